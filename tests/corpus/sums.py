@@ -52,6 +52,27 @@ def sums_of_heads(heads: int = 4, groups: int = 2, blocks: int = 3, dtype: str =
     return kernel
 
 
+def sums_of_found_rows(columns: int = 64, dtype: str = FP32, rows: int = 32) -> Any:
+    """Each block is added to rows that start where an index tensor says, and of the first rows the largest are kept in
+    others: any two blocks may share rows, except of other columns."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((4 * rows, 2 * columns), dtype), To: T.Tensor((4,), "int32"), Count: T.Tensor((4,), "int32"),
+        S: T.Tensor((3 * rows, 2 * columns), dtype), M: T.Tensor((3 * rows, 2 * columns), dtype),
+    ):  # fmt: skip
+        with T.Kernel(2, 4) as (bx, by):
+            a = T.alloc_shared((rows, columns), dtype)
+            T.copy(A[by * rows, bx * columns], a)
+            start = To[by]
+            T.atomic_add(S[start, bx * columns], a)
+            for i, j in T.Parallel(rows, columns):
+                if i < Count[by]:
+                    T.atomic_max(M[start + i, bx * columns + j], a[i, j])
+
+    return kernel
+
+
 def sums_of_columns(rows: int = 96, columns: int = 70, dtype: str = FP32) -> Any:
     """The sums of a tensor's columns, added up block by block, and the largest elements; one item for each block."""
 
@@ -118,6 +139,8 @@ SUMS: tuple[Case, ...] = (
     Case("split_k_of_a_few_cores", lambda: split_k(96, 70, 128, 2), {"cores": (2, 1)}),
     Case("sums_of_heads", sums_of_heads),
     Case("sums_of_heads_int32", lambda: sums_of_heads(dtype=INT32), on_chip=False),
+    Case("sums_of_found_rows", lambda: sums_of_found_rows(32, rows=16)),
+    Case("sums_of_found_rows_bfloat16", lambda: sums_of_found_rows(dtype=BF16), on_chip=False),
     Case("sums_of_columns", sums_of_columns, on_chip=False),
     Case("persistent", persistent),
     Case("persistent_with_more", lambda: persistent(more=True)),

@@ -37,6 +37,7 @@ from tests.faults.kernels import (
     stored_in_another_order,
     streamed,
     summed,
+    summed_where_told,
     taken_in_turns,
     told,
     uneven,
@@ -618,6 +619,7 @@ FAULTS: tuple[Fault, ...] = (
           named("kernel", "tile_2", lambda e: e + 2), "interpreter", "A0"),
     Fault("a turn of stream-K begins before its share", streamed,
           named("kernel", "start_2", lambda e: e.b), "interpreter", "A0"),
+    Fault("a sum whose place a tensor decides has two owners", summed_where_told, without_owners, step="A0"),
     Fault("two cores write the same pages", difference, given("writer", "noc_write_tile", 3, lambda p: p % 4)),
     Fault(
         "the reader reads the wrong tensor", difference,

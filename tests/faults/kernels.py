@@ -13,6 +13,7 @@ from tests.corpus.formats import product_of
 from tests.corpus.gemms import many_products
 from tests.corpus.index_tensors import counted, masked_blocks
 from tests.corpus.scans import scanned
+from tests.corpus.sums import sums_of_found_rows
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
 from tests.corpus.whiles import stream_k, strided
 
@@ -150,6 +151,11 @@ def masked() -> Any:
 def told() -> Any:
     """As many turns as a tensor says, for reader and compute kernel."""
     return counted(2)
+
+
+def summed_where_told() -> Any:
+    """Blocks that are added to the rows that a tensor names."""
+    return sums_of_found_rows()
 
 
 def biased() -> Any:

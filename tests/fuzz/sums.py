@@ -43,6 +43,8 @@ class Described:
     dtype: str
     kind: Literal["add", "max", "min", "in place"]
     by_elements: bool
+    # The row of each turn of each work item, if an index tensor decides it.
+    rows: tuple[int, ...] = ()
 
     def turns_of_items(self) -> Iterator[tuple[int, int, tuple[int, int, int]]]:
         """Each turn of each work item: the item, the turn, and where its block starts."""
@@ -50,6 +52,7 @@ class Described:
             blocks = dict(zip((f"b{axis}" for axis in _AXES), reversed(at), strict=False))
             for k in range(self.turns):
                 plane, row, column = (int(eval(text, {}, {**blocks, "k": k})) for text in self.places)
+                row = self.rows[item * self.turns + k] if self.rows else row
                 yield item, k, (plane, row, column)
 
     @property
@@ -84,10 +87,9 @@ def drawn(seed: int) -> Described:
     tails = [rng.choice((0, 0, 0, 7, 16)) for _ in block]
     shape = (cover[0], max(cover[1] - tails[0], 1), max(cover[2] - tails[1], 1))
     kind = rng.choice(("add", "add", "add", "max", "min", "in place"))
-    return Described(
-        grid, turns, block, one.places, shape, rng.choice(("float32", "float32", "bfloat16", "int32")), kind,
-        rng.random() < 0.5,
-    )  # fmt: skip
+    dtype, by_elements = rng.choice(("float32", "float32", "bfloat16", "int32")), rng.random() < 0.5
+    rows = tuple(rng.choice((start[1], rng.randrange(shape[1]))) for start in starts) if rng.random() < 0.3 else ()
+    return Described(grid, turns, block, one.places, shape, dtype, kind, by_elements, rows)
 
 
 def source_text(one: Described) -> str:
@@ -97,6 +99,7 @@ def source_text(one: Described) -> str:
         item = f"({item}) * {count} + b{axis}"
     rows, columns = one.block
     plane, row, column = one.places
+    row = f"I[({item}) * {one.turns} + k]" if one.rows else row
     items = int(np.prod(one.grid))
     if one.kind == "in place":
         update = [
@@ -115,7 +118,7 @@ def source_text(one: Described) -> str:
     lines = [
         "import ttexplore.language as T", "", "", "@T.prim_func", "def kernel(",
         f'    A: T.Tensor(({items * one.turns}, {rows}, {columns}), "{one.dtype}"),',
-        f'    C: T.Tensor({one.shape}, "{one.dtype}"),', "):",
+        f'    I: T.Tensor(({items * one.turns},), "int32"),', f'    C: T.Tensor({one.shape}, "{one.dtype}"),', "):",
         f"    with T.Kernel({', '.join(map(str, one.grid))}) as {names if len(one.grid) == 1 else f'({names})'}:",
         *(f'        {name} = T.alloc_shared(({rows}, {columns}), "{one.dtype}")' for name in "ac"),
         f"        for k in T.serial({one.turns}):", *(f"            {line}" for line in inner),
@@ -146,6 +149,9 @@ def verdict(seed: int, folder: Path) -> str:
     told = f"seed {seed}, {target}, {options}:\n{text}"
     if exploration.error is not None:
         error = exploration.error
+        if one.rows and one.kind == "in place":
+            assert "which elements it uses here is not known before it runs" in error.message, f"{error}\n{told}"
+            return "places not known, refused"
         if error.code == "TTX-K017":
             assert one.kind == "in place", f"{error}\n{told}"
             assert one.is_shared, f"{error}\n{told}"
@@ -153,17 +159,19 @@ def verdict(seed: int, folder: Path) -> str:
         name = next((name for name, message in _REFUSALS.items() if message in error.message), None)
         assert name is not None, f"{error}\n{told}"
         return name
-    assert one.kind != "in place" or not one.is_shared, f"a race is lowered\n{told}"
+    assert one.kind != "in place" or not (one.is_shared or one.rows), f"a race is lowered\n{told}"
     numbers = np.random.default_rng(seed)
-    given = [numbers.integers(-2, 3, shape).astype(exploration.inputs()[0].dtype)
-             for shape in ((int(np.prod(one.grid)) * one.turns, *one.block), one.shape)]  # fmt: skip
+    count = int(np.prod(one.grid)) * one.turns
+    a, c = (numbers.integers(-2, 3, shape).astype(exploration.inputs()[0].dtype)
+            for shape in ((count, *one.block), one.shape))  # fmt: skip
+    given = [a, np.array(one.rows or [0] * count, np.int32), c]
     check = exploration.check(given)
     assert check, f"{check}\n{told}"
-    want = expected(one, given[0], given[1])
+    want = expected(one, a, c)
     for backend in ("interpreter", "emulator"):
         (found,) = exploration.run(given, backend=backend).outputs
         np.testing.assert_array_equal(found.astype(np.float64), want, err_msg=f"{backend}, {told}")
-    shared = "shared" if one.is_shared else "apart"
+    shared = ("shared" if one.is_shared else "apart") + (", places of a tensor" if one.rows else "")
     return f"{one.kind}, {shared}"
 
 

@@ -12,7 +12,14 @@ from ttexplore.passes import owners
 
 def test_sums_are_those_of_numpy() -> None:
     told = campaign(0, 30)
-    for what in ("add, shared", "add, apart", "race, refused", "in place, apart", "max, shared"):
+    for what in (
+        "add, shared",
+        "add, apart",
+        "race, refused",
+        "in place, apart",
+        "max, shared",
+        "add, shared, places of a tensor",
+    ):
         assert told[what] >= 1, told
 
 

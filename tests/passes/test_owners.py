@@ -14,8 +14,8 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.corpus.sums import in_place, split_k, sums_of_columns, sums_of_heads
-from ttexplore.errors import KernelError, TTExploreError, Unsupported
+from tests.corpus.sums import in_place, split_k, sums_of_columns, sums_of_found_rows, sums_of_heads
+from ttexplore.errors import BackendError, KernelError, TTExploreError, Unsupported
 
 
 def run(kernel: Any, **options: Any) -> tuple[list[Any], list[Any], Any]:
@@ -156,9 +156,15 @@ def test_races_between_blocks(refused: Callable[..., TTExploreError], body: str,
 
 
 def test_other_refusals(refused: Callable[..., TTExploreError]) -> None:
-    error = refused("for k in range(2):\n    T.atomic_add(B[I[bx], 0], a)")
-    assert isinstance(error, Unsupported)
-    assert "which elements it uses here is not known before it runs" in error.message
+    unknown = (
+        "T.copy(B[I[bx], 0], b)\nT.copy(b, B[I[bx], 0])", "T.atomic_add(B[I[bx], 0], a)\nT.copy(B[I[bx], 0], b)",
+        "T.atomic_add(B[I[bx], 0], a)\nT.copy(B, b)", "T.atomic_add(B[I[bx], 0], a)\nT.copy(b, B[bx * 8, 0])",
+    )  # fmt: skip
+    for body in unknown:
+        error = refused(body)
+        assert isinstance(error, Unsupported)
+        assert "which elements it uses here is not known before it runs" in error.message
+        assert "only update B, with T.atomic_add" in (error.hint or "")
     error = refused("for k in range(I[0]):\n    T.copy(A[0, 0], a)\nI[1] = 3")
     assert "an element of I is read here on its own, and the kernel writes I, too" in error.message
     assert "write to a separate output tensor" in (error.hint or "")
@@ -178,8 +184,53 @@ def test_other_refusals(refused: Callable[..., TTExploreError]) -> None:
         HEAD.replace('(32, 32), "float32"), I', '(8192, 4096), "float32"), I'),
     )
     assert "in 33,554,432 blocks: too many to find the work items that share elements" in error.message
-    long = "T.copy(A[0, 0], a)\nfor k in range(99999999):\n    T.atomic_add(B[k // 3333333, 0], a)"
+    long = "T.copy(A[0, 0], a)\nfor k in range(99999999):\n    T.copy(B, b)\n    T.copy(b, B[k // 3333333, 0])"
     assert "which elements it uses here is not known before it runs" in refused(long).message
+
+
+@pytest.mark.parametrize("to", [[0, 0, 0, 0], [0, 32, 64, 32], [5, 63, 20, 90], [95, 0, 96, 31]])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_rows_that_an_index_tensor_names(to: list[int], dtype: str) -> None:
+    """Any blocks may share rows, so all along by run on one core; those of other columns do not."""
+    exploration = ttx.explore(sums_of_found_rows(dtype=dtype))
+    assert exploration.error is None, str(exploration.error)
+    inputs = [*exploration.inputs()]
+    inputs[1][:], inputs[2][:] = to, [32, 0, 7, 31]
+    check = exploration.check(inputs)
+    assert check, str(check)
+    made = exploration.run(inputs)
+    assert made.passed, made.message
+    a, (sums, largest) = inputs[0].astype(np.float64), (one.astype(np.float64) for one in inputs[3:])
+    for n, start in enumerate(to):
+        part = a[n * 32 : n * 32 + 32]
+        rows = sums[start : start + 32]
+        rows += part[: len(rows)]
+        rows = largest[start : start + inputs[2][n]]
+        np.maximum(rows, part[: len(rows)], out=rows)
+    tolerance = 5e-2 if dtype == "bfloat16" else 2e-2
+    for found, want in zip(made.outputs, (sums, largest), strict=True):
+        np.testing.assert_allclose(found.astype(np.float64), want, rtol=tolerance, atol=tolerance * 2)
+    assert exploration.plan.partition is not None
+    assert exploration.plan.partition.grid == (2,)
+    notes = "\n".join(exploration.plan.notes)
+    assert "all 4 blocks along by may update the same elements of S: one core runs them one after another" in notes
+    assert "that no two blocks store" not in notes
+
+
+def test_an_update_before_the_tensor() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((96, 32), "float32"), To: T.Tensor((3,), "int32"), B: T.Tensor((64, 32), "float32")):
+        with T.Kernel(3) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx * 32, 0], a)
+            T.atomic_add(B[To[bx], 0], a)
+
+    exploration = ttx.explore(kernel)
+    inputs = [*exploration.inputs()]
+    inputs[1][:] = [0, -1, 3]
+    assert "a place that elements of tensors decide is outside of its tensor" in str(exploration.check(inputs))
+    with pytest.raises(BackendError, match="a place that elements of tensors decide is outside"):
+        exploration.run(inputs)
 
 
 def test_two_updates_of_one_element_in_one_nest() -> None:

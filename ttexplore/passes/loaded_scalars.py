@@ -7,7 +7,8 @@ from collections.abc import Callable
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, elements
-from ttexplore.ir.build import arguments, constant, op_name, with_arguments, with_nest, with_value
+from ttexplore.ir.atomics import ATOMIC
+from ttexplore.ir.build import arguments, attribute, constant, op_name, with_arguments, with_nest, with_value
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
@@ -71,8 +72,9 @@ def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
                     assert isinstance(region, ir.TensorRegion)
                     names = sources(*(part.min for part in region.region))
                     if number and names:
-                        text = f"where {region.source.name} is stored, which is checked when the kernel runs; that no"
-                        note(f"{text} two blocks store to one place is up to the kernel", names)
+                        text = f"where {region.source.name} is stored, which is checked when the kernel runs"
+                        others = "; that no two blocks store to one place is up to the kernel"
+                        note(text if attribute(one, ATOMIC) else text + others, names)
                     elif names:
                         note(f"where {region.source.name} is loaded, which is checked when the kernel runs", names)
             case _:

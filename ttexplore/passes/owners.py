@@ -58,8 +58,10 @@ def with_owners(
                                                                  T.atomic_add(C[by * 32, bx * 32], c)
 
     If only groups of neighbouring blocks share elements, as the heads of a group do, the axis is divided. All places
-    are computed for all work items. Raises KernelError where two work items use an element that one of them writes
-    without T.atomic_add, Unsupported where the places are not known before the kernel runs.
+    are computed for all work items. An update whose place is not known before the kernel runs, as where elements of
+    tensors decide it, may touch any element along that axis of its tensor: all work items that may share one run on
+    one core. Raises KernelError where two work items use an element that one of them writes without T.atomic_add,
+    Unsupported where the places of other reads and writes are not known.
     """
     read, written = read_and_written(function)
     shared = read & written
@@ -75,7 +77,7 @@ def with_owners(
         )
     loops = grid_loops(function)
     shapes = {str(one.name): bound_shape(one, {}) for one in elements(function.params) if is_buffer(one)}
-    found = _Uses(shared, loops)
+    found = _Uses({name: shape for name, shape in shapes.items() if name in shared}, loops)
     found.body(statements(loops[-1].body), np.array(True))
     groups, notes = [1] * len(loops), list[str]()
     for name in (one for one in shapes if one in shared):
@@ -83,17 +85,18 @@ def with_owners(
         for axis, group in enumerate(_groups(name, shapes[name], uses, loops)):
             if group > groups[axis]:
                 groups[axis] = math.lcm(group, groups[axis])
-                notes.append(_note(name, loops[axis], group))
+                notes.append(_note(name, loops[axis], group, is_certain=not any(one.is_anywhere for one in uses)))
     if not notes:
         return function, ()
     made = firings.made(_OWNER, loops[0], [_regrouped(loops, groups)])
     return with_function_body(function, made), tuple(notes)
 
 
-def _note(tensor: str, axis: tirx.For, group: int) -> str:
+def _note(tensor: str, axis: tirx.For, group: int, *, is_certain: bool) -> str:
     name, count = axis.loop_var.name, constant(axis.extent)
     which = f"all {count} blocks along {name}" if group == count else f"groups of {group} blocks along {name}"
-    return f"{which} update the same elements of {tensor}: one core runs them one after another, in order"
+    how = "update" if is_certain else "may update"
+    return f"{which} {how} the same elements of {tensor}: one core runs them one after another, in order"
 
 
 # Places
@@ -102,7 +105,11 @@ def _note(tensor: str, axis: tirx.For, group: int) -> str:
 @dataclass(frozen=True)
 class _Use:
     """All runs of a statement that use a region of a tensor: where it starts along each axis, and which runs there are;
-    the arrays have an axis for each loop around, the innermost first."""
+    the arrays have an axis for each loop around, the innermost first.
+
+    Where it starts along an axis may not be known before the kernel runs: then the region is all of this axis, and
+    `is_anywhere` says so.
+    """
 
     statement: tirx.Stmt
     tensor: str
@@ -110,12 +117,13 @@ class _Use:
     lows: tuple[Numbers, ...]
     extents: tuple[int, ...]
     live: NDArray[np.bool_]
+    is_anywhere: bool
 
 
 class _Uses:
     """Finds the uses of some tensors, by running a kernel's loops side by side."""
 
-    def __init__(self, tensors: set[str], grid: Sequence[tirx.For]) -> None:
+    def __init__(self, tensors: Mapping[str, tuple[int, ...]], grid: Sequence[tirx.For]) -> None:
         self.tensors = tensors
         self.numbers: dict[ir.Var, Variable] = {}
         self.known: dict[Key, Range] = {}
@@ -180,7 +188,7 @@ class _Uses:
         self.depth = depth
 
     def use(self, statement: tirx.Stmt, live: NDArray[np.bool_]) -> None:
-        tensors = {str(one.name) for one, _ in touched(statement) if not is_on_chip(one)} & self.tensors
+        tensors = {str(one.name) for one, _ in touched(statement) if not is_on_chip(one)} & self.tensors.keys()
         for name in tensors:
             if op_name(statement) != "tl.copy":
                 raise _decides(name, statement)
@@ -189,16 +197,21 @@ class _Uses:
             for one, kind in zip((source, target), kinds, strict=True):
                 if str(one.source.name) != name or is_on_chip(one.source):
                     continue
-                lows = [low for part in one.region if (low := self.exact(part.min)) is not None]
+                found = [self.exact(part.min) for part in one.region]
                 # Of a block that is stored in part, each element may be.
                 extents = full_extents(one, shape_of((target if one is source else source).source))
-                if len(lows) < len(one.region) or extents is None:
+                is_anywhere, is_update = any(low is None for low in found), bool(attribute(statement, ATOMIC))
+                if extents is None or (is_anywhere and not is_update):
                     raise _unknown(name, statement)
-                made = _Use(
-                    statement, name, "update" if attribute(statement, ATOMIC) else kind, tuple(lows), tuple(extents),
-                    live,
+                whole = self.tensors[name]
+                reached = [length if low is None else n for low, n, length in zip(found, extents, whole, strict=True)]
+                lows = tuple(np.array(0) if low is None else low for low in found)
+                self.uses.append(
+                    _Use(
+                        statement, name, "update" if is_update else kind, lows, tuple(reached), live,
+                        is_anywhere=is_anywhere,
+                    )
                 )  # fmt: skip
-                self.uses.append(made)
 
 
 def _decides(tensor: str, statement: tirx.Stmt) -> Unsupported:
@@ -214,7 +227,8 @@ def _unknown(tensor: str, statement: tirx.Stmt) -> Unsupported:
     return Unsupported(
         "L010",
         f"the kernel reads and writes {tensor}, and which elements it uses here is not known before it runs",
-        hint="write to a separate output tensor, or use places that follow from block and loop indices",
+        hint="write to a separate output tensor, use places that follow from block and loop indices, or only update "
+        f"{tensor}, with T.atomic_add",
         span=span_of(statement),
     )
 
@@ -251,6 +265,9 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_Use], loops: list[tir
             run.bound(axis, count, least, most)
         shared = written & (least < most)
         if (shared & plain).any():
+            for use in uses:
+                if use.is_anywhere:
+                    raise _unknown(name, use.statement)
             raise _race(name, one, [use for use, run in zip(uses, runs, strict=True) if plain[run.places].any()])
         least, most = least[shared], most[shared]
         groups.append(next(n for n in range(1, count + 1) if count % n == 0 and (least // n == most // n).all()))

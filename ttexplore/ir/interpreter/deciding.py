@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
+from ttexplore.ir.atomics import ATOMIC
 from ttexplore.ir.build import (
     arguments,
+    attribute,
     bound_form,
     constant,
     dtype_of,
@@ -171,7 +173,9 @@ class _Decisions(TirWriter):
             case tirx.IfThenElse():
                 super().statement(s, depth)
             case tirx.Evaluate() if op_name(s) == "tl.copy":
-                for region, way in zip(arguments(s), ("read", "store"), strict=True):
+                # Work items may share what they update.
+                ways = ("read", "read" if attribute(s, ATOMIC) else "store")
+                for region, way in zip(arguments(s), ways, strict=True):
                     assert isinstance(region, ir.TensorRegion)
                     if is_on_chip(region.source):
                         self.block(region, depth)
@@ -344,6 +348,9 @@ class _Search:
             # Integers wrap around, as they do when the kernel runs.
             with np.errstate(all="ignore"):
                 for kernel in self.kernels:
+                    # Each form of a kernel has work items of its own.
+                    trial.owners.clear()
+                    trial.items.clear()
                     kernel(trial)
         except _TooLong:
             return None

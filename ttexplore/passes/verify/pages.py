@@ -12,6 +12,7 @@ page after the other.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -84,6 +85,14 @@ class Transfer:
         for number in range(count):
             yield pages * pieces + first + number
 
+    def only(self, rows: Pages) -> Transfer:
+        """Some of its rows."""
+        offset = None if self.offset_bytes is None else _at_range(self.offset_bytes, rows)
+        count = _at_rows(self.count_bytes, rows)
+        return dataclasses.replace(
+            self, core=self.core[rows], page=_at_range(self.page, rows), offset_bytes=offset, count_bytes=count
+        )
+
     @property
     def exact(self) -> bool:
         """Whether the page of each row is known exactly."""
@@ -138,7 +147,9 @@ def check_pages(
     for kernel in kernels.values():
         if _moves(kernel.names):
             follow = written
-            _Walk(plan.partition, follow, check).run(kernel)
+            walk = _Walk(plan.partition, follow, check)
+            walk.run(kernel)
+            _shared_nowhere(kernel, walk.elsewhere, plan, pieces)
             while unsure:
                 # Bounds of k and l do not show that k - l >= 0 where l <= k; following the iterations does.
                 follow |= unsure
@@ -288,6 +299,33 @@ def _not_read_elsewhere(
             _Walk(partition, frozenset(writers), check).run(kernel)
 
 
+# What the first element of a tensor that decides something is, and by how much each next one is more.
+_TRIALS = ((0, 0), (0, 48), (21, 64))
+
+
+def _shared_nowhere(kernel: Kernel, tensors: set[str], plan: Plan, pieces: Mapping[str, _Pieces]) -> None:
+    """A tensor that is read and written at places that elements of tensors decide is used by one core at each place, as
+    far as some elements show: sums there have one owner. Raises VerifyError."""
+    both = {name for name, _ in _transfers(kernel, writes=True)} & {
+        name for name, _ in _transfers(kernel, writes=False)
+    }
+    updated = frozenset(tensors & both)
+    if not updated:
+        return
+    partition = plan.partition
+    assert partition is not None
+    users: dict[str, NDArray[np.int64]] = {}
+
+    def check(transfer: Transfer, role: str) -> None:
+        if transfer.tensor in updated:
+            pages = np.broadcast_to(transfer.page[0], transfer.core.shape)
+            inside = (pages >= 0) & (pages < plan.accessor(transfer.tensor).pages)
+            _claim(transfer.only(inside), pieces[transfer.tensor], users, partition)
+
+    for trial in _TRIALS:
+        _Walk(partition, updated, check, trial).run(kernel)
+
+
 def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Pages, call: Call | None) -> None:
     """What the kernel stores of a tensor is what is written: elements, or else pages. Raises VerifyError."""
     span = call.span if call is not None else None
@@ -319,10 +357,20 @@ def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Page
 
 class _Walk:
     """Walks a kernel with the values of all cores and work items side by side, and passes each transfer to `take`, with
-    the kernel's role. If there are many rows, a transfer comes several times, with different rows."""
+    the kernel's role. If there are many rows, a transfer comes several times, with different rows.
 
-    def __init__(self, partition: Partition, follow: frozenset[str], take: Callable[[Transfer, str], None]) -> None:
+    Transfers whose places elements of tensors decide are left out, and `elsewhere` are their tensors; in a `trial`, the
+    elements are numbers: the first one, and by how much each next one is more.
+    """
+
+    def __init__(
+        self, partition: Partition, follow: frozenset[str], take: Callable[[Transfer, str], None],
+        trial: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
         self.partition, self.follow, self.take = partition, follow, take
+        self.elsewhere = set[str]()
+        self.trial = trial
+        self.numbers: dict[Variable, int] = {}
         # The number of passes over the rows, with a part of them each time.
         self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
@@ -346,10 +394,12 @@ class _Walk:
             match statement:
                 case Call():
                     for tensor, page, writes in _moved(statement):
-                        if not self.depends(page, *statement.values.values()):
+                        if self.depends(page, *statement.values.values()):
+                            self.elsewhere.add(tensor)
+                        else:
                             self.moved(statement, tensor, page, writes)
                     if statement.result is not None:
-                        self.decided.add(statement.result)
+                        self.number(statement.result, statement.least, statement.most)
                 case Bind():
                     self.bind(statement)
                 case Loop():
@@ -361,6 +411,15 @@ class _Walk:
                     pass
                 case _:
                     assert_never(statement)
+
+    def number(self, name: Variable, least: int, most: int) -> None:
+        """A name for an element of a tensor that decides something."""
+        if self.trial is None:
+            self.decided.add(name)
+            return
+        first, step = self.trial
+        value = self.numbers.setdefault(name, min(max(first + step * len(self.numbers), least), most))
+        self.known[name] = (value, value)
 
     def depends(self, *expressions: Expression) -> bool:
         return any(variables(one) & self.decided for one in expressions)
@@ -427,7 +486,7 @@ class _Walk:
         kept = self.core, self.known
         runs = np.broadcast_to(extent[1] > 0, self.core.shape)
         self.keep(runs)
-        self.known[loop.variable] = self.at_rows((low[0], low[1] + extent[1] - 1), runs)
+        self.known[loop.variable] = _at_range((low[0], low[1] + extent[1] - 1), runs)
         self.body(loop.body)
         self.core, self.known = kept
 
@@ -477,14 +536,14 @@ class _Walk:
 
     def keep(self, rows: Rows | Pages) -> None:
         """Continue with some of the rows, or with repeated rows."""
-        self.known = {one: self.at_rows(known, rows) for one, known in self.known.items()}
+        self.known = {one: _at_range(known, rows) for one, known in self.known.items()}
         self.core = self.core[rows]
 
-    @staticmethod
-    def at_rows(known: Range, rows: Rows | Pages) -> Range:
-        low, high = known
-        chosen = _at_rows(low, rows)
-        return chosen, chosen if low is high else _at_rows(high, rows)
+
+def _at_range(known: Range, rows: Rows | Pages) -> Range:
+    low, high = known
+    chosen = _at_rows(low, rows)
+    return chosen, chosen if low is high else _at_rows(high, rows)
 
 
 def _at_rows(values: Rows | int, rows: Rows | Pages) -> Rows | int:
