@@ -26,6 +26,7 @@ from tests.corpus.quantifiers import QUANTIFIERS
 from tests.corpus.rearranged import REARRANGED
 from tests.corpus.reducers import REDUCERS
 from tests.corpus.reductions import REDUCTIONS
+from tests.corpus.reshaped import RESHAPED
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.scalars import SCALARS
 from tests.corpus.scans import SCANS
@@ -48,6 +49,7 @@ CORPUS: tuple[Case, ...] = (
     *REDUCERS,
     *SCHEDULERS,
     *QUANTIFIERS,
+    *RESHAPED,
     *LANES,
     *WHILES,
 )  # fmt: skip

@@ -691,7 +691,7 @@ def test_a_kernel_without_source() -> None:
         ("tcgen05_cp_warpx4 ptx_mma gemm_sp", "use T.gemm on whole blocks"),
         ("atomic_or atomic_load", "let one block own each output element"),
         ("device_assert assume", "leave it out of the kernel"),
-        ("reshape view", "give the tensor this shape on the host"),
+        ("StridedTensor make_tensor", "give the tensor this shape on the host"),
         ("rng_rand", "pass random numbers as a tensor"),
         ("call_extern", "write it in the language itself"),
         ("Ramp vectorlow", "write the arithmetic on elements"),

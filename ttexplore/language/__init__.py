@@ -102,6 +102,8 @@ from ttexplore.language.memory import (
     alloc_var,
     dynamic,
     empty,
+    reshape,
+    view,
 )
 from ttexplore.language.names import HINTS as _HINTS
 from ttexplore.language.names import IGNORED as _IGNORED
@@ -276,6 +278,7 @@ __all__ = [
     "reducer_update",
     "region",
     "reinterpret",
+    "reshape",
     "round",
     "rsqrt",
     "serial",
@@ -298,6 +301,7 @@ __all__ = [
     "truncmod",
     "unroll",
     "vectorized",
+    "view",
     "wait_wgmma",
     "wgmma_gemm",
     "ws",

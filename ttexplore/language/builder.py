@@ -293,14 +293,17 @@ class Builder:
     begun: list[Span | None] = field(default_factory=list[Span | None])
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[ir.Var, ...] = ()
-    reads: Reads = field(default_factory=Reads)
     views: Views = field(default_factory=Views)
+    reads: Reads = field(init=False)
     reducers: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
     watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
     span: Span | None = None
     operands: list[Operand] = field(default_factory=list[Operand])
+
+    def __post_init__(self) -> None:
+        self.reads = Reads(self.views)
 
     def size(self, variable: ir.Var) -> None:
         """Record a T.dynamic size of a tensor. Raises KernelError if another size has the same name."""
@@ -343,7 +346,7 @@ class Builder:
         """Append a statement. Elements in it have the values they had when they were read."""
         refuse_deep(_expressions_of(statement))
         self.emitted += 1
-        self.frames[-1].append(self.views.based(self.reads.settled(statement, self.frames)))
+        self.frames[-1] += self.views.based(self.reads.settled(statement, self.frames), self.unused)
 
     def read(self, buffer: tirx.Buffer, indices: tuple[object, ...]) -> ir.TensorLoad:
         """The element ``buffer[indices]`` as it is now. Raises KernelError for a wrong rank or index."""

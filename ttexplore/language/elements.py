@@ -13,6 +13,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.dag import LEAVES, parts_of, replaced
+from ttexplore.language.views import Views
 
 # The argument that an operation of blocks writes to.
 _WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1, "tl.scan": 1}
@@ -39,9 +40,11 @@ class _Read:
 
 
 class Reads:
-    """All elements that a kernel has read so far, and how often each buffer has been written."""
+    """All elements that a kernel has read so far, and how often each buffer has been written, by itself or by a view of
+    it."""
 
-    def __init__(self) -> None:
+    def __init__(self, views: Views) -> None:
+        self._views = views
         self._reads: dict[int, _Read] = {}
         self._versions: dict[int, int] = {}
         # For each list of statements the names to be put into it, which is done once: when it is complete.
@@ -53,7 +56,7 @@ class Reads:
         return len(self._reads)
 
     def add(self, load: ir.TensorLoad, frame: Frame) -> None:
-        version = self._versions.get(identity(load.source), 0)
+        version = self._version(load.source)
         read = _Read(load, frame, len(frame), len(self._reads), version, len(self._loops))
         self._reads[identity(load)] = read
 
@@ -65,7 +68,7 @@ class Reads:
         iteration would use the new value."""
         before, used = self._loops.pop()
         for read in used:
-            if self._versions.get(identity(read.buffer), 0) != before.get(identity(read.buffer), 0):
+            if self._version(read.buffer) != before.get(self._address(read.buffer), 0):
                 raise KernelError(
                     "K014",
                     f"{read.buffer.name} is read before a loop that writes to it, and used in the loop",
@@ -110,8 +113,13 @@ class Reads:
         return tirx.Evaluate(made, statement.span)
 
     def _write(self, buffer: tirx.Buffer) -> None:
-        address = identity(buffer)
-        self._versions[address] = self._versions.get(address, 0) + 1
+        self._versions[self._address(buffer)] = self._version(buffer) + 1
+
+    def _address(self, buffer: tirx.Buffer) -> int:
+        return identity(self._views.base_of(buffer))
+
+    def _version(self, buffer: tirx.Buffer) -> int:
+        return self._versions.get(self._address(buffer), 0)
 
     def _each_kept(self, old: list[ir.Expr], frames: list[Frame]) -> list[ir.Expr]:
         new = [self.kept(one, frames) for one in old]
@@ -135,7 +143,7 @@ class Reads:
             read = self._reads.get(address)
             if read is None:
                 continue
-            if read.number < since or read.version != self._versions.get(identity(read.buffer), 0):
+            if read.number < since or read.version != self._version(read.buffer):
                 expression = _with_name(expression, load, self._named(read, frames))
             else:
                 for _, used in self._loops[read.depth :]:
@@ -152,7 +160,7 @@ class Reads:
                     span=span_of(read.load),
                 )
             read.variable = tirx.Var(f"{read.buffer.name}_before", read.load.ty, read.load.span)
-            bind = tirx.Bind(read.variable, read.load, read.load.span)
+            bind = tirx.Bind(read.variable, self._views.element(read.load), read.load.span)
             self._names.setdefault(id(read.frame), []).append((read.position, bind))
         return read.variable
 

@@ -8,8 +8,10 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import dtype_of, scope_of
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.language.builder import Allocation, TensorSpec, current, described, shape_of, unsupported
+from ttexplore.ir.sizes import extents_of
+from ttexplore.language.builder import Allocation, Builder, TensorSpec, current, described, shape_of, unsupported
 from ttexplore.language.containers import is_tuple
 from ttexplore.language.dtypes import dtype_name
 
@@ -39,10 +41,45 @@ def _view(shape: object, dtype: object, data: object) -> tirx.Buffer:
             f"T.Tensor over the memory of {described(data)}",
             "pass the memory of a tensor: T.Tensor(shape, dtype, A.data)",
         )
+    return _viewed(builder, base, shape_of(shape, "T.Tensor"), dtype_name(dtype))
+
+
+def _viewed(builder: Builder, base: tirx.Buffer, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
     name = builder.unused(f"{base.name}_view")
-    made = tirx.decl_buffer(list(shape_of(shape, "T.Tensor")), dtype_name(dtype), name=name, scope="global")
+    made = tirx.decl_buffer(list(shape), dtype, name=name, scope=scope_of(base))
     builder.views.add(made, base)
     return made
+
+
+def reshape(src: object, shape: object) -> tirx.Buffer:
+    """A block, or tensor, of another shape over the memory of `src`: what is stored to one is read from the other.
+
+    Raises KernelError where the numbers of elements differ, Unsupported for variables and reducers.
+    """
+    return _over("T.reshape", src, shape, None)
+
+
+def view(src: object, shape: object = None, dtype: object = None) -> tirx.Buffer:
+    """:func:`reshape`, with the shape and dtype of `src` where none is given. Raises Unsupported for another dtype."""
+    return _over("T.view", src, shape, dtype)
+
+
+def _over(what: str, src: object, shape: object, dtype: object) -> tirx.Buffer:
+    builder = current(what)
+    if not is_buffer(src):
+        raise KernelError(
+            "K008", f"{what} takes a buffer or a tensor, not {described(src)}",
+            hint=f"write {what}(block, (rows, columns)), and index the result",
+        )  # fmt: skip
+    own = dtype_of(src)
+    if scope_of(src) == "local.var" or src in builder.reducers:
+        raise unsupported(f"{what} of {src.name}", "copy it to a block first")
+    if dtype is not None and dtype_name(dtype) != own:
+        raise unsupported(
+            f"{what} of {src.name}, which is {own}, as {dtype_name(dtype)}",
+            "allocate a block of that dtype: L1 has room for it beside the first, or convert with T.copy",
+        )
+    return _viewed(builder, src, shape_of(extents_of(src) if shape is None else shape, what), own)
 
 
 def _is_extent(value: object) -> bool:

@@ -1,29 +1,34 @@
-"""Tensors of another shape over the memory of a tensor: their blocks and elements as those of the tensor itself."""
+"""Tensors and blocks of another shape over the memory of one: their elements and regions as those of the base itself.
+
+A region of a block that is no such region of its base is copied: to a block of its own where an operation reads it, and
+from one where it stores.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import identity
+from ttexplore.ir.build import allocation, number_of, parallel_loops, whole_region
 from ttexplore.ir.dag import nodes_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.sizes import extents_of
 
 
 class Views:
-    """The views of one kernel, and the tensors that they are of."""
+    """The views of one kernel, and the tensors and blocks that they are of."""
 
     def __init__(self) -> None:
         self._bases: dict[int, tuple[tirx.Buffer, tirx.Buffer]] = {}
 
     def add(self, view: tirx.Buffer, base: tirx.Buffer) -> None:
-        """Make a buffer a view of a tensor. Raises KernelError where dtypes or sizes differ, Unsupported for T.dynamic
-        sizes."""
-        base = self._bases[identity(base)][1] if identity(base) in self._bases else base
+        """Make a buffer a view of another one. Raises KernelError where dtypes or sizes differ, Unsupported for
+        T.dynamic sizes."""
+        base = self.base_of(base)
         shapes = [_shape(one) for one in (view, base)]
         if view.ty.dtype != base.ty.dtype or math.prod(shapes[0]) != math.prod(shapes[1]):
             raise KernelError(
@@ -34,27 +39,91 @@ class Views:
             )
         self._bases[identity(view)] = (view, base)
 
-    def based(self, statement: tirx.Stmt) -> tirx.Stmt:
-        """The statement with the tensors themselves in place of their views."""
+    def base_of(self, buffer: tirx.Buffer) -> tirx.Buffer:
+        """The buffer whose memory a view is, else the buffer itself."""
+        found = self._bases.get(identity(buffer))
+        return buffer if found is None else found[1]
+
+    def based(self, statement: tirx.Stmt, named: Callable[[str], str]) -> list[tirx.Stmt]:
+        """The statement with the bases in place of their views; `named` makes names of new buffers."""
         if not self._bases:
-            return statement
+            return [statement]
         match statement:
             case tirx.BufferStore():
-                value, indices = self._expression(statement.value), [self._expression(one) for one in statement.indices]
+                value, indices = self.element(statement.value), [self.element(one) for one in statement.indices]
                 base = self._bases.get(identity(statement.buffer))
                 if base is not None:
-                    return tirx.BufferStore(base[1], value, _indices(*base, indices), statement.span)
-                return tirx.BufferStore(statement.buffer, value, indices, statement.span)
+                    return [tirx.BufferStore(base[1], value, _indices(*base, indices), statement.span)]
+                return [tirx.BufferStore(statement.buffer, value, indices, statement.span)]
             case tirx.Bind():
-                return tirx.Bind(statement.var, self._expression(statement.value), statement.span)
+                return [tirx.Bind(statement.var, self.element(statement.value), statement.span)]
+            case tirx.IfThenElse():
+                condition = self.element(statement.condition)
+                return [tirx.IfThenElse(condition, statement.then_case, statement.else_case, statement.span)]
+            case tirx.While():
+                return [tirx.While(self.element(statement.condition), statement.body, statement.span)]
+            case tirx.For():
+                low, extent = self.element(statement.min), self.element(statement.extent)
+                return [tirx.For(
+                    statement.loop_var, low, extent, statement.kind, statement.body, statement.thread_binding,
+                    statement.annotations, statement.step, statement.span,
+                )]  # fmt: skip
             case tirx.Evaluate() if isinstance(statement.value, ir.Call):
                 call = statement.value
                 if call.op.name == "tl.copy" and (gathered := self._gathered(statement, call)) is not None:
-                    return gathered
-                parts = [self._argument(one) for one in call.args]
-                return tirx.Evaluate(with_parts(call, parts), statement.span)
+                    return [gathered]
+                return self._operation(statement, call, named)
             case _:
-                return statement
+                return [statement]
+
+    def _operation(self, statement: tirx.Stmt, call: ir.Call, named: Callable[[str], str]) -> list[tirx.Stmt]:
+        """An operation on regions of bases, between copies of those that are none."""
+        before: list[tirx.Stmt] = []
+        after: list[tirx.Stmt] = []
+        parts: list[ir.Expr] = []
+        for place, part in enumerate(call.args):
+            if not isinstance(part, ir.TensorRegion) or not self._is_rearranged(call.op.name, part):
+                parts.append(self._argument(part))
+                continue
+            view, base = self._bases[identity(part.source)]
+            if call.op.name not in _WRITTEN:
+                raise _refusal(view, base, part, f"as an operand of T.{call.op.name[3:]}")
+            shape, span = _lengths(part), statement.span
+            made = allocation(named(str(view.name)), shape, str(view.ty.dtype.dtype), "local.fragment", span)
+            at = [
+                tirx.Var(f"i{axis}", "int32", span) if length > 1 else _number(0) for axis, length in enumerate(shape)
+            ]
+            theirs = [_plain(one.min + index) for one, index in zip(part.region, at, strict=True)]
+            of_base = tirx.BufferLoad(base, _indices(view, base, theirs))
+            before.append(made)
+            is_written = place == _WRITTEN[call.op.name]
+            if not is_written or not _clears(call):
+                before.append(_nest(at, shape, tirx.BufferStore(made.buffer, of_base, at, span)))
+            if is_written and tuple(shape) == _shape(view):
+                # T.Parallel stores at its own indices, and reads at any.
+                lengths = _shape(base)
+                there = [tirx.Var(f"i{axis}", "int32") if one > 1 else _number(0) for axis, one in enumerate(lengths)]
+                value = tirx.BufferLoad(made.buffer, _indices(base, view, there))
+                after.append(_nest(there, lengths, tirx.BufferStore(base, value, there, span)))
+            elif is_written:
+                value = tirx.BufferLoad(made.buffer, at)
+                after.append(_nest(at, shape, tirx.BufferStore(base, value, list(of_base.indices), span)))
+            parts.append(whole_region(made.buffer))
+        return [*before, tirx.Evaluate(with_parts(call, parts), statement.span), *after]
+
+    def _is_rearranged(self, name: str, region: ir.TensorRegion) -> bool:
+        """Whether an operation does not take a region of a block as one of its base."""
+        found = self._bases.get(identity(region.source))
+        if found is None or not is_on_chip(found[1]):
+            return False
+        try:
+            of_base = _region(*found, region)
+        except Unsupported:
+            return True
+        own, theirs = map(_lengths, (region, of_base))
+        if name in ("tl.copy", "tl.fill"):
+            own, theirs = ([extent for extent in one if extent != 1] for one in (own, theirs))
+        return name != "tl.fill" and own != theirs
 
     def _gathered(self, statement: tirx.Stmt, copy: ir.Call) -> tirx.Stmt | None:
         """A copy of a block that is no block of the tensor itself, as a T.Parallel; None for other copies."""
@@ -93,9 +162,11 @@ class Views:
         if isinstance(part, ir.TensorRegion):
             base = self._bases.get(identity(part.source))
             return part if base is None else _region(*base, part)
-        return self._expression(part)
+        return self.element(part)
 
-    def _expression(self, value: ir.Expr) -> ir.Expr:
+    def element(self, value: ir.Expr) -> ir.Expr:
+        """An expression with the elements of bases in place of those of their views."""
+
         def load(part: ir.Expr) -> ir.Expr:
             base = self._bases.get(identity(part.source)) if isinstance(part, ir.TensorLoad) else None
             if base is None or not isinstance(part, ir.TensorLoad):
@@ -103,6 +174,28 @@ class Views:
             return tirx.BufferLoad(base[1], _indices(*base, list(part.indices)), part.span)
 
         return replaced(value, load) if any(isinstance(one, ir.TensorLoad) for one in nodes_of(value)) else value
+
+
+# The operand that each operation on blocks stores to.
+_WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1, "tl.scan": 1}
+
+
+def _clears(call: ir.Call) -> bool:
+    """Whether an operation stores all elements of its target, whatever that held before."""
+    given = {} if call.attrs is None else {str(name): value for name, value in call.attrs.items()}
+    flag = {"tl.gemm": "clear_accum", "tl.reduce": "clear"}.get(call.op.name)
+    return flag is None or bool(given.get(flag, 0))
+
+
+def _nest(at: Sequence[ir.Expr], shape: Sequence[int], store: tirx.Stmt) -> tirx.Stmt:
+    """T.Parallel over those indices that are variables; around the store of one element it makes one turn."""
+    found = [(one, length) for one, length in zip(at, shape, strict=True) if isinstance(one, ir.Var)]
+    variables, extents = zip(*(found or [(tirx.Var("i", "int32"), 1)]), strict=True)
+    return parallel_loops(variables, extents, store)
+
+
+def _lengths(region: ir.TensorRegion) -> list[int]:
+    return [number_of(part.extent) for part in region.region]
 
 
 def _shape(tensor: tirx.Buffer) -> tuple[int, ...]:
