@@ -73,6 +73,10 @@ def refused(what: str) -> Any:
             elif what == "other":
                 for i, j in T.Parallel(32, 32):
                     r[i] += a[i, j]
+            elif what == "early":
+                for i, j in T.Parallel(32, 32):
+                    r[i] += a[i, j]
+                    s[i] = r[i]
             elif what == "plain":
                 T.reducer_update(s[0], a[0, 0])
             elif what == "finish":
@@ -96,6 +100,7 @@ def lowered(what: str) -> None:
         ("part", Unsupported, "is updated by all turns of j"),
         ("three", Unsupported, "r[i], of the shape (32,), is updated by all turns of j"),
         ("other", Unsupported, "each turn of j stores to the same element"),
+        ("early", KernelError, "r is read in the T.Parallel whose turns update it"),
         ("plain", KernelError, "T.reducer_update takes a reducer, not"),
         ("finish", KernelError, "T.finalize_reducer takes a reducer, not s"),
         ("op", Unsupported, "T.alloc_reducer with op='bitxor' is not lowered"),

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported, shown
-from ttexplore.ir.adapter import call, elements, is_buffer, operation_name
+from ttexplore.ir.adapter import call, elements, is_buffer, operation_name, span_of
 from ttexplore.ir.atomics import ATOMICS, plain, updated
 from ttexplore.ir.build import (
     allocation,
     constant,
     dtype_of,
+    expressions_of,
     number_of,
     sequence,
     shape_of,
@@ -27,7 +28,7 @@ from ttexplore.ir.build import (
     with_nest,
 )
 from ttexplore.ir.dag import nodes_of
-from ttexplore.ir.dataflow import is_on_chip, parallel_body
+from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import JOININGS
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
@@ -124,7 +125,8 @@ def with_plain_updates(function: tirx.PrimFunc) -> tirx.PrimFunc:
                                         ==>       r_turns[i, j] = r_turns[i, j] + a[i, j]
                                               T.reduce_sum(r_turns, r, dim=1, clear=False)
 
-    Raises Unsupported for turns that share an element whose place is more than their variables.
+    Raises Unsupported for turns that share an element whose place is more than their variables, and KernelError for
+    an element that such turns read.
     """
     if not any(_updated(one) for one in walk(function.body)):
         return function
@@ -153,6 +155,7 @@ class _Updates(Context):
             return None
         nest = _Nest(self, loops)
         inner = [made for one in body for made in nest.statement(one)]
+        nest.check_reads(inner)
         return [*nest.allocated, with_nest(loops, [*nest.started, *inner]), *nest.reduced]
 
     def allocate(self, wanted: str, shape: Sequence[int], dtype: str, span: ir.Span | None) -> tirx.AllocBuffer:
@@ -170,6 +173,7 @@ class _Nest:
         self.allocated: list[tirx.Stmt] = []
         self.started: list[tirx.Stmt] = []
         self.reduced: list[tirx.Stmt] = []
+        self.updated: set[tirx.Buffer] = set()
 
     def statement(self, one: tirx.Stmt) -> list[tirx.Stmt]:
         match one:
@@ -192,6 +196,7 @@ class _Nest:
         """The store to a block of the turns, in place of an update of an element that several turns share."""
         variables = [loop.loop_var for loop in self.loops]
         self.check(store, shared)
+        self.updated.add(store.buffer)
         name, held = str(store.buffer.name), dtype_of(store.buffer)
         dtype = held if held in ("float32", "int32") else "int32" if "int" in held else "float32"
         shape = [number_of(loop.extent) for loop in self.loops]
@@ -213,6 +218,18 @@ class _Nest:
         value = value if dtype == held else tirx.Cast(ir.PrimType(dtype), value)
         joined = joining.expression(tirx.BufferLoad(turns.buffer, variables), value)
         return tirx.BufferStore(turns.buffer, joined, variables, store.span)
+
+    def check_reads(self, body: Sequence[tirx.Stmt]) -> None:
+        """Raises KernelError for an element that is read before all turns have updated it."""
+        for statement in (inner for one in body for inner in walk(one)):
+            for load in (one for expression in expressions_of(statement) for one in loads_of(expression)):
+                if load.source in self.updated:
+                    raise KernelError(
+                        "K006",
+                        f"{load.source.name} is read in the T.Parallel whose turns update it",
+                        hint="read it after the T.Parallel, when all turns have updated it",
+                        span=span_of(statement),
+                    )
 
     def check(self, store: tirx.BufferStore, shared: list[int]) -> None:
         """Raises Unsupported where a block of the turns is not reduced to the whole of the updated one."""
