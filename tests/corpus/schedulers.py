@@ -33,7 +33,27 @@ def scheduled(rows: int, columns: int, workers: int, *, cluster: int = 1) -> Any
     return kernel
 
 
+def counted(rows: int, columns: int, workers: int) -> Any:
+    """Tiles, and how many each block has done before."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32 * rows, 32 * columns), "float32"), Out: T.Tensor((32 * rows, 32 * columns), "float32")):
+        with T.Kernel(workers) as block:
+            a = T.alloc_shared((32, 32), "float32")
+            tiles = T.PersistentTileScheduler(rows, columns, workers)
+            tiles.init(block)
+            while tiles.valid():
+                T.copy(A[tiles.m_idx * 32, tiles.n_idx * 32], a)
+                for i, j in T.Parallel(32, 32):
+                    a[i, j] = a[i, j] + tiles.current_iter
+                T.copy(a, Out[tiles.m_idx * 32, tiles.n_idx * 32])
+                tiles.next_tile()
+
+    return kernel
+
+
 SCHEDULERS: tuple[Case, ...] = (
     Case("tile_scheduler", lambda: scheduled(4, 3, 5)),
+    Case("tile_scheduler_counted", lambda: counted(4, 3, 5), on_chip=False),
     Case("tile_scheduler_cluster", lambda: scheduled(4, 3, 2, cluster=2), on_chip=False),
 )

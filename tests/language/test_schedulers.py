@@ -11,7 +11,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.corpus.schedulers import scheduled
+from tests.corpus.schedulers import counted, scheduled
 from ttexplore.errors import KernelError, TTExploreError
 
 
@@ -24,6 +24,17 @@ def test_each_tile_is_done_once(rows: int, columns: int, workers: int, cluster: 
     number = np.arange(rows)[:, None] * 10 + np.arange(columns)
     want = a * 0.5 + np.kron(number, np.ones((32, 32)))
     np.testing.assert_array_equal(exploration.run([a]).outputs[0], want)
+
+
+@pytest.mark.parametrize(("rows", "columns", "workers"), [(4, 3, 5), (1, 7, 3), (2, 2, 4)])
+def test_how_many_tiles_a_block_has_done(rows: int, columns: int, workers: int) -> None:
+    exploration = ttx.explore(counted(rows, columns, workers))
+    assert exploration.error is None, str(exploration.error)
+    a = np.random.default_rng(1).integers(0, 100, (32 * rows, 32 * columns)).astype(np.float32)
+    assert exploration.check([a])
+    # Tiles are taken column by column.
+    number = np.arange(rows * columns).reshape(columns, rows).T // workers
+    np.testing.assert_array_equal(exploration.run([a]).outputs[0], a + np.kron(number, np.ones((32, 32))))
 
 
 def wrong(what: str) -> Any:
@@ -42,7 +53,7 @@ def wrong(what: str) -> Any:
                 T.copy(A[tiles.m_idx * 32, tiles.n_idx * 32], a)
                 T.copy(a, A[tiles.m_idx * 32, tiles.n_idx * 32])
                 if what == "numbered":
-                    T.copy(A[tiles.current_iter * 32, 0], a)
+                    T.copy(A[tiles.linear_idx * 32, 0], a)
                 if what == "branch":
                     if tiles.m_idx > 1:
                         tiles.next_tile()

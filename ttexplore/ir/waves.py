@@ -18,8 +18,9 @@ _MARK = "persistent"
 @dataclass(frozen=True)
 class Waves:
     """The `places` of a domain, one index for each axis, that a block with this `index` of `size` blocks goes over;
-    `body` is done for each."""
+    `body` is done for each, and `wave` counts them."""
 
+    wave: ir.Var
     places: tuple[ir.Var, ...]
     extents: tuple[ir.Expr, ...]
     size: ir.Expr
@@ -29,13 +30,13 @@ class Waves:
 
 def waves(
     places: Sequence[ir.Var], domain: Sequence[int | ir.Expr], size: int | ir.Expr, index: int | ir.Expr,
-    body: Sequence[tirx.Stmt], span: ir.Span | None,
+    body: Sequence[tirx.Stmt], span: ir.Span | None, wave: ir.Var | None = None,
 ) -> tirx.For:  # fmt: skip
-    """The loop over the waves of a domain, the last axis fastest."""
+    """The loop over the waves of a domain, the last axis fastest; `wave` is its variable if it has one already."""
     total: int | ir.Expr = math.prod(domain) if all(isinstance(one, int) for one in domain) else functools.reduce(
         lambda a, b: to_expr(a) * b, domain
     )  # fmt: skip
-    wave, place = variable("wave", span), variable("place", span)
+    wave, place = variable("wave", span) if wave is None else wave, variable("place", span)
     inner: list[tirx.Stmt] = []
     rest: ir.Expr = place
     for axis in reversed(range(len(places))):
@@ -57,4 +58,4 @@ def waves_of(statement: tirx.Stmt) -> Waves | None:
     assert isinstance(inside, tirx.IfThenElse)
     body = statements(inside.then_case)
     places = tuple(one.var for one in body[: len(domain)] if isinstance(one, tirx.Bind))
-    return Waves(places, tuple(domain), size, index, body[len(domain) :])
+    return Waves(statement.loop_var, places, tuple(domain), size, index, body[len(domain) :])

@@ -526,7 +526,7 @@ def constant(value: float, dtype: str) -> tirx.IntImm | tirx.FloatImm:
 @dataclass(frozen=True)
 class Loop:
     """A loop nest of the kernel language over `extents`; only one axis may have a `start` and a `step`. With `waves`,
-    the number of blocks and the index of one, it is over the places that this block takes."""
+    the number of blocks and the index of one, it is over the places that this block takes, which `wave` counts."""
 
     extents: tuple[Integer, ...]
     kind: tirx.ForKind
@@ -534,6 +534,7 @@ class Loop:
     step: int = 1
     annotations: dict[str, object] = field(default_factory=dict[str, object])
     waves: tuple[Integer, Integer] | None = None
+    wave: ir.Var | None = None
 
     def __iter__(self) -> Iterator[Any]:
         raise KernelError(
@@ -546,10 +547,11 @@ class Loop:
 @dataclass(frozen=True)
 class Tiles:
     """The condition of a loop over the tiles of a scheduler, which hears of the loop's variables and of its end.
-    `waves` are those of :class:`Loop`."""
+    `waves` and `wave` are those of :class:`Loop`."""
 
     extents: tuple[Integer, ...]
     waves: tuple[Integer, Integer]
+    wave: ir.Var
     enter: Callable[[Builder, tuple[ir.Var, ...]], None]
     leave: Callable[[], None]
 

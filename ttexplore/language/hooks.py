@@ -294,7 +294,7 @@ class Hooks:
 
         def finish(nest: tirx.Stmt) -> tirx.Stmt:
             if loop.waves is not None:
-                return waves(variables, loop.extents, *loop.waves, statements(nest), span)
+                return waves(variables, loop.extents, *loop.waves, statements(nest), span, loop.wave)
             for axis in reversed(range(len(variables))):
                 annotations = loop.annotations if axis == 0 else {}
                 low = whole(loop.start if loop.step == 1 else 0)
@@ -353,7 +353,7 @@ class Hooks:
         return Turns(self._kernel_while(builder, value, turn, index, reads), turn)
 
     def _over_tiles(self, builder: Builder, tiles: Tiles, turn: Turn, index: int) -> Iterator[None]:
-        loop = Loop(tiles.extents, tirx.ForKind.SERIAL, waves=tiles.waves)
+        loop = Loop(tiles.extents, tirx.ForKind.SERIAL, waves=tiles.waves, wave=tiles.wave)
         names = (tuple((name, index) for name in ("n_idx", "m_idx")), True)
         for variables in self._loop(builder, loop, names, turn, index):
             tiles.enter(builder, cast("tuple[ir.Var, ...]", variables))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tvm import ir
+import functools
+
+from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.language.builder import Builder, Tiles, current, index_of, unsupported, whole
@@ -48,9 +50,10 @@ class PersistentTileScheduler:
         self._extents = positive_extent(_WHAT, num_n_tiles), positive_extent(_WHAT, rows)
         workers = get_num_sms() // cluster_size if num_workers is None else num_workers
         self._workers = positive_extent(_WHAT, workers)
-        # The worker whose tiles are next, and the indices and the depth of the loop that goes over them.
+        # The worker whose tiles are next, and the depth of the loop that goes over them, with a tile's row, column and
+        # number among those of the block.
         self._worker: ir.Expr | None = None
-        self._tile: tuple[ir.Var, ir.Var] | None = None
+        self._tile: tuple[ir.Var, ir.Var, ir.Var] | None = None
         self._depth = 0
 
     def init(self, worker_id: object) -> None:
@@ -60,13 +63,16 @@ class PersistentTileScheduler:
 
     def valid(self) -> Tiles:
         """The condition of the loop over the tiles. Raises KernelError if no loop may begin here."""
+        builder = current(_WHAT)
         if self._worker is None or self._tile is not None:
             raise KernelError("K005", f"{_WHAT}: no tiles are left here", hint=f"write {_LOOP}")
-        return Tiles(self._extents, (self._workers, self._worker), self._enter, self._leave)
+        wave = tirx.Var("wave", "int32", builder.tvm_span())
+        enter = functools.partial(self._enter, wave)
+        return Tiles(self._extents, (self._workers, self._worker), wave, enter, self._leave)
 
-    def _enter(self, builder: Builder, tile: tuple[ir.Var, ...]) -> None:
+    def _enter(self, wave: ir.Var, builder: Builder, tile: tuple[ir.Var, ...]) -> None:
         column, row = tile
-        self._tile, self._depth = (row, column), len(builder.frames)
+        self._tile, self._depth = (row, column, wave), len(builder.frames)
 
     def _leave(self) -> None:
         if self._tile is not None:
@@ -104,7 +110,10 @@ class PersistentTileScheduler:
 
     @property
     def current_iter(self) -> ir.Expr:
-        """How many tiles the block has done. Raises Unsupported: cores take tiles in an order of their own."""
-        raise unsupported(f"{_WHAT}: the number of a tile", "use sched.m_idx and sched.n_idx")
+        """How many tiles the block has done before this one."""
+        return self._place(2)
 
-    linear_idx = current_iter
+    @property
+    def linear_idx(self) -> ir.Expr:
+        """The number of the tile. Raises Unsupported: the order of tiles on a GPU is another one."""
+        raise unsupported(f"{_WHAT}: the number of a tile", "use sched.m_idx and sched.n_idx")

@@ -33,7 +33,12 @@ def with_launched_places(function: tirx.PrimFunc, firings: Firings) -> tirx.Prim
     if made is None or len(made.places) > _MOST_AXES:
         return function
     block, blocks = loops[0].loop_var, constant(loops[0].extent)
-    if not made.index.same_as(block) or blocks is None or constant(made.size) != blocks or block in _used(made):
+    if (
+        not made.index.same_as(block)
+        or blocks is None
+        or constant(made.size) != blocks
+        or {block, made.wave} & _used(made)
+    ):
         return function
     nest = sequence([*allocations, *made.body])
     for place, extent in reversed([*zip(made.places, made.extents, strict=True)]):
