@@ -728,3 +728,23 @@ def kernel(
                     r[i, j] = T.min(D[i, j], s[i, j])
 """
     holds(text, tmp_path)
+
+
+def test_a_fill_under_a_condition_in_turns_of_python(tmp_path: Path) -> None:
+    """The one of the first turn counted as a certain one, and what nothing reads was refused."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 64), "bfloat16"), N: T.Tensor((4,), "uint8"), C: T.Tensor((32, 64), "bfloat16")):
+    with T.Kernel(1) as bx:
+        a = T.alloc_shared((32, 64), "bfloat16")
+        f = T.alloc_shared((32, 64), "bfloat16")
+        T.copy(A, a)
+        for k in [0, 1]:
+            if N[k] != 0:
+                T.fill(f, -0.5)
+        T.copy(a, C)
+"""
+    holds(text, tmp_path)

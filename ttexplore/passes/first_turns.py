@@ -93,7 +93,8 @@ class _Mover(Context):
                 self.enter(statement)
             if not isinstance(statement, tirx.AllocBuffer):
                 touched |= used
-                held |= used
+                if not isinstance(statement, tirx.IfThenElse):
+                    held |= used
         return made
 
     def chosen(self, statement: tirx.Stmt, held: frozenset[ir.Var]) -> list[tirx.Stmt]:
