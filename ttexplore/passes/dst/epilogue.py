@@ -30,13 +30,15 @@ def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings
     return made
 
 
-def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
-    """The statements of one iteration of a loop."""
+def _turn(
+    statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings, *, renamed: bool = False
+) -> list[tirx.Stmt]:
+    """The statements of one iteration of a loop; with names of their own if they are `renamed`, as they have to be
+    beside another iteration in one scope."""
     made: list[tirx.Stmt] = []
     values: dict[ir.Var, ir.Expr] = {statement.loop_var: turn}
     for one in reader.inside(statement):
-        if isinstance(one, tirx.Bind):
-            # The turns stand in one scope now, each with names of its own.
+        if renamed and isinstance(one, tirx.Bind):
             name = tirx.Var(str(one.var.name), one.var.ty)
             copy: tirx.Stmt = tirx.Bind(name, substituted(one.value, values, simplify=False), one.span)
             values[one.var] = name
@@ -60,7 +62,8 @@ def last_turn_apart(
     last = next((place for place in reversed(range(len(inner))) if reader.has_values(inner[place])), None)
     if last is None:
         return None
-    apart = _turn(statement, tirx.const(number_of(statement.min) + extent - 1, "int32"), reader, firings)
+    turn = tirx.const(number_of(statement.min) + extent - 1, "int32")
+    apart = _turn(statement, turn, reader, firings, renamed=extent == 2)
     before = [*_shorter(statement, extent - 1, reader, firings), *apart[:last]]
     end, rest = apart[last], apart[last + 1 :]
     trial = grouping.continued()
