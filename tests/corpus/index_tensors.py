@@ -144,10 +144,51 @@ def masked_by_block(dtype: str = "int32", through: str = "fragment") -> Any:
     return kernel
 
 
+def in_two_loops() -> Any:
+    """Two sums of products over the turns that a tensor leaves to each block, in two loops: the condition around them
+    says that the first loop makes a turn, and the second may make none."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((256, 64), "bfloat16"), Ends: T.Tensor((1,), "int32"), C: T.Tensor((256, 64), "float32"),
+        D: T.Tensor((256, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            square = T.alloc_shared((64, 64), "bfloat16")
+            s = T.alloc_fragment((64, 64), "float32")
+            c = T.alloc_fragment((64, 64), "float32")
+            d = T.alloc_fragment((64, 64), "float32")
+            half = Ends[0] // 2
+            if bx < half * 2:
+                T.clear(c)
+                T.clear(d)
+                late = bx - half
+                left = half - late
+                first = T.if_then_else(bx < half, 1, left)
+                second = T.if_then_else(bx < half, left, 0)
+                for k in T.Pipelined(first, num_stages=2):
+                    T.copy(A[(bx + k) % 4 * 64, 0], a)
+                    T.clear(s)
+                    T.gemm(a, a, s, transpose_B=True)
+                    T.copy(s, square)
+                    T.gemm(square, a, c)
+                    T.gemm(a, a, d)
+                for k in T.Pipelined(second, num_stages=2):
+                    T.copy(A[k % 4 * 64, 0], a)
+                    T.gemm(a, a, c)
+                    T.gemm(a, a, d)
+                T.copy(c, C[bx * 64, 0])
+                T.copy(d, D[bx * 64, 0])
+
+    return kernel
+
+
 # Of the others, most numbers name nothing that there is.
 INDEX_TENSORS = [
     Case("index_masked_blocks", masked_blocks),
     Case("index_masked_by_bytes", lambda: masked_blocks("uint8", 128), on_chip=False),
     Case("index_masked_by_block", masked_by_block),
     Case("index_counted", lambda: counted(3)),
+    Case("index_in_two_loops", in_two_loops),
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tvm.ir import Call
-from tvm.tirx import EQ, GE, LE, Bind, BufferStore, Evaluate, FloatImm, For, IfThenElse, const, if_then_else
+from tvm.tirx import EQ, GE, LE, LT, Bind, BufferStore, Evaluate, FloatImm, For, IfThenElse, const, if_then_else
 
 from tests.faults.kernels import (
     asked,
@@ -42,6 +42,7 @@ from tests.faults.kernels import (
     told,
     uneven,
     upper,
+    with_turns,
 )
 from tests.faults.plant import (
     Edit,
@@ -338,6 +339,19 @@ def decided_otherwise(role: str) -> Edit:
     return edit
 
 
+def taken_once_more(program: Program) -> Program:
+    """The branches of all kernels taken in one turn more."""
+
+    def rule(statement: Any) -> list[Any] | None:
+        condition = branch_condition(statement) if isinstance(statement, For) else None
+        if not isinstance(condition, LT):
+            return None
+        return [branch(condition.a <= condition.b, statements(statement.body), statement.span)]
+
+    functions = {role: rewrite(function, rule) for role, function in program.functions.items()}
+    return dataclasses.replace(program, functions=functions)
+
+
 def always(branch: Any) -> list[Any]:
     """The branch taken in the first turn, too."""
     return [when(branch.condition.a >= 0, statements(branch.then_case), branch.span)]
@@ -557,6 +571,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a loop over the tiles of a block ends early", difference, loop_around("reader", "noc_read_tile", 1)),
     Fault("the loop over K ends early in one kernel", product, loop_around("reader", "noc_read_barrier", 2)),
     Fault("a loop that must run once may run zero times", causal, may_make_no_turn("compute", "k")),
+    Fault("a branch is taken in which no turn leaves a sum", with_turns, taken_once_more),
     Fault("a spill is not reloaded", product, branches(lambda _: [])),
     Fault("partial sums are loaded before they exist", product, branches(always)),
     Fault("only one branch pushes", difference, edited("reader", "cb_push_back", sometimes)),

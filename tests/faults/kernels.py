@@ -11,7 +11,7 @@ from tests.corpus.branches import skipped
 from tests.corpus.deciding_variables import gathered_rows
 from tests.corpus.formats import product_of
 from tests.corpus.gemms import many_products
-from tests.corpus.index_tensors import counted, masked_blocks
+from tests.corpus.index_tensors import counted, in_two_loops, masked_blocks
 from tests.corpus.scans import scanned
 from tests.corpus.sums import sums_of_found_rows
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
@@ -146,6 +146,11 @@ def stored_in_another_order() -> Any:
 def masked() -> Any:
     """Products that a tensor leaves out."""
     return masked_blocks("uint8", 32)
+
+
+def with_turns() -> Any:
+    """A condition says that one of two loops makes a turn."""
+    return in_two_loops()
 
 
 def told() -> Any:

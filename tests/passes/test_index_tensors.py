@@ -11,7 +11,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.corpus.index_tensors import chained, counted, masked_blocks, ragged, table
+from tests.corpus.index_tensors import chained, counted, in_two_loops, masked_blocks, ragged, table
 from ttexplore.errors import BackendError, Unsupported
 from ttexplore.plan import KERNEL_ROLES
 
@@ -272,3 +272,69 @@ def test_updates_of_single_elements() -> None:
     assert run.passed, run.message
     np.testing.assert_allclose(run.outputs[0], z + np.array([0, a.astype(np.float64).sum() / 2]), rtol=1e-5)
     np.testing.assert_array_equal(run.outputs[1], np.maximum(m, np.maximum(a[:3, 33], a[3:, 33])))
+
+
+@pytest.mark.parametrize("end", [0, 1, 2, 3, 4, 5, 8])
+def test_a_condition_that_says_that_a_loop_makes_a_turn(end: int) -> None:
+    """Of two loops over the same sums the second may make none, and the first makes one: the condition says so."""
+
+    def expected(a: Numbers, _: Numbers) -> Numbers:
+        blocks, half, out = a.reshape(4, 64, 64), end // 2, np.full((4, 64, 64), np.nan)
+        for bx in range(min(4, half * 2)):
+            left = half * 2 - bx
+            out[bx] = 0.0
+            for k in range(1 if bx < half else left):
+                one = blocks[(bx + k) % 4]
+                out[bx] += one @ one.T @ one
+            for k in range(left if bx < half else 0):
+                out[bx] += blocks[k % 4] @ blocks[k % 4]
+        return out.reshape(256, 64)
+
+    exploration = ttx.explore(in_two_loops())
+    assert exploration.error is None, str(exploration.error)
+    inputs = [*exploration.inputs()]
+    inputs[1][:] = end
+    want = expected(*(one.astype(np.float64) for one in inputs))
+    check = exploration.check(inputs)
+    assert check, str(check)
+    run = exploration.run(inputs)
+    assert run.passed, run.message
+    np.testing.assert_allclose(run.outputs[0], want, rtol=2e-2, atol=2e-2 * np.nanmax(np.abs(want), initial=0))
+
+
+def test_values_that_stay_in_dst_around_such_a_loop() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((256, 64), "bfloat16"), N: T.Tensor((4,), "int32"), C: T.Tensor((256, 64), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            c = T.alloc_fragment((64, 64), "float32")
+            n = N[bx]
+            if bx < n:
+                T.clear(c)
+                for k in T.Pipelined(T.if_then_else(bx < 1, 1, n - bx)):
+                    T.copy(A[k * 64, 0], a)
+                    T.gemm(a, a, c)
+                for k in T.Pipelined(T.if_then_else(bx < 1, 0, n - bx)):
+                    T.copy(A[k * 64, 0], a)
+                    T.gemm(a, a, c)
+                T.copy(c, C[bx * 64, 0])
+
+    def expected(a: Numbers, n: Numbers) -> Numbers:
+        blocks, out = a.reshape(4, 64, 64), np.full((4, 64, 64), np.nan)
+        for bx in range(4):
+            turns = int(n[bx]) - bx
+            if turns > 0:
+                out[bx] = sum(blocks[k] @ blocks[k] for k in range(turns)) * 2 if bx else blocks[0] @ blocks[0]
+        return out.reshape(256, 64)
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    for numbers in ([0, 0, 0, 0], [1, 2, 3, 4], [3, 1, 4, 7], [-1, 5, 0, 4]):
+        inputs = [*exploration.inputs()]
+        inputs[1][:] = numbers
+        want = expected(*(one.astype(np.float64) for one in inputs))
+        check = exploration.check(inputs)
+        assert check, str(check)
+        run = exploration.run(inputs)
+        assert run.passed, run.message
+        np.testing.assert_allclose(run.outputs[0], want, rtol=2e-3, atol=2e-3 * np.nanmax(np.abs(want), initial=0))

@@ -15,15 +15,13 @@ from ttexplore.ir.index import (
     INT32_LEAST,
     INT32_MOST,
     RANGES,
-    Binary,
     Expression,
     Key,
     Range,
-    Unary,
     Variable,
-    always,
     close_range,
     convert,
+    follows,
     learn_loop,
     narrowed,
     placed,
@@ -234,30 +232,20 @@ class _Values:
 
     def fulfil(self, condition: ir.Expr) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""
-        wanted, given, there = self._asked(condition)
-        if not given:
-            return always(wanted, self.ranges)
-        if always(wanted, there):
-            return True
-        # What conditions say of several variables together shows where each of their values is tried.
-        for one in given:
-            wanted = Binary("or", Unary("not", one), wanted)
-        return always(wanted, self.ranges)
+        return follows(*self._asked(condition), self.ranges)
 
     def range(self, value: ir.Expr) -> tuple[int, int] | None:
         """The values that a number can have; None where that is not known."""
-        wanted, _, there = self._asked(value)
+        wanted, given = self._asked(value)
+        there: Mapping[Key, Range] = self.ranges
+        for one in given:
+            there = narrowed(one, there, holds=True)
         found = close_range(wanted, there)
         return None if found is None else (int(np.min(found[0])), int(np.max(found[1])))
 
-    def _asked(self, e: ir.Expr) -> tuple[Expression, list[Expression], Mapping[Key, Range]]:
-        """An expression, the conditions around, and the ranges of what is in them."""
-        wanted = self._placed(e)
-        given = [placed(convert(one, self.number), self.bound) for one in self.given]
-        there = self.ranges
-        for one in given:
-            there = narrowed(one, there, holds=True)
-        return wanted, given, there
+    def _asked(self, e: ir.Expr) -> tuple[Expression, list[Expression]]:
+        """An expression, and the conditions around."""
+        return self._placed(e), [placed(convert(one, self.number), self.bound) for one in self.given]
 
 
 # C1 asks again about the function whose webs it has found.

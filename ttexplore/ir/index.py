@@ -648,6 +648,20 @@ def _always_by_sides(e: Expression, known: Known) -> bool:
             return False
 
 
+def follows(e: Expression, given: Sequence[Expression], known: Known) -> bool:
+    """Whether a condition holds wherever all the given ones do, for all values that variables can have; False where
+    that is not known."""
+    there = known
+    for one in given:
+        there = narrowed(one, there, holds=True)
+    if always(e, there):
+        return True
+    # What conditions say of several variables together shows where each of their values is tried.
+    for one in given:
+        e = Binary("or", Unary("not", one), e)
+    return bool(given) and always(e, there)
+
+
 def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
     """An expression with what its variables stand for in their place."""
     match e:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Variable, decided, placed, show, value_range, variables
+from ttexplore.ir.index import Expression, Unary, Variable, decided, placed, show, value_range, variables
 from ttexplore.ir.kernel import (
     Bind,
     Branch,
@@ -73,6 +73,8 @@ class _Dst(Walk):
         self.known = core_ranges(partition)
         self.counts: dict[Variable, Expression] = {}
         self.bound: dict[Variable, Expression] = {}
+        # The conditions of the branches around.
+        self.given: list[Expression] = []
         self.indexed = {v for call in calls(kernel.body) for name in _slots(call) for v in variables(call.values[name])}
 
     def bind(self, bind: Bind) -> None:
@@ -103,7 +105,7 @@ class _Dst(Walk):
                     hint=f"add {_NEXT[self.section]} to the loop, or remove the call that leads to this state",
                     span=next(iter(one.span for one in calls(loop.body)), None),
                 )
-        if may_be_empty(loop, self.known, self.bound):
+        if may_be_empty(loop, self.known, self.bound, self.given):
             # With zero iterations, nothing is written.
             self.written &= written
 
@@ -136,10 +138,13 @@ class _Dst(Walk):
             self.body(branch.then if answer else branch.otherwise)
             return
         section, written, touched = self.section, self.written, self.touched
+        self.given.append(branch.condition)
         self.body(branch.then)
+        self.given[-1] = Unary("not", branch.condition)
         after = self.section, self.written, self.touched
         self.section, self.written, self.touched = section, written, touched
         self.body(branch.otherwise)
+        self.given.pop()
         if self.section != after[0]:
             raise VerifyError(
                 "V020",

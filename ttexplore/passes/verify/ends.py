@@ -126,6 +126,8 @@ class Ends(Walk):
         # The same outside all branches. Each iteration of a loop takes one arm, so tiles that both arms write are
         # counted over all iterations.
         self.outside: dict[Key, Range] | None = None
+        # The conditions of the branches around.
+        self.given: list[Expression] = []
         self.bound: dict[Variable, Expression] = {}
         self.entered: dict[Variable, int] = {}
         self.clock = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Key, Range, decided, narrowed, show, value_range
+from ttexplore.ir.index import Key, Range, Unary, decided, narrowed, show, value_range
 from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
 from ttexplore.passes.verify.ends import PROTOCOL, End, Ends, either, moved_by
 from ttexplore.passes.verify.ranges import may_be_empty
@@ -93,7 +93,10 @@ class _Protocol(Ends):
     def open_loop(self, loop: Loop) -> None:
         """A loop whose length depends on core or work item: zero iterations, if possible, the first, and later ones."""
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
-        turns = (0 if may_be_empty(loop, self.known, self.bound) else 1, None if extent is None else int(extent[1]))
+        turns = (
+            0 if may_be_empty(loop, self.known, self.bound, self.given) else 1,
+            None if extent is None else int(extent[1]),
+        )
         before, unarrived = self.snapshot(), self.unarrived
         if loop.variable in loop.tested and isinstance(loop.low, int):
             self.known[loop.variable] = (loop.low, loop.low)
@@ -242,11 +245,14 @@ class _Protocol(Ends):
         before, known, outside, unarrived = self.snapshot(), self.known, self.outside, self.unarrived
         self.outside = known if outside is None else outside
         self.known = narrowed(branch.condition, known, holds=True)
+        self.given.append(branch.condition)
         self.body(branch.then)
         after_then, self.ends = self.ends, before
         unarrived, self.unarrived = self.unarrived, unarrived
         self.known = narrowed(branch.condition, known, holds=False)
+        self.given[-1] = Unary("not", branch.condition)
         self.body(branch.otherwise)
+        self.given.pop()
         self.known, self.outside, self.unarrived = known, outside, self.unarrived | unarrived
         for name, end in self.ends.items():
             other = after_then[name]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ttexplore.ir.index import ANY_ITEM, Binary, CoreValue, Expression, Key, Range, Variable, always, placed
+from ttexplore.ir.index import ANY_ITEM, Binary, CoreValue, Expression, Key, Range, Variable, follows, placed
 from ttexplore.ir.kernel import Loop
 from ttexplore.plan import Partition
 
@@ -43,7 +43,12 @@ def counted_range(
     return (min(first for first, _ in ends), max(last for _, last in ends)) if ends else None
 
 
-def may_be_empty(loop: Loop, known: Mapping[Key, Range], bound: Mapping[Variable, Expression]) -> bool:
-    """Whether a loop may run zero iterations, as far as ranges and the values of names show."""
-    lengths = (loop.extent, placed(loop.extent, bound))
-    return not any(always(Binary(">=", one, 1), known) for one in lengths)
+def may_be_empty(
+    loop: Loop, known: Mapping[Key, Range], bound: Mapping[Variable, Expression], given: Sequence[Expression]
+) -> bool:
+    """Whether a loop may run zero iterations, as far as ranges, the values of names and the `given` conditions of the
+    branches around it show."""
+    turns = Binary(">=", loop.extent, 1)
+    if follows(turns, given, known):
+        return False
+    return not follows(placed(turns, bound), [placed(one, bound) for one in given], known)
