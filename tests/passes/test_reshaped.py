@@ -80,6 +80,24 @@ def test_elements_are_those_of_one_memory() -> None:
         np.testing.assert_array_equal(found, want)
 
 
+def test_an_element_of_a_view_that_only_its_base_is_stored_to() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64), "float32"), Out: T.Tensor((64, 32), "float32")):
+        with T.Kernel(1):
+            a, o = T.alloc_shared((32, 64), "float32"), T.alloc_fragment((64, 32), "float32")
+            v = T.reshape(a, (64, 32))
+            T.copy(A, a)
+            read = [v[1, 3]]
+            T.fill(a, 5.0)
+            for i, j in T.Parallel(64, 32):
+                o[i, j] = v[i, j] + read[0]
+            T.copy(o, Out)
+
+    a = numbered(32, 64)
+    _, (found,) = run(kernel, [a])
+    np.testing.assert_array_equal(found, np.full((64, 32), 5.0 + a[0, 35], np.float32))
+
+
 def test_products_and_sums_that_a_block_keeps() -> None:
     """Into a block of another shape, whose old values count; of a part; and through a view of a view."""
 
