@@ -15,9 +15,11 @@ from ttexplore.ir.index import (
     INT32_LEAST,
     INT32_MOST,
     RANGES,
+    Binary,
     Expression,
     Key,
     Range,
+    Unary,
     Variable,
     close_range,
     convert,
@@ -25,7 +27,9 @@ from ttexplore.ir.index import (
     learn_loop,
     narrowed,
     placed,
+    tried,
     value_range,
+    variables,
 )
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
@@ -78,8 +82,7 @@ class Bounds:
             extent = statement.extent
             if not isinstance(extent, tirx.IntImm):
                 extent = self.ranges.simplify(extent)
-                # The number of turns depends on other variables: their ranges alone do not say that it is kept.
-                self.holds(tirx.LT(statement.loop_var, statement.min + statement.extent))
+                self.known.ends[statement.loop_var] = tirx.LT(statement.loop_var, statement.min + statement.extent)
             span = ir.Range.from_min_extent(statement.min, extent)
             self.ranges.bind(statement.loop_var, span, True)
             self.proofs.bind(statement.loop_var, span, True)
@@ -197,6 +200,8 @@ class _Values:
         self.bound: dict[Variable, Expression] = {}
         # The conditions of the branches around.
         self.given: list[ir.Expr] = []
+        # Of the variables of loops whose numbers of turns depend on other ones: their ranges alone do not say it.
+        self.ends: dict[ir.Var, ir.Expr] = {}
         # What has been told since somebody asked: mostly TVM's own proofs are enough.
         self.told: list[tuple[ir.Var, ir.Expr, ir.Expr | None]] = []
 
@@ -232,7 +237,13 @@ class _Values:
 
     def fulfil(self, condition: ir.Expr) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""
-        return follows(*self._asked(condition), self.ranges)
+        wanted, given = self._asked(condition)
+        if follows(wanted, given, self.ranges):
+            return True
+        ends = [one for variable, one in self.ends.items() if self.number(variable) in variables(wanted)]
+        for one in ends:
+            wanted = Binary("or", Unary("not", self._placed(one)), wanted)
+        return bool(ends) and tried(wanted, self.ranges)
 
     def range(self, value: ir.Expr) -> tuple[int, int] | None:
         """The values that a number can have; None where that is not known."""

@@ -630,8 +630,15 @@ def always(e: Expression, known: Known) -> bool:
     used = variables(e)
     if not used <= known.keys():
         return False
-    if decided(e, known) or _always_by_sides(e, known):
-        return True
+    return decided(e, known) is True or _always_by_sides(e, known) or tried(e, known)
+
+
+def tried(e: Expression, known: Known) -> bool:
+    """Whether a condition holds for all values of its variables, tried one after another; False where they are too
+    many, or not known."""
+    used = variables(e)
+    if not used <= known.keys():
+        return False
     ranges = {one: (int(np.min(known[one][0])), int(np.max(known[one][1]))) for one in used}
     if prod(high - low + 1 for low, high in ranges.values()) > _TRIED:
         return False
