@@ -748,3 +748,49 @@ def kernel(A: T.Tensor((32, 64), "bfloat16"), N: T.Tensor((4,), "uint8"), C: T.T
         T.copy(a, C)
 """
     holds(text, tmp_path)
+
+
+def test_an_element_of_rows_of_a_dynamic_length(tmp_path: Path) -> None:
+    """It is no row, and has no end of one."""
+    text = """\
+import ttexplore.language as T
+
+n = T.dynamic("n")
+
+
+@T.prim_func
+def kernel(A: T.Tensor((6, n), "bfloat16"), C: T.Tensor((6, n), "bfloat16")):
+    with T.Kernel(1, T.ceildiv(n, 64)) as (bx, by):
+        x = T.alloc_shared((1,), "bfloat16")
+        x = A[0, 0]
+        for i, j in T.Parallel(64, 64):
+            C[bx * 64 + i, by * 64 + j] = x
+"""
+    for layout in ({"page": "row", "through": "runs"}, {"page": "row"}):
+        holds(text, tmp_path, options={"layouts": {"A": layout}}, sizes={"n": 66}, later={"n": 100})
+
+
+def test_a_branch_after_elements_read_in_another_one(tmp_path: Path) -> None:
+    """The condition of the first branch was taken to hold in the second one as well, where everything followed."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    N: T.Tensor((4,), "uint8"),
+    V: T.Tensor((192,), "bfloat16"),
+    A: T.Tensor((20, 64), "bfloat16"),
+    C: T.Tensor((64, 32), "float32"),
+):
+    with T.Kernel(2) as bx:
+        s = T.alloc_shared((32, 32), "bfloat16")
+        if bx < 1 or N[bx] > 20:
+            for i, j in T.Parallel(32, 32):
+                s[i, j] = T.round(V[3 * (bx * 32 + 9 + i)])
+        else:
+            for i, j in T.Parallel(32, 32):
+                s[i, j] = A[j - 28, bx * 32 + i]
+        T.copy(s, C[bx * 32, 0])
+"""
+    holds(text, tmp_path)

@@ -78,15 +78,7 @@ class Bounds:
             condition = branch_condition(statement)
             if condition is not None:
                 self.holds(condition)
-            # Proofs compare expressions in their simplest form.
-            extent = statement.extent
-            if not isinstance(extent, tirx.IntImm):
-                extent = self.ranges.simplify(extent)
-                self.known.ends[statement.loop_var] = tirx.LT(statement.loop_var, statement.min + statement.extent)
-            span = ir.Range.from_min_extent(statement.min, extent)
-            self.ranges.bind(statement.loop_var, span, True)
-            self.proofs.bind(statement.loop_var, span, True)
-            self.known.counts(statement.loop_var, statement.min, statement.extent)
+            self.counts(statement)
         elif isinstance(statement, tirx.Bind):
             if statement.var in self.blocks:
                 extent = self.ranges.simplify(self.blocks[statement.var])
@@ -101,6 +93,18 @@ class Bounds:
                 self._limit(statement.var, *RANGES.get(str(statement.var.ty.dtype), (INT32_LEAST, INT32_MOST)))
             elif str(statement.value.ty.dtype).startswith(("int", "uint", "bool")):
                 self._name(statement.var, statement.value)
+
+    def counts(self, loop: tirx.For) -> None:
+        """Record how far the variable of a loop counts, which is known everywhere; the loop is not entered."""
+        # Proofs compare expressions in their simplest form.
+        extent = loop.extent
+        if not isinstance(extent, tirx.IntImm):
+            extent = self.ranges.simplify(extent)
+            self.known.ends[loop.loop_var] = tirx.LT(loop.loop_var, loop.min + loop.extent)
+        span = ir.Range.from_min_extent(loop.min, extent)
+        self.ranges.bind(loop.loop_var, span, True)
+        self.proofs.bind(loop.loop_var, span, True)
+        self.known.counts(loop.loop_var, loop.min, loop.extent)
 
     def leave(self, statement: tirx.For) -> None:
         """Forget the conditions that hold in a loop; the ranges of loops' variables are known everywhere."""

@@ -536,7 +536,7 @@ def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
     loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
     for one in loops:
-        bounds.enter(one)
+        bounds.counts(one)
     reader = Reader(
         ValueGraph(), variables[0] if len(variables) > 1 else None, variables[-1], variable("tile_row"),
         variable("tile_column"), bounds.proofs,

@@ -25,9 +25,8 @@ def rearranged(
     """
     shape = shape_of(made)
     own = [variable(name) for name in ("row", "column")]
-    around = [loop(one, extent, []) for one, extent in zip(own, (1, *shape)[-2:], strict=True)]
-    for one in around:
-        bounds.enter(one)
+    for one, extent in zip(own, (1, *shape)[-2:], strict=True):
+        bounds.counts(loop(one, extent, []))
     found = [bounds.ranges.simplify(one) for one in places(own[2 - len(shape) :])]
     for axis, (index, length) in enumerate(zip(found, shape_of(source), strict=True)):
         if not (bounds.proves(index >= 0) and bounds.proves(index < length)):
@@ -37,8 +36,6 @@ def rearranged(
                 hint="limit the index: T.max(index, 0), T.min(index, length - 1)",
                 span=span,
             )
-    for one in reversed(around):
-        bounds.leave(one)
     return tirx.Evaluate(call("tl.gather", [whole_region(source), whole_region(made), *own, *found]))
 
 

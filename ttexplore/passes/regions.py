@@ -236,7 +236,7 @@ def gathered_region(
     strides = page_strides(tensor, accessor, False)
     indices = places_of(statement)
     for variable, extent in zip(block.variables, block.shape, strict=True):
-        bounds.enter(loop(variable, extent, []))
+        bounds.counts(loop(variable, extent, []))
     condition: ir.Expr | None = None
     for index, length in zip(indices, extents_of(tensor), strict=True):
         for inside in (index >= 0, index < length):
