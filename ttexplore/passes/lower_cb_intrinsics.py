@@ -205,7 +205,8 @@ class _Block:
         self.condition = given.get("condition")
         # Elements per row of a row-major tensor: a number, or the end of the columns if it is a T.dynamic size.
         self.row_length: ir.Expr | int = extents_of(self.tensor)[-1]
-        if self.layout.page == "row" and not isinstance(self.row_length, int):
+        by_length = self.layout.page == "row" and (self.row_tiles or self.strips)
+        if by_length and not isinstance(self.row_length, int):
             self.row_length = self.column_guard[1]
 
     def transfers(self) -> _Transfers:
