@@ -153,6 +153,10 @@ class Bounds:
         """Whether a condition always holds."""
         return bool(self.proofs.can_prove(condition)) or self.known.fulfil(condition) or self._proves_apart(condition)
 
+    def proves_in_loops(self, condition: ir.Expr) -> bool:
+        """Whether a condition always holds, also by what loops count to: the verifier knows less."""
+        return self.proves(condition) or self.known.fulfil_together(condition)
+
     def is_seen_within(self, value: ir.Expr, length: int) -> bool:
         """Whether the ranges of its variables alone show that an index is one of an axis, as the verifier wants it."""
         found = self.known.limits(value)
@@ -241,9 +245,11 @@ class _Values:
 
     def fulfil(self, condition: ir.Expr) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""
-        wanted, given = self._asked(condition)
-        if follows(wanted, given, self.ranges):
-            return True
+        return follows(*self._asked(condition), self.ranges)
+
+    def fulfil_together(self, condition: ir.Expr) -> bool:
+        """The same for the values that variables have together, with those that say how far loops count."""
+        wanted = self._placed(condition)
         ends = [one for variable, one in self.ends.items() if self.number(variable) in variables(wanted)]
         for one in ends:
             wanted = Binary("or", Unary("not", self._placed(one)), wanted)

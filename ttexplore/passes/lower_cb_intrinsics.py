@@ -400,7 +400,7 @@ class _Block:
 
                 length = self.row_length
                 whole = column + elements <= length
-                if self.bounds.proves(whole):
+                if self.bounds.proves_in_loops(whole):
                     made = moved(elements)
                 else:
                     ends.append(True)
