@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 from ttexplore.plan import Plan
 from ttexplore.record import Line, Listing, Origin, Span, StepRecord, Trace
 from ttexplore.views.explorer import explorer_data, packed
-from ttexplore.views.report import report_html
+from ttexplore.views.report import Reported, report_html
 
 STEPS, LINES, KERNEL_LINES = 80, 2000, 60
 SWITCHES = 200
@@ -52,7 +52,7 @@ def main() -> None:
     print(f"{STEPS} steps of {LINES:,} lines: data in {seconds:.2f} s, {len(packed(data)) / 1000:,.0f} kB packed")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page_file = Path(folder) / "report.html"
-        page_file.write_text(report_html(data, ""), encoding="utf-8")
+        page_file.write_text(report_html("large", [Reported(data, "")]), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.goto(page_file.as_uri())

@@ -10,15 +10,17 @@ from ttexplore.pasting import accept_pasted_code
 if TYPE_CHECKING:
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
     from ttexplore.explored import compare_explorations as compare
+    from ttexplore.explored import report
     from ttexplore.saved import SavedExploration, load
 
-__all__ = ["Check", "Exploration", "Run", "SavedExploration", "Step", "compare", "explore", "load"]
+__all__ = ["Check", "Exploration", "Run", "SavedExploration", "Step", "compare", "explore", "load", "report"]
 
 # The module of each name, and its name there.
 _HOMES = {
     "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
     "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
     "compare": ("explored", "compare_explorations"), "explore": ("exploration", "explore"), "load": ("saved", "load"),
+    "report": ("explored", "report"),
 }  # fmt: skip
 
 

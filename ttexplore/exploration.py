@@ -50,8 +50,9 @@ from ttexplore.record import Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Run, StepCheck
 from ttexplore.target import Target, get_target
-from ttexplore.views.launches import LaunchRow, launches_html, launches_page, launches_text
+from ttexplore.views.launches import LaunchRow, launches_html, launches_text
 from ttexplore.views.markup import plural
+from ttexplore.views.report import Reported
 
 Array = NDArray[Any]
 
@@ -633,9 +634,8 @@ class Launches(Exploration):
     def _summary(self) -> str:
         return launches_html(self.kernel.name, self.target.name, self._rows())
 
-    def _page(self, run: bool) -> str:
-        pages = [(one.kernel.name, one._page(run)) for one in self.launches]
-        return launches_page(self.kernel.name, self.target.name, pages)
+    def _reported(self, run: bool) -> list[Reported]:
+        return [page for one in self.launches for page in one._reported(run)]
 
     def _ipython_display_(self) -> None:
         """Show which tensors go from launch to launch, and below that the explorers of all launches."""

@@ -12,6 +12,7 @@ import functools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
@@ -42,11 +43,11 @@ from ttexplore.views.deadlock import deadlock_svg
 from ttexplore.views.diff import diff_html
 from ttexplore.views.dot import dataflow_dot, passes_dot
 from ttexplore.views.exploration import exploration_html, exploration_text
-from ttexplore.views.explorer import explorer_data
-from ttexplore.views.history import Found, LineHistory, find_text, line_history
+from ttexplore.views.explorer import TABS, explorer_data
+from ttexplore.views.history import Found, LineHistory, find_text, line_history, ranges
 from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
 from ttexplore.views.markup import plural
-from ttexplore.views.report import report_html
+from ttexplore.views.report import Reported, report_html
 from ttexplore.views.still import PLACE, still_html
 from ttexplore.views.timeline import Timeline, timeline
 from ttexplore.views.why import Why, why
@@ -340,10 +341,10 @@ class Explored(ABC):
         With `run`, the page includes the result of a run on the emulator and the timeline of one core, if there is a
         C++ compiler and the lowering succeeded. Raises UsageError if the file cannot be written, and what a run raises.
         """
-        return write_file(path, self._page(run))
+        return report(path, self, run=run)
 
-    def _page(self, run: bool) -> str:
-        """The explorer as one page, with the result of a run on the emulator if asked for."""
+    def _reported(self, run: bool) -> list[Reported]:
+        """The lowerings of the page, with the result of a run on the emulator if asked for."""
         state: JsonObject = {}
         recorded = None
         if run and self.error is None and recorder().missing() is None:
@@ -351,7 +352,8 @@ class Explored(ABC):
             state["recorded_run"] = done._repr_html_()
             assert done.execution is not None, "the recording backend returns one"
             recorded = self._recorded(done.execution, None, self._kernel_listings({})).data
-        return report_html(self.data, self._repr_html_(), state, recorded)
+        state_of = f"failed at {self.steps[-1].letter}" if self.error else f"{len(self.steps)} steps"
+        return [Reported(self.data, self._repr_html_(), f"{self.target.name}, {state_of}", state, recorded)]
 
     # Running
 
@@ -599,22 +601,66 @@ class Explored(ABC):
         missing = recorder().missing()
         return {"record": missing} if missing else {}
 
-    def widget(self) -> ExplorerWidget:
-        """The interactive explorer. A notebook shows it for an exploration by itself."""
+    def widget(self, place: Mapping[str, str] | None = None) -> ExplorerWidget:
+        """The interactive explorer, opened at the place of a view. A notebook shows it for an exploration by itself."""
         from ttexplore.watching import watch_cells
         from ttexplore.widget import ExplorerWidget
 
-        made = ExplorerWidget(self)
+        made = ExplorerWidget(self, place)
         watch_cells(made)
         return made
 
+    def view(
+        self, *, tab: str | None = None, step: int | str | None = None, pin: int | None = None, file: str | None = None
+    ) -> View:
+        """The explorer, opened at a place: a tab, a step by number, name or letter, a pinned line of the kernel by the
+        number that the explorer shows beside it, and an emitted file.
+
+        A step opens Steps and a file Code, unless a tab is given. Raises UsageError if there is no such tab, step, line
+        or file.
+        """
+        place: dict[str, str] = {}
+        if file is not None:
+            place |= {"tab": "Code", "file": named("file", file, self.files)}
+        if step is not None:
+            place |= {"tab": "Steps", "step": self.steps[step].letter}
+        if pin is not None:
+            lines = sorted({line for _, line in self.data["places"]})
+            if pin not in lines:
+                raise wrong("the line to pin", pin, f"a line of the kernel that the lowering uses: {ranges(lines)}")
+            place["pin"] = str(pin)
+        if tab is not None:
+            tabs = {name.lower(): name for name in TABS}
+            place["tab"] = tabs[named("tab", text_of("tab", tab).lower(), tabs)]
+        return View(self, place)
+
     def _ipython_display_(self) -> None:
         """Show the widget, and below it the static page for readers without a running kernel."""
+        self._display({})
+
+    def _display(self, place: Mapping[str, str]) -> None:
         from IPython.display import publish_display_data  # pyright: ignore[reportUnknownVariableType]
 
         still = still_html(self._repr_html_())
-        publish_display_data({**self.widget().view(), "text/html": PLACE, "text/plain": repr(self)})
+        publish_display_data({**self.widget(place).view(), "text/html": PLACE, "text/plain": repr(self)})
         publish_display_data({"text/html": still})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class View:
+    """The explorer of an exploration, opened at a place. A notebook shows it."""
+
+    exploration: Explored
+    place: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return repr(self.exploration)
+
+    def _repr_html_(self) -> str:
+        return self.exploration._repr_html_()
+
+    def _ipython_display_(self) -> None:
+        self.exploration._display(self.place)
 
 
 _NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None, _NO_REFERENCE)
@@ -644,6 +690,21 @@ def edited_listing(listing: Listing, text: str | None) -> Listing:
                 origins = tuple(dataclasses.replace(origin, kind="inferred") for origin in line.origins)
                 lines[position] = Line(new[position], origins)
     return dataclasses.replace(listing, lines=tuple(lines))
+
+
+def report(path: str | Path, *explorations: Explored, run: bool = True) -> Path:
+    """Write the explorers of one or more lowerings as one page that works offline, with an index if there are several.
+
+    Of each it shows what :meth:`Explored.report` does. Raises UsageError if an argument is not an exploration or the
+    file cannot be written, and what a run raises.
+    """
+    for one in cast(tuple[object, ...], explorations):
+        if not isinstance(one, Explored):
+            raise wrong("what to report", one, "explorations, as ttx.explore returns them")
+    if not explorations:
+        raise wrong("what to report", explorations, "explorations, as ttx.explore returns them")
+    title = ", ".join(dict.fromkeys(f"{one.kernel.name} on {one.target.name}" for one in explorations))
+    return write_file(path, report_html(title, [page for one in explorations for page in one._reported(run)]))
 
 
 def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:

@@ -54,13 +54,20 @@ class ExplorerWidget(anywidget.AnyWidget):
     # For each request that it cannot answer, the reason.
     missing = traitlets.Dict().tag(sync=True)
     stale = traitlets.Unicode("").tag(sync=True)
+    # Where to go: "tab", "step" (a letter), "pin" (numbers of kernel lines, with commas), "file".
+    place = traitlets.Dict().tag(sync=True)
+    # Shares of panes and a height in pixels, by what they are of.
+    arrangement = traitlets.Dict().tag(sync=True)
+    # By this name the front end finds the model for another view of it.
+    identity = traitlets.Unicode("", allow_none=True).tag(sync=True)
 
-    def __init__(self, exploration: Explored) -> None:
+    def __init__(self, exploration: Explored, place: Mapping[str, str] | None = None) -> None:
         super().__init__(
             data=packed(exploration.data), backends=exploration.backends, targets=list(TARGETS),
             inputs=[(kind.name, kind.what, kind.seeded) for kind in INPUT_KINDS.values()],
-            missing=exploration.missing,
+            missing=exploration.missing, place=dict(place or {}),
         )  # fmt: skip
+        self.identity = self.model_id  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
         self._explorations: dict[str, Explored] = {"": exploration}
         self._numbers = itertools.count(1)
         # The cancel events of the requests in progress.

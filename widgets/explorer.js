@@ -3,11 +3,16 @@
 /** @import { Kernel as Python, Model } from "./model/questions.js" */
 /** @import { Explorer } from "./model/state.js" */
 
-import { along, keys, meaning } from "./model/keys.js";
+import { keys, meaning } from "./model/keys.js";
 import { unpacked } from "./model/lowering.js";
+import { goTo, placeOf } from "./model/place.js";
 import { Kernel } from "./model/questions.js";
+import { Remembered } from "./model/remembered.js";
 import { explore, opened, select } from "./model/state.js";
-import { button, chip, focusIn, focusOn, h, heading, link, put, quiet, set, take } from "./parts/dom.js";
+import { besideChip } from "./parts/beside.js";
+import { button, chip, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
+import { heightBar } from "./parts/panes.js";
+import { tabList } from "./parts/tabs.js";
 import { explainTerms } from "./parts/terms.js";
 import { buffersView } from "./views/buffers.js";
 import { codeView } from "./views/code.js";
@@ -17,9 +22,13 @@ import { stepsView } from "./views/steps.js";
 import { whatIfView } from "./views/whatif.js";
 
 const FORM = 2;
+// Widths of the explorer itself: below the first everything stands below each other, below the second the kernel stands
+// above what is beside it elsewhere.
 const NARROW_PIXELS = 900;
-// From here on a diff has room for two sides.
-const SPLIT_PIXELS = 1600;
+const MEDIUM_PIXELS = 1250;
+// From here on the kernels have room side by side, and a diff for two sides.
+const COLUMNS_PIXELS = 1800;
+const SPLIT_PIXELS = 2200;
 
 /**
  * A view: its element, what its keys do, and what is to be done whenever it comes into the page.
@@ -49,21 +58,19 @@ async function render({ model, el }) {
   }
   const stale = () => model.get("stale") || "";
   explainTerms(root, lowering.terms);
+  const remembered = new Remembered(model);
   const store = opened(lowering, {
+    remembered, wrap: remembered.numbers("wrap", [0])[0] > 0,
     backends: model.get("backends") || [], kinds: model.get("inputs") || [], targets: model.get("targets") || [lowering.target], stale: stale(),
   });
+  goTo(store, model.get("here") ?? model.get("place") ?? {}, TABS);
+  store.on(["tab", "step", "pinned", "file", "lowering"], (state) => { if (!state.original) model.set?.("here", placeOf(state)); });
   const kernel = new Kernel(model, () => store.state.variant, (stale) => store.set({ stale, say: stale }));
 
   /** @type {Record<string, View>} */
   const views = {};
-  const tabs = TABS.map((name, i) => button(name, () => store.set({ tab: name }), { role: "tab", class: "tab", title: `${i + 1}` }));
-  const tablist = h("div.tabs", { role: "tablist", label: "views", onkeydown: (event) => {
-    const next = along(event.key, tabs.findIndex((tab) => tab === event.target), tabs.length);
-    if (next === null) return;
-    tabs[next].click();
-    tabs[next].focus();
-    take(event);
-  } }, ...tabs);
+  const tabs = tabList("views");
+  tabs.show(TABS.map((name, i) => button(name, () => store.set({ tab: name }), { title: `${i + 1}` })));
   const banner = h("div.banner", { role: "status" });
   const body = h("div.body", { role: "tabpanel" });
   const live = h("div.live", { "aria-live": "polite" });
@@ -73,12 +80,37 @@ async function render({ model, el }) {
     h("details", h("summary", "Terms"), [...new Set(Object.values(lowering.terms))].sort().map((meaning) => h("p", meaning))),
     chip("Close", () => help.close()));
   const head = h("header");
-  root.append(head, banner, tablist, body, live, help);
+  const beside = besideChip(model, root, lowering.kernel);
+  const fullScreen = chip("", () => store.set({ full: !store.state.full }), { title: "f" });
+
+  /** Fills the screen, or the window where the browser does not allow that. @param {boolean} full */
+  function fill(full) {
+    root.classList.toggle("full", full);
+    root.popover = null;
+    if (!full) {
+      if (root.matches(":fullscreen")) document.exitFullscreen();
+      return;
+    }
+    root.requestFullscreen().catch(() => {
+      root.popover = "manual";
+      root.showPopover();
+      focusOn(root);
+    });
+  }
+  root.append(head, banner, tabs.element, body, heightBar(remembered, root, body), live, help);
 
   store.on(["lowering"], ({ lowering }) => put(head,
     h("h3", lowering.kernel), h("span.m", lowering.target), quiet(lowering.where),
     lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", quiet(`${name} `), value)),
-    h("span.gapper"), chip("?", () => help.showModal(), { label: "keys" })));
+    h("span.gapper"), h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }))));
+  store.on(["full"], ({ full }) => {
+    put(fullScreen, full ? "leave full screen" : "full screen");
+    fill(full);
+  });
+  store.on(["wrap"], ({ wrap }) => {
+    root.classList.toggle("wrapping", wrap);
+    if (wrap !== remembered.numbers("wrap", [0])[0] > 0) remembered.keep("wrap", wrap ? [1] : []);
+  });
   store.on(["stale", "original"], ({ stale, original }) => {
     put(banner,
       stale && h("p", "⟳ ", stale),
@@ -90,7 +122,7 @@ async function render({ model, el }) {
     views[tab] ||= VIEWS[tab](store, kernel, model);
     if (focusIn(body)) focusOn(root);
     put(body, views[tab].element);
-    tabs.forEach((one, i) => set(one, { "aria-selected": TABS[i] === tab, tabindex: TABS[i] === tab ? 0 : -1 }));
+    tabs.select(TABS.indexOf(tab));
     body.ariaLabel = tab;
     views[tab].shown?.();
   });
@@ -107,43 +139,56 @@ async function render({ model, el }) {
   let wasWide = null;
   const sized = new ResizeObserver(() => {
     const { clientWidth: width } = root;
-    root.classList.toggle("narrow", width > 0 && width < NARROW_PIXELS);
+    if (!width) return;
+    // A view that has a place of its own fills it, and is beside the notebook already.
+    root.classList.toggle("filled", !!closest(root, ".ttx-filled"));
+    if (beside) beside.hidden = !closest(root, ".jp-NotebookPanel");
+    root.classList.toggle("narrow", width < NARROW_PIXELS);
+    root.classList.toggle("medium", width < MEDIUM_PIXELS);
     const split = width >= SPLIT_PIXELS;
     if (split !== wasWide) store.set({ split });
     wasWide = split;
+    store.set({ columns: width >= COLUMNS_PIXELS });
   });
   sized.observe(root);
 
-  set(root, { onkeydown: (event) => {
-    const { key, target } = event;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    // Whatever is typed here is meant for here, not for the notebook around it.
-    event.stopPropagation();
-    if (help.open || /** @type {Element} */ (target).matches("input,select,textarea")) return;
-    const { state } = store;
-    const own = views[state.tab].keys?.[key];
-    const means = meaning(key, state, TABS);
-    if (own) own();
-    else if (means === "help") help.showModal();
-    else if (means === "unpin") store.set({ pinned: null, hover: null });
-    else if (means === "leave") {
-      root.blur();
-      focusIn(document.body)?.blur();
-    } else if (!means) {
-      if (target !== root || (key !== "Enter" && key !== " ")) return;
-    } else if ("move" in means) select(store, state.step + means.move);
-    else if ("turn" in means) store.set({ [means.turn]: !state[means.turn] });
-    else store.set(means);
-    event.preventDefault();
-  } });
+  set(root, {
+    // The browser has a way out of its own.
+    onfullscreenchange: () => { if (!root.matches(":fullscreen")) store.set({ full: false }); },
+    onkeydown: (event) => {
+      const { key, target } = event;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      // Whatever is typed here is meant for here, not for the notebook around it.
+      event.stopPropagation();
+      if (help.open || /** @type {Element} */ (target).matches("input,select,textarea")) return;
+      const { state } = store;
+      const own = views[state.tab].keys?.[key];
+      const means = meaning(key, state, TABS);
+      if (own) own();
+      else if (means === "help") help.showModal();
+      else if (means === "unpin") store.set({ pinned: null, hover: null });
+      else if (means === "leave") {
+        root.blur();
+        focusIn(document.body)?.blur();
+      } else if (!means) {
+        if (target !== root || (key !== "Enter" && key !== " ")) return;
+      } else if ("move" in means) select(store, state.step + means.move);
+      else if ("turn" in means) store.set({ [means.turn]: !state[means.turn] });
+      else store.set(means);
+      event.preventDefault();
+    },
+  });
 
   requestAnimationFrame(() => performance.measure("ttexplore first paint", { start, end: performance.now() }));
   const told = () => store.set({ stale: stale() });
   model.on?.("change:stale", told);
+  const sent = () => goTo(store, model.get("place") ?? {}, TABS);
+  model.on?.("change:place", sent);
   return () => {
     kernel.close();
     sized.disconnect();
     model.off?.("change:stale", told);
+    model.off?.("change:place", sent);
   };
 }
 

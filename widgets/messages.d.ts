@@ -16,6 +16,14 @@ export interface Traits {
   missing?: Partial<Record<Question["do"], string>>;
   /** Why this explorer shows what is no longer so; empty while it does not. */
   stale?: string;
+  /** Numbers by the names of what a user has arranged: shares of panes, a height in pixels. */
+  arrangement?: Arrangement;
+  /** Where to go; it may change. */
+  place?: Place;
+  /** Where this widget was left, for a view of it that opens later; not sent anywhere. */
+  here?: Place;
+  /** The name of the widget's model; empty or missing where it has none. */
+  identity?: string | null;
   /** False in a page without Python. */
   live?: boolean;
   /** The card of a run that a page brings along, as HTML. */
@@ -25,6 +33,9 @@ export interface Traits {
 export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 /** A backend, why it cannot run (empty where it can), and whether it has a choice of arithmetic. */
 export interface Backend { name: string; missing: string; arithmetic: boolean }
+/** A tab, the letter of a step, numbers of kernel lines with commas between, the name of a file. */
+export interface Place { tab?: string; step?: string; pin?: string; file?: string }
+export type Arrangement = Record<string, number[]>;
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */

@@ -104,7 +104,12 @@ class ExplorerPage:
         return self.root.get_by_role("button", name=name)
 
     def tab(self, name: str) -> None:
-        self.root.get_by_role("tab", name=name, exact=True).click()
+        self.find("[aria-label=views]").get_by_role("tab", name=name, exact=True).click()
+
+    def file(self, name: str) -> Locator:
+        """Opens the tab of an emitted file in Code; gives its pane."""
+        self.find(".files").get_by_role("tab", name=name).click()
+        return self.find(f"section[aria-label='{name}']")
 
     def press(self, *keys: str) -> None:
         """Presses keys with the focus on the explorer itself."""

@@ -12,7 +12,7 @@ from tests.browser.explorer_page import TABS, ExplorerPage
 from ttexplore import Exploration, explore
 from ttexplore.record import ErrorRecord
 from ttexplore.views.explorer import error_data
-from ttexplore.views.report import report_html
+from ttexplore.views.report import Reported, report_html
 
 TAGS = (
     "</td></script></style>]]><script>window.hacked=1</script>"
@@ -117,11 +117,15 @@ def test_hostile_answers_are_shown_as_text(show: Show, gemm: Exploration) -> Non
     assert harmless_now is None
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["live", "static"])
-def test_a_hostile_report_is_harmless(open_context: Open, hostile: Exploration, tmp_path: Path, scripts: bool) -> None:
+@pytest.mark.parametrize(("scripts", "lowerings"), [(True, 1), (True, 2), (False, 1)], ids=["live", "index", "static"])
+def test_a_hostile_report_is_harmless(
+    open_context: Open, hostile: Exploration, tmp_path: Path, scripts: bool, lowerings: int
+) -> None:
     report = tmp_path / "report.html"
     report.write_text(
-        report_html(hostile.data, hostile._repr_html_(), {"backends": [], "targets": [TAGS], "stale": TAGS}),
+        report_html(
+            TAGS, [Reported(hostile.data, hostile._repr_html_(), TAGS, {"targets": [TAGS], "stale": TAGS})] * lowerings
+        ),
         encoding="utf-8",
     )
     page = open_context(java_script_enabled=scripts).new_page()

@@ -266,6 +266,42 @@ def test_a_notebook_is_opened_again_without_its_kernel(
     page.screenshot(path=tmp_path / "untrusted_dark.png")
 
 
+def test_an_explorer_stands_beside_its_notebook(notebook: Page, tmp_path: Path) -> None:
+    first = explorer(notebook)
+    first.find(".steplist [data-step='7']").click()
+    first.tab("Code")
+    first.button("beside the notebook").click()
+    beside = notebook.locator(".ttx-filled > .ttx-explorer")
+    beside.wait_for()
+    # Where the first one is, to the right of the notebook, and as large as its panel.
+    assert beside.locator("[aria-label=views] [aria-selected=true]").inner_text() == "Code"
+    box, panel = beside.bounding_box(), notebook.locator(".ttx-filled").bounding_box()
+    of_notebook = notebook.locator(".jp-NotebookPanel").bounding_box()
+    assert box is not None
+    assert of_notebook is not None
+    assert box == panel
+    assert box["x"] >= of_notebook["x"] + of_notebook["width"]
+    assert box["width"] > 300
+    assert beside.get_by_role("button", name="beside the notebook").count() == 0
+    notebook.screenshot(path=tmp_path / "beside.png")
+    # It goes its own way, and Python answers it.
+    beside.get_by_role("tab", name="Steps", exact=True).click()
+    assert beside.locator(".stepchoice").evaluate("one => one.selectedIndex") == 7
+    beside.focus()
+    notebook.keyboard.press("j")
+    assert beside.locator(".stepchoice").evaluate("one => one.selectedIndex") == 8
+    assert first.find("[aria-label=views] [aria-selected=true]").inner_text() == "Code"
+    beside.get_by_role("tab", name="Run", exact=True).click()
+    beside.locator("select[aria-label=backend]").select_option("interpreter")
+    beside.get_by_role("button", name="Run", exact=True).click()
+    beside.locator(".result > div").wait_for()
+    # So does JupyterLab's own view of the output.
+    notebook.locator(".jp-NotebookPanel .jp-Cell").first.click(position={"x": 60, "y": 12})
+    run(notebook, "notebook:create-output-view")
+    notebook.locator(".jp-LinkedOutputView .ttx-explorer .history").wait_for()
+    notebook.screenshot(path=tmp_path / "output_view.png")
+
+
 RESTARTED = "the notebook's kernel restarted: rerun the cell"
 
 

@@ -80,24 +80,39 @@ def test_the_core_map_can_be_saved(explorer: ExplorerPage, kind: str, tmp_path: 
 def test_code_is_copied_and_saved_as_it_is(explorer: ExplorerPage, gemm: Exploration, tmp_path: Path) -> None:
     explorer.tab("Code")
     wanted = gemm.code["reader"].text
-    explorer.button("copy reader.cpp").click()
+    explorer.file("reader.cpp").get_by_role("button", name="copy reader.cpp").click()
     explorer.spoken("reader.cpp copied")
     assert explorer.page.evaluate("navigator.clipboard.readText()").rstrip("\n") == wanted.rstrip("\n")
     with explorer.page.expect_download() as download:
-        explorer.button("download compute.cpp").click()
+        explorer.file("compute.cpp").get_by_role("button", name="download compute.cpp").click()
     assert download.value.suggested_filename == "compute.cpp"
     path = tmp_path / "compute.cpp"
     download.value.save_as(path)
     assert path.read_text(encoding="utf-8").rstrip("\n") == gemm.code["compute"].text.rstrip("\n")
 
 
-def test_other_files_are_behind_a_choice(explorer: ExplorerPage) -> None:
+def test_each_file_has_a_tab(explorer: ExplorerPage) -> None:
     explorer.tab("Code")
-    choice = explorer.find(".codeview select")
-    names = choice.locator("option").all_inner_texts()
-    assert names == [file["name"] for file in explorer.data["files"]][3:]
-    choice.select_option("tt.plan.json")
-    assert '"kernel"' in explorer.find("[aria-label='tt.plan.json']").inner_text()
+    tabs = explorer.find(".files [role=tab]")
+    names = [file["name"] for file in explorer.data["files"]]
+    assert tabs.all_inner_texts() == names
+    explorer.file("tt.plan.json")
+    assert '"kernel"' in explorer.find(".rows[aria-label='tt.plan.json']").inner_text()
+    assert explorer.find(".files .rows:visible").count() == 1
+    # The keyboard goes along them, and stays.
+    explorer.type("ArrowRight", "ArrowRight")
+    assert (
+        explorer.find(".files [aria-selected=true]").inner_text()
+        == names[(names.index("tt.plan.json") + 2) % len(names)]
+    )
+    assert explorer.page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    # Numbers of lines that come from what is pinned lead to the file.
+    explorer.tab("Steps")
+    explorer.source_row(27).click()
+    explorer.tab("Code")
+    for file, text in zip(explorer.data["files"], tabs.all_inner_texts(), strict=True):
+        count = len(explorer.linked(file["listing"], 27))
+        assert text.split() == [file["name"], *([str(count)] if count else [])]
 
 
 def test_a_run_shows_its_progress_then_its_result(explorer: ExplorerPage) -> None:
@@ -169,7 +184,7 @@ def test_cancel_asks_python_to_stop(explorer: ExplorerPage) -> None:
 
 def test_a_kernel_is_edited_run_and_taken_back(explorer: ExplorerPage, gemm: Exploration) -> None:
     explorer.tab("Code")
-    pane = explorer.find("section[aria-label='compute.cpp']")
+    pane = explorer.file("compute.cpp")
     emitted = gemm.code["compute"].text
     pane.get_by_role("button", name="edit compute.cpp").click()
     editor = pane.locator("textarea")

@@ -196,7 +196,7 @@ def test_typing_in_the_search_steers_nothing(explorer: ExplorerPage) -> None:
     explorer.press("/")
     explorer.page.keyboard.type("jkcsw123?")
     assert explorer.step() == step
-    assert explorer.find("[role=tab][aria-selected=true]").inner_text() == "Steps"
+    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "Steps"
     assert not explorer.find("dialog").is_visible()
 
 
@@ -221,13 +221,13 @@ def test_digits_choose_the_tabs_and_arrows_walk_them(explorer: ExplorerPage) -> 
     names = ["Steps", "Cores", "Buffers", "Code", "Run", "What if"]
     for digit, name in enumerate(names, 1):
         explorer.press(f"{digit}")
-        assert explorer.find("[role=tab][aria-selected=true]").inner_text() == name
+        assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == name
         assert explorer.find("[role=tabpanel]").get_attribute("aria-label") == name
-    explorer.find("[role=tab][aria-selected=true]").focus()
+    explorer.find("[aria-label=views] [aria-selected=true]").focus()
     explorer.type("ArrowRight")
-    assert explorer.find("[role=tab][aria-selected=true]").inner_text() == "Steps"
+    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "Steps"
     explorer.type("ArrowLeft")
-    assert explorer.find("[role=tab][aria-selected=true]").inner_text() == "What if"
+    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "What if"
 
 
 def test_help_opens_with_a_key_and_closes(explorer: ExplorerPage) -> None:
@@ -315,7 +315,7 @@ def test_data_of_another_version_says_so(show: Show, gemm: Exploration) -> None:
 
 def test_the_cleanup_takes_all_listeners_back(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data, displays=2)
-    assert explorer.page.evaluate("models[0].count()") == 6
+    assert explorer.page.evaluate("models[0].count()") == 8
     explorer.page.evaluate("cleanups[0]()")
     assert explorer.page.evaluate("models[0].count()") == 3
     explorer.page.evaluate("cleanups[1]()")

@@ -70,7 +70,7 @@ def test_the_keyboard_reaches_a_term_and_escape_hides_its_definition(explorer: E
     explorer.type("Tab")
     assert meaning(explorer).startswith("stages: ")
     explorer.type("4")
-    assert explorer.find("[role=tab][aria-selected=true]").inner_text() == "Code"
+    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "Code"
     assert not explorer.find(".meaning").is_visible()
 
 

@@ -75,7 +75,9 @@ test("arrows change the step only where the steps are", () => {
   assert.deepEqual(meaning("j", { ...steps, tab: "Run" }, TABS), { move: 1 });
 });
 
-test("Escape unpins first, then leaves", () => {
+test("Escape leaves the full screen first, then unpins, then leaves", () => {
+  assert.deepEqual(meaning("Escape", { ...steps, pinned: {}, full: true }, TABS), { turn: "full" });
+  assert.deepEqual(meaning("f", steps, TABS), { turn: "full" });
   assert.equal(meaning("Escape", { ...steps, pinned: {} }, TABS), "unpin");
   assert.equal(meaning("Escape", { ...steps, hover: {} }, TABS), "unpin");
   assert.equal(meaning("Escape", steps, TABS), "leave");

@@ -35,6 +35,9 @@ from ttexplore.views.work_map import work_map_svg
 # Version of this form: a page made by another version says so instead of showing nonsense.
 FORM = 2
 
+# The tabs of the explorer, in order.
+TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if")
+
 ROW_KINDS = ("equal", "added", "removed", "changed", "indented", "renamed", "moved")
 
 # Lines that a reader may want out of the way, by what they do; the first match counts.

@@ -1,54 +1,169 @@
-"""The explorer as one file that works without Jupyter, without Python and without a network."""
+"""Explorers as one file that works without Jupyter, without Python and without a network."""
 
 from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import packed
-from ttexplore.views.markup import escape
+from ttexplore.views.markup import escape, plural
 
 # Nothing is fetched: the module comes from a blob of the page's own text.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
+# The fragment of the address is the place, `#lowering=matmul&tab=Code&step=D3&pin=27`: the page writes it as the
+# reader goes about, and goes where it leads.
 _START = """
 const text = (name) => document.getElementById(name).textContent;
 const address = URL.createObjectURL(new Blob([JSON.parse(text("module"))], {type: "text/javascript"}));
 const {default: widget} = await import(address);
-const bytes = (name) => Uint8Array.from(atob(text(name)), (c) => c.charCodeAt(0));
-const state = {data: bytes("data"), live: false, ...JSON.parse(text("state"))};
-if (text("timeline")) state.timeline = bytes("timeline");
+const bytes = (packed) => Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+const lowerings = JSON.parse(text("lowerings"));
+const links = [...document.querySelectorAll("nav a")];
+const place = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+const holder = document.getElementById("explorer");
+let shown, state, heard, close;
+const model = {
+  get: (name) => state[name],
+  set(name, value) {
+    state[name] = value;
+    if (name !== "here") return;
+    const named = lowerings.length > 1 ? {lowering: shown.name, ...value} : value;
+    const kept = Object.entries(named).filter(([, one]) => one);
+    history.replaceState(null, "", `#${new URLSearchParams(kept).toString().replaceAll("%2C", ",")}`);
+  },
+  on(name, listener) { if (name === "change:place") heard = listener; },
+  off() {},
+};
+async function show() {
+  const wanted = lowerings.find(({name}) => name === place().lowering) ?? lowerings[0];
+  if (shown === wanted) {
+    state.place = place();
+    heard?.();
+    return;
+  }
+  close?.();
+  shown = wanted;
+  state = {live: false, ...shown.state, data: bytes(shown.data), place: place()};
+  if (shown.timeline) state.timeline = bytes(shown.timeline);
+  holder.replaceChildren();
+  links.forEach((link, i) => link.setAttribute("aria-current", lowerings[i] === shown ? "page" : "false"));
+  close = await widget.render({model, el: holder});
+}
 document.getElementById("static").remove();
-await widget.render({model: {get: (name) => state[name], on() {}, off() {}}, el: document.getElementById("explorer")});
+document.body.classList.add("live");
+addEventListener("hashchange", show);
+await show();
+"""
+_STYLE = """
+body{margin:0;background:light-dark(#fff,#14171c);color:light-dark(#1f2328,#dfe3e8)}
+body.live main{display:flex;flex-direction:column;height:100vh;min-height:480px}
+#explorer{flex:1;min-height:0}
+body:not(.live) nav{display:none}
+nav{display:flex;flex-wrap:wrap;gap:4px 8px;padding:6px 10px;font:13px/1.45 system-ui,sans-serif}
+nav a{color:inherit;text-decoration:none;padding:3px 10px;border:1px solid;border-radius:4px}
+nav a:not([aria-current=page]){border-color:light-dark(#d8dee4,#333b45)}
+nav a:hover{text-decoration:underline}
+nav a[aria-current=page]{border-color:#0072b2;box-shadow:inset 0 -2px #0072b2;font-weight:600}
+nav a:focus-visible{outline:2px solid #0072b2}
+nav span{color:light-dark(#59636e,#9aa4af);font-weight:400}
 """
 
 
-def report_html(
-    data: dict[str, Any], static: str, state: dict[str, Any] | None = None, timeline: dict[str, Any] | None = None
-) -> str:  # fmt: skip
-    """A whole page with the explorer of `data`. Where no script runs it shows `static`, an HTML fragment.
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One lowering of a page: the explorer's data, and `static`, an HTML fragment for where no script runs.
 
-    `state` are further values that the widget's model has, such as the card of a run; `timeline` is the data of what
-    happened on a core.
+    `note` says in the index what it is. `state` are further values that the widget's model has, such as the card of a
+    run; `timeline` is the data of what happened on a core.
     """
-    recorded = base64.b64encode(packed(timeline)).decode() if timeline else ""
-    title = escape(f"{data['kernel']} on {data['target']}")
+
+    data: dict[str, Any]
+    static: str
+    note: str = ""
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    timeline: dict[str, Any] | None = None
+
+
+def report_html(title: str, lowerings: Sequence[Reported]) -> str:
+    """A whole page with the explorers of one or more lowerings, and an index of them where there are several.
+
+    It names no folder of the machine on which it is made: of absolute paths to kernels only the file's name stays.
+    """
+    lowerings = [_without_folders(one) for one in lowerings]
+    names = _names([one.data["kernel"] for one in lowerings])
+    sent = [
+        {
+            "name": name, "data": base64.b64encode(packed(one.data)).decode(), "state": one.state,
+            "timeline": base64.b64encode(packed(one.timeline)).decode() if one.timeline else "",
+        }
+        for name, one in zip(names, lowerings, strict=True)
+    ]  # fmt: skip
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title} · ttexplore</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · ttexplore</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<style>{widget_style()}body{{margin:0;padding:12px;background:light-dark(#fff,#14171c)}}</style></head><body>"
-        f'<main><div id="explorer"></div><div id="static">{static}</div></main>'
+        f"<style>{widget_style()}{_STYLE}</style></head><body>"
+        f'<main>{_index(names, lowerings)}<div id="explorer" class="ttx-filled"></div>'
+        f'<div id="static">{"".join(one.static for one in lowerings)}</div></main>'
         f'<script type="application/json" id="module">{_in_script(widget_module())}</script>'
-        f'<script type="text/plain" id="data">{base64.b64encode(packed(data)).decode()}</script>'
-        f'<script type="text/plain" id="timeline">{recorded}</script>'
-        f'<script type="application/json" id="state">{_in_script(state or {})}</script>'
+        f'<script type="application/json" id="lowerings">{_in_script(sent)}</script>'
         f'<script type="module">{_START}</script></body></html>\n'
+    )
+
+
+def _index(names: Sequence[str], lowerings: Sequence[Reported]) -> str:
+    if len(lowerings) == 1:
+        return ""
+    links = "".join(
+        f'<a href="#lowering={quote(name, safe="")}">{escape(name)} <span>{escape(one.note)}</span></a>'
+        for name, one in zip(names, lowerings, strict=True)
+    )
+    return f'<nav aria-label="{plural(len(lowerings), "lowering")}">{links}</nav>'
+
+
+def _names(kernels: Sequence[str]) -> list[str]:
+    """A name for each lowering; those of kernels of the same name are numbered."""
+    count = Counter(kernels)
+    seen: Counter[str] = Counter()
+    names: list[str] = []
+    for kernel in kernels:
+        seen[kernel] += 1
+        names.append(kernel if count[kernel] == 1 else f"{kernel} {seen[kernel]}")
+    return names
+
+
+def _without_folders(lowering: Reported) -> Reported:
+    files = {PurePath(file) for file, _ in lowering.data["places"]}
+    folders = sorted((f"{file.parent}/" for file in files if file.is_absolute()), key=len, reverse=True)
+
+    def plain(value: Any) -> Any:
+        match value:
+            case str():
+                for folder in folders:
+                    value = value.replace(folder, "")
+                return value
+            case dict():
+                return {name: plain(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            case list() | tuple():
+                return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+            case _:
+                return value
+
+    if not folders:
+        return lowering
+    return Reported(
+        plain(lowering.data), plain(lowering.static), lowering.note, plain(lowering.state), plain(lowering.timeline)
     )
 
 

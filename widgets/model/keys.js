@@ -8,7 +8,9 @@ export const keys = (tabs) => [
   ["n p", "next or previous change"],
   ["/", "search all steps; Enter goes to the next match"],
   ["h or Enter", "pin the line under the cursor"],
-  ["c  s  w", "fold unchanged lines, side by side, wrap"],
+  ["c  s", "fold unchanged lines, side by side"],
+  ["w", "wrap long lines, here and in Code"],
+  ["f", "full screen; Esc leaves it"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
   ["r", "run the kernels"],
   ["?", "this list"],
@@ -18,16 +20,16 @@ export const keys = (tabs) => [
 /**
  * A key's meaning: so many steps on, a switch to turn, a tab, the list of keys, nothing lit any more,
  * or out of the explorer. Null for a key without one.
- * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" } | { tab: string } | "help" | "unpin" | "leave"} Meaning
+ * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" | "full" } | { tab: string } | "help" | "unpin" | "leave"} Meaning
  */
 
 /**
  * @param {string} key
- * @param {Pick<State, "tab" | "hover" | "pinned">} state
+ * @param {Pick<State, "tab" | "hover" | "pinned" | "full">} state
  * @param {string[]} tabs
  * @returns {Meaning | null}
  */
-export function meaning(key, { tab, hover, pinned }, tabs) {
+export function meaning(key, { tab, hover, pinned, full }, tabs) {
   if (tabs[Number(key) - 1]) return { tab: tabs[Number(key) - 1] };
   const step = { j: 1, k: -1 }[key] ?? (tab === "Steps" && vertical(key));
   if (step) return { move: step };
@@ -35,8 +37,9 @@ export function meaning(key, { tab, hover, pinned }, tabs) {
     case "c": return { turn: "collapsed" };
     case "s": return { turn: "split" };
     case "w": return { turn: "wrap" };
+    case "f": return { turn: "full" };
     case "?": return "help";
-    case "Escape": return pinned || hover ? "unpin" : "leave";
+    case "Escape": return full ? { turn: "full" } : pinned || hover ? "unpin" : "leave";
     default: return null;
   }
 }

@@ -38,6 +38,9 @@ export const withListings = (data) => ({ ...data, listings: data.listings.map((f
 
 /** Lines of text that know their origins: position `i` counts from 0. */
 export class Listing {
+  /** @type {number | undefined} */
+  #longest;
+
   /** @param {string[]} texts @param {number[]} flat */
   constructor(texts, flat) {
     this.texts = texts;
@@ -58,6 +61,17 @@ export class Listing {
   /** 0, or one more than the position of the line's class. @param {number} i */
   class(i) {
     return this.flat[3 * i + 2];
+  }
+
+  /** How many characters line `i` takes; a tab counts as four. @param {number} i */
+  width(i) {
+    const text = this.text(i);
+    return text.length + 3 * (text.split("\t").length - 1);
+  }
+
+  /** The width of the longest line. */
+  get longest() {
+    return (this.#longest ??= this.lines().reduce((most, i) => Math.max(most, this.width(i)), 0));
   }
 
   /** The positions of all lines. */

@@ -12,12 +12,23 @@ const RESTARTED = "the notebook's kernel restarted: rerun the cell";
  * @property {Hears} [on]
  * @property {Hears} [off]
  * @property {(question: object) => void} [send]
+ * @property {<Name extends keyof Traits>(name: Name, value: Traits[Name]) => void} [set]
+ * @property {() => void} [save_changes]
  * @property {string} [model_id]
- * @property {{ kernel?: { statusChanged?: { connect: (listener: Cut) => void, disconnect: (listener: Cut) => void } } }} [widget_manager]
+ * @property {Manager} [widget_manager]
  */
+/**
+ * Of the widget manager what is used here; JupyterLab's has all of it.
+ * @typedef {object} Manager
+ * @property {{ statusChanged?: { connect: (listener: Cut) => void, disconnect: (listener: Cut) => void } }} [kernel]
+ * @property {{ addSibling: (widget: Panel, where: { ref: string | undefined, mode: string }) => void, disposed: { connect: (listener: () => void) => void } }} [context]
+ * @property {(identity: string) => Promise<object>} get_model
+ * @property {(model: object) => Promise<{ luminoWidget: Panel }>} create_view
+ */
+/** @typedef {{ node: HTMLElement, title: object, dispose: () => void }} Panel */
 /** @typedef {(sender: unknown, status?: string) => void} Cut */
 /** @typedef {(message: Message, buffers?: Bytes[]) => void} Heard */
-/** @typedef {((event: "msg:custom", listener: Heard) => void) & ((event: "comm_live_update", listener: Cut) => void) & ((event: "change:stale", listener: () => void) => void)} Hears */
+/** @typedef {((event: "msg:custom", listener: Heard) => void) & ((event: "comm_live_update", listener: Cut) => void) & ((event: "change:stale" | "change:place", listener: () => void) => void)} Hears */
 /** @typedef {Answers[Question["do"]]} Answer */
 
 /** `live` is false where there is no Python, or no longer. */

@@ -2,6 +2,7 @@
 
 /** @import { Backend, Edits, InputKind, Inputs, Step } from "../messages.js" */
 /** @import { Lit, Lowering } from "./lowering.js" */
+/** @import { Remembered } from "./remembered.js" */
 
 import { litByLine } from "./lowering.js";
 import { Store } from "./store.js";
@@ -22,6 +23,10 @@ import { Store } from "./store.js";
  * @property {boolean} collapsed
  * @property {boolean} split
  * @property {boolean} wrap
+ * @property {boolean} columns whether there is room for several files side by side
+ * @property {boolean} full whether the explorer fills the screen
+ * @property {string} file the emitted file that is shown
+ * @property {Remembered} remembered
  * @property {string | null} core "x,y"
  * @property {string} metric
  * @property {string} busy what Python is doing; empty for nothing
@@ -41,13 +46,13 @@ import { Store } from "./store.js";
  * The store of an explorer that has just been opened: at the step that failed, with its kernel line pinned, else at
  * the first one that changes the program.
  * @param {Lowering} lowering
- * @param {Pick<State, "backends" | "kinds" | "targets" | "stale">} given
+ * @param {Pick<State, "backends" | "kinds" | "targets" | "stale" | "remembered" | "wrap">} given
  * @returns {Explorer}
  */
 export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
-    hidden: new Set(), open: new Set(), collapsed: true, split: false, wrap: false, core: null, metric: "work items",
+    hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", core: null, metric: "work items",
     busy: "", progress: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);

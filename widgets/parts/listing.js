@@ -118,6 +118,13 @@ export class ListingView {
     linkRows(this.#rows, store, origins, (i) => `${this.name} line ${numberOf(i)}`);
     this.element = this.#rows.element;
     store.on(["pinned"], () => this.reveal());
+    store.on(["wrap"], () => this.#draw(true));
+  }
+
+  /** @param {boolean} keep */
+  #draw(keep) {
+    const listing = this.#listing;
+    if (listing) this.#rows.reset(listing.count, { keep, wrapped: this.#store.state.wrap, longest: listing.longest });
   }
 
   /** @param {Listing} listing @param {string} language @param {string} [name] */
@@ -127,7 +134,7 @@ export class ListingView {
     this.#language = language;
     this.name = name;
     this.element.ariaLabel = name;
-    this.#rows.reset(listing.count, { keep });
+    this.#draw(keep);
     this.reveal();
   }
 

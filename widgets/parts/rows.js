@@ -1,6 +1,6 @@
 // Long lists in little DOM: only the rows in sight exist, each of the same height.
 
-import { focusIn, focusOn, h } from "./dom.js";
+import { all, focusIn, focusOn, h } from "./dom.js";
 
 export const ROW_PIXELS = 18;
 const MARGIN_ROWS = 12;
@@ -21,7 +21,7 @@ export class Rows {
   /** @param {string} label @param {string} kinds classes @param {(i: number) => HTMLElement} make */
   constructor(label, kinds, make) {
     this.#make = make;
-    this.element = h("div", { class: `rows ${kinds}`, tabindex: "0", role: "list", label, onscroll: () => this.#draw() }, this.#spacer);
+    this.element = h("div", { class: `rows ${kinds}`, tabindex: "0", role: "list", label, onscroll: () => this.#scrolled() }, this.#spacer);
     new ResizeObserver(() => this.#draw()).observe(this.element);
   }
 
@@ -30,19 +30,42 @@ export class Rows {
     return /** @type {HTMLElement[]} */ ([...this.#window.children]).map((row, k) => [row, this.#first + k]);
   }
 
-  /** Shows `count` rows from the top, or from where the list is. @param {number} count @param {{ keep?: boolean, wrapped?: boolean }} how */
-  reset(count, { keep = false, wrapped = false }) {
+  /**
+   * Shows `count` rows from the top, or from where the list is; the longest has so many characters.
+   * @param {number} count
+   * @param {{ keep?: boolean, wrapped: boolean, longest: number }} how
+   */
+  reset(count, { keep = false, wrapped, longest }) {
+    const top = this.#top();
     this.count = count;
-    this.#wrapped = wrapped && count <= LARGEST_WRAPPED;
+    const turned = this.#wrapped !== (this.#wrapped = wrapped && count <= LARGEST_WRAPPED);
     this.element.classList.toggle("wrapped", this.#wrapped);
+    this.element.style.setProperty("--long", `${longest}`);
     this.#spacer.style.height = this.#wrapped ? "auto" : `${count * ROW_PIXELS}px`;
     this.#window.style.transform = "";
     if (!keep) {
-      this.element.scrollTop = 0;
+      this.element.scrollTo(0, 0);
       this.cursor = -1;
     }
     this.#first = this.#last = -1;
     this.#draw();
+    if (keep && turned) {
+      this.element.scrollTo(0, this.#place(top)[0]);
+      this.#draw();
+    }
+  }
+
+  /** Rows stay where they are while their code moves sideways, so that numbers and origins remain in sight. */
+  #scrolled() {
+    this.#window.style.setProperty("--left", `${-this.element.scrollLeft}px`);
+    this.#draw();
+  }
+
+  /** The first row in sight. */
+  #top() {
+    const { scrollTop } = this.element;
+    const row = this.#wrapped && this.drawn.find(([row]) => row.offsetTop + row.offsetHeight > scrollTop);
+    return row ? row[1] : Math.floor(scrollTop / ROW_PIXELS);
   }
 
   #draw() {
@@ -60,6 +83,8 @@ export class Rows {
       const row = this.#make(i);
       row.dataset.i = `${i}`;
       row.classList.toggle("cursor", i === this.cursor);
+      // What is wrapped stays right of where its line begins.
+      if (this.#wrapped) for (const code of all(row, "code")) code.style.setProperty("--in", `${code.textContent.search(/\S|$/)}`);
       made.push(row);
     }
     // A row that had the focus is gone now; the list keeps it.
@@ -70,22 +95,25 @@ export class Rows {
 
   /** The element of row `i` if it exists now. @param {number} i */
   #row(i) {
-    return i < this.#first ? undefined : this.#window.children[i - this.#first];
+    return i < this.#first ? undefined : /** @type {HTMLElement | undefined} */ (this.#window.children[i - this.#first]);
+  }
+
+  /** Where row `i` begins and ends. @param {number} i */
+  #place(i) {
+    const row = this.#wrapped && this.#row(i);
+    return row ? [row.offsetTop, row.offsetTop + row.offsetHeight] : [i * ROW_PIXELS, (i + 1) * ROW_PIXELS];
   }
 
   /** @param {number} i */
   #inSight(i) {
     const { scrollTop, clientHeight } = this.element;
-    return i * ROW_PIXELS >= scrollTop && (i + 1) * ROW_PIXELS <= scrollTop + clientHeight;
+    const [start, end] = this.#place(i);
+    return start >= scrollTop && end <= scrollTop + clientHeight;
   }
 
   /** Brings row `i` into sight, near the middle if it is not. @param {number} i */
   show(i) {
-    if (this.#wrapped) {
-      this.#row(i)?.scrollIntoView({ block: "nearest" });
-      return;
-    }
-    if (!this.#inSight(i)) this.element.scrollTop = Math.max(0, i * ROW_PIXELS - this.element.clientHeight / 2);
+    if (!this.#inSight(i)) this.element.scrollTop = Math.max(0, this.#place(i)[0] - this.element.clientHeight / 2);
     this.#draw();
   }
 

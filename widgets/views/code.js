@@ -1,34 +1,61 @@
-// Reader, compute and writer side by side, linked to the kernel; the other files behind a choice. A kernel can be
-// edited, and Run takes what it has become.
+// The kernel and what was emitted for it, a tab for each file; where there is room, reader, compute and writer share one
+// and stand side by side. A kernel can be edited, and Run takes what it has become.
 
 /** @import { EmittedFile } from "../messages.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
-import { ROLES, kernelFile, kernelName, linkedShare } from "../model/lowering.js";
-import { chip, choice, download, h, put, quiet } from "../parts/dom.js";
+import { ROLES, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
+import { button, chip, download, h, put, quiet, set } from "../parts/dom.js";
 import { ListingView, kernelSource } from "../parts/listing.js";
+import { panes } from "../parts/panes.js";
+import { tabList } from "../parts/tabs.js";
+
+const KERNELS = ROLES.map(kernelName);
 
 /** @param {Explorer} store @param {Kernel} kernel */
 export function codeView(store, kernel) {
+  const { remembered } = store.state;
   const source = kernelSource(store);
   const columns = ROLES.map((role) => column(store, role, kernel.live));
   const other = column(store);
-  /** @type {EmittedFile[]} */
-  let others;
-  const chooser = choice("file", () => other.show(others[chooser.selectedIndex], chooser));
-  store.on(["lowering"], ({ lowering: { files } }) => {
-    others = files.filter(({ name }) => !ROLES.map(kernelName).includes(name));
-    put(chooser, ...others.map(({ name }) => h("option", name)));
-    other.show(others[0], chooser);
-  });
+  const kernels = panes(remembered, "kernels", columns.map(({ element }, i) => [ROLES[i], element, 1]));
+  const files = tabList("files");
+  const wrap = chip("wrap", () => store.set({ wrap: !store.state.wrap }), { title: "wrap long lines (w)" });
+  const views = [source, other.view, ...columns.map((column) => column.view)];
+  // Lists have no height before they are in the page.
+  const reveal = () => views.forEach((view) => view.reveal());
+
+  store.on(["wrap"], ({ wrap: wrapped }) => set(wrap, { "aria-pressed": wrapped }));
   store.on(["lowering", "edits"], ({ lowering }) => columns.forEach((column, i) => column.show(kernelFile(lowering, ROLES[i]).file)));
+  store.on(["lowering", "file", "columns", "pinned"], ({ lowering, file: wanted, columns: beside, pinned }) => {
+    const { files: all, listings } = lowering;
+    const file = all.find(({ name }) => name === wanted) ?? all[0];
+    const isKernel = !!file && KERNELS.includes(file.name);
+    kernels.hidden = !isKernel;
+    kernels.classList.toggle("one", !beside);
+    columns.forEach(({ element }, i) => element.classList.toggle("away", !beside && KERNELS[i] !== file?.name));
+    other.show(isKernel ? undefined : file);
+    // What is shown together has one tab.
+    const first = all.find(({ name }) => KERNELS.includes(name));
+    const shown = all.filter((one) => !beside || one === first || !KERNELS.includes(one.name));
+    files.show(shown.map((one) => {
+      const together = beside && one === first ? all.filter(({ name }) => KERNELS.includes(name)) : [one];
+      const lines = pinned ? together.reduce((sum, { listing }) => sum + linked(lowering, listings[listing], pinned).length, 0) : 0;
+      const words = together.map(({ name }) => name).join(", ");
+      return button([words, lines > 0 && h("span.hits", ` ${lines}`)], () => store.set({ file: one.name }), {
+        title: lines ? `${words}: ${lines} lines of the pinned one` : words,
+      });
+    }));
+    files.select(shown.findIndex((one) => one === (isKernel && beside ? first : file)));
+    reveal();
+  });
   return {
-    element: h("div.codeview",
-      h("section.pane", h("div.filehead", h("b", "kernel")), source.element),
-      ...columns.map((column) => column.element), other.element),
-    // Lists have no height before they are in the page.
-    shown: () => [source, other.view, ...columns.map((column) => column.view)].forEach((view) => view.reveal()),
+    element: h("div.codeview", panes(remembered, "code", [
+      ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel")), source.element), 36],
+      ["", h("div.pane.files", h("div.filehead", files.element, h("span.gapper"), wrap), kernels, other.element), 64],
+    ])),
+    shown: reveal,
   };
 }
 
@@ -38,13 +65,14 @@ function column(store, role = "", live = false) {
   const head = h("div.filehead");
   // Nobody else looks at the text before it runs.
   const editor = h("textarea", { spellcheck: false, label: `${role}.cpp, edited`, oninput: () => { store.state.edits[role] = editor.value; } });
-  const element = h("section", { class: `pane ${role ? "" : "other"}`, label: role ? `${role}.cpp` : "other files" }, head, view.element, editor);
+  const element = h("section", { class: `pane ${role ? "" : "other"}` }, head, view.element, editor);
 
-  /** @param {EmittedFile | undefined} file @param {HTMLElement} [chooser] stands for the file's name */
-  function show(file, chooser) {
+  /** @param {EmittedFile | undefined} file */
+  function show(file) {
     element.hidden = !file;
     if (!file) return;
     const { name } = file;
+    element.ariaLabel = name;
     const listing = store.state.lowering.listings[file.listing];
     /** @type {string | undefined} */
     const edited = store.state.edits[role];
@@ -52,7 +80,7 @@ function column(store, role = "", live = false) {
     const text = () => store.state.edits[role] ?? `${listing}`;
     const share = linkedShare(file.coverage);
     put(head,
-      chooser || h("b", name), quiet(isEdited ? "edited" : share === null ? `${listing.count} lines` : `${share} % linked`), h("span.gapper"),
+      h("b", name), quiet(isEdited ? "edited" : share === null ? `${listing.count} lines` : `${share} % linked`), h("span.gapper"),
       live && chip(isEdited ? "undo" : "edit", () => edit(isEdited ? undefined : text()), { label: `${isEdited ? "undo the edits of" : "edit"} ${name}` }),
       chip("copy", async () => {
         await navigator.clipboard.writeText(text());

@@ -89,7 +89,8 @@ export function diffPane(store) {
     const made = shownRows(step[part].rows, (side, i) => hidden.has(lowering.classes[(side === "j" ? after : before).class(i) - 1]), state);
     shown = made.rows;
     rows.element.classList.toggle("split", split);
-    rows.reset(shown.length, { keep, wrapped: state.wrap });
+    const longest = shown.reduce((most, { i, j }) => Math.max(most, i < 0 ? 0 : before.width(i), j < 0 ? 0 : after.width(j)), 0);
+    rows.reset(shown.length, { keep, wrapped: state.wrap, longest });
     if (!keep) {
       const first = shown.findIndex(isChange);
       if (first > 10) rows.show(first);

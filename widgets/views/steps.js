@@ -7,17 +7,21 @@ import { meaning } from "../model/terms.js";
 import { counts } from "../parts/cards.js";
 import { choice, focusIn, focusOn, h, put, set } from "../parts/dom.js";
 import { kernelSource } from "../parts/listing.js";
+import { panes } from "../parts/panes.js";
 import { diffPane } from "./diff.js";
 import { historyStrip } from "./history.js";
 
 /** @param {Explorer} store */
 export function stepsView(store) {
+  const { remembered } = store.state;
   const { element, keys } = diffPane(store);
+  const source = h("details.pane.source", { open: true }, h("summary", "kernel"), kernelSource(store).element);
   return {
     element: h("div.stepsview",
-      stepList(store),
-      h("details.pane.source", { open: true }, h("summary", "kernel"), kernelSource(store).element),
-      element,
+      panes(remembered, "steps", [
+        ["the list of steps", stepList(store), 19],
+        ["", panes(remembered, "kernel and step", [["the kernel", source, 37], ["", element, 63]]), 81],
+      ]),
       historyStrip(store)),
     keys,
   };

@@ -1,0 +1,232 @@
+"""Room: every line can be read to its end, bars between panes move, and the explorer fills the screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Show
+from tests.browser.explorer_page import ADDRESS, NARROW, ExplorerPage, mount
+from ttexplore import Exploration, explore
+
+# Of the lines in lists with a selector: how many there are, how many are wider than their place, and how many of those
+# cannot be read to their end when their list is scrolled to the right.
+_LINES = """async (selector) => {
+    const found = {};
+    const drawn = () => new Promise(requestAnimationFrame);
+    for (const rows of document.querySelectorAll(selector)) {
+        if (!rows.clientHeight) continue;
+        const lines = [...rows.querySelectorAll(".l code")];
+        const over = lines.filter((one) => one.scrollWidth > one.clientWidth);
+        rows.scrollLeft = 1e6;
+        await drawn();
+        await drawn();
+        const range = document.createRange();
+        const cut = over.filter((one) => {
+            range.selectNodeContents(one);
+            return range.getBoundingClientRect().right > one.getBoundingClientRect().right;
+        });
+        rows.scrollLeft = 0;
+        await drawn();
+        await drawn();
+        found[rows.ariaLabel] = {lines: lines.length, over: over.length, cut: cut.length};
+    }
+    return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def large() -> Exploration:
+    return explore("notebooks/kernels/gemm.py::matmul", M=1024, N=1024, K=1024)
+
+
+def lines_of_steps(explorer: ExplorerPage) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for position in range(len(explorer.data["steps"])):
+        explorer.find(".stepchoice").evaluate(
+            "(one, i) => { one.selectedIndex = i; one.dispatchEvent(new Event('change')); }", position
+        )
+        total.update(explorer.page.evaluate(_LINES, ".diff")["changes of the step"])
+    total.update(explorer.page.evaluate(_LINES, ".stepsview .listing")["kernel source"])
+    return total
+
+
+def lines_of_code(explorer: ExplorerPage) -> Counter[str]:
+    explorer.tab("Code")
+    found: dict[str, Any] = {}
+    for tab in explorer.find(".files [role=tab]").all():
+        tab.click()
+        found |= explorer.page.evaluate(_LINES, ".codeview .rows")
+    assert len(found) == 1 + len(explorer.data["files"])
+    total: Counter[str] = Counter()
+    for one in found.values():
+        total.update(one)
+    return total
+
+
+@pytest.mark.parametrize(("width", "most"), [(1000, 0.05), (1400, 0.05), (1920, 0.25), (NARROW, 1)])
+def test_each_line_can_be_read_to_its_end(show: Show, large: Exploration, width: int, most: float) -> None:
+    """Most lines at once, all of them scrolled, and all of them at once when wrapped."""
+    explorer = show(large.data, width=width)
+    for total in (lines_of_steps(explorer), lines_of_code(explorer)):
+        assert total["lines"] > 200
+        assert total["cut"] == 0
+        assert total["over"] <= most * total["lines"]
+    explorer.press("w")
+    assert lines_of_code(explorer)["over"] == 0
+    explorer.tab("Steps")
+    assert lines_of_steps(explorer)["over"] == 0
+
+
+def test_numbers_and_origins_stay_in_sight_while_code_moves_sideways(show: Show, large: Exploration) -> None:
+    explorer = show(large.data, width=NARROW)
+    for keys in ((), ("s",)):
+        explorer.press(*keys)
+        rows = explorer.find(".diff")
+        fixed = rows.locator(".l:not(.gap)").first.locator(".n, .o")
+        before = [one.bounding_box() for one in fixed.all()]
+        texts = rows.locator(".l code").all_text_contents()
+        rows.evaluate("rows => { rows.scrollLeft = 60; }")
+        explorer.page.wait_for_function(
+            "getComputedStyle(document.querySelector('.diff .l code')).textIndent === '-60px'"
+        )
+        assert [one.bounding_box() for one in fixed.all()] == before
+        assert rows.locator(".l code").all_text_contents() == texts
+        rows.evaluate("rows => { rows.scrollLeft = 0; }")
+
+
+def test_wrapping_keeps_the_line_at_the_top(show: Show, large: Exploration) -> None:
+    explorer = show(large.data, width=900)
+    explorer.tab("Code")
+    rows = explorer.file("main.cpp").locator(".rows")
+    rows.evaluate("rows => { rows.scrollTop = 200 * 18; }")
+    explorer.page.wait_for_function("document.querySelector('.other .rows [data-i=\"200\"]')")
+    top = """rows => { const {top} = rows.getBoundingClientRect();
+        return +[...rows.querySelectorAll(".l")].find((one) => one.getBoundingClientRect().bottom > top + 1).dataset.i;
+    }"""
+    assert rows.evaluate(top) == 200
+    for _ in range(2):
+        explorer.press("w")
+        assert rows.evaluate(top) == 200
+
+
+def shares(explorer: ExplorerPage, view: str) -> list[int]:
+    widths: list[float] = explorer.find(f".{view} > .panes > :not(.bar)").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect().width)"
+    )
+    return [round(100 * width / sum(widths)) for width in widths]
+
+
+def test_a_bar_moves_with_the_keyboard_and_the_mouse(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data)
+    explorer.tab("Code")
+    bar = explorer.root.get_by_role("separator", name="size of the kernel")
+    assert [bar.get_attribute(f"aria-value{name}") for name in ("min", "now", "max")] == ["10", "36", "90"]
+    assert bar.get_attribute("aria-orientation") == "vertical"
+    bar.focus()
+    for key, share in (("ArrowRight", 38), ("ArrowRight", 40), ("ArrowLeft", 38), ("End", 90), ("Home", 10)):
+        explorer.type(key)
+        assert bar.get_attribute("aria-valuenow") == str(share)
+        assert shares(explorer, "codeview") == [share, 100 - share]
+    # The bar follows the mouse while its button is down, and a double click takes it back.
+    box = bar.bounding_box()
+    assert box is not None
+    explorer.page.mouse.move(box["x"] + 2, box["y"] + 100)
+    explorer.page.mouse.down()
+    explorer.page.mouse.move(700, box["y"] + 120, steps=3)
+    explorer.page.mouse.up()
+    assert shares(explorer, "codeview") == [50, 50]
+    explorer.page.mouse.move(300, 300)
+    assert shares(explorer, "codeview") == [50, 50]
+    bar.dblclick()
+    assert shares(explorer, "codeview") == [36, 64]
+    assert bar.get_attribute("aria-valuenow") == "36"
+
+
+def test_bars_lie_where_panes_stand_below_each_other(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, width=1000)
+    explorer.tab("Code")
+    bar = explorer.root.get_by_role("separator", name="size of the kernel")
+    assert bar.get_attribute("aria-orientation") == "horizontal"
+    height = "one => one.previousElementSibling.getBoundingClientRect().height"
+    before = bar.evaluate(height)
+    bar.focus()
+    explorer.type("ArrowRight", "ArrowDown", "ArrowDown")
+    assert bar.get_attribute("aria-valuenow") == "40"
+    assert bar.evaluate(height) > before
+
+
+def test_sizes_and_wrapping_are_remembered(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data)
+    tall = explorer.find(".stepsview").bounding_box()
+    explorer.root.get_by_role("separator", name="size of the list of steps").focus()
+    explorer.type("ArrowRight", "ArrowRight")
+    assert shares(explorer, "stepsview") == [23, 77]
+    explorer.root.get_by_role("separator", name="height").focus()
+    explorer.type("ArrowDown", "ArrowDown")
+    taller = explorer.find(".stepsview").bounding_box()
+    assert tall is not None
+    assert taller is not None
+    assert taller["height"] == tall["height"] + 40
+    explorer.press("w")
+    explorer.page.goto(ADDRESS)
+    again = mount(explorer.page, gemm.data)
+    assert shares(again, "stepsview") == [23, 77]
+    assert again.find(".stepsview").bounding_box() == taller
+    assert again.button("wrap").get_attribute("aria-pressed") == "true"
+
+
+def test_bars_move_where_the_browser_forbids_its_storage(show: Show, gemm: Exploration) -> None:
+    page = show(gemm.data).page
+    page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('forbidden'); }});")
+    page.goto(ADDRESS)
+    explorer = mount(page, gemm.data)
+    bar = explorer.root.get_by_role("separator", name="size of the list of steps")
+    bar.focus()
+    explorer.type("End")
+    assert bar.get_attribute("aria-valuenow") == "90"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_f_fills_the_screen_and_escape_leaves(show: Show, gemm: Exploration, allowed: bool) -> None:
+    explorer = show(gemm.data)
+    page = explorer.page
+    if not allowed:
+        page.evaluate("Element.prototype.requestFullscreen = () => Promise.reject(new Error('not here')); 0")
+    before = explorer.root.bounding_box()
+    explorer.source_row(25).click()
+    for by_key in (True, False):
+        if by_key:
+            explorer.press("f")
+        else:
+            explorer.button("full screen").click()
+        page.wait_for_function("document.querySelector('.ttx-explorer').getBoundingClientRect().height === innerHeight")
+        assert explorer.root.bounding_box() == {"x": 0, "y": 0, "width": 1400, "height": 900}
+        assert page.evaluate("!!document.fullscreenElement") == allowed
+        explorer.tab("Code")
+        assert (explorer.find(".codeview").bounding_box() or {})["height"] > 750
+        explorer.tab("Steps")
+        if by_key:
+            explorer.type("Escape")
+        else:
+            explorer.button("leave full screen").click()
+        page.wait_for_function("document.querySelector('.ttx-explorer').getBoundingClientRect().height < innerHeight")
+        assert explorer.root.bounding_box() == before
+        # The line is pinned still.
+        assert explorer.lit(".source")
+        assert page.evaluate("document.querySelector('.ttx-explorer').contains(document.activeElement)")
+
+
+def test_kernels_stand_side_by_side_where_the_explorer_has_room(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, width=1920)
+    explorer.tab("Code")
+    tabs, lists = explorer.find(".files [role=tab]"), explorer.find(".files .rows:visible")
+    assert tabs.first.inner_text() == "reader.cpp, compute.cpp, writer.cpp"
+    assert lists.count() == 3
+    # It is the explorer's own width that counts.
+    explorer.page.evaluate("document.querySelector('main').style.width = '1400px'; 0")
+    explorer.page.wait_for_function("document.querySelectorAll('.files [role=tab]').length === 6")
+    assert lists.count() == 1
+    assert explorer.find(".files [aria-selected=true]").inner_text() == "reader.cpp"

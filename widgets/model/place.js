@@ -1,0 +1,34 @@
+// Where a reader is, in words that can be written down: a tab, the letter of a step, kernel lines, a file.
+
+/** @import { Place } from "../messages.js" */
+/** @import { Explorer, State } from "./state.js" */
+
+import { litByLine } from "./lowering.js";
+import { select } from "./state.js";
+
+/** @param {Pick<State, "lowering" | "tab" | "step" | "pinned" | "file">} state @returns {Place} */
+export function placeOf({ lowering: { steps, places }, tab, step, pinned, file }) {
+  const lines = [...(pinned?.places ?? [])].map((place) => places[place][1]).sort((a, b) => a - b);
+  return { tab, step: steps[step]?.letter ?? "", pin: [...new Set(lines)].join(), file };
+}
+
+/**
+ * Goes there. What the place does not name stays, and so does what it names and there is not.
+ * @param {Explorer} store
+ * @param {Place} place
+ * @param {string[]} tabs
+ */
+export function goTo(store, { tab = "", step, pin, file }, tabs) {
+  const { state } = store;
+  const { lowering } = state;
+  const lit = (pin ?? "").split(",").map((line) => litByLine(lowering, Number(line))).filter((one) => one !== null);
+  const pinned = lit.length ? { places: new Set(lit.flatMap(({ places }) => [...places])), from: lit.map(({ from }) => from).join(", ") } : null;
+  const at = lowering.steps.findIndex(({ letter }) => letter === step);
+  const patch = {
+    tab: tabs.find((one) => one.toLowerCase() === tab.toLowerCase()) ?? state.tab,
+    pinned: pin === "" || pinned ? pinned : state.pinned,
+    file: file ?? state.file,
+  };
+  if (at < 0) store.set(patch);
+  else select(store, at, patch);
+}

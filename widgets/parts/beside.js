@@ -1,0 +1,20 @@
+// A second view of the widget to the right of its notebook, where the front end has a way to put it there: JupyterLab has.
+
+/** @import { Model } from "../model/questions.js" */
+
+import { chip, closest } from "./dom.js";
+
+/** Nothing where there is no such way. @param {Model} model @param {HTMLElement} root @param {string} title */
+export function besideChip(model, root, title) {
+  const { widget_manager: manager } = model;
+  const identity = model.get("identity");
+  if (!identity || !manager?.context?.addSibling || !manager.create_view) return null;
+  const { context } = manager;
+  return chip("beside the notebook", async () => {
+    const { luminoWidget: widget } = await manager.create_view(await manager.get_model(identity));
+    Object.assign(widget.title, { label: title, closable: true });
+    widget.node.classList.add("ttx-filled");
+    context.addSibling(widget, { ref: closest(root, ".jp-NotebookPanel")?.id, mode: "split-right" });
+    context.disposed.connect(() => widget.dispose());
+  }, { title: "open another view of this explorer to the right of the notebook" });
+}
