@@ -25,7 +25,8 @@ const RESTARTED = "the notebook's kernel restarted: rerun the cell";
  * @property {(identity: string) => Promise<object>} get_model
  * @property {(model: object) => Promise<{ luminoWidget: Panel }>} create_view
  */
-/** @typedef {{ node: HTMLElement, title: object, dispose: () => void }} Panel */
+/** @typedef {{ node: HTMLElement, title: object, dispose: () => void, disposed: { connect: (listener: () => void) => void }, constructor: PanelClass }} Panel */
+/** @typedef {{ new (): Panel, attach: (panel: Panel, host: HTMLElement) => void }} PanelClass */
 /** @typedef {(sender: unknown, status?: string) => void} Cut */
 /** @typedef {(message: Message, buffers?: Bytes[]) => void} Heard */
 /** @typedef {((event: "msg:custom", listener: Heard) => void) & ((event: "comm_live_update", listener: Cut) => void) & ((event: "change:stale" | "change:place", listener: () => void) => void)} Hears */

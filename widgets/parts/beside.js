@@ -11,10 +11,16 @@ export function besideChip(model, root, title) {
   if (!identity || !manager?.context?.addSibling || !manager.create_view) return null;
   const { context } = manager;
   return chip("beside the notebook", async () => {
-    const { luminoWidget: widget } = await manager.create_view(await manager.get_model(identity));
-    Object.assign(widget.title, { label: title, closable: true });
-    widget.node.classList.add("ttx-filled");
-    context.addSibling(widget, { ref: closest(root, ".jp-NotebookPanel")?.id, mode: "split-right" });
-    context.disposed.connect(() => widget.dispose());
+    const { luminoWidget: view } = await manager.create_view(await manager.get_model(identity));
+    // Widgets clear the place that a panel gives their element, so another one holds it.
+    let { constructor: Widget } = view;
+    while (Object.getPrototypeOf(Widget).attach) Widget = Object.getPrototypeOf(Widget);
+    const panel = new Widget();
+    panel.node.classList.add("ttx-filled");
+    Object.assign(panel.title, { label: title, closable: true });
+    context.addSibling(panel, { ref: closest(root, ".jp-NotebookPanel")?.id, mode: "split-right" });
+    Widget.attach(view, panel.node);
+    panel.disposed.connect(() => view.dispose());
+    context.disposed.connect(() => panel.dispose());
   }, { title: "open another view of this explorer to the right of the notebook" });
 }
