@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import ml_dtypes
@@ -165,3 +166,30 @@ def test_text_fits_one_screen() -> None:
 def test_reading_plans_needs_no_tvm() -> None:
     code = "import sys, ttexplore.plan, ttexplore.record, ttexplore.views.exploration; assert 'tvm' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_view_is_a_place_in_the_explorer() -> None:
+    exploration = ttx.explore("notebooks/kernels/gemm.py::matmul", M=128, N=128, K=128, block_M=64, block_N=64)
+    assert dict(exploration.view(tab="what if", step=13, pin=27).place) == {"tab": "What if", "step": "D5", "pin": "27"}
+    assert dict(exploration.view(step="lower_cb_intrinsics").place) == {"tab": "Steps", "step": "D3"}
+    assert dict(exploration.view(file="compute.cpp").place) == {"tab": "Code", "file": "compute.cpp"}
+    assert repr(exploration.view()) == repr(exploration)
+    widget = exploration.widget(exploration.view(pin=25).place)
+    assert widget.place == {"pin": "25"}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"tab": "Stepps"}, "stepps"), ({"tab": 3}, "tab is 3"), ({"step": "Z9"}, "there is no step"),
+        ({"pin": 9}, "the line to pin is 9"), ({"file": "compute"}, "there is no file 'compute'"),
+    ]  # fmt: skip
+    for place, message in wrong:
+        with pytest.raises(UsageError) as caught:
+            exploration.view(**place)
+        assert message in str(caught.value)
+    with pytest.raises(UsageError) as caught:
+        exploration.view(pin=9)
+    assert caught.value.hint.startswith("the line to pin takes a line of the kernel that the lowering uses: 1")
+
+
+def test_a_report_takes_explorations() -> None:
+    for wrong in ((), (3,)):
+        with pytest.raises(UsageError, match="what to report is"):
+            ttx.report("report.html", *wrong)  # pyright: ignore[reportArgumentType]

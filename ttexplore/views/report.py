@@ -31,20 +31,26 @@ const lowerings = JSON.parse(text("lowerings"));
 const links = [...document.querySelectorAll("nav a")];
 const place = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 const holder = document.getElementById("explorer");
-let shown, state, heard, close;
+let shown, state, heard, close, writing;
+// Browsers count how often an address is written, so a reader who goes fast is waited for.
+function write() {
+  if (!state.here) return;
+  const named = lowerings.length > 1 ? {lowering: shown.name, ...state.here} : state.here;
+  const kept = Object.entries(named).filter(([, one]) => one);
+  history.replaceState(null, "", `#${new URLSearchParams(kept).toString().replaceAll("%2C", ",")}`);
+}
 const model = {
   get: (name) => state[name],
   set(name, value) {
     state[name] = value;
-    if (name !== "here") return;
-    const named = lowerings.length > 1 ? {lowering: shown.name, ...value} : value;
-    const kept = Object.entries(named).filter(([, one]) => one);
-    history.replaceState(null, "", `#${new URLSearchParams(kept).toString().replaceAll("%2C", ",")}`);
+    clearTimeout(writing);
+    writing = setTimeout(write, 200);
   },
   on(name, listener) { if (name === "change:place") heard = listener; },
   off() {},
 };
 async function show() {
+  clearTimeout(writing);
   const wanted = lowerings.find(({name}) => name === place().lowering) ?? lowerings[0];
   if (shown === wanted) {
     state.place = place();

@@ -36,9 +36,11 @@ export class Rows {
    * @param {{ keep?: boolean, wrapped: boolean, longest: number }} how
    */
   reset(count, { keep = false, wrapped, longest }) {
-    const top = this.#top();
+    const wraps = wrapped && count <= LARGEST_WRAPPED;
+    // Only what has other heights now has to be found again.
+    const top = keep && wraps !== this.#wrapped ? this.#top() : -1;
     this.count = count;
-    const turned = this.#wrapped !== (this.#wrapped = wrapped && count <= LARGEST_WRAPPED);
+    this.#wrapped = wraps;
     this.element.classList.toggle("wrapped", this.#wrapped);
     this.element.style.setProperty("--long", `${longest}`);
     this.#spacer.style.height = this.#wrapped ? "auto" : `${count * ROW_PIXELS}px`;
@@ -49,7 +51,7 @@ export class Rows {
     }
     this.#first = this.#last = -1;
     this.#draw();
-    if (keep && turned) {
+    if (top >= 0) {
       this.element.scrollTo(0, this.#place(top)[0]);
       this.#draw();
     }
