@@ -62,7 +62,7 @@ def test_buttons_that_wrap_stay_together_at_the_right(show: Show, gemm: Explorat
     explorer = show(gemm.data, width=760)
     explorer.tab("Cores")
     boxes = "all => all.map((one) => one.getBoundingClientRect()).map((box) => [box.top, box.right])"
-    (top, _), (same, right) = explorer.find(".pictures button").evaluate_all(boxes)
+    (top, _), (same, right) = explorer.find(".body .pictures button").evaluate_all(boxes)
     ((_, keys),) = explorer.button("keys").evaluate_all(boxes)
     assert (top, right, keys) == (same, pytest.approx(750, abs=3), pytest.approx(750, abs=3))
 
@@ -89,6 +89,17 @@ def test_code_is_copied_and_saved_as_it_is(explorer: ExplorerPage, gemm: Explora
     path = tmp_path / "compute.cpp"
     download.value.save_as(path)
     assert path.read_text(encoding="utf-8").rstrip("\n") == gemm.code["compute"].text.rstrip("\n")
+
+
+def test_code_opens_at_a_file_with_what_is_pinned(explorer: ExplorerPage) -> None:
+    explorer.source_row(27).click()
+    explorer.tab("Code")
+    chosen = explorer.find(".files [aria-selected=true]")
+    assert chosen.inner_text().split()[0] == "compute.cpp"
+    # What has been chosen stays.
+    explorer.file("reader.cpp")
+    explorer.find(".codeview > .panes > .pane").first.locator(".l").filter(has_text="C_local, C[").click()
+    assert chosen.inner_text() == "reader.cpp"
 
 
 def test_each_file_has_a_tab(explorer: ExplorerPage) -> None:

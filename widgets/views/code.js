@@ -28,9 +28,16 @@ export function codeView(store, kernel) {
 
   store.on(["wrap"], ({ wrap: wrapped }) => set(wrap, { "aria-pressed": wrapped }));
   store.on(["lowering", "edits"], ({ lowering }) => columns.forEach((column, i) => column.show(kernelFile(lowering, ROLES[i]).file)));
+  /** @type {string | undefined} */
+  let last;
   store.on(["lowering", "file", "columns", "pinned"], ({ lowering, file: wanted, columns: beside, pinned }) => {
     const { files: all, listings } = lowering;
-    const file = all.find(({ name }) => name === wanted) ?? all[0];
+    /** @param {EmittedFile | undefined} one */
+    const count = (one) => (pinned && one ? linked(lowering, listings[one.listing], pinned).length : 0);
+    const old = all.find(({ name }) => name === last);
+    // As long as none has been chosen, one that comes from what is pinned is shown.
+    const file = all.find(({ name }) => name === wanted) ?? [old, ...all].find(count) ?? old ?? all[0];
+    last = file?.name;
     const isKernel = !!file && KERNELS.includes(file.name);
     kernels.hidden = !isKernel;
     kernels.classList.toggle("one", !beside);
@@ -41,7 +48,7 @@ export function codeView(store, kernel) {
     const shown = all.filter((one) => !beside || one === first || !KERNELS.includes(one.name));
     files.show(shown.map((one) => {
       const together = beside && one === first ? all.filter(({ name }) => KERNELS.includes(name)) : [one];
-      const lines = pinned ? together.reduce((sum, { listing }) => sum + linked(lowering, listings[listing], pinned).length, 0) : 0;
+      const lines = together.reduce((sum, one) => sum + count(one), 0);
       const words = together.map(({ name }) => name).join(", ");
       return button([words, lines > 0 && h("span.hits", ` ${lines}`)], () => store.set({ file: one.name }), {
         title: lines ? `${words}: ${lines} lines of the pinned one` : words,
