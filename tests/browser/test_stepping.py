@@ -317,7 +317,7 @@ def test_the_cleanup_takes_all_listeners_back(show: Show, gemm: Exploration) -> 
     explorer = show(gemm.data, displays=2)
     assert explorer.page.evaluate("models[0].count()") == 8
     explorer.page.evaluate("cleanups[0]()")
-    assert explorer.page.evaluate("models[0].count()") == 3
+    assert explorer.page.evaluate("models[0].count()") == 4
     explorer.page.evaluate("cleanups[1]()")
     assert explorer.page.evaluate("models[0].count()") == 0
 
