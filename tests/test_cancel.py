@@ -1,7 +1,8 @@
-"""Cancelling ends a run within a second, on every backend, and the processes that it has started."""
+"""Cancelling ends a run within a second, on every backend, and the processes that it has started; so do time limits."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import threading
@@ -14,8 +15,11 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.corpus import gemm
+from ttexplore.control import Control
 from ttexplore.errors import BackendError, Cancelled, UsageError
 from ttexplore.exploration import Exploration
+from ttexplore.plan import KERNEL_ROLES
 
 TURNS = 2_000_000
 
@@ -39,11 +43,10 @@ def endless() -> Exploration:
     return ttx.explore(kernel)
 
 
-@pytest.fixture(scope="module")
-def stuck(endless: Exploration) -> dict[str, str]:
+def spinning(exploration: Exploration, role: str) -> dict[str, str]:
     """A text that ends in a loop of its own, without a call that could look around."""
-    text = endless.code["compute"].text
-    return {"compute": text.replace("void kernel_main() {", "void kernel_main() {\n    for (volatile int i = 0;;) {}")}
+    text = exploration.code[role].text
+    return {role: text.replace("void kernel_main() {", "void kernel_main() {\n    for (volatile int i = 0;;) {}")}
 
 
 def children() -> set[int]:
@@ -76,9 +79,26 @@ def test_a_run_is_cancelled(endless: Exploration, backend: str) -> None:
     cancelled(lambda cancel: endless.run(backend=backend, cancel=cancel))
 
 
-def test_a_loop_that_calls_nothing_is_cancelled(endless: Exploration, stuck: dict[str, str]) -> None:
+@pytest.mark.parametrize("role", KERNEL_ROLES)
+def test_a_loop_that_calls_nothing_is_cancelled(endless: Exploration, role: str) -> None:
+    stuck = spinning(endless, role)
     cancelled(lambda cancel: endless.run(code=stuck, cancel=cancel))
     cancelled(lambda cancel: endless.timeline(code=stuck, cancel=cancel))
+
+
+@pytest.mark.parametrize("role", KERNEL_ROLES)
+def test_a_loop_that_calls_nothing_ends_at_its_time_limit(endless: Exploration, role: str) -> None:
+    """In the middle of a simulation, too, and no process stays."""
+    before = children()
+    for run in (endless.run, endless.timeline):
+        start = time.monotonic()
+        with pytest.raises(BackendError, match=r"time limit of 0.5 seconds: the \w+ kernel on core") as caught:
+            run(code=spinning(endless, role), time_limit_seconds=0.5)
+        # Compiling the text is not part of the limit.
+        assert time.monotonic() - start < 10.0
+        assert caught.value.code == "TTX-B003"
+        assert caught.value.hint.endswith("raise the time limit (time_limit_seconds)")
+        assert children() == before
 
 
 @pytest.mark.parametrize(
@@ -97,6 +117,82 @@ def test_a_run_ends_at_its_time_limit(endless: Exploration, backend: str, where:
     assert caught.value.span is not None
     assert caught.value.hint.startswith("raise the time limit")
     assert endless.kernel.file == caught.value.span.file
+
+
+def test_a_check_ends_at_its_time_limit(endless: Exploration) -> None:
+    start = time.monotonic()
+    with pytest.raises(BackendError) as caught:
+        endless.check(time_limit_seconds=0.4)
+    assert time.monotonic() - start < 2.0
+    limit = "the check, still at the reference, did not end within the time limit of 0.4 seconds"
+    assert caught.value.message.startswith(limit)
+    assert (caught.value.code, caught.value.span is not None) == ("TTX-B003", True)
+
+
+def test_the_limit_of_a_check_is_that_of_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step takes some of it; the step at which it is over is named."""
+    exploration, told = ttx.explore(gemm(64, 64, 64, 32, 32, 32)), list[str]()
+    slow = functools.partialmethod(_slow, Exploration._run)
+    monkeypatch.setattr(Exploration, "_run", slow)
+    with pytest.raises(BackendError, match=r"the check, at C2 \w+, did not end within the time limit of 0.5 seconds"):
+        exploration.check(time_limit_seconds=0.5, progress=told.append)
+    assert told[-1].startswith("executing C2 ")
+
+
+def _slow(self: Exploration, run: Callable[..., Any], program: Any, *arguments: Any, **options: Any) -> Any:
+    # Kernels with tiles come after those without.
+    if program is self.steps.C2.after:
+        time.sleep(0.5)
+    return run(self, program, *arguments, **options)
+
+
+def test_the_reference_has_the_limit_that_was_asked_for(endless: Exploration) -> None:
+    ending = {role: "void kernel_main() {}\n" for role in KERNEL_ROLES}
+    with pytest.raises(BackendError, match=r"the reference did not end within the time limit of 0.5 seconds"):
+        endless.run(code=ending, time_limit_seconds=0.5)
+
+
+def test_parts_of_the_work_are_told() -> None:
+    exploration, told = ttx.explore(gemm(64, 64, 64, 32, 32, 32)), list[str]()
+    exploration.run(progress=told.append)
+    assert [one for one in told if not one.startswith(("compiling", "building"))] == [
+        "running on emulator", "simulating 4 cores", "reading the outputs", "computing the reference",
+        "comparing with the reference",
+    ]  # fmt: skip
+    told.clear()
+    exploration.timeline(progress=told.append)
+    assert told == [
+        "recording on emulator", "simulating 4 cores", "reading the outputs", "sorting the events of the core"
+    ]  # fmt: skip
+    told.clear()
+    check = exploration.check(progress=told.append)
+    done = [one for one in told if not one.startswith("executing")]
+    count = len(check.results)
+    assert done == [
+        "computing the reference",
+        *(f"{number} of {count}: {one.headline}" for number, one in enumerate(check.results, 1)),
+    ]
+    assert done[1].endswith(" equals the reference, PCC 1.0000000")
+
+
+def test_the_cores_that_have_ended_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttexplore.ir.interpreter.where._TELL_SECONDS", 0.0)
+    told: list[str] = []
+    ttx.explore(gemm(64, 64, 64, 32, 32, 32)).run(backend="interpreter", progress=told.append)
+    assert [one for one in told if "cores" in one] == [f"the program: {n} of 4 cores have ended" for n in (1, 2, 3)]
+
+
+def test_a_lowering_is_cancelled_after_its_step() -> None:
+    exploration, told, cancel = ttx.explore(gemm(64, 64, 64, 32, 32, 32)), list[str](), threading.Event()
+
+    def tell(text: str) -> None:
+        told.append(text)
+        if text.startswith("B1"):
+            cancel.set()
+
+    with pytest.raises(Cancelled):
+        exploration.lower_again({"stages": "3"}, None, Control(cancel, progress=tell))
+    assert told[-1].startswith("B1 ")
 
 
 def test_a_check_is_cancelled(endless: Exploration) -> None:
@@ -135,9 +231,16 @@ def test_the_explorers_button_cancels_what_goes_on(
     widget = endless.widget()
     told: list[dict[str, Any]] = []
     monkeypatch.setattr(widget, "_tell", lambda message, buffers=None: told.append(message))
-    asked = {"inputs": "random", "seed": 0, "names": "", "variant": "", **question}
+    asked = {"inputs": "random", "seed": 0, "names": "", "variant": "", "words": "as told", **question}
     for number in (1, 2):
         widget._asked(None, {**asked, "id": number}, [])
+    # Whoever opens the explorer now knows of them.
+    end = time.monotonic() + 1.0
+    while len(widget.running) < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert [(one["id"], one["do"], one["words"]) for one in sorted(widget.running, key=lambda one: one["id"])] == [
+        (1, question["do"], "as told"), (2, question["do"], "as told"),
+    ]  # fmt: skip
     # A recording ends by itself, after a number of events.
     time.sleep(0.2 if question["do"] == "record" else 1.0)
     widget._asked(None, {"id": 3, "do": "cancel"}, [])
@@ -146,4 +249,16 @@ def test_the_explorers_button_cancels_what_goes_on(
         time.sleep(0.01)
     assert sorted(one["id"] for one in ended) == [1, 2]
     assert all("the run was cancelled" in str(one["error"]) for one in ended)
-    assert widget._running == set()
+    while widget.running and time.monotonic() < end + 1.0:
+        time.sleep(0.01)
+    assert (widget._running, widget.running) == (set(), [])
+
+
+def test_the_explorers_limit_ends_a_run(endless: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
+    widget, told = endless.widget(), list[dict[str, Any]]()
+    monkeypatch.setattr(widget, "_tell", lambda message, buffers=None: told.append(message))
+    code = spinning(endless, "compute")
+    for do in ("run", "record", "check"):
+        question = {"id": do, "do": do, "backend": "emulator", "core": "0,0", "inputs": "random", "seed": 0}
+        widget._answer({**question, "code": code, "limit": 0.5}, threading.Event())
+        assert "within the time limit of 0.5 seconds" in str(told[-1]["error"]["message"])

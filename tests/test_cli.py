@@ -267,6 +267,7 @@ def test_without_the_device_environment_a_run_says_how_to_get_it(
     status, out, complaint = call(capsys, *words)
     assert (status, out) == (1, "")
     assert complaint == (
+        "running on ttnn\n"
         f"BackendError: there is no device environment in {tmp_path / 'none'}: it is not set up\n"
         f"  hint: ttexplore setup device --folder {tmp_path / 'none'} [TTX-B020]\n"
     )

@@ -18,13 +18,14 @@ ALLOWED: dict[str, set[str]] = {
     "record": set(),
     "diagnostics": set(),
     "errors": {"record", "diagnostics"},
+    "control": {"errors", "given"},
     "target": {"record", "errors", "given"},
     "plan": {"record", "errors"},
     "given": {"errors"},
     "layout_request": {"record", "errors", "given"},
     "options": {"record", "errors", "plan", "given", "layout_request"},
     "ops": {"record", "errors", "target", "plan"},
-    "ir": {"record", "errors", "target", "plan", "ops", "options"},
+    "ir": {"record", "errors", "control", "target", "plan", "ops", "options"},
     "language": {"record", "errors", "target", "plan", "ops", "ir", "given", "layout_request", "options"},
     "passes": {"record", "errors", "target", "plan", "ops", "ir", "language", "given", "layout_request", "options"},
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
@@ -32,22 +33,23 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "glossary", "target", "plan", "options"},
-    "request": {"errors", "given", "inputs", "backends"},
-    "widget": {"record", "errors", "target", "given", "inputs", "backends", "views"},
+    "request": {"errors", "control", "given", "inputs", "backends"},
+    "widget": {"record", "errors", "control", "target", "given", "inputs", "backends", "views"},
     "archive": {"record", "errors", "target", "plan", "given", "files"},
     "results": {"record", "errors", "given", "files", "backends", "views"},
     "freezing": {"errors", "given", "files"},
     "watching": {"widget"},
     "explored": {
-        "record", "errors", "target", "pass_names", "plan", "given", "ops", "inputs", "backends", "views", "files",
-        "archive", "request", "results", "widget", "watching",
+        "record", "errors", "control", "target", "pass_names", "plan", "given", "ops", "inputs", "backends", "views",
+        "files", "archive", "request", "results", "widget", "watching",
     },
     "saved": {
-        "record", "errors", "target", "plan", "given", "inputs", "backends", "views", "archive", "results", "explored",
+        "record", "errors", "control", "target", "plan", "given", "inputs", "backends", "views", "archive", "results",
+        "explored",
     },
     "exploration": {
-        "record", "errors", "target", "plan", "given", "options", "ops", "inputs", "ir", "language", "passes", "emit",
-        "backends", "files", "archive", "request", "results", "views", "explored",
+        "record", "errors", "control", "target", "plan", "given", "options", "ops", "inputs", "ir", "language",
+        "passes", "emit", "backends", "files", "archive", "request", "results", "views", "explored",
     },
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
@@ -71,9 +73,9 @@ ALLOWED: dict[str, set[str]] = {
 TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
-    "record", "diagnostics", "errors", "glossary", "given", "layout_request", "options", "target", "pass_names", "plan",
-    "ops", "inputs", "views", "backends", "files", "archive", "request", "results", "explored", "saved", "widget",
-    "watching",
+    "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options", "target",
+    "pass_names", "plan", "ops", "inputs", "views", "backends", "files", "archive", "request", "results", "explored",
+    "saved", "widget", "watching",
 }  # fmt: skip
 
 

@@ -289,6 +289,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
 
 
+def _add_time_limit(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--time-limit", metavar="SECONDS", type=float, help=f"(default: {default})")
+
+
 def _show_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("show", "Lower a kernel and show its steps.")
     parser.add_argument("--step", metavar="S", help="show one step, by name, letter or number: what it changed")
@@ -305,12 +309,14 @@ def _run_parser() -> argparse.ArgumentParser:
         "--environment", metavar="FOLDER", help=f"for {taker('environment')}: the folder made by setup device"
     )
     _add_inputs(parser)
+    _add_time_limit(parser, "that of the backend")
     return parser
 
 
 def _check_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("check", "Execute every step and compare each with the reference.")
     _add_inputs(parser)
+    _add_time_limit(parser, "none")
     return parser
 
 
@@ -467,7 +473,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
     run = exploration.run(
         arguments.inputs, backend.name, arguments.seed, device=arguments.device, environment=arguments.environment,
-        progress=_tell if "progress" in backend.takes else None,
+        time_limit_seconds=arguments.time_limit, progress=_told("device" in backend.takes),
     )  # fmt: skip
     data = {
         **_identity(exploration),
@@ -476,6 +482,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
         "pcc": float(run.pcc),
         "max_rel_error": float(run.max_rel_error),
         "seconds": float(run.seconds),
+        "time": run.time,
         "message": run.message,
         "comparisons": {side.name: to_json(side.comparison) for side in run.sides},
         "outputs": [{"shape": list(output.shape), "dtype": str(output.dtype)} for output in run.outputs],
@@ -485,7 +492,9 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
 
 def _check(arguments: argparse.Namespace) -> Answer:
     exploration = _explore(arguments)
-    check = exploration.check(arguments.inputs, arguments.seed)
+    check = exploration.check(
+        arguments.inputs, arguments.seed, time_limit_seconds=arguments.time_limit, progress=_told()
+    )
     data = {
         **_identity(exploration),
         "ok": bool(check),
@@ -600,6 +609,11 @@ def verified_device(environment: DeviceEnvironment) -> tuple[str, str]:
 def _tell(text: str) -> None:
     """Prints progress to standard error, because --json allows only one object on standard output."""
     print(text, file=sys.stderr, flush=True)
+
+
+def _told(slow: bool = False) -> Callable[[str], None] | None:
+    """Who hears of the progress: somebody at a terminal, of `slow` work everybody."""
+    return _tell if slow or sys.stderr.isatty() else None
 
 
 def _lab(arguments: argparse.Namespace) -> Answer:

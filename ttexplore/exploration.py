@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
-from ttexplore.backends.base import Execution
+from ttexplore.backends.base import Execution, simulation_time
 from ttexplore.backends.compare import RoundingErrors, Side, compare
 from ttexplore.backends.registry import BACKENDS, BackendEntry
+from ttexplore.control import FREE, Control, Progress
 from ttexplore.emit import emit, emit_launches, launch_folder
-from ttexplore.errors import Cancelled, TTExploreError, UsageError
+from ttexplore.errors import BackendError, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.files import write_files
 from ttexplore.given import dictionary, wrong
@@ -75,15 +76,17 @@ def explore(
         traced = (
             load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
         )
-    return _explored(traced, chip, asked, sizes_of(traced.function, sizes))
+    return _explored(traced, chip, asked, sizes_of(traced.function, sizes), FREE)
 
 
-def _explored(traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...]) -> Exploration:
+def _explored(
+    traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...], control: Control
+) -> Exploration:  # fmt: skip
     """Lower each launch of the kernel."""
     with errors_of_ours("splitting the kernel into its launches"):
         parts = launches_of(traced)
     if parts == (traced,):
-        return _lowered(traced, target, options, sizes)
+        return _lowered(traced, target, options, sizes, control)
     names = [used_names(part) for part in parts]
     everywhere = frozenset[str]().union(*names)
     made: list[Exploration] = []
@@ -95,14 +98,19 @@ def _explored(traced: TracedKernel, target: Target, options: dict[str, Any], siz
             if asked:
                 chosen[option] = {n: one for n, one in asked if n in names[number] or not (number or n in everywhere)}
         known = {str(variable.name) for variable in size_variables(part.function)}
-        made.append(_lowered(part, target, chosen, tuple(size for size in sizes if size.name in known)))
+        made.append(_lowered(part, target, chosen, tuple(size for size in sizes if size.name in known), control))
     return Launches(traced, target, options, (), tuple(made))
 
 
-def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...]) -> Exploration:
+def _lowered(
+    traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...], control: Control
+) -> Exploration:  # fmt: skip
     chosen, annotations = with_annotations(traced.annotations, options)
     plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations, sizes=sizes)
-    applied = tuple(lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen))
+    applied: list[Applied] = []
+    for one in lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen):
+        control.tell(f"{one.step.letter} {one.step.name}")
+        applied.append(one)
     return Exploration(traced, target, options, _steps(applied))
 
 
@@ -243,10 +251,15 @@ class Exploration(Explored):
                 if name not in step.options:
                     hint = f"use one of {', '.join(step.options)}" if step.options else "this pass has no options"
                     raise UsageError("U001", f"{step.name} has no option {name!r}", hint=hint)
+        return self.lower_again(options, target, FREE)
+
+    def lower_again(
+        self, options: Mapping[str, Any], target: str | Target | None, control: Control
+    ) -> Exploration:  # fmt: skip
         asked = parse_options(options)
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
-        return _explored(self.kernel, chip, kept | asked, self._sizes)
+        return _explored(self.kernel, chip, kept | asked, self._sizes, control)
 
     # Sizes
 
@@ -316,29 +329,26 @@ class Exploration(Explored):
     ) -> tuple[Array, ...]:
         """The outputs of the traced kernel, before any pass, in storage dtype."""
         sized = self._sized(inputs, sizes)
-        return sized._reference(sized._inputs(inputs, seed))
+        return sized._reference(sized._inputs(inputs, seed), FREE)
 
-    def _reference(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> tuple[Array, ...]:
-        return self._run(self._steps[0].before, arrays, cancel).outputs
+    def _reference(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...]:
+        return self._run(self._steps[0].before, arrays, control).outputs
 
-    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> RoundingErrors:
+    def _rounding(self, arrays: tuple[Array, ...], control: Control = FREE) -> RoundingErrors:
         @functools.cache
         def errors(unit: float) -> tuple[Array, ...]:
-            return self._run(self._steps[0].before, arrays, cancel, unit=unit).errors
+            return self._run(self._steps[0].before, arrays, control, unit=unit).errors
 
         return errors
 
     def _run(
-        self, program: Program, arrays: tuple[Array, ...], cancel: threading.Event | None = None,
-        time_limit_seconds: float = math.inf, unit: float | None = None, errors: Mapping[str, Array] | None = None,
+        self, program: Program, arrays: tuple[Array, ...], control: Control = FREE, *, unit: float | None = None,
+        errors: Mapping[str, Array] | None = None,
     ) -> Interpretation:  # fmt: skip
         """Interpret a step's program with tensors in the formats of the final plan: early plans lack layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
-            return interpret(
-                program.functions, plan, arrays, self._roles, time_limit_seconds=time_limit_seconds, cancel=cancel,
-                unit=unit, errors=errors,
-            )  # fmt: skip
+            return interpret(program.functions, plan, arrays, self._roles, control=control, unit=unit, errors=errors)
 
     def _kept(self) -> Kept | None:
         elements = sum(
@@ -347,49 +357,60 @@ class Exploration(Explored):
         if self.error is not None or 4 * elements > LARGEST_ARRAYS_BYTES:
             return None
         arrays = self._inputs(None, 0)
-        return Kept(arrays, self._reference(arrays))
+        return Kept(arrays, self._reference(arrays, FREE))
 
-    def _interpreted(
-        self, backend: BackendEntry, arrays: tuple[Array, ...], time_limit_seconds: float,
-        cancel: threading.Event | None,
-    ) -> Execution:  # fmt: skip
+    def _interpreted(self, backend: BackendEntry, arrays: tuple[Array, ...], control: Control) -> Execution:
         program = self._steps[0].before if backend is BACKENDS["reference"] else self._final()
-        result = self._run(program, arrays, cancel, time_limit_seconds)
-        return Execution(result.outputs, result.seconds, None, "")
+        result = self._run(program, arrays, control)
+        return Execution(result.outputs, result.seconds, None, simulation_time(result.seconds))
 
     def check(
         self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None,
+        time_limit_seconds: float | None = None, progress: Progress | None = None,
         cancel: threading.Event | None = None,
     ) -> Check:  # fmt: skip
-        """Execute the program after every step and compare it with the reference. `inputs` and `cancel` are those of
-        :meth:`run`. Raises the lowering's error.
+        """Execute the program after every step and compare it with the reference. `inputs`, `progress` and `cancel` are
+        those of :meth:`run`; `time_limit_seconds`, by default none, limits the check as a whole. Raises the lowering's
+        error, BackendError at the time limit, and Cancelled.
 
         A step that changes nothing that the interpreter depends on is not executed: it has the result of the step
         before it.
         """
-        self._final()
-        sized = self._sized(inputs, sizes)
-        if sized is not self:
-            return sized.check(inputs, seed, cancel=cancel)
+        if self.error is not None:
+            raise self.error
+        control = Control.checked(cancel, time_limit_seconds, progress).of("the check", start=time.perf_counter())
+        return self._sized(inputs, sizes)._checked(inputs, seed, control)
+
+    def _checked(self, inputs: Inputs, seed: int, control: Control) -> Check:
+        """Check the steps with the sizes of this exploration."""
         arrays = self._inputs(inputs, seed)
-        reference, rounding = self._reference(arrays, cancel), self._rounding(arrays, cancel)
+        control.tell("computing the reference")
+        of_reference = control.of(f"{control.what}, still at the reference,")
+        reference, rounding = self._reference(arrays, of_reference), self._rounding(arrays, of_reference)
         results: list[StepCheck] = []
-        for step in self._steps:
+        for number, step in enumerate(self._steps, 1):
             if results and runs_alike(step.before, step.after):
-                results.append(dataclasses.replace(results[-1], step=step.name, letter=step.letter))
-                continue
-            try:
-                # Free the outputs of a step before the next step computes its own.
-                outputs = self._run(step.after, arrays, cancel).outputs
-                one = compare(outputs, reference, self.plan.precisions, rounding)
-                del outputs
-            except Cancelled:
-                raise
-            except TTExploreError as error:
-                results.append(StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error)))
-                continue
-            results.append(StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message))
+                one = dataclasses.replace(results[-1], step=step.name, letter=step.letter)
+            else:
+                one = self._checked_step(step, arrays, control, (reference, rounding))
+            results.append(one)
+            control.tell(f"{number} of {len(self._steps)}: {one.headline}")
         return Check(tuple(results))
+
+    def _checked_step(
+        self, step: Step, arrays: tuple[Array, ...], control: Control,
+        wanted: tuple[tuple[Array, ...], RoundingErrors],
+    ) -> StepCheck:  # fmt: skip
+        name = f"{step.letter} {step.name}"
+        control.tell(f"executing {name}")
+        try:
+            outputs = self._run(step.after, arrays, control.of(f"{control.what}, at {name},")).outputs
+            one = compare(outputs, wanted[0], self.plan.precisions, wanted[1])
+        except BackendError:  # the time limit, or Cancelled
+            raise
+        except TTExploreError as error:
+            return StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error))
+        return StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message)
 
     # Showing
 
@@ -504,17 +525,17 @@ class Launches(Exploration):
             held |= zip((one.name for one in launch._tensors(_OUTPUTS)), outputs, strict=True)
         return tuple(held[one.name] for one in self._tensors(_OUTPUTS))
 
-    def _reference(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> tuple[Array, ...]:
-        return self._chained(lambda launch, given: launch._reference(launch._inputs(given, 0), cancel), arrays)
+    def _reference(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...]:
+        return self._chained(lambda launch, given: launch._reference(launch._inputs(given, 0), control), arrays)
 
-    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> RoundingErrors:
+    def _rounding(self, arrays: tuple[Array, ...], control: Control = FREE) -> RoundingErrors:
         @functools.cache
         def errors(unit: float) -> tuple[Array, ...]:
             known: dict[str, Array] = {}
 
             def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
                 inputs, first = launch._inputs(given, 0), launch._steps[0].before
-                result = launch._run(first, inputs, cancel, unit=unit, errors=known)
+                result = launch._run(first, inputs, control, unit=unit, errors=known)
                 known.update(zip((one.name for one in launch._tensors(_OUTPUTS)), result.errors, strict=True))
                 return result.outputs
 
@@ -539,6 +560,7 @@ class Launches(Exploration):
         runs: list[Run] = []
 
         def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
+            request.control.tell(f"launch {len(runs) + 1} of {len(self.launches)}: {launch.kernel.name}")
             runs.append(launch._ran(dataclasses.replace(request, inputs=given, sizes=None)))
             execution = runs[-1].execution
             assert execution is not None, "a run gives one"
@@ -546,9 +568,11 @@ class Launches(Exploration):
 
         arrays = self._inputs(request.inputs, request.seed)
         outputs = self._chained(run, arrays)
-        reference = self._reference(arrays, request.cancel)
+        request.control.tell("computing the reference of the whole")
+        of_reference = request.control.of("the reference")
+        reference = self._reference(arrays, of_reference)
         name = f"{request.backend.name} against reference"
-        whole = Side.of(name, outputs, reference, self._precisions(), self._rounding(arrays, request.cancel))
+        whole = Side.of(name, outputs, reference, self._precisions(), self._rounding(arrays, of_reference))
         names = [launch.kernel.name for launch in self.launches]
         own = zip(names, runs, strict=True)
         sides = [
@@ -557,29 +581,23 @@ class Launches(Exploration):
         failed = [f"{name}: {one.message}" for name, one in zip(names, runs, strict=True) if not one.passed]
         found, seconds = whole.comparison, sum(one.seconds for one in runs)
         kinds = self._tensors(_OUTPUTS)
+        on_card = all(one.execution is not None and one.execution.on_card for one in runs)
         return Run(
             request.backend.name,
             tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(outputs, kinds, strict=True)),
             found.passed and not failed, found.pcc, found.max_rel_error, seconds, "\n".join([found.message, *failed]),
-            found, Execution(outputs, seconds, None, ""), tuple(sides),
+            found, Execution(outputs, seconds, None, "", on_card=on_card), tuple(sides),
         )  # fmt: skip
 
-    def check(
-        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Check:  # fmt: skip
+    def _checked(self, inputs: Inputs, seed: int, control: Control) -> Check:
         """Check the steps of each launch, for the inputs that the reference of the launches before it gives."""
-        if self.error is not None:
-            raise self.error
-        sized = self._sized(inputs, sizes)
-        if sized is not self:
-            return sized.check(inputs, seed, cancel=cancel)
         results: list[StepCheck] = []
 
         def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
-            for one in launch.check(given, cancel=cancel).results:
+            control.tell(f"checking {launch.kernel.name}")
+            for one in launch._checked(given, 0, control).results:
                 results.append(dataclasses.replace(one, step=f"{launch.kernel.name} {one.step}"))
-            return launch._reference(launch._inputs(given, 0), cancel)
+            return launch._reference(launch._inputs(given, 0), control)
 
         self._chained(run, self._inputs(inputs, seed))
         return Check(tuple(results))

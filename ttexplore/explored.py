@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import Comparison, RoundingErrors, Side
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic, BackendEntry, recorder
 from ttexplore.backends.remedy import remedy
+from ttexplore.control import Control, Progress
 from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unknown
 from ttexplore.files import write_file, write_files
 from ttexplore.given import named, plain, whole, wholes, wrong
@@ -217,20 +219,15 @@ class Explored(ABC):
         """The form in which each option of the passes is given, where that is known."""
 
     @abstractmethod
-    def _reference(
-        self, arrays: tuple[Array, ...], cancel: threading.Event | None = None
-    ) -> tuple[Array, ...] | None:  # fmt: skip
+    def _reference(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...] | None:
         """The outputs of the traced kernel for these inputs; None if they cannot be computed."""
 
     @abstractmethod
-    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> RoundingErrors | None:
+    def _rounding(self, arrays: tuple[Array, ...], control: Control) -> RoundingErrors | None:
         """The errors that rounding explains in the outputs for these inputs; None if they cannot be computed."""
 
     @abstractmethod
-    def _interpreted(
-        self, backend: BackendEntry, arrays: tuple[Array, ...], time_limit_seconds: float,
-        cancel: threading.Event | None,
-    ) -> Execution:  # fmt: skip
+    def _interpreted(self, backend: BackendEntry, arrays: tuple[Array, ...], control: Control) -> Execution:
         """A run on a backend that executes the kernel or its IR."""
 
     @abstractmethod
@@ -238,7 +235,14 @@ class Explored(ABC):
         """Lower again with other options, those of step `at`, or with another target."""
 
     @abstractmethod
-    def check(self, inputs: Inputs = None, seed: int = 0, *, cancel: threading.Event | None = None) -> Check:
+    def lower_again(self, options: Mapping[str, Any], target: str | Target | None, control: Control) -> Explored:
+        """As :meth:`fork`; `control` ends it after the step that runs, and hears of each step."""
+
+    @abstractmethod
+    def check(
+        self, inputs: Inputs = None, seed: int = 0, *, time_limit_seconds: float | None = None,
+        progress: Progress | None = None, cancel: threading.Event | None = None,
+    ) -> Check:  # fmt: skip
         """Execute the program after every step and compare it with the reference."""
 
     @abstractmethod
@@ -395,7 +399,7 @@ class Explored(ABC):
         self, inputs: Inputs = None, backend: str = DEFAULT_BACKEND, seed: int = 0, *,
         arithmetic: Arithmetic = "exact", device: str | None = None,
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
-        progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
+        progress: Progress | None = None, cancel: threading.Event | None = None,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
@@ -407,13 +411,13 @@ class Explored(ABC):
         or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, which reproduces
         the chip's sums and products bit for bit, or ``fast``, which uses this machine's arithmetic, for large sizes.
 
-        Setting `cancel` from another thread, or exceeding `time_limit_seconds`, ends the run and its processes. The
-        default limit is 60 s on the emulator and 300 s on a device; the other backends have none. Computing the
-        reference is not limited.
+        Setting `cancel` from another thread ends the run and its processes. So does `time_limit_seconds`, which the
+        program has on its backend, and the reference again; compiling does not count. By default, a program has 60 s on
+        the emulator and 300 s on a device; other backends and the reference have no limit. `progress` is a function
+        that is called with a line for each part of the run.
 
-        Only ``ttnn`` takes a `device` (the simulated chips ``wolfpine``, the default, and ``ttsim``, or ``card``), an
-        `environment` (the folder of ``ttexplore setup device``) and `progress`, a function that is called with progress
-        messages. Its result is compared with the emulator's as well.
+        Only ``ttnn`` takes a `device` (the simulated chips ``wolfpine``, the default, and ``ttsim``, or ``card``) and
+        an `environment` (the folder of ``ttexplore setup device``). Its result is compared with the emulator's as well.
 
         `code` holds C++ texts that replace emitted ones, by ``reader``, ``compute`` and ``writer``: to break a kernel
         and see what happens, or to try a variant. Only ``emulator`` and ``ttnn`` run texts.
@@ -433,20 +437,25 @@ class Explored(ABC):
 
     def _ran(self, request: RunRequest) -> Run:
         """Run the request with the sizes of this exploration."""
-        cancel, backend = request.cancel, request.backend
+        control, backend = request.control, request.backend
+        control.tell(f"running on {backend.name}")
         arrays = self._inputs(request.inputs, request.seed)
         listings = self._kernel_listings(request.code)
         execution = self._execution(request, listings, arrays)
-        reference, rounding = self._reference(arrays, cancel), self._rounding(arrays, cancel)
+        control.tell("computing the reference")
+        of_reference = control.of("the reference")
+        reference, rounding = self._reference(arrays, of_reference), self._rounding(arrays, of_reference)
         precisions = self.plan.precisions
         sides: list[Side] = []
         if reference is not None:
+            control.tell("comparing with the reference")
             name = f"{backend.name} against reference"
             sides.append(Side.of(name, execution.outputs, reference, precisions, rounding))
         other = BACKENDS[backend.compared_with] if backend.compared_with else None
         if other is not None and other.make is not None and other.missing() is None:
+            control.tell(f"running on {other.name}, to compare")
             second = other.make(request.settings).run(
-                self._emitted(listings), arrays, time_limit_seconds=other.time_limit_seconds, cancel=cancel
+                self._emitted(listings), arrays, time_limit_seconds=other.time_limit_seconds, cancel=control.cancel
             )
             name = f"{backend.name} against {other.name}"
             sides.append(Side.of(name, execution.outputs, second.outputs, (), rounding))
@@ -469,24 +478,25 @@ class Explored(ABC):
         if self.error is not None:
             raise self.error
         if request.runner is None:
-            return self._interpreted(request.backend, arrays, request.time_limit_seconds, request.cancel)
+            return self._interpreted(request.backend, arrays, request.on_backend)
         try:
             return request.runner.run(
-                self._emitted(listings), arrays, time_limit_seconds=request.time_limit_seconds, cancel=request.cancel
-            )
+                self._emitted(listings), arrays, time_limit_seconds=request.time_limit_seconds,
+                cancel=request.control.cancel,
+            )  # fmt: skip
         except Deadlock as deadlock:
-            raise self._explained(deadlock, listings, arrays, request.cancel) from None
+            raise self._explained(deadlock, listings, arrays, request.control) from None
         except KernelFault as fault:
             raise fault.at(kernel_line(fault, listings)) from None
 
     def _explained(
-        self, deadlock: Deadlock, listings: Mapping[str, Listing], arrays: tuple[Array, ...],
-        cancel: threading.Event | None,
+        self, deadlock: Deadlock, listings: Mapping[str, Listing], arrays: tuple[Array, ...], control: Control
     ) -> Deadlock:  # fmt: skip
         """The deadlock with its kernel line, its drawing, and a change that resolves it, if one was found."""
         plan = self.plan
         lines = {wait.kernel: kernel_line(wait, listings) for wait in deadlock.waits}
-        found = remedy(deadlock, self._emitted(listings), arrays, cancel)
+        control.tell("a deadlock: looking for the smallest change that resolves it")
+        found = remedy(deadlock, self._emitted(listings), arrays, control.cancel)
         drawn = deadlock_svg(deadlock.waits, plan, listings, lines)
         explained = Deadlock(
             deadlock.message, hint=found or deadlock.hint, core=deadlock.core, waits=deadlock.waits,
@@ -513,6 +523,7 @@ class Explored(ABC):
     def timeline(
         self, core: tuple[int, int] | None = None, *, inputs: Inputs = None, seed: int = 0,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
+        time_limit_seconds: float | None = None, progress: Progress | None = None,
         cancel: threading.Event | None = None,
     ) -> Timeline:  # fmt: skip
         """Run on the emulator and record what happens on one core: how its circular buffers fill and empty, and which
@@ -524,7 +535,10 @@ class Explored(ABC):
         Raises UsageError for a core without work, and what :meth:`run` raises, except for deadlocks.
         """
         core = None if core is None else cast("tuple[int, int]", wholes("core", core, 2, least=0))
-        request = RunRequest.checked(recorder().name, inputs, seed, cancel=cancel, sizes=sizes, code=code)
+        request = RunRequest.checked(
+            recorder().name, inputs, seed, time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel,
+            sizes=sizes, code=code,
+        )  # fmt: skip
         return self._sized(request.inputs, request.sizes)._timeline(request, core)
 
     def _timeline(self, request: RunRequest, core: tuple[int, int] | None) -> Timeline:
@@ -533,10 +547,11 @@ class Explored(ABC):
             raise self.error
         assert request.runner is not None, "the recording backend runs texts"
         plan, listings = self.plan, self._kernel_listings(request.code)
+        request.control.tell(f"recording on {request.backend.name}")
         try:
             execution = request.runner.run(
                 self._emitted(listings), self._inputs(request.inputs, request.seed),
-                time_limit_seconds=request.time_limit_seconds, cancel=request.cancel,
+                time_limit_seconds=request.time_limit_seconds, cancel=request.control.cancel,
             )  # fmt: skip
         except Deadlock as deadlock:
             if deadlock.events is None:
@@ -548,6 +563,7 @@ class Explored(ABC):
             )
         except KernelFault as fault:
             raise fault.at(kernel_line(fault, listings)) from None
+        request.control.tell("sorting the events of the core")
         return self._recorded(execution, core, listings)
 
     def _recorded(
@@ -582,14 +598,17 @@ class Explored(ABC):
 
     @property
     def backends(self) -> list[JsonObject]:
-        """For each backend its name, what it lacks to run (empty if nothing), and whether it offers a choice of
-        arithmetic."""
+        """For each backend its name, what it lacks to run (empty if nothing), whether it offers a choice of arithmetic,
+        and its default time limit in seconds (None for none)."""
         # Backends of every installation come first, the fastest before the others.
         shown = sorted(reversed(BACKENDS.values()), key=lambda one: not one.required)
         return [
-            {"name": one.name, "missing": self._backend_missing(one), "arithmetic": "arithmetic" in one.takes}
+            {
+                "name": one.name, "missing": self._backend_missing(one), "arithmetic": "arithmetic" in one.takes,
+                "limit": one.time_limit_seconds if math.isfinite(one.time_limit_seconds) else None,
+            }
             for one in shown
-        ]
+        ]  # fmt: skip
 
     def _backend_missing(self, backend: BackendEntry) -> str:
         """Why this exploration cannot run on a backend; empty if it can."""

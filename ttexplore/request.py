@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS, DEVICE_NAMES, Argument, BackendEntry, Settings, taker
+from ttexplore.control import Control
 from ttexplore.errors import UsageError
-from ttexplore.given import dictionary, named, path, seconds, text, wrong
+from ttexplore.given import dictionary, named, path, text
 from ttexplore.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class RunRequest:
     """The arguments of a run on `backend` with `settings`. `runner` runs C++ texts; None if the backend cannot.
 
-    `inputs` and `sizes` are not checked against the kernel yet. `code` holds texts of kernels by role.
+    `inputs` and `sizes` are not checked against the kernel yet. `code` holds texts of kernels by role. The limit of
+    `control` is the one that was asked for, `time_limit_seconds` that of the program on the backend.
     """
 
     backend: BackendEntry
@@ -29,8 +31,8 @@ class RunRequest:
     settings: Settings
     inputs: Inputs
     seed: int
+    control: Control
     time_limit_seconds: float
-    cancel: threading.Event | None
     sizes: Mapping[str, int] | None
     code: Mapping[str, str]
 
@@ -44,32 +46,29 @@ class RunRequest:
         """Check the arguments of a run. Raises UsageError for wrong values and for arguments that the backend does not
         take."""
         entry = BACKENDS[named("backend", backend, BACKENDS)]
+        control = Control.checked(cancel, time_limit_seconds, progress)
         settings = Settings(
             named("arithmetic", arithmetic, ARITHMETICS),
             None if device is None else text("device", device, DEVICE_NAMES),
             None if environment is None else path("environment", environment),
             progress,
         )
-        limit = seconds("time_limit_seconds", time_limit_seconds)
-        if progress is not None and not callable(progress):
-            raise wrong("progress", progress, "a function that takes a string")
         texts = {} if code is None else dictionary("code", code, "kernels", '{"compute": text}')
         if texts and "code" not in entry.takes:
             raise UsageError(
                 "U010", f"the backend {entry.name} does not run C++ texts", hint=f"choose backend='{taker('code')}'"
             )
-        on_device: dict[Argument, object] = {"device": device, "environment": environment, "progress": progress}
+        on_device: dict[Argument, object] = {"device": device, "environment": environment}
         for argument, value in on_device.items():
             if value is not None and argument not in entry.takes:
                 raise UsageError(
                     "U010", f"the backend {entry.name} takes no {argument}", hint=f"choose backend='{taker(argument)}'"
                 )
         runner = None if entry.make is None else entry.make(settings)
-        limit = entry.time_limit_seconds if limit is None else limit
-        return cls(entry, runner, settings, inputs, seed, limit, _event(cancel), sizes, texts)
+        limit = entry.time_limit_seconds if time_limit_seconds is None else control.seconds
+        return cls(entry, runner, settings, inputs, seed, control, limit, sizes, texts)
 
-
-def _event(cancel: object) -> threading.Event | None:
-    if cancel is not None and not isinstance(cancel, threading.Event):
-        raise wrong("cancel", cancel, "a threading.Event")
-    return cancel
+    @property
+    def on_backend(self) -> Control:
+        """How the program on the backend is controlled."""
+        return self.control.of("the program", seconds=self.time_limit_seconds)

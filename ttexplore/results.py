@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ttexplore.backends.base import Execution
+from ttexplore.backends.base import Execution, card_time, simulation_time
 from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, sides_text
 from ttexplore.errors import BackendError, from_record
 from ttexplore.files import write_file
@@ -153,9 +153,9 @@ class Run:
 
     `outputs` are the output tensors in order, in the kernel's own dtypes. `pcc` is the smallest Pearson correlation
     of an output with the reference, `max_rel_error` the largest error relative to the largest reference value.
-    `seconds` is the time of the kernels alone. `sides` are the comparisons: with the reference and, for a run on a
-    device, with the emulator. Without a reference for the inputs, the run is not `compared`: it has outputs, but has
-    not passed.
+    `seconds` is the time of the kernels alone, `time` says whose time that is: only a card's is that of a device.
+    `sides` are the comparisons: with the reference and, for a run on a device, with the emulator. Without a reference
+    for the inputs, the run is not `compared`: it has outputs, but has not passed.
     """
 
     backend: str
@@ -192,18 +192,24 @@ class Run:
 
     def _repr_html_(self) -> str:
         # Times differ from run to run: do not show them, nor the execution's own message, which contains them.
-        return self._card(detailed=False, seconds=None)
+        return self._card(detailed=False, timed=False)
 
     def card(self) -> str:
         """All comparisons as HTML, with the histogram and the map of errors, and the time."""
-        return self._card(detailed=True, seconds=self.seconds)
+        return self._card(detailed=True, timed=True)
 
-    def _card(self, *, detailed: bool, seconds: float | None) -> str:
+    @property
+    def time(self) -> str:
+        """How long the kernels took, and by which clock."""
+        on_card = self.execution is not None and self.execution.on_card
+        return card_time(self.seconds) if on_card else simulation_time(self.seconds)
+
+    def _card(self, *, detailed: bool, timed: bool) -> str:
         compared = self.compared
         return run_html(
             backend=self.backend, passed=self.passed if compared else None, pcc=self.pcc if compared else None,
             max_rel_error=self.max_rel_error if compared else None, message=self.comparison.message,
-            sides=tuple(map(_figures, self.sides)), detailed=detailed, seconds=seconds,
+            sides=tuple(map(_figures, self.sides)), detailed=detailed, time=self.time if timed else None,
         )  # fmt: skip
 
 
@@ -217,6 +223,12 @@ class StepCheck:
     pcc: float
     max_rel_error: float
     message: str
+
+    @property
+    def headline(self) -> str:
+        """The step and how it compares, in one line."""
+        verdict = "equals" if self.passed else "differs from"
+        return f"{self.letter} {self.step} {verdict} the reference, PCC {self.pcc:.7f}"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ttexplore.archive import MALFORMED, Archive, Kept, malformed, read_archive, tensors
 from ttexplore.backends.base import Execution, storage_dtype
 from ttexplore.backends.registry import BackendEntry
+from ttexplore.control import FREE, Control, Progress
 from ttexplore.errors import TTExploreError, UsageError, from_record
 from ttexplore.explored import BaseStep, Explored, Steps
 from ttexplore.given import dictionary
@@ -147,7 +148,7 @@ class SavedExploration(Explored):
 
     def reference(self, inputs: Inputs = None, seed: int = 0) -> tuple[Array, ...]:
         """The outputs of the kernel, in storage dtype. Raises UsageError for inputs without a saved reference."""
-        found = self._reference(self._inputs(inputs, seed))
+        found = self._reference(self._inputs(inputs, seed), FREE)
         if found is None:
             raise _needs_kernel("the reference of these inputs")
         return found
@@ -169,24 +170,19 @@ class SavedExploration(Explored):
     def _kept(self) -> Kept | None:
         return self._archive.kept
 
-    def _reference(
-        self, arrays: tuple[Array, ...], cancel: threading.Event | None = None
-    ) -> tuple[Array, ...] | None:  # fmt: skip
-        del cancel
+    def _reference(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...] | None:
+        del control
         kept = self._archive.kept
         if kept is None or not all(map(np.array_equal, arrays, kept.inputs)):
             return None
         layouts = tensors(self.plan, ("output", "inout"))
         return tuple(one.astype(storage_dtype(layout)) for one, layout in zip(kept.reference, layouts, strict=True))
 
-    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> None:
-        del arrays, cancel
+    def _rounding(self, arrays: tuple[Array, ...], control: Control) -> None:
+        del arrays, control
 
-    def _interpreted(
-        self, backend: BackendEntry, arrays: tuple[Array, ...], time_limit_seconds: float,
-        cancel: threading.Event | None,
-    ) -> Execution:  # fmt: skip
-        del arrays, time_limit_seconds, cancel
+    def _interpreted(self, backend: BackendEntry, arrays: tuple[Array, ...], control: Control) -> Execution:
+        del arrays, control
         raise _needs_kernel(f"the backend {backend.name}")
 
     def _backend_missing(self, backend: BackendEntry) -> str:
@@ -207,7 +203,14 @@ class SavedExploration(Explored):
         """Raises UsageError: lowering again needs the kernel."""
         raise _needs_kernel("lowering again")
 
-    def check(self, inputs: Inputs = None, seed: int = 0, *, cancel: threading.Event | None = None) -> Check:
+    def lower_again(self, options: Mapping[str, Any], target: str | Target | None, control: Control) -> Explored:
+        """Raises UsageError: lowering again needs the kernel."""
+        raise _needs_kernel("lowering again")
+
+    def check(
+        self, inputs: Inputs = None, seed: int = 0, *, time_limit_seconds: float | None = None,
+        progress: Progress | None = None, cancel: threading.Event | None = None,
+    ) -> Check:  # fmt: skip
         """Raises UsageError: executing each step needs the kernel."""
         raise _needs_kernel("executing each step")
 

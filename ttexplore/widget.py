@@ -1,7 +1,9 @@
 """The explorer as a Jupyter widget: sends the browser its data, and answers its requests.
 
 All displayed data is sent once, when the widget is created. After that, the browser only requests to run, check, record
-and lower again; each request is answered in its own thread, so the notebook's kernel stays responsive.
+and lower again; each request is answered in its own thread, so the notebook's kernel stays responsive. A request that
+is cancelled ends: the emulator, the compiler and devices are processes, which are killed; the interpreter looks before
+each statement, a lowering after each pass.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import re
 import sys
 import textwrap
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,6 +25,7 @@ import traitlets
 
 from ttexplore.backends.base import Deadlock
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS
+from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.given import named
 from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
     from ttexplore.explored import Explored
 
 Answer = tuple[JsonObject, list[bytes]]
+# What of a request in progress every page knows; `words` are those of the page that asked.
+_LISTED = ("do", "variant", "words")
 
 
 class ExplorerWidget(anywidget.AnyWidget):
@@ -60,6 +66,8 @@ class ExplorerWidget(anywidget.AnyWidget):
     arrangement = traitlets.Dict().tag(sync=True)
     # By this name the front end finds the model for another view of it.
     identity = traitlets.Unicode("", allow_none=True).tag(sync=True)
+    # The requests in progress, so that a page that is opened later shows them and can cancel them.
+    running = traitlets.List(traitlets.Dict()).tag(sync=True)
 
     def __init__(self, exploration: Explored, place: Mapping[str, str] | None = None) -> None:
         super().__init__(
@@ -72,6 +80,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         self._numbers = itertools.count(1)
         # The cancel events of the requests in progress.
         self._running: set[threading.Event] = set()
+        self._changing = threading.Lock()
         self.on_msg(self._asked)  # pyright: ignore[reportUnknownMemberType]
 
     def __repr__(self) -> str:
@@ -115,6 +124,7 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     def _answer(self, question: JsonObject, cancel: threading.Event) -> None:
         identifier = question.get("id")
+        self._list({"id": identifier, "since": time.time(), **{name: question.get(name) or "" for name in _LISTED}})
 
         def progress(text: str) -> None:
             self._tell({"id": identifier, "state": "progress", "text": visible(text)})
@@ -125,11 +135,11 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case "run":
                     answer = _run(exploration, question, progress, cancel)
                 case "check":
-                    answer = _check(exploration, question, cancel)
+                    answer = _check(exploration, question, progress, cancel)
                 case "fork":
-                    answer = self._fork(exploration, question)
+                    answer = self._fork(exploration, question, progress, cancel)
                 case "record":
-                    answer = _record(exploration, question, cancel)
+                    answer = _record(exploration, question, progress, cancel)
                 case other:
                     raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
@@ -154,13 +164,21 @@ class ExplorerWidget(anywidget.AnyWidget):
             self._tell({"id": identifier, "state": "done", **answer[0]}, answer[1])
         finally:
             self._running.discard(cancel)
+            self._list(None, identifier)
+
+    def _list(self, request: JsonObject | None, ended: object = None) -> None:
+        """Add a request to those in progress, or take the one that has `ended` away."""
+        with self._changing:
+            self.running = [one for one in self.running if one["id"] != ended] + ([request] if request else [])
 
     def _tell(self, message: JsonObject, buffers: list[bytes] | None = None) -> None:
         self.send(message, buffers)  # pyright: ignore[reportUnknownMemberType]
 
-    def _fork(self, exploration: Explored, question: JsonObject) -> Answer:
+    def _fork(
+        self, exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
+    ) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
-        other = exploration.fork(target=target, **question["options"])
+        other = exploration.lower_again(question["options"], target, Control(cancel, progress=progress))
         name = str(next(self._numbers))
         self._explorations[name] = other
         return {"variant": name}, [packed(other.data)]
@@ -184,25 +202,31 @@ def _run(
     exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
 ) -> Answer:
     backend = named("backend", str(question["backend"]), BACKENDS)
-    progress(f"running on {backend} ...")
     run = exploration.run(
         _inputs(question), backend, question["seed"], code=question.get("code") or None,
         arithmetic=question.get("arithmetic") or ARITHMETICS[0],
-        progress=progress if "progress" in BACKENDS[backend].takes else None, cancel=cancel,
+        time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
     )  # fmt: skip
     return {"html": run.card(), "passed": bool(run.passed)}, []
 
 
-def _record(exploration: Explored, question: JsonObject, cancel: threading.Event) -> Answer:
+def _record(
+    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
+) -> Answer:
     x, y = map(int, question["core"].split(","))
     record = exploration.timeline(
-        (x, y), inputs=_inputs(question), seed=question["seed"], code=question.get("code") or None, cancel=cancel
-    )
+        (x, y), inputs=_inputs(question), seed=question["seed"], code=question.get("code") or None,
+        time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
+    )  # fmt: skip
     return {}, [packed(record.data)]
 
 
-def _check(exploration: Explored, question: JsonObject, cancel: threading.Event) -> Answer:
-    check = exploration.check(_inputs(question), question["seed"], cancel=cancel)
+def _check(
+    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
+) -> Answer:
+    check = exploration.check(
+        _inputs(question), question["seed"], time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel
+    )
     results = [
         {
             "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",

@@ -60,8 +60,8 @@ class Execution:
 
     `outputs` are the output and inout tensors in parameter order, in storage dtype (ml_dtypes' bfloat16, float32,
     int32; dtypes of 8 bits and fewer are converted back from bfloat16) and logical shape. `seconds` is the time of the
-    kernels alone, without compilation and transfers: of the emulator, the processor's, otherwise wall-clock time.
-    `log_file` has all messages of a device and its SDK.
+    kernels alone, without compilation and transfers: the time that this machine took to simulate them (of the emulator,
+    the processor's), unless they ran `on_card`. `log_file` has all messages of a device and its SDK.
     """
 
     outputs: tuple[Array, ...]
@@ -69,6 +69,21 @@ class Execution:
     events: Events | None
     message: str
     log_file: Path | None = None
+    on_card: bool = False
+
+
+def simulation_time(seconds: float) -> str:
+    """How long a simulation took, in words that nobody takes for the time of a device."""
+    return f"simulated in {_time(seconds)} of this machine's time"
+
+
+def card_time(seconds: float) -> str:
+    """How long a card took."""
+    return f"ran in {_time(seconds)}, from launch to end as the host sees it"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2f} ms"
 
 
 class KernelFault(BackendError):

@@ -26,7 +26,7 @@ EMULATOR_SECONDS = 60.0
 DEVICE_SECONDS = 300.0
 
 # The arguments of a run that only some backends take.
-Argument = Literal["arithmetic", "code", "device", "environment", "progress"]
+Argument = Literal["arithmetic", "code", "device", "environment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _emulator_findings() -> tuple[Finding, ...]:
 def _emulator(settings: Settings) -> Backend:
     from ttexplore.backends.emulator import Emulator
 
-    return Emulator(arithmetic=settings.arithmetic)
+    return Emulator(arithmetic=settings.arithmetic, progress=settings.progress)
 
 
 def _ttnn_missing() -> str | None:
@@ -139,7 +139,7 @@ BACKENDS: dict[str, BackendEntry] = {
             "ttnn", "the exported program",
             "the real SDK with its compiler and firmware, on a simulated chip (`wolfpine`, `ttsim`) or a card",
             "its processes", _ttnn_missing, _ttnn_findings, _ttnn,
-            ("code", "device", "environment", "progress"), DEVICE_SECONDS, compared_with="emulator", required=False,
+            ("code", "device", "environment"), DEVICE_SECONDS, compared_with="emulator", required=False,
         ),
     )
 }  # fmt: skip

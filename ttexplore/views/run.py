@@ -64,14 +64,14 @@ class SideFigures:
 
 def run_html(
     *, backend: str, passed: bool | None, pcc: float | None, max_rel_error: float | None, message: str = "",
-    seconds: float | None = None, sides: Sequence[SideFigures] = (), detailed: bool = False,
+    time: str | None = None, sides: Sequence[SideFigures] = (), detailed: bool = False,
 ) -> str:  # fmt: skip
     """The card as an HTML fragment. `pcc` and `max_rel_error` compare the outputs with the reference's; `sides` are
     all comparisons of the run, drawn if there are several, the run failed, or it is to be `detailed`, with the first
     side's map of errors.
 
-    `passed` is None for a run that was not compared. Times differ from run to run: give `seconds` only where the page
-    need not stay the same.
+    `passed` is None for a run that was not compared. Times differ from run to run: give `time`, in words that say
+    whose time it is, only where the page need not stay the same.
     """
     glyph, state, word = _VERDICTS[passed]
     verdict = f'<span class="{state}">{glyph}</span> {word}'
@@ -82,8 +82,8 @@ def run_html(
         figures.append(("PCC", correlation(pcc)))
     if max_rel_error is not None and not compared:
         figures.append(("max relative error", f"{max_rel_error:.3g}"))
-    if seconds is not None:
-        figures.append(("time", f"{seconds:.3g} s"))
+    if time is not None:
+        figures.append(("", time))
     shown = "".join(
         f'<span><span class="q">{defined(name)}</span> <span class="m">{escape(value)}</span></span> '
         for name, value in figures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ttexplore.control import FREE
 from ttexplore.ir.interpreter.arrays import unwritten
 from ttexplore.ir.interpreter.queues import Channel, Queue
 from ttexplore.ir.interpreter.where import Limits, Where
@@ -24,7 +25,7 @@ from ttexplore.plan import CircularBuffer
 def test_tiles_are_held_in_the_buffers_format(
     kind: type[Queue | Channel], dtype: str, data_format: str, wanted: list[float]
 ) -> None:
-    where = Where(None, True, Limits(0.0, np.inf, None, 1))
+    where = Where(None, True, Limits(FREE, 0.0, 1))
     plan = CircularBuffer("a", 1, 1, data_format, "compute", "writer")
     buffer = kind(plan, dtype, where, unwritten((1, 32, 32), dtype))
     tile = np.zeros((32, 32), np.float32)

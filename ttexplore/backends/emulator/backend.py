@@ -8,7 +8,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from ttexplore.backends.base import (
     Wait,
     checked_inputs,
     ordered_layouts,
+    simulation_time,
 )
 from ttexplore.backends.cache import default_cache_folder, not_executable
 from ttexplore.backends.emulator.compiler import (
@@ -87,12 +88,13 @@ class Emulator:
 
     Approximate variants of SFPU operations compute the exact function; NoC coordinates are logical coordinates.
     `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept
-    (16 bytes each, 0 for none).
+    (16 bytes each, 0 for none). `progress` is called with progress messages.
     """
 
     cache_folder: Path | None = None
     event_limit: int = 1_000_000
     arithmetic: Arithmetic = "exact"
+    progress: Callable[[str], None] | None = None
 
     def missing(self) -> str | None:
         """What is missing and how to install it, in one line; None if there is a C++ compiler."""
@@ -129,7 +131,11 @@ class Emulator:
             raise BackendError(
                 "B001", "the emulator needs a C++ compiler, and none was found", hint=HOW_TO_GET_A_COMPILER
             )
-        return Toolchain(compiler, (self.cache_folder or default_cache_folder()).absolute())
+        return Toolchain(compiler, (self.cache_folder or default_cache_folder()).absolute(), self._tell)
+
+    def _tell(self, text: str) -> None:
+        if self.progress is not None:
+            self.progress(text)
 
     def _execute(
         self, program: Program, inputs: Sequence[Array], time_limit_seconds: float, cancel: threading.Event | None, *,
@@ -143,6 +149,7 @@ class Emulator:
             write_job(
                 folder, program.plan, arrays, kernels, self.event_limit, repeats, exact=self.arithmetic == "exact"
             )
+            self._tell(f"simulating {_cores(program)}")
             try:
                 fields = run_child(runner, folder, time_limit_seconds, cancel)
             except Deadlock as deadlock:
@@ -150,6 +157,7 @@ class Emulator:
                     deadlock.events = self._read_events(folder, program, deadlock.event_count)
                 raise
             seconds, event_count, unwritten = fields
+            self._tell("reading the outputs")
             times = tuple(float(word) for word in seconds.split())
             execution = Execution(
                 outputs=read_outputs(folder, program.plan),
@@ -201,7 +209,7 @@ def run_child(
             raise BackendError(
                 "B003",
                 f"the program did not end within the time limit of {time_limit_seconds:g} seconds: {where}",
-                hint="look for an endless loop after that line, or raise the time limit",
+                hint="look for an endless loop after that line, or raise the time limit (time_limit_seconds)",
             )
         case ["crash", where, signal]:
             raise KernelFault(
@@ -252,10 +260,14 @@ def _role(name: str) -> KernelRole | None:
     return next((role for role in KERNEL_ROLES if role == name), None)
 
 
-def _message(program: Program, seconds: float, unwritten: str) -> str:
+def _cores(program: Program) -> str:
     partition = program.plan.partition
     cores = len(partition.cores) if partition else 0
-    text = f"{cores} {'core' if cores == 1 else 'cores'}, {seconds * 1e3:.2f} ms"
+    return f"{cores} {'core' if cores == 1 else 'cores'}"
+
+
+def _message(program: Program, seconds: float, unwritten: str) -> str:
+    text = f"{_cores(program)}, {simulation_time(seconds)}"
     for line in unwritten.splitlines():
         name, count = line.split()
         if int(count):

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,10 +100,12 @@ class Toolchain:
 
     Compiled files are named after the hash of all their inputs and put in place by a single rename, so that several
     processes can share the folder. Each file ends with the hash of its content: damaged files are compiled again.
+    `progress` is called with progress messages.
     """
 
     compiler: Compiler
     cache_folder: Path
+    progress: Callable[[str], None] = lambda text: None
 
     def runner(self, cancel: threading.Event | None = None) -> Path:
         """The executable that runs kernels; built on first use with this compiler and processor.
@@ -118,6 +120,7 @@ class Toolchain:
         parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
         target = self.cache_folder / "emulator" / f"runner-{_digest(parts)}"
         if not is_whole(target):
+            self.progress("building the emulator, once for this machine")
             self._make_folder()
             with workspace() as folder:
                 objects = [folder / f"{source.stem}.o" for source in sources]
@@ -149,6 +152,8 @@ class Toolchain:
         headers = _headers_text()
         targets: dict[KernelRole, Path] = {s.role: self._kernel_target(s, headers) for s in sources}
         wanted = [source for source in sources if not is_whole(targets[source.role])]
+        if wanted:
+            self.progress(f"compiling {', '.join(f'{source.role}.cpp' for source in wanted)}")
         with ThreadPoolExecutor(max_workers=len(KERNEL_ROLES)) as pool:
             made = [targets[source.role] for source in wanted]
             outcomes = list(pool.map(self._compile_kernel, wanted, made, itertools.repeat(cancel)))

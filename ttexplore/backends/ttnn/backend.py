@@ -22,16 +22,18 @@ from ttexplore.backends.base import (
     Execution,
     KernelFault,
     Program,
+    card_time,
     checked_inputs,
     on_host,
     ordered_layouts,
+    simulation_time,
     storage_dtype,
 )
 from ttexplore.backends.registry import DEVICE_SECONDS, DEVICES
 from ttexplore.backends.ttnn.environment import CARD_DEVICES, DeviceEnvironment, read_environment
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, Opening, ProgramError, Progress, Session
-from ttexplore.errors import BackendError, UsageError, shown
+from ttexplore.errors import BackendError, Cancelled, UsageError, shown
 from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES, KernelRole, Plan
 from ttexplore.record import lines_of, to_json
 from ttexplore.target import get_target
@@ -186,14 +188,18 @@ class Ttnn:
             except DeviceEnded as end:
                 raise not_modelled(self.device, end) from None
             except DeviceHang as hang:
-                raise describe_hang(hang, lambda: self._watched(program.plan, folder, files, out)) from None
+                raise describe_hang(hang, lambda: self._watched(program.plan, folder, files, out, cancel)) from None
             outputs = read_outputs(out, program.plan)
-        message = f"{self._title(session)}, compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.seconds:.1f} s"
+        on_card = self.device == "card"
+        took = card_time(outcome.seconds) if on_card else simulation_time(outcome.seconds)
+        message = f"{self._title(session)}, compiled in {outcome.compile_seconds:.1f} s, {took}"
         notice = f"\n{session.notice}" if session.notice else ""
-        return Execution(outputs, outcome.seconds, None, message + notice, outcome.log_file)
+        return Execution(outputs, outcome.seconds, None, message + notice, outcome.log_file, on_card)
 
-    def _watched(self, plan: Plan, folder: Path, files: list[Path], out: Path) -> DeviceHang | None:
-        """Repeat the hang under the SDK's watcher, which makes runs several times slower."""
+    def _watched(
+        self, plan: Plan, folder: Path, files: list[Path], out: Path, cancel: threading.Event | None
+    ) -> DeviceHang | None:  # fmt: skip
+        """Repeat the hang under the SDK's watcher, which makes runs several times slower. Raises Cancelled."""
         seen = self._session(plan).opening
         variables = (*seen.variables, ("TT_METAL_WATCHER", "2"))
         watched = dataclasses.replace(seen, variables=variables, hang_pattern="")
@@ -201,10 +207,12 @@ class Ttnn:
         try:
             session.run(
                 folder, files, out, time_limit_seconds=WATCHED_SECONDS, progress=_silent,
-                cancel=threading.Event(), check=lambda ready: None,
+                cancel=cancel or threading.Event(), check=lambda ready: None,
             )  # fmt: skip
         except DeviceHang as hang:
             return hang
+        except Cancelled:
+            raise
         except BackendError:
             return None
         finally:

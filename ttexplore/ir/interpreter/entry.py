@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
+from ttexplore.control import FREE, Control
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import dtype_of, op_name
 from ttexplore.ir.groups import projected
@@ -53,17 +52,17 @@ class Interpretation:
 
 def interpret(
     functions: Mapping[str, tirx.PrimFunc], plan: Plan, inputs: Sequence[Array], roles: dict[str, str], *,
-    turn_limit: int | None = None, time_limit_seconds: float = math.inf, cancel: threading.Event | None = None,
-    unit: float | None = None, errors: Mapping[str, Array] | None = None,
+    turn_limit: int | None = None, control: Control = FREE, unit: float | None = None,
+    errors: Mapping[str, Array] | None = None,
 ) -> Interpretation:  # fmt: skip
     """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
 
     With a `unit` of rounding, the error of each operation relative to its result, the errors of the outputs are found
     as well; only a program that has no tiles yet has them. `errors` are those that inputs have already, by name.
 
-    `turn_limit` bounds the turns that the kernels of one core get; setting `cancel` ends the run before the next
-    statement, as `time_limit_seconds` do. Raises KernelError for reads and writes outside of buffers, VerifyError for
-    protocol faults and deadlocks, with the kernel's line, BackendError at the time limit, and Cancelled.
+    `turn_limit` bounds the turns that the kernels of one core get; `control` ends the run before the next statement.
+    Raises KernelError for reads and writes outside of buffers, VerifyError for protocol faults and deadlocks, with the
+    kernel's line, BackendError at the time limit, and Cancelled.
     """
     start = time.perf_counter()
     tensors = _tensors(functions, plan)
@@ -95,7 +94,7 @@ def interpret(
     works: Sequence[CoreWork | None] = (
         partition.cores if partition is not None and _has_core_values(functions) else [None]
     )
-    limits = Limits(start, time_limit_seconds, cancel, len(works))
+    limits = Limits(control, start if control.start is None else control.start, len(works))
     dtypes = {name: in_tiles(dtype) if tiled else dtype for name, (dtype, _) in tensors.items()}
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))

@@ -103,7 +103,7 @@ class Core:
                     f"{queue.name} still holds {queue.filled} tiles when all kernels have ended",
                     "pop as many tiles as are pushed",
                 )
-        self.run.limits.ended += 1
+        self.run.limits.core_ended()
 
     def core_value(self, name: str) -> int:
         assert self.work is not None

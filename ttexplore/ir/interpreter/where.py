@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ttexplore.control import Control
 from ttexplore.errors import BackendError, VerifyError, refuse_cancelled
 from ttexplore.ir.kernel import Place
 from ttexplore.plan import CoreWork
 from ttexplore.record import Span
 
+# The cores that have ended are reported at most once in this time.
+_TELL_SECONDS = 0.5
+
 
 @dataclass
 class Limits:
-    """What ends a run before its time: `seconds` from `start` on, or `cancel`. `ended` of its `cores` have ended."""
+    """What ends a run before its time, as `control` says: its limit counts from `start`. `ended` of the run's `cores`
+    have ended, which was last `told` then."""
 
+    control: Control
     start: float
-    seconds: float
-    cancel: threading.Event | None
     cores: int
     ended: int = 0
+    told: float = field(default_factory=time.perf_counter)
 
     def check(self, core: CoreWork | None, place: Place) -> None:
         """Raises Cancelled, or BackendError where the time is over."""
-        refuse_cancelled(self.cancel)
-        if time.perf_counter() - self.start > self.seconds:
+        refuse_cancelled(self.control.cancel)
+        if time.perf_counter() - self.start > self.control.seconds:
             where = "it was at this line"
             if core is not None:
                 where = f"core ({core.x}, {core.y}) was at this line, {self.ended} of {self.cores} cores had ended"
             raise BackendError(
                 "B003",
-                f"the program did not end within the time limit of {self.seconds:g} seconds: {where}",
-                hint="raise the time limit, run smaller sizes, or run the emulator, which is faster",
+                f"{self.control.what} did not end within the time limit of {self.control.seconds:g} seconds: {where}",
+                hint="raise the time limit (time_limit_seconds), run smaller sizes, or use the emulator: it is faster",
                 span=place.span,
             )
+
+    def core_ended(self) -> None:
+        """Another core has ended. Raises Cancelled."""
+        self.ended += 1
+        now = time.perf_counter()
+        if self.ended < self.cores and now - self.told > _TELL_SECONDS:
+            self.told = now
+            self.control.tell(f"{self.control.what}: {self.ended} of {self.cores} cores have ended")
 
 
 @dataclass(slots=True)
