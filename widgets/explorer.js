@@ -9,6 +9,7 @@ import { goTo, placeOf } from "./model/place.js";
 import { Kernel } from "./model/questions.js";
 import { Remembered } from "./model/remembered.js";
 import { explore, opened, select } from "./model/state.js";
+import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
 import { button, chip, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
 import { heightBar } from "./parts/panes.js";
@@ -184,11 +185,15 @@ async function render({ model, el }) {
   model.on?.("change:stale", told);
   const sent = () => goTo(store, model.get("place") ?? {}, TABS);
   model.on?.("change:place", sent);
+  const follow = () => followOthers(store, kernel);
+  model.on?.("change:running", follow);
+  follow();
   return () => {
     kernel.close();
     sized.disconnect();
     model.off?.("change:stale", told);
     model.off?.("change:place", sent);
+    model.off?.("change:running", follow);
   };
 }
 

@@ -24,6 +24,8 @@ export interface Traits {
   here?: Place;
   /** The name of the widget's model; empty or missing where it has none. */
   identity?: string | null;
+  /** The questions that Python has not answered yet, of whatever page asked them. */
+  running?: Running[];
   /** False in a page without Python. */
   live?: boolean;
   /** The card of a run that a page brings along, as HTML. */
@@ -31,11 +33,13 @@ export interface Traits {
 }
 
 export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
-/** A backend, why it cannot run (empty where it can), and whether it has a choice of arithmetic. */
-export interface Backend { name: string; missing: string; arithmetic: boolean }
+/** A backend, why it cannot run (empty where it can), whether it has a choice of arithmetic, and its limit in seconds. */
+export interface Backend { name: string; missing: string; arithmetic: boolean; limit: number | null }
 /** A tab, the letter of a step, numbers of kernel lines with commas between, the name of a file. */
 export interface Place { tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
+/** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
+export interface Running { id: string; do: Exclude<Question["do"], "cancel">; variant: string; words: string; since: number }
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
@@ -219,13 +223,16 @@ export type CheckedStep = { letter: string; step: string; passed: boolean; pcc: 
 /** What inputs a run takes: a kind with its seed, or `names` of variables where `inputs` is no kind. */
 export interface Inputs { inputs: string; seed: number; names: string }
 
+/** A time limit in seconds, null for the usual one, and what other pages are told of the question. */
+export interface Asked { limit: number | null; words: string }
+
 /** The C++ of kernels that were edited, by role. */
 export type Edits = Record<string, string>;
 
 export type Question =
-  | ({ do: "run"; backend: string; arithmetic: string; code?: Edits; variant?: string } & Inputs)
-  | ({ do: "check"; variant?: string } & Inputs)
-  | ({ do: "record"; core: string; code: Edits } & Inputs)
+  | ({ do: "run"; backend: string; arithmetic: string; code?: Edits; variant?: string } & Inputs & Asked)
+  | ({ do: "check"; variant?: string } & Inputs & Asked)
+  | ({ do: "record"; core: string; code: Edits } & Inputs & Asked)
   | { do: "fork"; options: Record<string, string>; target: string }
   | { do: "cancel" };
 

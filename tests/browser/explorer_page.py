@@ -21,9 +21,9 @@ WIDE, NARROW = 1400, 620
 _VIEWS = (FOLDER / "explorer.js").read_text(encoding="utf-8").partition("const VIEWS = {")[2].partition("};")[0]
 TABS = tuple(re.findall(r'^  "?([A-Z][\w ]*)"?: ', _VIEWS, re.MULTILINE))
 BACKENDS = [
-    {"name": "reference", "missing": "", "arithmetic": False},
-    {"name": "emulator", "missing": "", "arithmetic": True},
-    {"name": "ttnn", "missing": "needs the SDK: ttexplore setup device", "arithmetic": False},
+    {"name": "reference", "missing": "", "arithmetic": False, "limit": None},
+    {"name": "emulator", "missing": "", "arithmetic": True, "limit": 60.0},
+    {"name": "ttnn", "missing": "needs the SDK: ttexplore setup device", "arithmetic": False, "limit": 300.0},
 ]
 TARGETS = ["wormhole_n150", "blackhole_p150"]
 INPUTS = [["random", "normally distributed", True], ["ones", "1 everywhere", False]]

@@ -129,7 +129,7 @@ def test_each_file_has_a_tab(explorer: ExplorerPage) -> None:
 def test_a_run_shows_its_progress_then_its_result(explorer: ExplorerPage) -> None:
     explorer.tab("Run")
     explorer.find("select[aria-label=backend]").select_option("emulator")
-    explorer.find("input[type=number]").fill("7")
+    explorer.find("[aria-label='seed of the inputs']").fill("7")
     explorer.button("Run").click()
     (question,) = explorer.sent()
     assert (question["do"], question["backend"], question["seed"]) == ("run", "emulator", 7)
@@ -137,7 +137,7 @@ def test_a_run_shows_its_progress_then_its_result(explorer: ExplorerPage) -> Non
     busy = explorer.button("Running …")
     assert busy.is_disabled()
     explorer.answer({"state": "progress", "text": "compiling ..."})
-    assert "compiling ..." in explorer.find(".runview [role=status]").inner_text()
+    assert "compiling ..." in explorer.find(".runview .busy [role=status]").inner_text()
     # The button has lost the focus by becoming disabled; the explorer, not the page around it, has it now.
     assert explorer.page.evaluate("document.activeElement.classList.contains('ttx-explorer')")
     explorer.answer({"state": "done", "html": "<b>passed with PCC 1.0</b>", "passed": True})
@@ -152,11 +152,11 @@ def test_inputs_are_chosen_once_for_runs_checks_and_recordings(explorer: Explore
     explorer.find("select[aria-label=backend]").select_option("emulator")
     chosen = explorer.find(".runview select[aria-label=inputs]")
     assert chosen.locator("option").all_inner_texts() == ["random", "ones", "yours"]
-    explorer.find("input[type=number]").fill("3")
+    explorer.find("[aria-label='seed of the inputs']").fill("3")
     chosen.select_option("ones")
     assert "1 everywhere" in explorer.find(".runview").inner_text()
     # What is the same each time has no seed.
-    assert not explorer.find("input[type=number]").is_visible()
+    assert not explorer.find("[aria-label='seed of the inputs']").is_visible()
     assert not explorer.find(".runview [aria-label='names of notebook variables']").is_visible()
     explorer.button("Run").click()
     explorer.answer({"state": "done", "html": "<b>passed</b>", "passed": True})
@@ -178,7 +178,7 @@ def test_inputs_are_chosen_once_for_runs_checks_and_recordings(explorer: Explore
     explorer.find(".timeline select[aria-label=inputs]").select_option("random")
     explorer.tab("Run")
     assert chosen.input_value() == "random"
-    assert explorer.find(".runview input[type=number]").input_value() == "3"
+    assert explorer.find(".runview [aria-label='seed of the inputs']").input_value() == "3"
 
 
 def test_cancel_asks_python_to_stop(explorer: ExplorerPage) -> None:
@@ -206,7 +206,7 @@ def test_a_kernel_is_edited_run_and_taken_back(explorer: ExplorerPage, gemm: Exp
     assert editor.input_value() == f"1h\n{emitted}"
     explorer.tab("Run")
     explorer.find("select[aria-label=backend]").select_option("emulator")
-    assert "Run uses the edited compute" in explorer.find(".runview [role=status]").inner_text()
+    assert "Run uses the edited compute" in explorer.find(".runview .why").inner_text()
     explorer.tab("Buffers")
     assert "uses the edited compute" in explorer.find(".timeline .tools").first.inner_text()
     explorer.button("Record a run").click()
@@ -251,7 +251,7 @@ def test_without_python_the_buttons_say_why_they_rest(show: Show, gemm: Explorat
     explorer.tab("Run")
     assert explorer.button("Run").is_disabled()
     assert explorer.button("Check every step").is_disabled()
-    assert explorer.find(".runview [role=status]").inner_text() == why
+    assert explorer.find(".runview .why").inner_text() == why
     # There is nothing to choose for what cannot be done.
     assert explorer.find(".runview select:visible").count() == 0
     explorer.tab("Buffers")
@@ -272,7 +272,7 @@ def test_a_saved_exploration_offers_what_needs_no_kernel(show: Show, gemm: Explo
     )  # fmt: skip
     why = "needs the kernel itself, which a saved exploration does not contain"
     explorer.tab("Run")
-    told = explorer.find(".runview [role=status]")
+    told = explorer.find(".runview .why")
     assert explorer.find("select[aria-label=backend]").input_value() == "emulator"
     assert not explorer.button("Run").is_disabled()
     assert explorer.button("Check every step").is_disabled()

@@ -1,6 +1,6 @@
 // Questions to Python and their answers.
 
-/** @import { Answers, Bytes, Failure, Message, Question, Traits } from "../messages.js" */
+/** @import { Answers, Bytes, Failure, Message, Question, Running, Traits } from "../messages.js" */
 
 const NO_PYTHON = "this page has no Python: explore the kernel in a notebook";
 const RESTARTED = "the notebook's kernel restarted: rerun the cell";
@@ -29,13 +29,15 @@ const RESTARTED = "the notebook's kernel restarted: rerun the cell";
 /** @typedef {{ new (): Panel, attach: (panel: Panel, host: HTMLElement) => void }} PanelClass */
 /** @typedef {(sender: unknown, status?: string) => void} Cut */
 /** @typedef {(message: Message, buffers?: Bytes[]) => void} Heard */
-/** @typedef {((event: "msg:custom", listener: Heard) => void) & ((event: "comm_live_update", listener: Cut) => void) & ((event: "change:stale" | "change:place", listener: () => void) => void)} Hears */
+/** @typedef {((event: "msg:custom", listener: Heard) => void) & ((event: "comm_live_update", listener: Cut) => void) & ((event: "change:stale" | "change:place" | "change:running", listener: () => void) => void)} Hears */
 /** @typedef {Answers[Question["do"]]} Answer */
 
 /** `live` is false where there is no Python, or no longer. */
 export class Kernel {
   #reason = NO_PYTHON;
   #count = 0;
+  /** The questions that were asked here. @type {Set<string>} */
+  #own = new Set();
   /** @type {Map<string, { done: (answer: Answer) => void, failed: (error: Failure) => void, progress: ((text: string) => void) | undefined }>} */
   #waiting = new Map();
   #model;
@@ -74,11 +76,31 @@ export class Kernel {
    */
   ask(question, progress) {
     const id = `${this.#model.model_id || ""}${Date.now()}-${++this.#count}`;
-    return new Promise((done, failed) => {
-      this.#waiting.set(id, { done: (answer) => done(/** @type {Answers[Asked["do"]]} */ (answer)), failed, progress });
-      if (this.live) this.#model.send?.({ variant: this.#variant(), ...question, id });
-      else this.#lose();
-    });
+    this.#own.add(id);
+    const answer = this.#answer(id, progress);
+    if (this.live) this.#model.send?.({ variant: this.#variant(), ...question, id });
+    else this.#lose();
+    return /** @type {Promise<Answers[Asked["do"]]>} */ (answer);
+  }
+
+  /** Ends all that Python does for this explorer; each question is answered with that. */
+  cancel() {
+    if (this.live) this.#model.send?.({ do: "cancel" });
+  }
+
+  /** What Python is doing and was not asked for here. @returns {Running[]} */
+  others() {
+    return this.live ? (this.#model.get("running") ?? []).filter(({ id }) => !this.#own.has(id)) : [];
+  }
+
+  /** The answer to a question that was not asked here. @param {string} id @param {(text: string) => void} progress */
+  follow(id, progress) {
+    return this.#answer(id, progress);
+  }
+
+  /** @param {string} id @param {((text: string) => void) | undefined} progress @returns {Promise<Answer>} */
+  #answer(id, progress) {
+    return new Promise((done, failed) => this.#waiting.set(id, { done, failed, progress }));
   }
 
   close() {

@@ -1,6 +1,6 @@
 // What the views of one explorer share.
 
-/** @import { Backend, Edits, InputKind, Inputs, Step } from "../messages.js" */
+/** @import { Answers, Backend, Edits, InputKind, Inputs, Question, Running, Step } from "../messages.js" */
 /** @import { Lit, Lowering } from "./lowering.js" */
 /** @import { Remembered } from "./remembered.js" */
 
@@ -30,7 +30,11 @@ import { Store } from "./store.js";
  * @property {string | null} core "x,y"
  * @property {string} metric
  * @property {string} busy what Python is doing; empty for nothing
+ * @property {number} since when Python began with that, in milliseconds since 1970
  * @property {string} progress
+ * @property {Followed | null} followed what Python does although nobody asked for it here
+ * @property {string} limit the time limit in seconds, as it was written; empty for the usual one
+ * @property {string} backend the chosen one
  * @property {string} say for who hears the page
  * @property {Edits} edits
  * @property {Backend[]} backends
@@ -40,6 +44,7 @@ import { Store } from "./store.js";
  * @property {string} stale
  */
 
+/** @typedef {Running & { answer: Promise<Answers[Question["do"]]> }} Followed */
 /** @typedef {Store<State>} Explorer */
 
 /**
@@ -53,7 +58,7 @@ export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", core: null, metric: "work items",
-    busy: "", progress: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
+    busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);
   const error = lowering.steps[failed]?.error;

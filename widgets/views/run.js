@@ -1,10 +1,12 @@
 // Running the program without blocking the notebook: backends, progress, cancel, the result, and the bisection.
 
-/** @import { CheckedStep } from "../messages.js" */
+/** @import { Answers, CheckedStep } from "../messages.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { select } from "../model/state.js";
+import { limitOf, work } from "../model/work.js";
+import { busyControl, limitControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
 import { button, choice, grid, h, heading, isolated, link, number, offer, put } from "../parts/dom.js";
 import { editedKernels, inputsControl, inputsWords } from "../parts/inputs.js";
@@ -14,26 +16,31 @@ const ALL_GOOD = "every step matches the reference";
 
 /** @param {Explorer} store @param {Kernel} kernel @param {string} [recorded] the card of a run that the page brought along */
 export function runView(store, kernel, recorded) {
-  const backend = choice("backend", drawState);
+  const backend = choice("backend", () => store.set({ backend: backend.value }));
   const arithmetic = h("select", { label: "arithmetic", title: "exact: the emulator's FPU rounds as the chip does" }, h("option", "exact"), h("option", "fast"));
   const sums = h("label", "arithmetic ", arithmetic);
   const on = h("label", "backend ", backend);
   const start = button("Run", run, { class: "primary" });
   const checks = button(CHECK, check, { title: "run the program after each step and find the first step that changes the result" });
-  const cancel = button("Cancel", () => kernel.ask({ do: "cancel" }));
-  const why = h("span.q", { role: "status" });
+  const why = h("span.q.why", { role: "status" });
   const log = h("pre.log", { tabindex: "0", label: "log" });
+  const told = h("details", h("summary", "log"), log);
+  const limit = limitControl(store, kernel, () => store.state.backends[Math.max(0, backend.selectedIndex)]?.limit);
   const result = h("div.result");
   const steps = h("div.checks");
 
-  store.on(["backends", "lowering", "busy", "edits", "stale"], drawState);
+  store.on(["backends", "backend", "lowering", "busy", "edits", "stale"], drawState);
   store.on(["progress"], ({ progress }) => {
     if (progress) log.append(`${progress}\n`);
-    drawState();
+  });
+  store.on(["followed"], ({ followed }) => {
+    if (followed?.variant !== store.state.variant) return;
+    if (followed.do === "run") show(result, followed.words, () => /** @type {Promise<Answers["run"]>} */ (followed.answer), ran);
+    if (followed.do === "check") show(steps, followed.words, () => /** @type {Promise<Answers["check"]>} */ (followed.answer), checked);
   });
 
   function drawState() {
-    const { backends, busy, lowering, progress } = store.state;
+    const { backends, busy, lowering } = store.state;
     offer(backend, backends.map((one) => one.name));
     const chosen = backends[backend.selectedIndex];
     const failed = lowering.steps.some((step) => step.error) && "the lowering failed: there is no program to run";
@@ -44,57 +51,59 @@ export function runView(store, kernel, recorded) {
     on.hidden = !kernel.live;
     start.textContent = busy === "run" ? "Running …" : "Run";
     checks.textContent = busy === "check" ? "Checking …" : CHECK;
-    cancel.hidden = !busy;
+    // What is said on the way can be read as it is said.
+    told.open = !!busy;
     const edited = editedKernels(store.state);
     const reasons = [
       ...(whyRun === whyCheck ? [whyRun] : [whyRun && `Run: ${whyRun}`, whyCheck && `${CHECK}: ${whyCheck}`]),
       edited && `Run uses the edited ${edited} (Code tab).`,
     ];
-    put(why, busy ? progress : reasons.map((reason) => reason && h("div", reason)));
+    put(why, !busy && reasons.map((reason) => reason && h("div", reason)));
     sums.hidden = !chosen?.arithmetic;
   }
 
   /**
-   * Waits for an answer, of which `show` makes what is shown and what is said.
+   * Waits for an answer, of which `made` makes what is shown and what is said.
    * @template Answer
-   * @param {string} busy
    * @param {HTMLElement} holder
    * @param {string} words
    * @param {() => Promise<Answer>} ask
-   * @param {(answer: Answer) => [HTMLElement, string]} show
+   * @param {(answer: Answer) => [HTMLElement, string]} made
    */
-  async function work(busy, holder, words, ask, show) {
+  async function show(holder, words, ask, made) {
     put(log);
     put(holder);
-    store.set({ busy, progress: "" });
-    let say = "";
     try {
-      const [shown, told] = show(await ask());
+      const [shown, say] = made(await ask());
       put(holder, h("p.q", words), shown);
-      say = told;
+      store.set({ say });
     } catch (thrown) {
       const error = /** @type {import("../messages.js").Failure} */ (thrown);
       put(holder, errorCard(store, error));
-      say = `${error.kind}: ${error.message.join(" ")}`;
+      store.set({ say: `${error.kind}: ${error.message.join(" ")}` });
     }
-    store.set({ busy: "", progress: "", say });
   }
-  /** @param {string} progress */
-  const progressed = (progress) => store.set({ progress });
 
   function run() {
     const { edits, inputs } = store.state;
     const edited = editedKernels(store.state);
-    const asked = { backend: backend.value, arithmetic: arithmetic.value, ...inputs };
-    work("run", result, `on ${backend.value}, ${inputsWords(store.state)}${edited && `, ${edited} edited`}`,
-      () => kernel.ask({ do: "run", code: edits, ...asked }, progressed),
-      (answer) => [isolated(answer.html), answer.passed ? "the run passed" : "the run failed"]);
+    const words = `on ${backend.value}, ${inputsWords(store.state)}${edited && `, ${edited} edited`}`;
+    const asked = { backend: backend.value, arithmetic: arithmetic.value, limit: limitOf(store.state), words, ...inputs };
+    show(result, words, () => work(store, "run", (progressed) => kernel.ask({ do: "run", code: edits, ...asked }, progressed)), ran);
+  }
+  /** @param {Answers["run"]} answer @returns {[HTMLElement, string]} */
+  function ran({ html, passed }) {
+    return [isolated(html), passed ? "the run passed" : "the run failed"];
   }
 
   function check() {
-    work("check", steps, inputsWords(store.state),
-      () => kernel.ask({ do: "check", ...store.state.inputs }, progressed),
-      (answer) => [bisection(answer.results), answer.first_bad ? `${answer.first_bad} changes the result` : ALL_GOOD]);
+    const words = inputsWords(store.state);
+    const asked = { limit: limitOf(store.state), words, ...store.state.inputs };
+    show(steps, words, () => work(store, "check", (progressed) => kernel.ask({ do: "check", ...asked }, progressed)), checked);
+  }
+  /** @param {Answers["check"]} answer @returns {[HTMLElement, string]} */
+  function checked({ results, first_bad }) {
+    return [bisection(results), first_bad ? `${first_bad} changes the result` : ALL_GOOD];
   }
 
   /** @param {CheckedStep[]} results */
@@ -112,8 +121,8 @@ export function runView(store, kernel, recorded) {
   if (recorded) put(result, h("p.q", "on emulator, inputs random, seed 0"), isolated(recorded));
   return {
     element: h("div.runview",
-      h("div.tools", on, inputsControl(store, kernel), sums, start, cancel, checks, why),
-      result, steps, h("details", h("summary", "log"), log)),
+      h("div.tools", on, inputsControl(store, kernel), sums, limit, start, checks, busyControl(store, kernel), why),
+      result, steps, told),
     keys: { r: () => start.click() },
   };
 }

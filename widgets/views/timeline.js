@@ -1,20 +1,23 @@
 // Time travel: what each kernel of one core was doing at a moment, and how full the circular buffers were.
 
-/** @import { Bytes, Failure, Recording } from "../messages.js" */
+/** @import { Answers, Bytes, Failure, Recording } from "../messages.js" */
 /** @import { Doing } from "../model/moments.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { unpackedRecording } from "../model/lowering.js";
 import { Moments } from "../model/moments.js";
+import { limitOf, work } from "../model/work.js";
+import { busyControl, limitControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
 import { all, button, chip, choice, h, markup, offer, put, quiet } from "../parts/dom.js";
-import { editedKernels, inputsControl } from "../parts/inputs.js";
+import { editedKernels, inputsControl, inputsWords } from "../parts/inputs.js";
 import { code, pinLink } from "../parts/listing.js";
 
 const PLOT_WIDTH = 600;
 const PLOT_HEIGHT = 22;
 const TICK_MS = 120;
+const RECORDER = "emulator";
 // The glyph and the words for what a kernel does; a wait is told with what it is for.
 const STATES = { waits: ["‖"], done: ["■", "finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
 
@@ -23,6 +26,7 @@ export function timeTravel(store, kernel, graph, recorded) {
   const chooser = choice("core to record");
   const core = h("label", "core ", chooser);
   const record = button("Record a run", go, { class: "primary" });
+  const limit = limitControl(store, kernel, () => store.state.backends.find(({ name }) => name === RECORDER)?.limit);
   const why = quiet();
   const place = h("input.scrubber", { type: "range", min: 0, value: 0, step: 1, label: "moment of the run", oninput: () => { show(place.valueAsNumber); } });
   const play = chip("▶", toggle, { label: "play" });
@@ -32,7 +36,7 @@ export function timeTravel(store, kernel, graph, recorded) {
   const stage = h("div", h("div.tools", play, place, moment), lanes, plots);
   const problem = h("div.scroll");
   const element = h("section.timeline", { label: "time travel" },
-    h("div.tools", h("b", "time travel"), core, inputsControl(store, kernel), record, why), problem, stage);
+    h("div.tools", h("b", "time travel"), core, inputsControl(store, kernel), limit, record, busyControl(store, kernel), why), problem, stage);
   /** @type {Moments} */
   let moments;
   let timer = 0;
@@ -43,21 +47,29 @@ export function timeTravel(store, kernel, graph, recorded) {
     record.disabled = !!(busy || reason);
     core.hidden = !!reason;
     const edited = editedKernels(state);
-    why.textContent = reason || (busy === "record" ? "recording …" : edited && `uses the edited ${edited}`);
+    record.textContent = busy === "record" ? "Recording …" : "Record a run";
+    why.textContent = reason || (busy ? "" : edited && `uses the edited ${edited}`);
   });
   store.on(["lowering"], () => (stage.hidden = true));
   if (recorded) unpackedRecording(recorded).then(load);
+  store.on(["followed"], ({ followed }) => {
+    if (followed?.do === "record") take(/** @type {Promise<Answers["record"]>} */ (followed.answer));
+  });
 
-  async function go() {
-    store.set({ busy: "record" });
+  function go() {
+    const { edits, inputs } = store.state;
+    const asked = { code: edits, core: chooser.value, limit: limitOf(store.state), words: inputsWords(store.state), ...inputs };
+    take(work(store, "record", (progressed) => kernel.ask({ do: "record", ...asked }, progressed)));
+  }
+
+  /** @param {Promise<Answers["record"]>} answer */
+  async function take(answer) {
     put(problem);
     try {
-      const { edits, inputs } = store.state;
-      load(await unpackedRecording((await kernel.ask({ do: "record", code: edits, core: chooser.value, ...inputs })).buffer));
+      load(await unpackedRecording((await answer).buffer));
     } catch (error) {
       put(problem, errorCard(store, /** @type {Failure} */ (error)));
     }
-    store.set({ busy: "" });
   }
 
   /** @param {Recording} recording */
@@ -82,7 +94,7 @@ export function timeTravel(store, kernel, graph, recorded) {
     const { recording, times, end, pages } = moments;
     const time = times[i];
     place.valueAsNumber = i;
-    moment.textContent = `core (${recording.core.join(", ")}), time ${time} of ${end}`;
+    moment.textContent = `core (${recording.core.join(", ")}), logical time ${time} of ${end}`;
     const doing = moments.doing(i);
     const told = doing.map(words);
     put(lanes, doing.map(({ kernel, state, line }, k) => {

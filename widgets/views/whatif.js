@@ -9,6 +9,8 @@
 import { changes } from "../model/comparison.js";
 import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
+import { limitOf, work } from "../model/work.js";
+import { busyControl } from "../parts/busy.js";
 import { counts, errorCard } from "../parts/cards.js";
 import { chip, choice, grid, h, heading, isolated, markup, number, put, quiet } from "../parts/dom.js";
 import { inputsWords } from "../parts/inputs.js";
@@ -32,7 +34,7 @@ export function whatIfView(store, kernel) {
     put(target, ...targets.map((name) => h("option", { selected: name === lowering.target }, name)));
     put(form, why,
       group("chip", h("label", "target", target)),
-      lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control))), go);
+      lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control))), go, busyControl(store, kernel));
     arrange();
     put(result);
   });
@@ -41,7 +43,7 @@ export function whatIfView(store, kernel) {
     put(why, reason && `Not available: ${reason}.`);
     for (const group of form.querySelectorAll("fieldset")) group.disabled = !!reason;
     go.disabled = !!(busy || reason);
-    go.textContent = busy === "compare" ? "Lowering …" : "Lower and compare";
+    go.textContent = busy === "fork" ? "Lowering …" : "Lower and compare";
   });
 
   /** @param {Option} option */
@@ -84,14 +86,12 @@ export function whatIfView(store, kernel) {
       const value = label.hidden ? "" : field.value;
       if (value !== before) options[name] = value;
     }
-    store.set({ busy: "compare" });
     try {
-      const { buffer, variant } = await kernel.ask({ do: "fork", options, target: target.value });
+      const { buffer, variant } = await work(store, "fork", (progressed) => kernel.ask({ do: "fork", options, target: target.value }, progressed));
       draw(await unpacked(buffer), variant, options);
     } catch (error) {
       put(result, error instanceof Error ? h("p", `${error}`) : errorCard(store, /** @type {Failure} */ (error)));
     }
-    store.set({ busy: "" });
   }
 
   /** @param {Lowering} other @param {string} variant @param {Record<string, string>} options */
@@ -110,12 +110,18 @@ export function whatIfView(store, kernel) {
     const runBoth = chip("Run both", async () => {
       const { busy, inputs } = store.state;
       if (busy) return;
-      store.set({ busy: "both" });
-      put(ran, `on emulator, ${inputsWords(store.state)}`);
-      for (const one of [now, variant])
-        runs.append(await kernel.ask({ do: "run", backend: "emulator", arithmetic: "exact", ...inputs, variant: one })
-          .then(({ html }) => isolated(html), (error) => errorCard(store, error)));
-      store.set({ busy: "" });
+      const words = `on emulator, ${inputsWords(store.state)}`;
+      put(ran, words);
+      const asked = { backend: "emulator", arithmetic: "exact", limit: limitOf(store.state), words, ...inputs };
+      for (const one of [now, variant]) {
+        let cancelled = false;
+        runs.append(await work(store, "both", (progressed) => kernel.ask({ do: "run", ...asked, variant: one }, progressed))
+          .then(({ html }) => isolated(html), (error) => {
+            cancelled = error.kind === "Cancelled";
+            return errorCard(store, error);
+          }));
+        if (cancelled) break;
+      }
     }, { disabled: noEmulator, title: "on the emulator, with the inputs chosen in Run" });
     put(result,
       failed && errorCard(store, failed),
