@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -258,6 +259,32 @@ def test_doctor_tells_how_to_get_the_device(
         "found": f"there is no device environment in {tmp_path / 'ttexplore' / 'device'}: it is not set up",
     }  # fmt: skip
     assert "Python 3.12 or 3.10" in found
+
+
+def test_a_run_says_where_it_ran_and_whose_time_it_took(capsys: pytest.CaptureFixture[str]) -> None:
+    for backend in ("emulator", "interpreter"):
+        status, out, complaint = call(capsys, "run", *KERNELS[2], "--backend", backend)
+        assert (status, complaint) == (0, "")
+        assert out.startswith(f"{backend}: passed, PCC ")
+        assert re.search(r"simulated in \d+\.\d\d m?s of this machine's time", out)
+    _, data = call_json(capsys, "run", *KERNELS[2])
+    assert re.fullmatch(r"simulated in \d+\.\d\d m?s of this machine's time", data["time"])
+
+
+def test_a_time_limit_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (("run", *KERNELS[2], "--backend", "interpreter"), ("check", *KERNELS[2])):
+        status, out, complaint = call(capsys, *command, "--time-limit", "0.000001")
+        assert (status, out) == (1, "")
+        assert "did not end within the time limit of 1e-06 seconds" in complaint
+        assert "raise the time limit" in complaint
+
+
+def test_progress_is_told_at_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    status, _, told = call(capsys, "check", *KERNELS[2])
+    assert status == 0
+    assert told.startswith("computing the reference\nexecuting A0 ")
+    assert "\n1 of 15: A0 " in told
 
 
 def test_without_the_device_environment_a_run_says_how_to_get_it(

@@ -126,8 +126,8 @@ def explorer(page: Page, number: int = 0) -> ExplorerPage:
     return ExplorerPage(page, {}, number)
 
 
-def open_notebook(page: Page, lab: str) -> None:
-    page.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
+def open_notebook(page: Page, lab: str, name: str = "explorer.ipynb") -> None:
+    page.goto(f"{lab}/lab/tree/{name}?reset")
     page.locator(".jp-Notebook .jp-Cell").first.wait_for()
 
 
@@ -304,7 +304,7 @@ def test_an_explorer_stands_beside_its_notebook(notebook: Page, tmp_path: Path) 
     notebook.screenshot(path=tmp_path / "output_view.png")
 
 
-RESTARTED = "the notebook's kernel restarted: rerun the cell"
+GONE = "the notebook's kernel restarted or ended: run the cell again"
 
 
 def test_a_restart_of_the_kernel_is_told_within_two_seconds(notebook: Page, tmp_path: Path) -> None:
@@ -321,16 +321,16 @@ def test_a_restart_of_the_kernel_is_told_within_two_seconds(notebook: Page, tmp_
     first.root.get_by_role("button", name="Running …").wait_for()
     start = time.monotonic()
     notebook.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); 0")
-    first.find(".banner").filter(has_text=RESTARTED).wait_for()
-    second.find(".banner").filter(has_text=RESTARTED).wait_for()
+    first.find(".banner").filter(has_text=GONE).wait_for()
+    second.find(".banner").filter(has_text=GONE).wait_for()
     assert time.monotonic() - start < 2
-    assert RESTARTED in first.find(".result .card.fault").inner_text()
+    assert GONE in first.find(".result .card.fault").inner_text()
     for name in ("Run", "Check every step"):
         assert first.root.get_by_role("button", name=name, exact=True).is_disabled()
     assert first.root.get_by_role("button", name="Cancel").is_hidden()
     assert second.button("Lower and compare").is_disabled()
     assert second.find(".whatifview [aria-label=target]").is_disabled()
-    assert f"Not available: {RESTARTED}." in second.find(".whatifview form").inner_text()
+    assert f"Not available: {GONE}." in second.find(".whatifview form").inner_text()
     first.tab("Buffers")
     assert first.button("Record a run").is_disabled()
     for theme in ("Dark", "Light"):
@@ -354,13 +354,132 @@ def test_a_restart_of_the_kernel_is_told_within_two_seconds(notebook: Page, tmp_
     again.find(".result > div").wait_for()
 
 
+def simulations() -> list[int]:
+    """The processes of this machine that simulate the spinning kernel."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if b"/runner-" in words[0] and SPINNING.encode() in (folder / "cwd" / "job.txt").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+# Among the declarations of a simulation, which name the tensors: only this one's has such.
+SPINNING = "tensor Spinning "
+
+
+def wait_until_gone(seconds: float) -> float:
+    start = time.monotonic()
+    while simulations():
+        assert time.monotonic() - start < seconds
+        time.sleep(0.02)
+    return time.monotonic() - start
+
+
+def spin(explorer: ExplorerPage) -> None:
+    """Runs a kernel that has been edited to a loop without an end, and waits until its process is there."""
+    explorer.tab("Code")
+    explorer.button("edit compute.cpp").click()
+    editor = explorer.find("textarea[aria-label='compute.cpp, edited']")
+    start = "void kernel_main() {"
+    editor.fill(editor.input_value().replace(start, f"{start}\n    for (volatile int i = 0;;) {{}}"))
+    explorer.tab("Run")
+    explorer.root.get_by_role("button", name="Run", exact=True).click()
+    explorer.root.get_by_role("button", name="Running …").wait_for()
+    explorer.find(".runview .busy [role=status]").filter(has_text="simulating 1 core").wait_for()
+    end = time.monotonic() + 5
+    while not simulations() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert len(simulations()) == 1
+
+
+def test_a_kernel_that_spins_is_cancelled_within_a_second(lab: str, folder: Path, open_context: Open) -> None:
+    """While a cell runs, too; by a page that has been loaded again; and with the notebook's kernel it ends itself."""
+    source = (
+        "import ttexplore as ttx\nimport ttexplore.language as T\n\n@T.prim_func\n"
+        "def copy(Spinning: T.Tensor((32, 32)), B: T.Tensor((32, 32))):\n"
+        "    with T.Kernel(1):\n        a = T.alloc_shared((32, 32))\n"
+        "        T.copy(Spinning, a)\n        T.copy(a, B)\n\nttx.explore(copy)"
+    )
+    file = json.loads((folder / "explorer.ipynb").read_text(encoding="utf-8"))
+    file["cells"] = [{**file["cells"][0], "outputs": [], "source": source}]
+    (folder / "spinning.ipynb").write_text(json.dumps(file), encoding="utf-8")
+    context = open_context(expected=LABS_OWN, viewport={"width": 1500, "height": 1000})
+    context.set_default_timeout(_PATIENCE_MS)
+    page = context.new_page()
+    open_notebook(page, lab, "spinning.ipynb")
+    run(page, "notebook:run-all-cells")
+    shown = explorer(page)
+    spin(shown)
+    page.evaluate(
+        "jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute("
+        "{code: 'import time\\nfor _ in range(400): time.sleep(0.01)'}); 0"
+    )
+    shown.button("Cancel").click()
+    wait_until_gone(1.0)
+    shown.find(".result .card.fault").filter(has_text="the run was cancelled").wait_for()
+    # Its limit ends it as well, and says so.
+    shown.find(".runview [aria-label^='time limit']").fill("1")
+    shown.root.get_by_role("button", name="Run", exact=True).click()
+    shown.find(".result .card.fault").filter(
+        has_text="within the time limit of 1 seconds: the compute kernel"
+    ).wait_for()
+    assert simulations() == []
+    # The page is loaded again, and knows of the run that goes on.
+    shown.find(".runview [aria-label^='time limit']").fill("")
+    shown.root.get_by_role("button", name="Run", exact=True).click()
+    shown.find(".runview .busy [role=status]").filter(has_text="simulating 1 core").wait_for()
+    save(page)
+    open_notebook(page, lab, "spinning.ipynb")
+    again = explorer(page)
+    again.tab("Run")
+    again.button("Cancel").click()
+    wait_until_gone(1.0)
+    again.find(".result .card.fault").filter(has_text="the run was cancelled").wait_for()
+    assert again.find(".runview .busy").is_hidden()
+    # Nothing is left of all that: the next run passes.
+    again.root.get_by_role("button", name="Run", exact=True).click()
+    again.find(".result > div").wait_for()
+    told = page.evaluate("document.querySelector('.result > div').shadowRoot.textContent")
+    assert "passed" in told
+    assert "of this machine's time" in told
+    # A restarted kernel takes its processes with it.
+    spin(again)
+    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); 0")
+    again.find(".banner").filter(has_text=GONE).wait_for()
+    wait_until_gone(2.0)
+
+
+def test_a_kernel_that_is_shut_down_is_told_within_two_seconds(notebook: Page) -> None:
+    first = explorer(notebook)
+    notebook.evaluate(
+        "window.ending = jupyterapp.shell.currentWidget.sessionContext.session.kernel;"
+        "jupyterapp.commands.execute('kernelmenu:shutdown'); 0"
+    )
+    # Until then, the server waits for the kernel to end.
+    notebook.wait_for_function("() => ending.isDisposed")
+    start = time.monotonic()
+    first.find(".banner").filter(has_text=GONE).wait_for()
+    assert time.monotonic() - start < 2
+    first.tab("Run")
+    assert first.root.get_by_role("button", name="Run", exact=True).is_disabled()
+    # With a new kernel and the cells run again all is well.
+    notebook.evaluate("jupyterapp.shell.currentWidget.sessionContext.startKernel(); 0")
+    run(notebook, "notebook:run-all-cells")
+    notebook.wait_for_function("() => !document.querySelector('.ttx-explorer .banner:not([hidden])')")
+    wait_until_seen(notebook, LIVE)
+
+
 def test_a_kernel_that_ends_by_itself_is_told(notebook: Page) -> None:
     first = explorer(notebook)
     notebook.evaluate(
         "jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute("
         "{code: 'import os, signal; os.kill(os.getpid(), signal.SIGKILL)'}); 0"
     )
-    first.find(".banner").filter(has_text=RESTARTED).wait_for()
+    first.find(".banner").filter(has_text=GONE).wait_for()
     notebook.locator(".jp-Dialog .jp-mod-accept").click()
     first.tab("Run")
     assert first.root.get_by_role("button", name="Run", exact=True).is_disabled()

@@ -425,7 +425,7 @@ def test_what_if_shows_the_refusal_of_an_option(explorer: ExplorerPage) -> None:
 
 def test_a_kernel_that_is_gone(explorer: ExplorerPage) -> None:
     """What waits for it gives up; what needs it is off and says why; what needs no Python goes on."""
-    why = "the notebook's kernel restarted: rerun the cell"
+    why = "the notebook's kernel restarted or ended: run the cell again"
     explorer.tab("What if")
     explorer.button("Lower and compare").click()
     explorer.answer({"state": "done", "variant": "1"}, explorer.data)

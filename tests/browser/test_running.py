@@ -192,4 +192,4 @@ def test_a_kernel_that_is_gone_after_cancel_raises_nothing(explorer: ExplorerPag
     explorer.page.evaluate("models[0].emit('comm_live_update')")
     explorer.find(".result .card.fault").wait_for()
     assert not explorer.button("Cancel").is_visible()
-    assert explorer.find(".runview .why").inner_text() == "the notebook's kernel restarted: rerun the cell"
+    assert explorer.find(".runview .why").inner_text() == "the notebook's kernel restarted or ended: run the cell again"

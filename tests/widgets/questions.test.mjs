@@ -48,8 +48,8 @@ test("a kernel that is restarted answers nothing any more", async () => {
   const [kernel, lost] = start(model);
   const waits = kernel.ask({ do: "check" });
   model.heard.get("comm_live_update")();
-  await assert.rejects(waits, { kind: "Restarted" });
-  await assert.rejects(kernel.ask({ do: "check" }), { kind: "Restarted" });
+  await assert.rejects(waits, { kind: "KernelGone" });
+  await assert.rejects(kernel.ask({ do: "check" }), { kind: "KernelGone" });
   assert.equal(model.sent.length, 1);
   assert.match(lost[0], /restarted/);
   assert.equal(kernel.missing("run"), lost[0]);
@@ -58,14 +58,27 @@ test("a kernel that is restarted answers nothing any more", async () => {
 test("a kernel that is only busy goes on", () => {
   const listeners = [];
   const model = new Model();
-  model.widget_manager = { kernel: { statusChanged: { connect: (one) => listeners.push(one), disconnect: (one) => listeners.splice(listeners.indexOf(one), 1) } } };
+  const signal = { connect: (one) => listeners.push(one), disconnect: (one) => listeners.splice(listeners.indexOf(one), 1) };
+  model.widget_manager = { kernel: { statusChanged: signal, connectionStatusChanged: signal, disposed: signal } };
   const [kernel, lost] = start(model);
-  listeners[0](null, "busy");
+  assert.equal(listeners.length, 3);
+  for (const status of ["busy", "idle", "connecting", "connected"]) listeners[0](null, status);
   assert.deepEqual([kernel.live, lost], [true, []]);
   listeners[0](null, "autorestarting");
   assert.equal(kernel.live, false);
   kernel.close();
   assert.deepEqual([listeners.length, model.heard.size], [0, 0]);
+});
+
+test("a kernel that was shut down or is out of reach is gone", () => {
+  for (const status of [undefined, "dead", "disconnected"]) {
+    const listeners = [];
+    const model = new Model();
+    model.widget_manager = { kernel: { disposed: { connect: (one) => listeners.push(one), disconnect: () => {} } } };
+    const [kernel, lost] = start(model);
+    listeners[0](null, status);
+    assert.deepEqual([kernel.live, lost.length], [false, 1]);
+  }
 });
 
 test("what cannot be asked for has a reason", () => {

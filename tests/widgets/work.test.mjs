@@ -74,7 +74,7 @@ test("a kernel that is gone ends what was followed", async () => {
   followOthers(store, kernel);
   const { answer } = store.state.followed;
   model.heard.get("comm_live_update")();
-  await assert.rejects(answer, { kind: "Restarted" });
+  await assert.rejects(answer, { kind: "KernelGone" });
   assert.deepEqual([store.state.busy, store.state.followed], ["", null]);
 });
 

@@ -3,7 +3,7 @@
 /** @import { Answers, Bytes, Failure, Message, Question, Running, Traits } from "../messages.js" */
 
 const NO_PYTHON = "this page has no Python: explore the kernel in a notebook";
-const RESTARTED = "the notebook's kernel restarted: rerun the cell";
+const GONE = "the notebook's kernel restarted or ended: run the cell again";
 
 /**
  * What Jupyter, or a page without it, gives the widget; of its events only those that are heard here.
@@ -20,14 +20,15 @@ const RESTARTED = "the notebook's kernel restarted: rerun the cell";
 /**
  * Of the widget manager what is used here; JupyterLab's has all of it.
  * @typedef {object} Manager
- * @property {{ statusChanged?: { connect: (listener: Cut) => void, disconnect: (listener: Cut) => void } }} [kernel]
+ * @property {{ [name in "statusChanged" | "connectionStatusChanged" | "disposed"]?: Signal } | null} [kernel]
  * @property {{ addSibling: (widget: Panel, where: { ref: string | undefined, mode: string }) => void, disposed: { connect: (listener: () => void) => void } }} [context]
  * @property {(identity: string) => Promise<object>} get_model
  * @property {(model: object) => Promise<{ luminoWidget: Panel }>} create_view
  */
 /** @typedef {{ node: HTMLElement, title: object, dispose: () => void, disposed: { connect: (listener: () => void) => void }, constructor: PanelClass }} Panel */
 /** @typedef {{ new (): Panel, attach: (panel: Panel, host: HTMLElement) => void }} PanelClass */
-/** @typedef {(sender: unknown, status?: string) => void} Cut */
+/** @typedef {{ connect: (listener: Cut) => void, disconnect: (listener: Cut) => void }} Signal */
+/** @typedef {(sender: unknown, status?: unknown) => void} Cut */
 /** @typedef {(message: Message, buffers?: Bytes[]) => void} Heard */
 /** @typedef {((event: "msg:custom", listener: Heard) => void) & ((event: "comm_live_update", listener: Cut) => void) & ((event: "change:stale" | "change:place" | "change:running", listener: () => void) => void)} Hears */
 /** @typedef {Answers[Question["do"]]} Answer */
@@ -43,7 +44,8 @@ export class Kernel {
   #model;
   #variant;
   #lost;
-  #status;
+  /** @type {Signal[]} */
+  #signals;
 
   /**
    * `variant` names the lowering that is asked about; `lost` is told where no more answers will come.
@@ -56,10 +58,11 @@ export class Kernel {
     this.#variant = variant;
     this.#lost = lost;
     this.live = typeof model.send === "function" && model.get("live") !== false;
-    this.#status = model.widget_manager?.kernel?.statusChanged;
+    const { statusChanged, connectionStatusChanged, disposed } = model.widget_manager?.kernel ?? {};
+    this.#signals = [statusChanged, connectionStatusChanged, disposed].filter((one) => one !== undefined);
     model.on?.("msg:custom", this.#hear);
     model.on?.("comm_live_update", this.#cut);
-    this.#status?.connect(this.#cut);
+    for (const signal of this.#signals) signal.connect(this.#cut);
   }
 
   /** Why `what` cannot be asked for; empty where it can. @param {Question["do"]} what */
@@ -106,21 +109,22 @@ export class Kernel {
   close() {
     this.#model.off?.("msg:custom", this.#hear);
     this.#model.off?.("comm_live_update", this.#cut);
-    this.#status?.disconnect(this.#cut);
+    for (const signal of this.#signals) signal.disconnect(this.#cut);
   }
 
-  /** Jupyter cuts the line where it restarts a kernel; JupyterLab tells the status where one has ended by itself. @type {Cut} */
-  #cut = (_, status = "dead") => {
-    if (/restart|dead/.test(status)) this.#lose();
+  /** Jupyter cuts the line where it restarts a kernel; JupyterLab tells the status where one has ended by itself or the
+   * server does not answer, and drops one that was shut down. @type {Cut} */
+  #cut = (_, status) => {
+    if (!status || /restart|dead|disconnected/.test(`${status}`)) this.#lose();
   };
 
   /** The Python that made this is gone: nothing that waits for it will be answered. */
   #lose() {
     this.live = false;
-    this.#reason = RESTARTED;
-    for (const { failed } of this.#waiting.values()) failed({ kind: "Restarted", message: [RESTARTED], hint: [], where: "", line: 0, code: "" });
+    this.#reason = GONE;
+    for (const { failed } of this.#waiting.values()) failed({ kind: "KernelGone", message: [GONE], hint: [], where: "", line: 0, code: "" });
     this.#waiting.clear();
-    this.#lost(RESTARTED);
+    this.#lost(GONE);
   }
 
   /** @type {Heard} */
