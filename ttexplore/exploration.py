@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
-from ttexplore.backends.base import Execution, simulation_time
+from ttexplore.backends.base import Execution, card_time, simulation_time
 from ttexplore.backends.compare import RoundingErrors, Side, compare
 from ttexplore.backends.registry import BACKENDS, BackendEntry
 from ttexplore.control import FREE, Control, Progress
@@ -582,10 +582,12 @@ class Launches(Exploration):
         found, seconds = whole.comparison, sum(one.seconds for one in runs)
         kinds = self._tensors(_OUTPUTS)
         on_card = all(one.execution is not None and one.execution.on_card for one in runs)
+        took = f"{len(runs)} launches, {card_time(seconds) if on_card else simulation_time(seconds)}"
+        message = "\n".join([took, found.message, *failed])
         return Run(
             request.backend.name,
             tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(outputs, kinds, strict=True)),
-            found.passed and not failed, found.pcc, found.max_rel_error, seconds, "\n".join([found.message, *failed]),
+            found.passed and not failed, found.pcc, found.max_rel_error, seconds, message,
             found, Execution(outputs, seconds, None, "", on_card=on_card), tuple(sides),
         )  # fmt: skip
 

@@ -66,7 +66,7 @@ async function render({ model, el }) {
   });
   goTo(store, model.get("here") ?? model.get("place") ?? {}, TABS);
   store.on(["tab", "step", "pinned", "file", "lowering"], (state) => { if (!state.original) model.set?.("here", placeOf(state)); });
-  const kernel = new Kernel(model, () => store.state.variant, (stale) => store.set({ stale, say: stale }));
+  const kernel = new Kernel(model, () => store.state.variant, (reason) => store.set({ stale: reason || stale(), say: reason || "the notebook's kernel is there again" }));
 
   /** @type {Record<string, View>} */
   const views = {};

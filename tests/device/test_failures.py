@@ -135,9 +135,15 @@ def test_a_run_can_be_cancelled(
     environment: Path, program: Program, hanging: Program, arrays: tuple[Array, Array], session: Session
 ) -> None:
     assert_works(environment, program, arrays)
-    cancel = threading.Event()
+    cancel, at = threading.Event(), list[float]()
+
+    def set_it() -> None:
+        at.append(time.monotonic())
+        cancel.set()
+
     with pytest.raises(Cancelled, match="the run was cancelled"):
-        Ttnn(environment_folder=environment, progress=while_running(cancel.set)).run(hanging, arrays, cancel=cancel)
+        Ttnn(environment_folder=environment, progress=while_running(set_it)).run(hanging, arrays, cancel=cancel)
+    assert time.monotonic() - at[0] < 1.0
     assert session.process_id is None
     assert tagged_processes(session.tag) == []
     assert_works(environment, program, arrays)

@@ -62,12 +62,27 @@ test("a kernel that is only busy goes on", () => {
   model.widget_manager = { kernel: { statusChanged: signal, connectionStatusChanged: signal, disposed: signal } };
   const [kernel, lost] = start(model);
   assert.equal(listeners.length, 3);
-  for (const status of ["busy", "idle", "connecting", "connected"]) listeners[0](null, status);
+  for (const status of ["busy", "idle", "connected"]) listeners[0](null, status);
   assert.deepEqual([kernel.live, lost], [true, []]);
   listeners[0](null, "autorestarting");
   assert.equal(kernel.live, false);
   kernel.close();
   assert.deepEqual([listeners.length, model.heard.size], [0, 0]);
+});
+
+test("a kernel that cannot be reached for a while comes back", async () => {
+  const listeners = [];
+  const model = new Model();
+  model.widget_manager = { kernel: { connectionStatusChanged: { connect: (one) => listeners.push(one), disconnect: () => {} } } };
+  const [kernel, lost] = start(model);
+  const waits = kernel.ask({ do: "run" });
+  listeners[0](null, "connecting");
+  assert.match(kernel.missing("run"), /no connection/);
+  assert.equal(kernel.missing("run"), lost[0]);
+  listeners[0](null, "connected");
+  assert.deepEqual([kernel.live, kernel.missing("run"), lost.length, lost[1]], [true, "", 2, ""]);
+  model.answer(0, { state: "done", html: "x" });
+  assert.equal((await waits).html, "x");
 });
 
 test("a kernel that was shut down or is out of reach is gone", () => {

@@ -3,6 +3,7 @@
 /** @import { Answers, Bytes, Failure, Message, Question, Running, Traits } from "../messages.js" */
 
 const NO_PYTHON = "this page has no Python: explore the kernel in a notebook";
+const AWAY = "there is no connection to the notebook's kernel: what needs Python waits for it";
 const GONE = "the notebook's kernel restarted or ended: run the cell again";
 
 /**
@@ -36,6 +37,7 @@ const GONE = "the notebook's kernel restarted or ended: run the cell again";
 /** `live` is false where there is no Python, or no longer. */
 export class Kernel {
   #reason = NO_PYTHON;
+  #away = "";
   #count = 0;
   /** The questions that were asked here. @type {Set<string>} */
   #own = new Set();
@@ -48,7 +50,8 @@ export class Kernel {
   #signals;
 
   /**
-   * `variant` names the lowering that is asked about; `lost` is told where no more answers will come.
+   * `variant` names the lowering that is asked about; `lost` is told why no more answers will come, or none for now,
+   * and nothing once they come again.
    * @param {Model} model
    * @param {() => string} variant
    * @param {(reason: string) => void} lost
@@ -67,7 +70,7 @@ export class Kernel {
 
   /** Why `what` cannot be asked for; empty where it can. @param {Question["do"]} what */
   missing(what) {
-    return this.live ? this.#model.get("missing")?.[what] || "" : this.#reason;
+    return this.live ? this.#away || this.#model.get("missing")?.[what] || "" : this.#reason;
   }
 
   /**
@@ -112,10 +115,14 @@ export class Kernel {
     for (const signal of this.#signals) signal.disconnect(this.#cut);
   }
 
-  /** Jupyter cuts the line where it restarts a kernel; JupyterLab tells the status where one has ended by itself or the
-   * server does not answer, and drops one that was shut down. @type {Cut} */
+  /** Jupyter cuts the line where it restarts a kernel; JupyterLab tells the status where one has ended by itself, drops
+   * one that was shut down, and looks for a server that does not answer. @type {Cut} */
   #cut = (_, status) => {
     if (!status || /restart|dead|disconnected/.test(`${status}`)) this.#lose();
+    else if (status === "connecting" || (status === "connected" && this.#away)) {
+      this.#away = status === "connecting" ? AWAY : "";
+      if (this.live) this.#lost(this.#away);
+    }
   };
 
   /** The Python that made this is gone: nothing that waits for it will be answered. */
