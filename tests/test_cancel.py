@@ -179,7 +179,7 @@ def test_the_cores_that_have_ended_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("ttexplore.ir.interpreter.where._TELL_SECONDS", 0.0)
     told: list[str] = []
     ttx.explore(gemm(64, 64, 64, 32, 32, 32)).run(backend="interpreter", progress=told.append)
-    assert [one for one in told if "cores" in one] == [f"the program: {n} of 4 cores have ended" for n in (1, 2, 3)]
+    assert [one for one in told if "cores" in one] == [f"cores that have ended: {n} of 4" for n in (1, 2, 3)]
 
 
 def test_a_lowering_is_cancelled_after_its_step() -> None:

@@ -46,7 +46,7 @@ class Limits:
         now = time.perf_counter()
         if self.ended < self.cores and now - self.told > _TELL_SECONDS:
             self.told = now
-            self.control.tell(f"{self.control.what}: {self.ended} of {self.cores} cores have ended")
+            self.control.tell(f"cores that have ended: {self.ended} of {self.cores}")
 
 
 @dataclass(slots=True)
