@@ -382,7 +382,7 @@ def wait_until_gone(seconds: float) -> float:
 def spin(explorer: ExplorerPage) -> None:
     """Runs a kernel that has been edited to a loop without an end, and waits until its process is there."""
     explorer.tab("Code")
-    explorer.button("edit compute.cpp").click()
+    explorer.file("compute.cpp").get_by_role("button", name="edit compute.cpp").click()
     editor = explorer.find("textarea[aria-label='compute.cpp, edited']")
     start = "void kernel_main() {"
     editor.fill(editor.input_value().replace(start, f"{start}\n    for (volatile int i = 0;;) {{}}"))

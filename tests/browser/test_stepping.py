@@ -315,9 +315,9 @@ def test_data_of_another_version_says_so(show: Show, gemm: Exploration) -> None:
 
 def test_the_cleanup_takes_all_listeners_back(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data, displays=2)
-    assert explorer.page.evaluate("models[0].count()") == 8
+    assert explorer.page.evaluate("models[0].count()") == 10
     explorer.page.evaluate("cleanups[0]()")
-    assert explorer.page.evaluate("models[0].count()") == 4
+    assert explorer.page.evaluate("models[0].count()") == 5
     explorer.page.evaluate("cleanups[1]()")
     assert explorer.page.evaluate("models[0].count()") == 0
 
