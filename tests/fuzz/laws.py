@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ def check(kernel: Kernel, schedule: Schedule, checks: Checks, seed: int = 0) -> 
             raise LawBroken(_NO_CRASH, f"{type(crash).__name__}: {crash}") from crash
         if exploration is None or error is not None:
             assert error is not None
-            return _refusal(error, expected(kernel, arrays, REFERENCE, frozenset()))
+            return _refusal(error, lambda: expected(kernel, arrays, REFERENCE, frozenset()))
         bounds = expected(kernel, arrays, REFERENCE, _block_floats(exploration))
         _inside("the reference is right", exploration.reference(arrays), bounds)
         check_exploration(exploration, kernel, arrays, checks)
@@ -103,7 +103,7 @@ def check(kernel: Kernel, schedule: Schedule, checks: Checks, seed: int = 0) -> 
             try:
                 sized = exploration.with_sizes(**{size.name: size.value for size in later.sizes})
             except TTExploreError as refused:
-                return _refusal(refused)
+                return _refusal(refused, lambda: ())
             others = random_inputs(later, seed)
             _inside(
                 "the reference is right",
@@ -168,14 +168,14 @@ def check_exploration(
             raise LawBroken(_EMULATED[2], run.message)
 
 
-def _refusal(error: TTExploreError, meaning: Sequence[Interval] = ()) -> str:
+def _refusal(error: TTExploreError, meaning: Callable[[], Sequence[Interval]]) -> str:
     # What an option asks for has no line of the kernel.
     if (error.span is None and not isinstance(error, UsageError)) or not error.hint:
         raise LawBroken("a refusal has a line and a hint", str(error)) from error
     for name, kind, message in REFUSALS:
         if isinstance(error, kind) and re.search(message, error.message):
             return name
-    if any(np.isnan(one.value).any() for one in meaning):
+    if any(np.isnan(one.value).any() for one in meaning()):
         # What a kernel is made small to, not what is drawn.
         raise LawBroken("a kernel has a meaning", str(error)) from error
     raise LawBroken("a refusal is expected", f"{type(error).__name__}: {error}") from error

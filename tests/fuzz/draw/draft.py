@@ -187,7 +187,8 @@ class Draft(Grid):
         if self.begins_with_block(starts, block):
             extents = block + (1,) * (len(starts) - len(block))
             return Region(tensor, starts, extents, "slice")
-        if shape == block and self.chance(2):
+        # Of a tensor that begins inside of the first block, a block may be as long as what is left.
+        if shape == block and not any(" + " in start or " - " in start for start in starts) and self.chance(2):
             return Region(tensor, starts, extents, "whole")
         # A slice between two numbers has to lie in its tensor.
         ends = (int(start) + extent for start, extent in zip(starts, extents, strict=True) if start.isdigit())
