@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 import pytest
@@ -171,7 +172,31 @@ def test_tensors_in_l1_count() -> None:
     assert isinstance(error, ResourceError)
     assert "the circular buffers and tensors need" in error.message
     assert "A                        its part of the tensor  2,097,152 B" in error.message
-    assert error.hint.endswith("use fewer stages and move a tensor to DRAM")
+    assert error.hint == "keep A in DRAM, or share it among more cores"
+
+
+def test_a_block_that_is_larger_than_all_tensors_in_l1() -> None:
+    error = ttx.explore(
+        gemm(32, 512, 2048, 32, 512, 2048), options={"layouts": {"A": T.TTShard(0, placement="L1")}, "cores": (1, 1)}
+    ).error
+    assert isinstance(error, ResourceError)
+    assert error.hint == "make the block of b smaller, or use fewer stages and move a tensor to DRAM"
+
+
+def test_a_tensor_that_is_too_large_for_l1_is_named_at_the_line_that_uses_it() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 288, 3), "float32"), C: T.Tensor((64, 288), "float32")):
+        with T.Kernel(3, 2) as (bx, by):
+            for i, j in T.Parallel(32, 96):
+                C[by * 32 + i, bx * 96 + j] = A[by * 32 + i, bx * 96 + j, 0]
+
+    error = ttx.explore(kernel, options={"cores": (1, 1), "layouts": {"A": {"memory": "L1", "shard": "width"}}}).error
+    assert isinstance(error, ResourceError)
+    assert "A                        its part of the tensor  2,359,296 B" in error.message
+    assert error.hint == "keep A in DRAM, or share it among more cores"
+    # The buffers are those of a pass: the statement that they were added for is the line.
+    assert error.span is not None
+    assert linecache.getline(error.span.file, error.span.line).strip().startswith("for i, j in T.Parallel")
 
 
 def test_the_plan_says_who_asked() -> None:

@@ -123,12 +123,17 @@ def check_l1(
         table = "\n".join(
             f"    {name:<24} {what:<22} {part:>10,} B" for part, name, what in sorted(rows, key=lambda row: -row[0])
         )
-        others = " and move a tensor to DRAM" if tensors else ""
+        shrink = f"make the block of {largest.name} smaller, or use fewer stages"
+        tensor = max(tensors, key=lambda name: tensors[name], default="")
+        if tensor and tensors[tensor] > largest.total_bytes:
+            hint = f"keep {tensor} in DRAM, or share it among more cores"
+        else:
+            hint = f"{shrink} and move a tensor to DRAM" if tensors else shrink
         raise ResourceError(
             "R001",
             f"the circular buffers {'and tensors ' if tensors else ''}need {used:,} B of L1; a core of {target.name} "
             f"has {target.l1_usable_bytes:,} B:\n{table}",
-            hint=f"make the block of {largest.name} smaller, or use fewer stages{others}",
+            hint=hint,
             span=largest.origin,
         )
     shared = {one.name: group[0].name for group in chip_buffers(buffers) for one in group[1:]}

@@ -227,7 +227,9 @@ class _Web:
         self.filled_for: dict[str, list[tirx.Stmt]] = {}
         if column:
             self.shape = (*self.shape, 1)
-        self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
+        self.dtype = storage_dtype(dtype_of(web.buffer))
+        # A buffer that a pass has added belongs to the statement that it was added for.
+        self.span = span_of(web.buffer) or next((span for write in web.writes if (span := span_of(write))), None)
         self.loads = [write for write in web.writes if _is_load(write)]
         self.computed = [write for write in web.writes if not _is_load(write)]
         self.stores = [read for read, role in web.reads if role == "source" and _is_store(read)]
