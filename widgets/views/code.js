@@ -7,6 +7,7 @@
 
 import { ROLES, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
 import { button, chip, download, h, put, quiet, set } from "../parts/dom.js";
+import { Editor } from "../parts/editor.js";
 import { ListingView, kernelSource } from "../parts/listing.js";
 import { panes } from "../parts/panes.js";
 import { tabList } from "../parts/tabs.js";
@@ -71,8 +72,8 @@ function column(store, role = "", live = false) {
   const view = new ListingView(store, role || "file");
   const head = h("div.filehead");
   // Nobody else looks at the text before it runs.
-  const editor = h("textarea", { spellcheck: false, label: `${role}.cpp, edited`, oninput: () => { store.state.edits[role] = editor.value; } });
-  const element = h("section", { class: `pane ${role ? "" : "other"}` }, head, view.element, editor);
+  const editor = new Editor(`${kernelName(role)}, edited`, "cpp", (text) => { store.state.edits[role] = text; });
+  const element = h("section", { class: `pane ${role ? "" : "other"}` }, head, view.element, editor.element);
 
   /** @param {EmittedFile | undefined} file */
   function show(file) {
@@ -96,7 +97,7 @@ function column(store, role = "", live = false) {
       chip("save", () => download(name, text()), { label: `download ${name}` }));
     view.show(listing, file.language, name);
     editor.value = edited || "";
-    editor.hidden = !isEdited;
+    editor.element.hidden = !isEdited;
     view.element.hidden = isEdited;
   }
 
@@ -104,8 +105,8 @@ function column(store, role = "", live = false) {
   function edit(text) {
     const { [role]: _, ...edits } = store.state.edits;
     store.set({ edits: text === undefined ? edits : { ...edits, [role]: text } });
-    editor.setSelectionRange(0, 0);
-    (text === undefined ? view.element : editor).focus();
+    if (text === undefined) view.element.focus();
+    else editor.goTo(1);
   }
   return { element, view, show };
 }

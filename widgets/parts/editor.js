@@ -1,0 +1,211 @@
+// A field for code, C++ or Python: coloured, with line numbers, and marks at lines. What is typed into is a textarea whose
+// own letters cannot be seen; below it lies a row for each line, which shows them.
+
+import { code } from "./listing.js";
+import { chip, closest, focusOn, h, put, set, take } from "./dom.js";
+import { LARGEST_WRAPPED, ROW_PIXELS } from "./rows.js";
+
+const INDENT = "    ";
+const SIGNS = { error: "✖", stuck: "‖", changed: "~", note: "•" };
+const KEYS = "Tab leaves the text; Ctrl+] and Ctrl+[ indent the lines";
+
+/**
+ * What is said of a line: `error` and `stuck` (a kernel waits here for ever) and `note`, with a message, and `changed`, which
+ * needs none. What has a message is also listed below the text, where the keyboard reaches it.
+ * @typedef {{ kind: keyof typeof SIGNS, message: string }} Mark
+ */
+
+/**
+ * `element` is put where it has a height, such as a flex box. Lines wrap where the explorer's `wrap` is on; otherwise they
+ * scroll sideways, and the numbers stay. Where it was scrolled to is kept while it is hidden or out of the page. Tab
+ * goes on to the next control; Ctrl+] and Ctrl+[ indent the selected lines more and less, Enter keeps the indentation.
+ */
+export class Editor {
+  /** @type {string[]} */
+  #lines = [];
+  /** @type {Map<Element, Mark>} */
+  #marks = new Map();
+  #first = 1;
+  #place = [0, 0];
+  #text = h("div.text", { "aria-hidden": true });
+  #listed = h("div.marks", { role: "group", label: "marked lines" });
+  #area;
+  #sheet;
+  #language;
+  #oninput;
+
+  /**
+   * @param {string} label what the field is called
+   * @param {string} language one of `model/highlight.js`: "cpp", "python"
+   * @param {(text: string) => void} [oninput] is told of all that the user changes, not of a new `value`
+   */
+  constructor(label, language, oninput) {
+    this.#language = language;
+    this.#oninput = oninput;
+    this.#area = h("textarea", {
+      spellcheck: false, autocapitalize: "off", label, title: KEYS, wrap: "soft",
+      oninput: () => this.#changed(), onkeydown: (event) => this.#key(event), onselectionchange: () => this.#follow(),
+    });
+    this.#text.onclick = ({ target }) => this.goTo(this.#first + this.#rows.indexOf(/** @type {Element} */ (closest(target, ".text>*"))));
+    this.#sheet = h("div.sheet", { onscroll: () => { this.#place = [this.#sheet.scrollLeft, this.#sheet.scrollTop]; } },
+      h("div.paper", this.#text, this.#area));
+    this.element = h("div.editor", this.#sheet, this.#listed);
+    // Out of the page, an element forgets where it was scrolled to.
+    new ResizeObserver(() => this.#sheet.scrollTo(this.#place[0], this.#place[1])).observe(this.#sheet);
+    this.#draw();
+  }
+
+  /** The text. A new one keeps the caret and the place, and the marks of lines that stay. */
+  get value() {
+    return this.#area.value;
+  }
+
+  set value(text) {
+    if (text === this.value) return;
+    const { selectionStart } = this.#area;
+    this.#area.value = text;
+    this.#area.setSelectionRange(selectionStart, selectionStart);
+    this.#draw();
+  }
+
+  /** The number of the first line, 1 unless it is set: a kernel's lines have those of its file. @param {number} number */
+  set first(number) {
+    this.#first = number;
+    this.#text.style.setProperty("--before", `${number - 1}`);
+    this.#list();
+  }
+
+  /**
+   * Marks lines, by their numbers as shown; those that were marked are no longer. A mark moves with its line and goes when
+   * the line is changed.
+   * @param {Iterable<[line: number, mark: Mark]>} marks such as a Map
+   */
+  marks(marks) {
+    for (const row of this.#marks.keys()) for (const name of ["data-mark", "data-sign", "title"]) row.removeAttribute(name);
+    this.#marks.clear();
+    const rows = this.#rows;
+    for (const [line, mark] of marks) {
+      const row = rows[line - this.#first];
+      if (!row) continue;
+      this.#marks.set(row, mark);
+      set(row, { "data-mark": mark.kind, "data-sign": SIGNS[mark.kind], title: mark.message });
+    }
+    this.#list();
+  }
+
+  /** Puts the caret at a line, by its number as shown, in sight and focused. @param {number} line */
+  goTo(line) {
+    const i = Math.max(0, Math.min(this.#lines.length - 1, line - this.#first));
+    const at = this.#start(i);
+    focusOn(this.#area);
+    this.#area.setSelectionRange(at, at);
+    this.#follow();
+    this.#show(i);
+  }
+
+  focus() {
+    focusOn(this.#area);
+  }
+
+  get #rows() {
+    return [...this.#text.children];
+  }
+
+  /** Where line `i` starts. @param {number} i */
+  #start(i) {
+    return this.#lines.slice(0, i).reduce((sum, line) => sum + line.length + 1, 0);
+  }
+
+  /** The line that a place in the text is in. @param {number} place */
+  #line(place) {
+    return this.value.slice(0, place).split("\n").length - 1;
+  }
+
+  /** Brings line `i` into sight, near the middle if it is not. @param {number} i */
+  #show(i) {
+    const { offsetTop: top, offsetHeight: height } = /** @type {HTMLElement} */ (this.#text.children[i]);
+    const { scrollTop, clientHeight } = this.#sheet;
+    // Kept even where there is no room yet.
+    if (top < scrollTop || top + height > scrollTop + clientHeight) this.#place[1] = Math.max(0, top - clientHeight / 2);
+    this.#sheet.scrollTo(0, this.#place[1]);
+  }
+
+  /** Shows which line the caret is in. */
+  #follow() {
+    this.#text.querySelector(".at")?.classList.remove("at");
+    this.#text.children[this.#line(this.#area.selectionEnd)].classList.add("at");
+  }
+
+  #changed() {
+    this.#draw();
+    // What was pasted had no room yet.
+    if (this.#area.scrollTop || this.#area.scrollLeft) {
+      this.#area.scrollTo(0, 0);
+      this.#show(this.#line(this.#area.selectionEnd));
+    }
+    this.#oninput?.(this.value);
+  }
+
+  /** Makes the rows of the lines that are others now. */
+  #draw() {
+    const [old, lines] = [this.#lines, this.value.split("\n")];
+    const least = Math.min(old.length, lines.length);
+    let start = 0;
+    while (start < least && old[start] === lines[start]) start++;
+    let same = 0;
+    while (same < least - start && old[old.length - 1 - same] === lines[lines.length - 1 - same]) same++;
+    const rows = this.#rows;
+    for (const row of rows.slice(start, old.length - same)) {
+      this.#marks.delete(row);
+      row.remove();
+    }
+    // As in listings, what is very long would be slow.
+    const made = lines.slice(start, lines.length - same).map((text) => h("div", lines.length > LARGEST_WRAPPED ? text : code(text, this.#language)));
+    if (start) rows[start - 1].after(...made);
+    else this.#text.prepend(...made);
+    this.#lines = lines;
+    this.#follow();
+    this.#list();
+  }
+
+  #list() {
+    const rows = this.#rows;
+    put(this.#listed, [...this.#marks].filter(([, { message }]) => message).map(([row, { kind, message }]) => {
+      const line = this.#first + rows.indexOf(row);
+      return chip(`${SIGNS[kind]} line ${line}: ${message}`, () => this.goTo(this.#first + this.#rows.indexOf(row)), { class: "link m" });
+    }));
+  }
+
+  /** Types, so that it can be undone. @param {number} from @param {number} to @param {string} text */
+  #type(from, to, text) {
+    this.#area.setSelectionRange(from, to);
+    if (!document.execCommand(text ? "insertText" : "delete", false, text)) {
+      this.#area.setRangeText(text, from, to, "end");
+      this.#changed();
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const { key, altKey, shiftKey } = event;
+    const control = event.ctrlKey || event.metaKey;
+    const { selectionStart: start, selectionEnd: end } = this.#area;
+    const [from, to] = [this.#line(start), this.#line(end)];
+    const page = { PageDown: 1, PageUp: -1 }[key];
+    if (altKey || event.isComposing) return;
+    if (control && (key === "]" || key === "[")) {
+      const lines = this.#lines.slice(from, to + 1);
+      const text = lines.map((line) => (key === "]" ? line && INDENT + line : line.replace(/^ {1,4}|^\t/, ""))).join("\n");
+      const begin = this.#start(from);
+      if (text !== lines.join("\n")) this.#type(begin, begin + lines.join("\n").length, text);
+      if (from !== to) this.#area.setSelectionRange(begin, begin + text.length);
+    } else if (key === "Enter" && !control && !shiftKey) {
+      const before = this.#lines[from].slice(0, start - this.#start(from));
+      this.#type(start, end, `\n${/^\s*/.exec(before)?.[0]}${/[:{([]\s*$/.test(before) ? INDENT : ""}`);
+    } else if (page && !control && !shiftKey) {
+      // The field itself is as high as its text.
+      this.goTo(this.#first + to + page * Math.max(1, Math.floor(this.#sheet.clientHeight / ROW_PIXELS) - 1));
+    } else return;
+    take(event);
+  }
+}
