@@ -1,0 +1,132 @@
+// The rows of a diff: folded, linked to kernel lines, with a cursor that goes from change to change.
+
+/** @import { Row } from "../messages.js" */
+/** @import { ShownRow } from "../model/diff.js" */
+/** @import { Listing } from "../model/lowering.js" */
+/** @import { Explorer } from "../model/state.js" */
+
+import { CHANGED, GLYPHS, RENAMED, ROWS, isChange, nextChange, piecesOf, shownRows } from "../model/diff.js";
+import { link as linkOf } from "../model/lowering.js";
+import { closest, h } from "../parts/dom.js";
+import { code, linkRows, mark, originLabel } from "../parts/listing.js";
+import { Rows } from "../parts/rows.js";
+
+// By kind, in the order of ROWS.
+const ROW_CLASSES = ["", "a", "r", "c", "w", "w", "v"];
+
+/**
+ * Two listings and the rows that align them. Rows stay where they are scrolled to while the `name` is the same; `why`
+ * has words about a line of the listing before (0) or after (1).
+ * @typedef {object} Compared
+ * @property {string} name
+ * @property {Listing} before
+ * @property {Listing} after
+ * @property {Row[]} rows
+ * @property {string} language
+ * @property {(side: number, line: number) => string} [why]
+ */
+
+/** @param {Explorer} store @param {string} label */
+export function changeRows(store, label) {
+  /** @type {ShownRow[]} */
+  let shown = [];
+  /** @type {Compared} */
+  let compared;
+  const rows = new Rows(label, "diff", (i) => diffRow(store, shown[i], compared));
+  /** The side of a row that stands for it, and its line there. @type {(row: ShownRow) => [Listing, number]} */
+  const sideOf = ({ i, j }) => (j >= 0 ? [compared.after, j] : [compared.before, i]);
+  /** @param {ShownRow | undefined} row */
+  const originsOf = (row) => {
+    if (!row || row.gap) return -1;
+    const [listing, line] = sideOf(row);
+    return listing.origins(line);
+  };
+  /** @param {ShownRow} row */
+  const place = (row) => {
+    if (row.gap) return `${row.gap} unchanged lines`;
+    const [listing, line] = sideOf(row);
+    return `${ROWS[row.kind]} line ${1 + line}: ${listing.text(line)}${compared.why?.(+(row.j >= 0), line) ?? ""}`;
+  };
+  const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]));
+  rows.element.addEventListener("click", (event) => {
+    const { key } = shown[Number(closest(event.target, ".gap")?.dataset.i)] ?? {};
+    if (key !== undefined) store.set({ open: new Set([...store.state.open, key]) });
+  });
+  store.on(["pinned"], reveal);
+
+  /** Shows the rows; gives how many of them are hidden. @param {Compared} next */
+  function show(next) {
+    const { state } = store;
+    const keep = compared?.name === next.name && compared.after === next.after;
+    compared = next;
+    const { before, after } = next;
+    const made = shownRows(next.rows, (side, i) => state.hidden.has(state.lowering.classes[(side === "j" ? after : before).class(i) - 1]), state);
+    shown = made.rows;
+    rows.element.classList.toggle("split", state.split);
+    const longest = shown.reduce((most, { i, j }) => Math.max(most, i < 0 ? 0 : before.width(i), j < 0 ? 0 : after.width(j)), 0);
+    rows.reset(shown.length, { keep, wrapped: state.wrap, longest });
+    if (!keep) {
+      const first = shown.findIndex(isChange);
+      if (first > 10) rows.show(first);
+      reveal();
+    }
+    return made.hiddenRows;
+  }
+
+  function reveal() {
+    const { lowering, pinned } = store.state;
+    if (pinned) rows.reveal([...shown.keys()].filter((i) => linkOf(lowering, originsOf(shown[i]), pinned) >= 0));
+  }
+
+  /** @param {number} i */
+  function moveTo(i) {
+    rows.move(i);
+    store.set({ say: place(shown[i]) });
+  }
+
+  /** Goes to the next row from the cursor on with something; gives whether there is one. @param {number} direction @param {(row: ShownRow, compared: Compared) => boolean} has */
+  function seek(direction, has) {
+    let i = rows.cursor < 0 && direction < 0 ? shown.length : rows.cursor;
+    do i += direction; while (shown[i] && !has(shown[i], compared));
+    if (shown[i]) moveTo(i);
+    return !!shown[i];
+  }
+
+  /** @param {number} direction */
+  function goToChange(direction) {
+    const next = nextChange(shown, rows.cursor, direction);
+    if (next < 0) store.set({ say: "no more changes" });
+    else moveTo(next);
+  }
+  return { element: rows.element, show, seek, keys: { n: () => goToChange(1), p: () => goToChange(-1), h: pinCursor } };
+}
+
+/** @param {Explorer} store @param {ShownRow} row @param {Compared} compared */
+function diffRow(store, row, { before, after, language }) {
+  const { kind, i, j, gap, partner } = row;
+  const { lowering, query, split } = store.state;
+  if (gap) return h("div.l.gap", { role: "listitem" }, h("button", { type: "button", tabindex: "-1" }, `⋯ ${gap} unchanged lines`));
+  const glyph = GLYPHS[kind];
+  /** The code of a line with the pieces that differ in bold. @param {"before" | "after"} name @param {string} sign */
+  const side = (name, sign) => {
+    const [listing, line] = name === "after" ? [after, j] : [before, i];
+    const pieces = line >= 0 ? piecesOf(listing.text(line), row[name]) : [];
+    const bare = pieces.length === 1;
+    return [
+      h("span.n", line >= 0 && `${line + 1}`),
+      h("span.g", line >= 0 && sign),
+      h("code", ...pieces.map(([text, differs]) => (bare ? code(text, language, query) : text && h(differs ? "b" : "span", ...code(text, language, query))))),
+    ];
+  };
+  const origins = j >= 0 ? after.origins(j) : before.origins(i);
+  const element = h("div", {
+    class: `l ${ROW_CLASSES[kind]} ${i < 0 ? "new" : j < 0 ? "old" : ""}`, role: "listitem",
+    title: partner && `moved ${j >= 0 ? "from" : "to"} line ${partner}`,
+  },
+  ...(split
+    ? [side("before", kind === CHANGED ? "−" : j >= 0 && kind !== RENAMED ? "" : glyph), side("after", kind === CHANGED ? "+" : glyph)]
+    : [side(j >= 0 ? "after" : "before", glyph)]),
+  originLabel(lowering, origins));
+  mark(element, store, origins);
+  return element;
+}
