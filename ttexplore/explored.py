@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from numpy.typing import NDArray
 
 from ttexplore.archive import Archive, Kept, write_archive
-from ttexplore.backends.base import Deadlock, Execution, KernelFault, Wait
+from ttexplore.backends.base import Deadlock, Events, Execution, KernelFault, Wait
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import Comparison, RoundingErrors, Side
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic, BackendEntry, recorder
@@ -49,9 +49,10 @@ from ttexplore.views.explorer import TABS, explorer_data
 from ttexplore.views.history import Found, LineHistory, find_text, line_history, ranges
 from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
 from ttexplore.views.markup import plural
+from ttexplore.views.recording import Recording, place_of
 from ttexplore.views.report import Reported, report_html
 from ttexplore.views.still import PLACE, still_html
-from ttexplore.views.timeline import Timeline, timeline
+from ttexplore.views.timeline import Timeline
 from ttexplore.views.why import Why, why
 from ttexplore.views.work_map import work_map_svg
 
@@ -355,7 +356,9 @@ class Explored(ABC):
             done = self.run(backend=recorder().name)
             state["recorded_run"] = done._repr_html_()
             assert done.execution is not None, "the recording backend returns one"
-            recorded = self._recorded(done.execution, None, self._kernel_listings({})).data
+            assert done.execution.events is not None, "the emulator records events by default"
+            events = done.execution.events
+            recorded = self._recording(events, self._busiest_core(events), self._kernel_listings({})).within().data
         state_of = f"failed at {self.steps[-1].letter}" if self.error else f"{len(self.steps)} steps"
         return [Reported(self.data, self._repr_html_(), f"{self.target.name}, {state_of}", state, recorded)]
 
@@ -500,7 +503,7 @@ class Explored(ABC):
         drawn = deadlock_svg(deadlock.waits, plan, listings, lines)
         explained = Deadlock(
             deadlock.message, hint=found or deadlock.hint, core=deadlock.core, waits=deadlock.waits,
-            event_count=deadlock.event_count, events=deadlock.events, svg=drawn,
+            stuck=deadlock.stuck, event_counts=deadlock.event_counts, events=deadlock.events, svg=drawn,
         )  # fmt: skip
         explained.span = kernel_line(deadlock, listings)
         return explained
@@ -526,11 +529,15 @@ class Explored(ABC):
         time_limit_seconds: float | None = None, progress: Progress | None = None,
         cancel: threading.Event | None = None,
     ) -> Timeline:  # fmt: skip
-        """Run on the emulator and record what happens on one core: how its circular buffers fill and empty, and which
+        """Run on the emulator and record what happens on the cores: how circular buffers fill and empty, and which
         kernel waits for which.
 
-        `core` holds logical coordinates, by default those of the core with the most work items. A deadlock ends the
-        record and is part of it; the core is then the first blocked one. The other arguments are those of :meth:`run`.
+        The result is the timeline of one core; its `recording` has those of all cores. `core` holds logical
+        coordinates, by default those of the core with the most work items. A deadlock ends the record and is part of
+        it; the core is then the first blocked one. The other arguments are those of :meth:`run`.
+
+        Of a run with more than a million events, only every second core is recorded, or every fourth ..., and `core`
+        in any case. Times are logical steps: each operation of a kernel takes one.
 
         Raises UsageError for a core without work, and what :meth:`run` raises, except for deadlocks.
         """
@@ -545,35 +552,57 @@ class Explored(ABC):
         """Record the run with the sizes of this exploration."""
         if self.error is not None:
             raise self.error
-        assert request.runner is not None, "the recording backend runs texts"
-        plan, listings = self.plan, self._kernel_listings(request.code)
+        listings, cores = self._kernel_listings(request.code), self._core_places()
+        chosen = core or self._busiest_core()
+        execution, deadlock = self._record(request, listings, place_of(chosen, cores))
+        if deadlock is not None:
+            chosen = cores[deadlock.core]
+            if deadlock.events is not None and not deadlock.events.has(deadlock.core):
+                execution, deadlock = self._record(request, listings, deadlock.core)
+        request.control.tell("sorting the events")
+        events = deadlock.events if deadlock is not None else execution.events if execution is not None else None
+        assert events is not None, "the emulator records events by default"
+        return self._recording(events, chosen, listings, deadlock)[chosen]
+
+    def _record(
+        self, request: RunRequest, listings: Mapping[str, Listing], core: int
+    ) -> tuple[Execution | None, Deadlock | None]:  # fmt: skip
+        """A run on the recording backend that keeps the events of `core` in any case, or the deadlock that ended it."""
+        assert request.backend.make is not None, "the recording backend runs texts"
+        runner = request.backend.make(dataclasses.replace(request.settings, event_core=core))
         request.control.tell(f"recording on {request.backend.name}")
         try:
-            execution = request.runner.run(
+            return runner.run(
                 self._emitted(listings), self._inputs(request.inputs, request.seed),
                 time_limit_seconds=request.time_limit_seconds, cancel=request.control.cancel,
-            )  # fmt: skip
+            ), None  # fmt: skip
         except Deadlock as deadlock:
-            if deadlock.events is None:
-                raise
-            assert plan.partition is not None, "a program that runs has a partition"
-            where = plan.partition.cores[deadlock.core]
-            return timeline(
-                deadlock.events, plan, (where.x, where.y), listings, stuck=deadlock.waits, deadlock=deadlock.message
-            )
+            return None, deadlock
         except KernelFault as fault:
             raise fault.at(kernel_line(fault, listings)) from None
-        request.control.tell("sorting the events of the core")
-        return self._recorded(execution, core, listings)
 
-    def _recorded(
-        self, execution: Execution, core: tuple[int, int] | None, listings: Mapping[str, Listing]
-    ) -> Timeline:  # fmt: skip
-        """The timeline of a core in an execution on the emulator; by default the core with the most work items."""
-        assert execution.events is not None, "the emulator records events by default"
-        cores = self.plan.partition.cores if self.plan.partition else ()
-        chosen = core or max(((one.x, one.y, one.items) for one in cores), key=lambda one: one[2])[:2]
-        return timeline(execution.events, self.plan, chosen, listings)
+    def _core_places(self) -> list[tuple[int, int]]:
+        """The logical coordinates of the cores that have kernels."""
+        return [(one.x, one.y) for one in self.plan.partition.cores] if self.plan.partition else []
+
+    def _busiest_core(self, events: Events | None = None) -> tuple[int, int]:
+        """The core with the most work items, of those whose events are kept."""
+        assert self.plan.partition is not None, "a program that runs has a partition"
+        cores = self.plan.partition.cores
+        busiest = max(
+            (one for i, one in enumerate(cores) if events is None or events.has(i)), key=lambda one: one.items
+        )
+        return busiest.x, busiest.y
+
+    def _recording(
+        self, events: Events, core: tuple[int, int], listings: Mapping[str, Listing], deadlock: Deadlock | None = None
+    ) -> Recording:  # fmt: skip
+        """The events of a run as a recording that has `core`."""
+        reason = (
+            f"the run has {events.total:,} events, and {len(events.records):,} are kept" if events.stride > 1 else ""
+        )
+        stuck, message = (deadlock.stuck, deadlock.message) if deadlock is not None else ({}, "")
+        return Recording(events, self.plan, listings, core, stuck, message, events.stride, reason)
 
     # Showing
 

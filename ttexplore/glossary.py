@@ -494,7 +494,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "timeline",
-            "A recorded run of one core: which kernel ran or waited when, and how full each buffer was.",
+            "What happened on a core in a recorded run: which kernel ran or waited when, and how full each buffer was.",
             aliases=("time travel", "recorded run"),
         ),
     ),

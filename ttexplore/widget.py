@@ -218,7 +218,7 @@ def _record(
         (x, y), inputs=_inputs(question), seed=question["seed"], code=question.get("code") or None,
         time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
     )  # fmt: skip
-    return {}, [packed(record.data)]
+    return {}, [packed(record.recording.within().data)]
 
 
 def _check(

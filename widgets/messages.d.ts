@@ -179,16 +179,29 @@ export interface CircularBuffer {
   out: number | null;
 }
 
-/** A recorded run of one core. Events are columns: `kernel`, `operation` ... hold one number for each. */
+/** A recorded run. Cores that did the same at the same times share a pattern. */
 export interface Recording {
+  /** The core that was asked for. */
   core: number[];
-  cut: number;
+  /** How many cores are recorded and why not all; empty if all are. */
+  missing: string;
   deadlock: string[];
   kernels: string[];
   operations: string[];
+  tensors: string[];
   buffers: [name: string, number: number, capacity: number][];
   /** C++ line from 1, its text, kernel line (0 for none). */
   lines: [line: number, text: string, kernelLine: number][];
+  cores: [x: number, y: number, pattern: number][];
+  /** For each core the pages that it read and wrote, in the order of its events. */
+  pages: number[][];
+  patterns: Pattern[];
+}
+
+/** What happened on a core, in order of time. Events are columns: `kernel`, `operation` ... hold one number for each; -1 is none. */
+export interface Pattern {
+  /** How many events are left out at the end. */
+  cut: number;
   /** Differences; the time of an event is their sum. */
   time: number[];
   kernel: number[];
@@ -196,7 +209,7 @@ export interface Recording {
   buffer: number[];
   amount: number[];
   line: number[];
-  tensor: string[];
+  tensor: number[];
   waits: Wait[];
 }
 

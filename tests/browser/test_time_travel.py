@@ -27,12 +27,12 @@ _DRAWN = """svg => ({
 def record(explorer: ExplorerPage, recorded: Timeline) -> None:
     explorer.tab("Buffers")
     explorer.button("Record a run").click()
-    explorer.answer({"state": "done"}, recorded.data)
+    explorer.answer({"state": "done"}, recorded.recording.data)
     explorer.find(".scrubber").wait_for()
 
 
 def drawn(explorer: ExplorerPage, moment: int) -> dict[str, Any]:
-    """What the drawing says after the event with the number `moment`."""
+    """What the drawing says at logical step `moment`."""
     explorer.find(".scrubber").evaluate(
         "(one, moment) => { one.value = moment; one.dispatchEvent(new Event('input')); }", moment
     )
@@ -40,19 +40,17 @@ def drawn(explorer: ExplorerPage, moment: int) -> dict[str, Any]:
 
 
 def expected(recorded: Timeline, moment: int) -> dict[str, Any]:
-    # After the last event comes the moment in which kernels are stuck.
-    after = moment == len(recorded.records)
-    time = recorded.end + 1 if after else int(recorded.records["time"][moment])
+    last = int((recorded.records["time"] <= moment).sum()) - 1
     pages: dict[str, Any] = {}
     for number, name in recorded.buffers.items():
-        held, capacity = int(recorded.occupancy(name)[moment - after]), recorded.capacities[number]
+        held, capacity = int(recorded.occupancy(name)[last]), recorded.capacities[number]
         pages[name] = [f"{held}/{capacity}", pytest.approx(held / capacity)]
     kernels: dict[str, list[str]] = {}
     edges: list[str] = []
     for number, role in enumerate(recorded.kernels):
-        own = recorded.records[(recorded.records["kernel"] == number) & (recorded.records["time"] <= time)]
+        own = recorded.records[(recorded.records["kernel"] == number) & (recorded.records["time"] <= moment)]
         finished = len(own) and recorded.operations[int(own["operation"][-1])] == "finish"
-        wait = next((one for one in recorded.waits if one.kernel == role and one.start <= time < one.end), None)
+        wait = next((one for one in recorded.waits if one.kernel == role and one.start <= moment < one.end), None)
         if finished:
             kernels[role] = ["done", "■ done", ""]
         elif wait:
@@ -77,7 +75,7 @@ def test_each_moment_is_drawn_as_it_was_recorded(show: Show, gemm: Exploration, 
     record(explorer, recorded)
     assert graph.locator(".plain:visible").count() == 0
     seen: set[str] = set()
-    last = len(recorded.records) - 1
+    last = recorded.end
     for moment in sorted({*range(0, last, max(1, last // 12)), last}):
         shown = drawn(explorer, moment)
         assert shown == expected(recorded, moment), moment
@@ -92,7 +90,7 @@ def test_where_a_kernel_is_stuck_the_drawing_says_so(show: Show, gemm: Explorati
     assert stuck.deadlock
     explorer = show(one_core.data)
     record(explorer, stuck)
-    last = len(stuck.records)
+    last = stuck.end + 1
     assert explorer.find(".scrubber").get_attribute("max") == str(last)
     for moment in (last - 1, last):
         shown = drawn(explorer, moment)

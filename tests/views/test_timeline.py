@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -77,24 +76,6 @@ def test_lines_are_those_of_the_emitted_text_and_know_the_kernel(exploration: Ex
     assert any(own for _, own in recorded.lines.values())
 
 
-def test_the_data_says_the_same_in_columns(recorded: Timeline) -> None:
-    data = json.loads(json.dumps(recorded.data))
-    count = len(recorded.records)
-    for column in ("time", "kernel", "operation", "buffer", "amount", "line", "tensor"):
-        assert len(data[column]) == count
-    assert np.cumsum(data["time"]).tolist() == recorded.records["time"].tolist()
-    for position, (name, number, pages) in enumerate(data["buffers"]):
-        assert (recorded.buffers[number], recorded.capacities[number]) == (name, pages)
-        level = 0
-        levels: list[int] = []
-        for operation, buffer, amount in zip(data["operation"], data["buffer"], data["amount"], strict=True):
-            sign = {"push_back": 1, "pop_front": -1}.get(data["operations"][operation], 0)
-            level += sign * amount if buffer == position else 0
-            levels.append(level)
-        assert levels == recorded.occupancy(name).tolist()
-    assert len(data["waits"]) == len(recorded.waits)
-
-
 def test_the_text_tells_the_most_of_each_buffer_and_who_waits(recorded: Timeline) -> None:
     lines = str(recorded).splitlines()
     assert lines[0].startswith(f"core (0, 0): {len(recorded.records)} events in ")
@@ -110,23 +91,16 @@ def test_a_deadlock_ends_the_record_and_is_told(exploration: Exploration) -> Non
     last = {wait.kernel: wait for wait in stuck.waits if wait.stuck}
     assert last["reader"].operation == "reserve_back"
     assert (last["reader"].buffer, last["reader"].other) == ("a", "compute")
-    assert stuck.data["deadlock"] == stuck.deadlock.splitlines()
+    assert stuck.recording.data["deadlock"] == stuck.deadlock.splitlines()
     assert stuck.occupancy("a")[-1] == 6
     # One moment after the last event all of them are stuck, also the kernel that did the last event.
     assert {wait.end for wait in last.values()} == {stuck.end + 2}
     assert all(wait.start <= stuck.end + 1 for wait in last.values())
-    columns = [stuck.data[name] for name in ("time", "kernel", "operation", "buffer", "amount", "line", "tensor")]
-    assert {len(column) for column in columns} == {len(stuck.records) + 1}
-    assert sum(stuck.data["time"]) == stuck.end + 1
 
 
-def test_a_long_record_is_cut_and_says_so(exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
-    execution = exploration.run().execution
-    assert execution is not None
-    assert execution.events is not None
-    files = exploration._kernel_listings({})
-    whole = module.timeline(execution.events, exploration.plan, (1, 0), files)
-    short = module.timeline(execution.events, exploration.plan, (1, 0), files, largest_count=50)
+def test_a_long_record_is_cut_and_says_so(recorded: Timeline) -> None:
+    whole = recorded.recording[1, 0]
+    short = module.timeline(whole.records, (1, 0), recorded.recording, largest_count=50)
     assert len(short.records) == 50
     assert short.cut == len(whole.records) - 50
     assert f"the last {short.cut} are left out" in str(short)

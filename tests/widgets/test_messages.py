@@ -92,7 +92,7 @@ def test_what_python_sends_has_these_types(gemm: Exploration, monkeypatch: pytes
 def test_a_recording_has_this_type(gemm: Exploration, tmp_path: Path) -> None:
     if missing := next(one["missing"] for one in gemm.backends if one["name"] == "emulator"):
         pytest.skip(missing)
-    assert faults(tmp_path, [("Recording", gemm.timeline().data)]) == []
+    assert faults(tmp_path, [("Recording", gemm.timeline().recording.data)]) == []
 
 
 def test_what_is_missing_wrong_or_too_much_is_found(gemm: Exploration, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ Plain data only: texts, the plan and NumPy arrays, so that a saved exploration r
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -44,7 +44,10 @@ class Events:
     wait ends no earlier than the push or pop that it waited for), `core` (index in the partition), `kernel` (index in
     `kernels`), `operation` (index in `operations`), `object` (circular buffer id, 255 for no buffer; for reads and
     writes, the upper byte has the tensor's index in `tensors`), `amount` (pages; for reads and writes, the page id) and
-    `line` (of the kernel's C++ text). `total` counts all events, including those beyond the limit of kept ones.
+    `line` (of the kernel's C++ text).
+
+    `total` counts all events. Beyond the limit of kept ones, only those of every `stride`-th core are kept, among them
+    of `core`; where even those of one core are too many, its last `cut` are missing.
     """
 
     records: NDArray[np.void]
@@ -52,6 +55,13 @@ class Events:
     operations: tuple[str, ...]
     kernels: tuple[str, ...]
     tensors: tuple[str, ...]
+    core: int = 0
+    stride: int = 1
+    cut: int = 0
+
+    def has(self, core: int) -> bool:
+        """Whether the events of a core, given by its index in the partition, are kept."""
+        return core % self.stride == self.core % self.stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +136,15 @@ class Deadlock(KernelFault):
     """No kernel can proceed.
 
     `core` is the first blocked core's index in the partition, `waits` what its kernels wait for (a kernel without a
-    wait has finished), `events` the `event_count` events until then. `svg`, if it was drawn, shows which kernel waits
+    wait has finished), and `stuck` the same of each blocked core; `events` are the events until then,
+    `event_counts` the emulator's own counts of them. `svg`, if it was drawn, shows which kernel waits
     for which.
     """
 
     def __init__(
-        self, message: str, *, hint: str, core: int, waits: tuple[Wait, ...], event_count: int = 0,
-        events: Events | None = None, svg: str = "",
+        self, message: str, *, hint: str, core: int, waits: tuple[Wait, ...],
+        stuck: Mapping[int, tuple[Wait, ...]] | None = None, event_counts: str = "", events: Events | None = None,
+        svg: str = "",
     ) -> None:  # fmt: skip
         told = next((wait for wait in waits if wait.operation == "reserve_back"), waits[0] if waits else None)
         super().__init__(
@@ -140,7 +152,8 @@ class Deadlock(KernelFault):
         )
         self.core = core
         self.waits = waits
-        self.event_count = event_count
+        self.stuck = stuck or {core: waits}
+        self.event_counts = event_counts
         self.events = events
         self.svg = svg
 

@@ -31,12 +31,16 @@ Argument = Literal["arithmetic", "code", "device", "environment"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a backend for a run; None leaves the choice to the backend."""
+    """The settings of a backend for a run; None leaves the choice to the backend.
+
+    `event_core` is the index of a core whose events are recorded in any case.
+    """
 
     arithmetic: Arithmetic = "exact"
     device: str | None = None
     environment: Path | None = None
     progress: Callable[[str], None] | None = None
+    event_core: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def _emulator_findings() -> tuple[Finding, ...]:
 def _emulator(settings: Settings) -> Backend:
     from ttexplore.backends.emulator import Emulator
 
-    return Emulator(arithmetic=settings.arithmetic, progress=settings.progress)
+    return Emulator(event_core=settings.event_core, arithmetic=settings.arithmetic, progress=settings.progress)
 
 
 def _ttnn_missing() -> str | None:

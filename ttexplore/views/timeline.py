@@ -6,33 +6,31 @@ waited for. They tell the order, not how long anything takes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import UsageError
-from ttexplore.plan import Plan
 from ttexplore.record import Listing
 from ttexplore.views.markup import plural, visible
 
 if TYPE_CHECKING:
-    from ttexplore.backends.base import Events, Wait
+    from ttexplore.backends.base import Wait
+    from ttexplore.views.recording import Recording
 
-LARGEST_COUNT = 20_000
+LARGEST_COUNT = 200_000
 
 RESERVE, PUSH, WAIT, POP, FINISH = "reserve_back", "push_back", "wait_front", "pop_front", "finish"
-_TRANSFERS = ("read", "write")
-_WITH_BUFFER = (RESERVE, PUSH, WAIT, POP, "fpu", "pack", "zeros", "multicast", *_TRANSFERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A kernel that waits from time `start` until `end`: with ``reserve_back`` for `amount` free pages of a circular
     buffer, with ``wait_front`` for `amount` pushed ones. It waits at line `line` of its C++ text, for kernel `other`.
-    A wait that is `stuck` never ends; `end` is two steps after the last event then."""
+    With ``semaphore``, `buffer` names the semaphore and `amount` is its value; such waits are known only where they are
+    stuck. A wait that is `stuck` never ends; `end` is two steps after the last event then."""
 
     kernel: str
     start: int
@@ -47,12 +45,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """The recorded run of the core with logical coordinates `core`.
+    """The recorded run of the core with logical coordinates `core`; `recording` has those of the other cores.
 
     `records` are the events in order of time, a structured array with the fields of the emulator's events. `buffers`
     are the names of the circular buffers by their number, `capacities` their pages. `cut` events were left out at the
     end. `lines` are the C++ text and the number of the kernel line (0 for none) of each kernel and C++ line that
-    occurs. `deadlock` is the message of the deadlock that ended the run, empty for a run that ended well.
+    occurs.
     """
 
     core: tuple[int, int]
@@ -64,8 +62,13 @@ class Timeline:
     capacities: dict[int, int]
     lines: dict[tuple[str, int], tuple[str, int]]
     waits: tuple[Waiting, ...]
+    recording: Recording
     cut: int = 0
-    deadlock: str = ""
+
+    @property
+    def deadlock(self) -> str:
+        """The message of the deadlock that ended the run, empty for a run that ended well."""
+        return self.recording.deadlock
 
     @property
     def end(self) -> int:
@@ -108,45 +111,6 @@ class Timeline:
         last = max([int(own[-1]) + 1 if len(own) else 0, *(wait.end for wait in waits)])
         return sum(wait.end - wait.start for wait in waits) / last if last else 0.0
 
-    @property
-    def data(self) -> dict[str, Any]:
-        """What the explorer shows, in JSON form: events as columns; times as differences. Where kernels are stuck, a
-        moment without an event comes last."""
-        places = {key: position for position, key in enumerate(self.lines)}
-        names = {number: position for position, number in enumerate(self.buffers)}
-        kernels, operations, objects = (_column(self.records, one) for one in ("kernel", "operation", "object"))
-        times = self.records["time"].astype(np.int64)
-        buffers: list[int] = []
-        for operation, number in zip(operations, objects, strict=True):
-            has = self.operations[operation] in _WITH_BUFFER
-            buffers.append(names.get(number & 0xFF, -1) if has else -1)
-        lines = [places[self.kernels[k], line] for k, line in zip(kernels, _column(self.records, "line"), strict=True)]
-        deadlock = [visible(line) for line in self.deadlock.splitlines()]
-        after = int(any(wait.stuck for wait in self.waits))
-        none = [-1] * after
-        return {
-            "core": list(self.core), "cut": self.cut, "deadlock": deadlock,
-            "kernels": list(self.kernels), "operations": list(self.operations),
-            "buffers": [[visible(name), number, self.capacities[number]] for number, name in self.buffers.items()],
-            "lines": [[line, visible(text), own] for (_, line), (text, own) in self.lines.items()],
-            "time": np.diff(times, prepend=0).tolist() + [1] * after,
-            "kernel": kernels + none, "operation": operations + none, "buffer": buffers + none,
-            "amount": self.records["amount"].tolist() + [0] * after, "line": lines + none,
-            "tensor": [
-                visible(self.tensors[number >> 8]) if self.operations[one] in _TRANSFERS else ""
-                for one, number in zip(operations, objects, strict=True)
-            ]
-            + [""] * after,
-            "waits": [
-                [
-                    self.kernels.index(one.kernel), one.start, one.end, int(one.operation == RESERVE),
-                    names[self._number(one.buffer)], one.amount, places[one.kernel, one.line], visible(one.other),
-                    int(one.stuck),
-                ]
-                for one in self.waits
-            ],
-        }  # fmt: skip
-
     def __str__(self) -> str:
         """The most that each circular buffer held, and how much each kernel waited."""
         events = plural(len(self.records), "event")
@@ -174,72 +138,57 @@ class Timeline:
 
 
 def timeline(
-    events: Events, plan: Plan, core: tuple[int, int], files: Mapping[str, Listing], *,
-    stuck: tuple[Wait, ...] = (), deadlock: str = "", largest_count: int = LARGEST_COUNT,
+    records: NDArray[np.void], core: tuple[int, int], recording: Recording, *, stuck: tuple[Wait, ...] = (),
+    largest_count: int = LARGEST_COUNT,
 ) -> Timeline:  # fmt: skip
-    """The timeline of one core, at most `largest_count` events long. `files` are the C++ of the kernels by role.
+    """The timeline of one core of a recording, at most `largest_count` events long.
 
-    `stuck` are the waits of that core that never ended. Raises UsageError for a core that has no work.
+    `records` are its events in order of time, `stuck` its waits that never ended.
     """
-    cores = [(one.x, one.y) for one in plan.partition.cores] if plan.partition else []
-    if core not in cores:
-        raise UsageError(
-            "U010", f"core {core} does no work", hint=f"{cores[0]} to {cores[-1]} do" if cores else "none does"
-        )
-    own = events.records[events.records["core"] == cores.index(core)]
-    # What the record's own limit left out may be of any core.
-    cut = max(0, len(own) - largest_count) + (events.total - len(events.records))
-    own = own[np.argsort(own["time"], kind="stable")][:largest_count]
-    on_chip = plan.on_chip.buffers
-    numbered = sorted(((one.index, one) for one in on_chip if one.index is not None), key=lambda one: one[0])
-    buffers = {number: one.name for number, one in numbered}
+    events, files = recording.events, recording.files
+    cut = max(0, len(records) - largest_count) + events.cut
+    own = records[:largest_count]
+    numbered = recording.buffers
+    buffers = {number: one.name for number, one in numbered.items()}
     other: dict[str, dict[int, str]] = {
-        RESERVE: {number: one.consumer for number, one in numbered},
-        WAIT: {number: one.producer for number, one in numbered},
+        RESERVE: {number: one.consumer for number, one in numbered.items()},
+        WAIT: {number: one.producer for number, one in numbered.items()},
     }
+    waiting = [events.operations.index(name) for name in other]
     end = int(own["time"][-1]) if len(own) else 0
     waits: list[Waiting] = []
     for role, kernel in enumerate(events.kernels):
-        before = -1
-        columns = [
-            _column(own[own["kernel"] == role], one) for one in ("time", "operation", "object", "amount", "line")
-        ]
-        rows: list[tuple[int, ...]] = list(zip(*columns, strict=True))
-        for time, operation, number, amount, line in rows:
-            name = events.operations[operation]
-            if name in other and time > before + 1:
-                other_kernel = other[name].get(number, "")
-                waits.append(Waiting(kernel, before + 1, time, name, buffers[number], amount, line, other_kernel))
-            before = time
+        mine = own[own["kernel"] == role]
+        before = np.concatenate([[-1], mine["time"].astype(np.int64)])
+        late = (mine["time"] > before[:-1] + 1) & np.isin(mine["operation"], waiting)
+        for i in np.flatnonzero(late).tolist():
+            one = mine[i]
+            name, number = events.operations[int(one["operation"])], int(one["object"])
+            waits.append(
+                Waiting(
+                    kernel, int(before[i]) + 1, int(one["time"]), name, buffers[number], int(one["amount"]),
+                    int(one["line"]), other[name].get(number, ""),
+                )
+            )  # fmt: skip
         for wait in stuck if not cut else ():
-            if wait.kernel == kernel and wait.operation in other:
-                name = buffers[wait.number]
-                other_kernel = other[wait.operation].get(wait.number, "")
+            if wait.kernel == kernel:
                 # The step after the last event is the one in which all of them are stuck, also the last that moved.
                 waits.append(
                     Waiting(
-                        kernel,
-                        before + 1,
-                        end + 2,
-                        wait.operation,
-                        name,
-                        wait.needed,
-                        wait.cpp_line,
-                        other_kernel,
-                        True,
+                        kernel, int(before[-1]) + 1, end + 2, wait.operation,
+                        buffers[wait.number] if wait.operation in other else f"semaphore {wait.number}", wait.needed,
+                        wait.cpp_line, other.get(wait.operation, {}).get(wait.number, ""), True,
                     )
-                )
-    used = {(events.kernels[k], line) for k, line in zip(_column(own, "kernel"), _column(own, "line"), strict=True)}
+                )  # fmt: skip
+    places: list[tuple[int, int]] = np.unique(own[["kernel", "line"]]).tolist()
+    used = {(events.kernels[kernel], line) for kernel, line in places}
     used |= {(wait.kernel, wait.line) for wait in waits}
-    lines = {key: _line(files[key[0]], key[1]) for key in sorted(used)}
     return Timeline(
-        core, own, events.kernels, events.operations, events.tensors, buffers, {n: one.pages for n, one in numbered},
-        lines, tuple(sorted(waits, key=lambda one: (one.start, one.end))), cut, deadlock,
+        core, own, events.kernels, events.operations, events.tensors, buffers,
+        {number: one.pages for number, one in numbered.items()},
+        {key: _line(files[key[0]], key[1]) for key in sorted(used)},
+        tuple(sorted(waits, key=lambda one: (one.start, one.end))), recording, cut,
     )  # fmt: skip
-
-
-def _column(records: NDArray[np.void], name: str) -> list[int]:
-    return records[name].tolist()
 
 
 def _line(listing: Listing, number: int) -> tuple[str, int]:

@@ -1,55 +1,113 @@
-// A recorded run as moments: what each kernel of the core was doing, and how full the circular buffers were.
+// A recorded run as moments: what each kernel of a core was doing, and how full its circular buffers were. A moment is a
+// logical step; what is true at it is so after all events of this step.
 
-/** @import { Recording, Wait } from "../messages.js" */
+/** @import { Pattern, Recording, Wait } from "../messages.js" */
 
-/** A kernel at a moment. @typedef {{ kernel: string, state: "waits" | "runs" | "done" | "", wait: Wait | undefined, line: Recording["lines"][0] | undefined }} Doing */
+/** @typedef {"waits" | "runs" | "done" | "stuck" | ""} State */
+/** A kernel at a moment. @typedef {{ kernel: string, state: State, wait: Wait | undefined, line: Recording["lines"][0] | undefined }} Doing */
 
-/** The recording with the time of each event and the pages in each buffer after it. */
-export class Moments {
+/** How many of sorted `values` are at most `limit`. @param {number[]} values @param {number} limit */
+function upTo(values, limit) {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** All recorded cores. */
+export class Recorded {
   /** @param {Recording} recording */
   constructor(recording) {
     this.recording = recording;
+    const patterns = recording.patterns.map((pattern) => new Moments(recording, pattern));
+    /** The moments of each core by its name; cores that are alike share them. @type {Map<string, Moments>} */
+    this.cores = new Map(recording.cores.map(([x, y, pattern]) => [`${x},${y}`, patterns[pattern]]));
+    this.patterns = patterns;
+    /** The last moment of the whole run. */
+    this.end = Math.max(1, ...patterns.map(({ end }) => end));
+  }
+}
+
+/** One core. */
+export class Moments {
+  /** @param {Recording} recording @param {Pattern} pattern */
+  constructor(recording, pattern) {
+    this.recording = recording;
+    this.pattern = pattern;
     let time = 0;
-    this.times = recording.time.map((step) => (time += step));
-    this.end = time || 1;
-    const held = recording.buffers.map(() => 0);
-    this.pages = this.times.map((_, i) => {
-      const sign = { push_back: 1, pop_front: -1 }[recording.operations[recording.operation[i]]];
-      if (sign && recording.buffer[i] >= 0) held[recording.buffer[i]] += sign * recording.amount[i];
-      return [...held];
+    this.times = pattern.time.map((step) => (time += step));
+    /** The last moment: after the last event comes the one in which kernels are stuck. */
+    this.end = time + (pattern.waits.some((wait) => wait[8]) ? 1 : 0);
+    /** The events of each kernel with their times, and its waits with their starts. */
+    this.kernels = recording.kernels.map((_, k) => {
+      const events = pattern.kernel.flatMap((own, i) => (own === k ? [i] : []));
+      const waits = pattern.waits.filter((wait) => wait[0] === k);
+      return { events, times: events.map((i) => this.times[i]), waits, starts: waits.map((wait) => wait[1]) };
+    });
+    /** When the pages in each buffer changed, and how many there were from then on. */
+    this.levels = recording.buffers.map((_, b) => {
+      const [times, pages] = [[0], [0]];
+      pattern.buffer.forEach((own, i) => {
+        const sign = own === b ? { push_back: 1, pop_front: -1 }[recording.operations[pattern.operation[i]]] : 0;
+        if (!sign) return;
+        times.push(this.times[i]);
+        pages.push(/** @type {number} */ (pages.at(-1)) + sign * pattern.amount[i]);
+      });
+      return { times, pages };
     });
   }
 
-  /** What each kernel was doing at event `i`: its last call until then, and whether it waited in the next one. @param {number} i @returns {Doing[]} */
-  doing(i) {
-    const { kernels, kernel, waits, operations, operation, lines, line } = this.recording;
-    const time = this.times[i];
-    return kernels.map((name, k) => {
-      const last = kernel.findLastIndex((own, event) => own === k && this.times[event] <= time);
-      const wait = waits.find(([own, start, end]) => own === k && start <= time && time < end);
-      const state = operations[operation[last]] === "finish" ? "done" : wait ? "waits" : last < 0 ? "" : "runs";
-      return { kernel: name, state, wait, line: lines[wait ? wait[6] : line[last]] };
+  /** The pages in buffer `b`. @param {number} b @param {number} time */
+  held(b, time) {
+    const { times, pages } = this.levels[b];
+    return pages[upTo(times, time) - 1];
+  }
+
+  /** What each kernel was doing: its last call until then, and whether it waited in the next one. @param {number} time @returns {Doing[]} */
+  doing(time) {
+    const { recording: { kernels, operations, lines }, pattern } = this;
+    return this.kernels.map(({ events, times, waits, starts }, k) => {
+      const last = events[upTo(times, time) - 1];
+      const latest = waits[upTo(starts, time) - 1];
+      const wait = latest && (time < latest[2] || latest[8]) ? latest : undefined;
+      const finished = operations[pattern.operation[last]] === "finish";
+      const state = finished ? "done" : wait ? (wait[8] ? "stuck" : "waits") : last === undefined ? "" : "runs";
+      return { kernel: kernels[k], state, wait: finished ? undefined : wait, line: lines[wait ? wait[6] : pattern.line[last]] };
     });
+  }
+
+  /** When the next wait of a kernel begins, or of any (-1); the one before for a `direction` of -1. @param {number} time @param {number} k @param {number} direction */
+  wait(time, k, direction) {
+    const starts = this.kernels.filter((_, own) => k < 0 || own === k).flatMap(({ starts }) => starts).filter((start) => (start - time) * direction > 0);
+    return starts.length ? starts.reduce((a, b) => ((a - b) * direction < 0 ? a : b)) : null;
   }
 
   /**
-   * How full buffer `b` was over time, as the path of a line in steps in a drawing of some size, and its waits as
-   * [start, width] in that drawing.
+   * How full buffer `b` was from one moment to another, as the path of a line in steps, in a drawing that is `height`
+   * high and has a column for each moment or for each of `columns`.
    * @param {number} b
-   * @param {number} width
+   * @param {[number, number]} window
    * @param {number} height
+   * @param {number} columns
    */
-  level(b, width, height) {
-    /** @param {number} time */
-    const x = (time) => (time * width) / this.end;
-    /** @param {number} pages */
-    const y = (pages) => (height - 3 - (pages * (height - 6)) / this.recording.buffers[b][2]).toFixed(1);
-    let path = `M0 ${y(0)}`;
-    this.times.forEach((time, i) => {
-      if (this.pages[i][b] !== this.pages[i - 1]?.[b]) path += `H${x(time).toFixed(1)}V${y(this.pages[i][b])}`;
-    });
-    const waits = this.recording.waits.filter((wait) => wait[4] === b)
-      .map(([, start, end]) => [x(start).toFixed(1), `${Math.max(1, x(end) - x(start))}`]);
-    return { path: `${path}H${width}`, waits };
+  level(b, [from, to], height, columns) {
+    const { times, pages } = this.levels[b];
+    const width = Math.max(1, (to - from) / columns);
+    /** @param {number} count */
+    const y = (count) => (height - 3 - (count * (height - 6)) / this.recording.buffers[b][2]).toFixed(1);
+    let path = `M${from} ${y(this.held(b, from))}`;
+    for (let i = upTo(times, from); i < times.length && times[i] <= to; ) {
+      // What lies in one column is drawn as the range of its levels.
+      const next = Math.max(i + 1, upTo(times, times[i] + width - 1));
+      const all = pages.slice(i, next);
+      path += `H${times[i]}`;
+      if (all.length > 2) path += `V${y(Math.min(...all))}V${y(Math.max(...all))}`;
+      path += `V${y(pages[next - 1])}`;
+      i = next;
+    }
+    return `${path}H${to}`;
   }
 }

@@ -1,12 +1,12 @@
 // Time travel: what each kernel of one core was doing at a moment, and how full the circular buffers were.
 
 /** @import { Answers, Bytes, Failure, Recording } from "../messages.js" */
-/** @import { Doing } from "../model/moments.js" */
+/** @import { Doing, Moments } from "../model/moments.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { unpackedRecording } from "../model/lowering.js";
-import { Moments } from "../model/moments.js";
+import { Recorded } from "../model/moments.js";
 import { limitOf, work } from "../model/work.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
@@ -19,7 +19,7 @@ const PLOT_HEIGHT = 22;
 const TICK_MS = 120;
 const RECORDER = "emulator";
 // The glyph and the words for what a kernel does; a wait is told with what it is for.
-const STATES = { waits: ["‖"], done: ["■", "finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
+const STATES = { waits: ["‖"], stuck: ["✖"], done: ["■", "finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
 
 /** @param {Explorer} store @param {Kernel} kernel @param {Element} graph holds the drawing of the dataflow, which shows the moment too @param {Bytes} [recorded] */
 export function timeTravel(store, kernel, graph, recorded) {
@@ -74,8 +74,8 @@ export function timeTravel(store, kernel, graph, recorded) {
 
   /** @param {Recording} recording */
   function load(recording) {
-    moments = new Moments(recording);
-    place.max = `${Math.max(0, moments.times.length - 1)}`;
+    moments = /** @type {Moments} */ (new Recorded(recording).cores.get(`${recording.core}`));
+    place.max = `${moments.end}`;
     stage.hidden = false;
     put(plots, recording.buffers.map(([name, number], b) => h("div.plot", h("span.m.name", `${number} ${name}`), h("span.track", plot(b), h("i.now")))));
     if (recording.deadlock.length) put(problem, h("p.pre.bad.m", recording.deadlock.join("\n")));
@@ -84,36 +84,34 @@ export function timeTravel(store, kernel, graph, recorded) {
 
   /** How full one buffer was over time, as steps, with its waits below. @param {number} b */
   function plot(b) {
-    const { path, waits } = moments.level(b, PLOT_WIDTH, PLOT_HEIGHT);
-    const marks = waits.map(([start, width]) => `<rect class="waited" x="${start}" y="${PLOT_HEIGHT - 3}" width="${width}" height="3"/>`);
-    return markup(`<svg viewBox="0 0 ${PLOT_WIDTH} ${PLOT_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${marks.join("")}<path class="level" d="${path}"/></svg>`).firstChild;
+    const { end } = moments;
+    return markup(`<svg viewBox="0 0 ${end} ${PLOT_HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="level" d="${moments.level(b, [0, end], PLOT_HEIGHT, PLOT_WIDTH)}"/></svg>`).firstChild;
   }
 
-  /** @param {number} i an event */
-  function show(i) {
-    const { recording, times, end, pages } = moments;
-    const time = times[i];
-    place.valueAsNumber = i;
+  /** @param {number} time */
+  function show(time) {
+    const { recording, end } = moments;
+    place.valueAsNumber = time;
     moment.textContent = `core (${recording.core.join(", ")}), logical time ${time} of ${end}`;
-    const doing = moments.doing(i);
+    const doing = moments.doing(time);
     const told = doing.map(words);
-    put(lanes, doing.map(({ kernel, state, line }, k) => {
+    put(lanes, doing.map(({ kernel, state, wait, line }, k) => {
       const [number, text, own] = state === "done" || !line ? [0, "", 0] : line;
-      return h("div", { class: `lane ${state === "runs" ? "" : state}` }, h("b", kernel), h("span.glyph", { "aria-hidden": true }, STATES[state][0]),
+      return h("div", { class: `lane ${wait ? "waits" : state}` }, h("b", kernel), h("span.glyph", { "aria-hidden": true }, STATES[state][0]),
         h("span", told[k]), h("code", number > 0 && [`${number}  `, ...code(text, "cpp")]), pinLink(store, own));
     }));
     for (const mark of all(plots, ".now")) mark.style.left = `${(100 * time) / end}%`;
-    draw(pages[i], doing);
+    draw(recording.buffers.map((_, b) => moments.held(b, time)), doing);
     store.set({ say: `time ${time}: ${doing.map(({ kernel }, k) => `${kernel} ${told[k]}`).join("; ")}` });
   }
 
   /** @param {Doing} doing */
   function words({ state, wait }) {
-    return state !== "waits" || !wait ? STATES[state][1] : `waits for ${wait[7]}: ${wait[3] ? "room for " : ""}${wait[5]} tiles ${wait[3] ? "in" : "of"} ${bufferOf(wait)}${wait[8] ? ", forever" : ""}`;
+    return !wait ? STATES[state][1] : `waits for ${wait[7]}: ${wait[3] ? "room for " : ""}${wait[5]} tiles ${wait[3] ? "in" : "of"} ${bufferOf(wait)}${state === "stuck" ? ", forever" : ""}`;
   }
 
   /** @param {NonNullable<Doing["wait"]>} wait */
-  const bufferOf = (wait) => moments.recording.buffers[wait[4]][0];
+  const bufferOf = (wait) => moments.recording.buffers[wait[4]]?.[0] ?? "a semaphore";
 
   /** The moment in the drawing of the dataflow: pages in each buffer, what each kernel does, and where it waits. @param {number[]} pages @param {Doing[]} doing */
   function draw(pages, doing) {
@@ -129,9 +127,9 @@ export function timeTravel(store, kernel, graph, recorded) {
     for (const { kernel, state, wait } of doing)
       for (const box of all(graph, `[data-kernel=${kernel}]`)) {
         const lines = wait
-          ? [wait[8] ? "✖ stuck" : "‖ waits", wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
+          ? [state === "stuck" ? "✖ stuck" : "‖ waits", wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
           : [STATES[state][2]];
-        box.setAttribute("class", state === "runs" ? "" : state);
+        box.setAttribute("class", state === "runs" ? "" : wait ? "waits" : state);
         all(box, ".now .s").forEach((line, k) => (line.textContent = lines[k] ?? ""));
       }
     for (const edge of all(graph, "[data-edge]")) edge.classList.toggle("waited", edges.includes(edge.dataset.edge));

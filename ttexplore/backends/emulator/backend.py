@@ -88,11 +88,13 @@ class Emulator:
 
     Approximate variants of SFPU operations compute the exact function; NoC coordinates are logical coordinates.
     `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept
-    (16 bytes each, 0 for none). `progress` is called with progress messages.
+    (16 bytes each, 0 for none), see :class:`Events`: those of the core with the index `event_core` in any case.
+    `progress` is called with progress messages.
     """
 
     cache_folder: Path | None = None
     event_limit: int = 1_000_000
+    event_core: int = 0
     arithmetic: Arithmetic = "exact"
     progress: Callable[[str], None] | None = None
 
@@ -147,32 +149,39 @@ class Emulator:
         kernels = toolchain.kernels(kernel_sources(program.texts, program.plan), cancel)
         with workspace() as folder:
             write_job(
-                folder, program.plan, arrays, kernels, self.event_limit, repeats, exact=self.arithmetic == "exact"
+                folder,
+                program.plan,
+                arrays,
+                kernels,
+                self.event_limit,
+                repeats,
+                exact=self.arithmetic == "exact",
+                event_core=self.event_core,
             )
             self._tell(f"simulating {_cores(program)}")
             try:
                 fields = run_child(runner, folder, time_limit_seconds, cancel)
             except Deadlock as deadlock:
-                if deadlock.event_count:
-                    deadlock.events = self._read_events(folder, program, deadlock.event_count)
+                deadlock.events = self._read_events(folder, program, deadlock.event_counts)
                 raise
-            seconds, event_count, unwritten = fields
+            seconds, event_counts, unwritten = fields
             self._tell("reading the outputs")
             times = tuple(float(word) for word in seconds.split())
             execution = Execution(
                 outputs=read_outputs(folder, program.plan),
                 seconds=times[-1],
-                events=self._read_events(folder, program, int(event_count)),
+                events=self._read_events(folder, program, event_counts),
                 message=_message(program, times[-1], unwritten),
             )
         return times, execution
 
-    def _read_events(self, folder: Path, program: Program, total: int) -> Events | None:
+    def _read_events(self, folder: Path, program: Program, counts: str) -> Events | None:
         if self.event_limit == 0:
             return None
         records = np.fromfile(folder / "events.bin", dtype=EVENT_DTYPE)
         tensors = tuple(layout.name for layout in ordered_layouts(program.plan))
-        return Events(records, total, EVENT_OPERATIONS, KERNEL_ROLES, tensors)
+        total, stride, cut = map(int, counts.split())
+        return Events(records, total, EVENT_OPERATIONS, KERNEL_ROLES, tensors, self.event_core, stride, cut)
 
 
 def run_child(
@@ -195,16 +204,21 @@ def run_child(
             raise
     result = result_file.read_text(encoding="utf-8", errors="replace") if result_file.exists() else ""
     match result.split(SEPARATOR):
-        case ["ok", seconds, event_count, unwritten]:
-            return seconds, event_count, unwritten
+        case ["ok", seconds, event_counts, unwritten]:
+            return seconds, event_counts, unwritten
         case ["fault", _, message, _, _, _] if message.startswith("the emulator's job is broken: cannot write"):
             raise unusable_workspace(os.strerror(errno.ENOSPC) if is_full(folder) else message)
         case ["fault", code, message, hint, kernel, line]:
             role = _role(kernel)
             raise KernelFault(code, message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
-        case ["deadlock", message, hint, core, event_count, waits]:
-            found = tuple(map(_wait, waits.splitlines()))
-            raise Deadlock(message, hint=hint, core=int(core), waits=found, event_count=int(event_count))
+        case ["deadlock", message, hint, core, event_counts, waits]:
+            stuck: dict[int, tuple[Wait, ...]] = {}
+            for line in waits.splitlines():
+                index, wait = _wait(line)
+                stuck[index] = (*stuck.get(index, ()), wait)
+            raise Deadlock(
+                message, hint=hint, core=int(core), waits=stuck[int(core)], stuck=stuck, event_counts=event_counts
+            )
         case ["timeout", where, _]:
             raise BackendError(
                 "B003",
@@ -247,13 +261,14 @@ def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subproces
             time.sleep(0.01)
 
 
-def _wait(line: str) -> Wait:
-    kernel, operation, *numbers = line.split()
+def _wait(line: str) -> tuple[int, Wait]:
+    """The index of a core, and what one of its kernels waits for."""
+    core, kernel, operation, *numbers = line.split()
     role = _role(kernel)
     assert role is not None, "only kernels wait"
     assert operation in ("reserve_back", "wait_front", "semaphore"), "see explain_deadlock in runner.cpp"
     number, needed, there, capacity, cpp_line = map(int, numbers)
-    return Wait(role, operation, number, needed, there, capacity, cpp_line)
+    return int(core), Wait(role, operation, number, needed, there, capacity, cpp_line)
 
 
 def _role(name: str) -> KernelRole | None:

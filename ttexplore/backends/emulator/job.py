@@ -133,7 +133,7 @@ def kernel_sources(texts: dict[str, str], plan: Plan) -> list[KernelSource]:
 
 def write_job(
     folder: Path, plan: Plan, inputs: dict[str, Array], kernels: dict[KernelRole, Path], event_limit: int, repeats: int,
-    *, exact: bool,
+    *, exact: bool, event_core: int = 0,
 ) -> None:  # fmt: skip
     """Write `job.txt` and the input files to `folder`."""
     partition, compute = complete(plan)
@@ -141,7 +141,7 @@ def write_job(
     wormhole = get_target(plan.target).arch == "wormhole_b0"
     lines = [
         f"compute {int(compute.fp32_dest_acc_en)} {compute.dst_tiles} {fidelity} {int(exact)} {int(wormhole)}",
-        f"events {event_limit}",
+        f"events {event_limit} {event_core}",
         f"repeat {repeats}",
     ]
     for index, layout in enumerate(ordered_layouts(plan)):

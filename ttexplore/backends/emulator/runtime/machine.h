@@ -117,6 +117,7 @@ struct CoreMemory {
 struct Core {
     uint32_t index = 0, x = 0, y = 0;
     bool started = false, finished = false;
+    bool recorded = false;  // its events are kept
     Buffer buffers[MAXIMUM_BUFFERS];
     Kernel kernels[KERNELS];
     uint32_t semaphores[SEMAPHORES] = {};
@@ -152,7 +153,10 @@ struct Machine {
     uint32_t fidelity = 4;
     bool exact = true;     // the arithmetic of matrix unit and SFPU bit for bit, else fused multiply-adds
     bool wormhole = true;  // else Blackhole
-    uint64_t event_limit = 0, event_count = 0;
+    // Where there are more events than the limit, only those of every so many-th core are kept, of `event_core` in any
+    // case; of one core too many, the first ones.
+    uint64_t event_limit = 0, event_count = 0, events_cut = 0;
+    uint32_t event_core = 0, event_stride = 1;
     Event* events = nullptr;
     Event* event_cursor = nullptr;
     Event* event_end = nullptr;
@@ -197,9 +201,13 @@ inline Core* at_line(uint32_t line) {
 
 float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call, bool integers = false);
 
+// Drops the events of every second of the recorded cores while there is no room for another event. False if the event
+// of the running core is not to be kept.
+bool made_room_for_event();
+
 inline void record(EventOperation operation, uint32_t object, uint32_t amount) {
     const uint32_t time = running->time++;
-    if (machine.event_cursor != machine.event_end) {
+    if (running->core->recorded && (machine.event_cursor != machine.event_end || made_room_for_event())) {
         *machine.event_cursor++ = {time, amount, static_cast<uint16_t>(running->core->index),
                                    static_cast<uint16_t>(running->line), static_cast<uint16_t>(object),
                                    static_cast<uint8_t>(running->role), operation};

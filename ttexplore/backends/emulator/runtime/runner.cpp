@@ -85,6 +85,27 @@ static void save(const std::string& path, const void* data, size_t bytes) {
     }
 }
 
+bool made_room_for_event() {
+    const uint32_t cores = static_cast<uint32_t>(machine.cores.size());
+    while (machine.event_cursor == machine.event_end && machine.event_stride < cores) {
+        machine.event_stride *= 2;
+        for (Core& core : machine.cores) {
+            core.recorded = core.index % machine.event_stride == machine.event_core % machine.event_stride;
+        }
+        machine.event_cursor = std::remove_if(machine.events, machine.event_cursor,
+                                              [](const Event& event) { return !machine.cores[event.core].recorded; });
+    }
+    const bool full = machine.event_cursor == machine.event_end;
+    machine.events_cut += running->core->recorded && full;
+    return running->core->recorded && !full;
+}
+
+// Read by backend.py.
+static std::string event_counts() {
+    return format_text("%llu %u %llu", static_cast<unsigned long long>(machine.event_count), machine.event_stride,
+                       static_cast<unsigned long long>(machine.events_cut));
+}
+
 static void save_events() {
     const size_t recorded = static_cast<size_t>(machine.event_cursor - machine.events);
     save("events.bin", machine.events, recorded * sizeof(Event));
@@ -355,28 +376,31 @@ static void explain_deadlock() {
         if (core.finished) {
             continue;
         }
-        if (++blocked > 1) {
-            continue;
+        const bool told = ++blocked == 1;
+        if (told) {
+            message = format_text("deadlock: no kernel can proceed. On core (%u, %u):", core.x, core.y);
+            core_index = format_text("%u", core.index);
         }
-        message = format_text("deadlock: no kernel can proceed. On core (%u, %u):", core.x, core.y);
-        core_index = format_text("%u", core.index);
         for (const Kernel& kernel : core.kernels) {
             const char* name = KERNEL_NAMES[kernel.role];
             if (kernel.finished) {
-                message += format_text("\n  %s has finished", name);
+                message += told ? format_text("\n  %s has finished", name) : "";
                 continue;
             }
             const uint32_t id = kernel.wait_object, amount = kernel.wait_amount;
             const std::string where = format_text("%s.cpp line %u", name, kernel.line);
             const Buffer& buffer = core.buffers[id % MAXIMUM_BUFFERS];
-            // Read by backend.py: kernel, what it waits for, its number, needed, there, capacity, line.
+            // Read by backend.py: core, kernel, what it waits for, its number, needed, there, capacity, line.
             const bool semaphore = kernel.wait != Wait::Front && kernel.wait != Wait::Reserve;
             const uint32_t capacity = semaphore ? 0 : machine.buffers[id].pages;
             const uint32_t there = semaphore ? core.semaphores[id]
                                              : kernel.wait == Wait::Front ? buffer.available : capacity - buffer.available;
-            waits += format_text("%s %s %u %u %u %u %u\n", name,
+            waits += format_text("%u %s %s %u %u %u %u %u\n", core.index, name,
                                  semaphore ? "semaphore" : kernel.wait == Wait::Front ? "wait_front" : "reserve_back", id,
                                  amount, there, capacity, kernel.line);
+            if (!told) {
+                continue;
+            }
             if (kernel.wait == Wait::Front) {
                 message += format_text("\n  %s (%s): wait_front(%u) on %s, which has %u of %u tiles", name, where.c_str(), amount,
                                        buffer_name(id).c_str(), buffer.available, machine.buffers[id].pages);
@@ -400,7 +424,7 @@ static void explain_deadlock() {
     message += format_text("\n  %u of %zu cores are blocked", blocked, machine.cores.size());
     save_events();
     const std::string text = "deadlock" + (SEPARATOR + message) + SEPARATOR + hint + SEPARATOR + core_index + SEPARATOR +
-                             format_text("%llu", static_cast<unsigned long long>(machine.event_count)) + SEPARATOR + waits;
+                             event_counts() + SEPARATOR + waits;
     write_result(text.data(), text.size());
     _exit(0);
 }
@@ -448,7 +472,7 @@ static void load_kernel(uint32_t role, const std::string& path) {
 static uint32_t repeats = 1;
 
 // One declaration per line:
-//   compute WIDE_DST DST_TILES FIDELITY EXACT WORMHOLE   events LIMIT   repeat COUNT
+//   compute WIDE_DST DST_TILES FIDELITY EXACT WORMHOLE   events LIMIT CORE   repeat COUNT
 //   tensor NAME ADDRESS PAGE_BYTES PAGES IS_OUTPUT IS_INT32 INPUT_FILE|- OUTPUT_FILE|-
 //   buffer ID PAGES PAGE_BYTES FORMAT UNPACK_TO_DEST LIES_THERE NAME
 //   kernel ROLE PATH   common ROLE COUNT WORDS   core X Y   arguments ROLE COUNT WORDS (of the last core)
@@ -463,7 +487,7 @@ static void read_job(const char* path) {
         if (word == "compute") {
             line >> machine.wide_dst >> machine.dst_tiles >> machine.fidelity >> machine.exact >> machine.wormhole;
         } else if (word == "events") {
-            line >> machine.event_limit;
+            line >> machine.event_limit >> machine.event_core;
         } else if (word == "repeat") {
             line >> repeats;
         } else if (word == "tensor") {
@@ -554,6 +578,7 @@ static void load_tensors() {
 static void reset_cores(const std::vector<Core>& pristine) {
     machine.cores = pristine;
     for (Core& core : machine.cores) {
+        core.recorded = machine.event_limit > 0;
         for (uint32_t role = 0; role < KERNELS; ++role) {
             Kernel& kernel = core.kernels[role];
             kernel.core = &core;
@@ -563,7 +588,8 @@ static void reset_cores(const std::vector<Core>& pristine) {
         }
     }
     machine.event_cursor = machine.events;
-    machine.event_count = 0;
+    machine.event_count = machine.events_cut = 0;
+    machine.event_stride = 1;
 }
 
 // The chip has no denormal numbers.
@@ -627,8 +653,7 @@ int main(int count, char** arguments) {
         }
     }
     save_events();
-    const std::string result = "ok" + (SEPARATOR + seconds) + SEPARATOR +
-                               format_text("%llu", static_cast<unsigned long long>(machine.event_count)) + SEPARATOR + unwritten;
+    const std::string result = "ok" + (SEPARATOR + seconds) + SEPARATOR + event_counts() + SEPARATOR + unwritten;
     write_result(result.data(), result.size());
     return 0;
 }
