@@ -30,6 +30,7 @@ from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES
 # a law.
 REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("DST is too small", ResourceError, r"DST holds \d+ tiles"),
+    ("too many circular buffers", ResourceError, r"circular buffers are needed"),
     ("L1 is too small", ResourceError, r"B of L1; a core of"),
     ("more shards than cores", ResourceError, r"shards? for \d+ cores"),
     ("a block is neither tiles nor strips", Unsupported, r"cannot be (loaded|stored): |: axis \d+ would become the "),

@@ -12,6 +12,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.corpus import CORPUS
 from tests.corpus.gemms import attention_like, chained_loops, gated, many_products
 from tests.faults.kernels import stored_in_another_order
 from tests.few_buffers import with_few_buffers
@@ -158,6 +159,16 @@ def test_some_that_share_are_not_enough() -> None:
     error = ttx.explore(many_products(4), target=chip).error
     assert isinstance(error, ResourceError)
     assert error.message == "6 circular buffers are needed, even where blocks share them; a core of wormhole_n150 has 5"
+
+
+def test_the_line_where_the_buffer_beyond_belongs_to_none() -> None:
+    """The tile of a mask is of no line."""
+    kernel = next(case for case in CORPUS if case.name == "elements_causal_mask_bf16").make()
+    few = with_few_buffers(kernel).target
+    error = ttx.explore(kernel, target=dataclasses.replace(few, circular_buffers=few.circular_buffers - 1)).error
+    assert isinstance(error, ResourceError)
+    assert "4 circular buffers are needed" in error.message
+    assert error.span is not None
 
 
 def test_l1_is_shared_before_sub_blocks_are_smaller() -> None:

@@ -64,9 +64,9 @@ def _check_count(buffers: tuple[CircularBuffer, ...], target: Target, homes: Map
     alone = [one for one in buffers if one.name not in sharing]
     if len(alone) <= target.circular_buffers:
         return
-    # The first buffer without a number.
-    beyond = alone[target.circular_buffers :]
-    first = next((one for one in beyond if one.origin is not None), beyond[0])
+    # The first buffer without a number, or one before it: tiles of masks and scalers are of no line.
+    order = [*alone[target.circular_buffers :], *reversed(alone[: target.circular_buffers])]
+    first = next((one for one in order if one.origin is not None), order[0])
     raise ResourceError(
         "R002",
         f"{len(alone)} circular buffers are needed{', even where blocks share them' if sharing else ''}; a core of "
