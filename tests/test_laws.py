@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.corpus.explored import CASES, NAMES, explored
 from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
 from ttexplore.plan import KERNEL_ROLES
+from ttexplore.record import Span
 from ttexplore.target import TARGETS, get_target
 
 
@@ -103,6 +105,54 @@ def test_origins_never_shrink(name: str) -> None:
         statements = [line for line in exploration.code[role].lines if line.node is not None]
         linked = [line for line in statements if line.origins]
         assert len(linked) >= 0.95 * len(statements)
+
+
+# Lines of the kernel that have no lines any more, by their first words in TIR and why that is so.
+_ORDERED = {
+    text: "the order of the statements replaces what orders groups of threads"
+    for text in ("T.barrier_wait(", "T.barrier_arrive(", "T.sync_threads(", "T.gemm_wait(", "T.gemm_arrive(",
+                 "tx = T.thread_index(", "if tx < ", "if T.thread_index() ")
+}  # fmt: skip
+_GONE: dict[str, dict[str, str]] = {
+    **{name: _ORDERED for name in CASES if name.startswith("thread groups")},
+    "gemm_masked_neighbours": dict.fromkeys(("for j in T.Parallel", "a[i, j] = a[i, j]"), "stores what is there"),
+    "turns_causal_anew": {"T.fill(c, 3.0)": "nothing reads it before the next fill"},
+    "index_masked_by_block": {"T.copy(Mask[": "a place in the tensor replaces the block"},
+    "any_of_few": {"T.copy(Mask[": "a place in the tensor replaces the block"},
+    "all_of_tensor": {"T.copy(Mask[": "a place in the tensor replaces the block"},
+    "bits_or_columns": {"T.copy(S[": "a place in the tensor replaces the block"},
+    "bits_xor_deep": {"T.copy(S[": "a place in the tensor replaces the block"},
+    "elements_of_tensors": {"y = ": "the place of a copy replaces the name"},
+    "computed_places": {"pair = ": "the place of a copy replaces the name"},
+    "named_bounds": {"right = ": "nothing reads the name"},
+    "launch 1 of synchronized": {"shift = ": "nothing reads the name"},
+    "while_strided": {"tile[0] = ": "the number of the turn replaces it"},
+    "while_stream_k": {"start[0] = ": "the number of the turn replaces it"},
+    "while_by_index": dict.fromkeys(("low[0] = ", "high[0] = "), "the number of the turn replaces it"),
+    "while_nested": dict.fromkeys(("column[0] = ", "row[0] = "), "the number of the turn replaces it"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_line_of_the_kernel_stays_linked(name: str) -> None:
+    """Every line of the kernel that does something has lines after each step, and in the C++ of a kernel."""
+    trace = explored(name).trace
+    does: dict[Span, str] = {}
+    for line in trace.steps[0].before.lines:
+        if line.node is not None and "T.alloc_buffer(" not in line.text:
+            does |= {origin.span: line.text.strip() for origin in line.origins if origin.kind == "exact"}
+    kernels = [*itertools.chain.from_iterable(trace.files[f"{role}.cpp"].lines for role in KERNEL_ROLES)]
+    stages = [*((step.letter, step.after.lines) for step in trace.steps), ("C++", kernels)]
+    lost: dict[str, str] = {}
+    for where, lines in stages:
+        linked = {(origin.span.file, origin.span.line) for line in lines for origin in line.origins}
+        for span, text in does.items():
+            if (span.file, span.line) not in linked:
+                lost.setdefault(text, where)
+    known = _GONE.get(name, {})
+    assert {text: where for text, where in lost.items() if not any(text.startswith(one) for one in known)} == {}
+    if known is not _ORDERED:
+        assert all(any(text.startswith(one) for text in lost) for one in known), "an exception that is none"
 
 
 @pytest.mark.parametrize("name", ["gemm_bias_reload", "deep_expression", "batched_rank4"])

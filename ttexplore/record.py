@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
 OriginKind = Literal["exact", "derived", "inferred"]
+# What a line does for the kernel's own work; nothing, where it is around that: declarations, set-up, waits, braces.
+Work = Literal["computes", "moves", "controls", ""]
 Recorded = TypeVar("Recorded")
 # An object of JSON: its values are plain data, whose shape the reader knows.
 JsonObject = dict[str, Any]
@@ -51,11 +53,12 @@ class Origin:
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of a listing. `node` is the pre-order number of the statement that the line prints; None for other text
-    (braces, headers)."""
+    (braces, headers). `work` says what that statement does itself."""
 
     text: str
     origins: tuple[Origin, ...] = ()
     node: int | None = None
+    work: Work = ""
 
 
 @dataclass(frozen=True, slots=True)

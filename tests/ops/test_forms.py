@@ -42,3 +42,19 @@ def test_too_few_arguments() -> None:
 
 def test_what_has_no_text_is_a_whole_block() -> None:
     assert all((not form.cpp) == (form.op.engine == "whole block") for form in FORMS.values())
+
+
+def test_what_operations_do_for_the_kernel() -> None:
+    """Set-up, waits and hand-overs do nothing; what takes tiles to and from DST moves them."""
+    work = {name: form.work for name, form in FORMS.items()}
+    assert {
+        work[f"tt.{name}"] for name in ("matmul_block", "add_tiles", "exp_tile", "fill_tile", "reduce_sum_row")
+    } == {"computes"}
+    assert {work[f"tt.{name}"] for name in ("copy_tile", "pack_tile", "noc_read_tile", "write_block", "tilize")} == {
+        "moves"
+    }
+    assert {
+        work[f"tt.{name}"]
+        for name in ("matmul_block_init", "cb_wait_front", "tile_regs_acquire", "noc_read_barrier", "receive_block",
+                     "compute_startup", "check_read")
+    } == {""}  # fmt: skip

@@ -31,7 +31,7 @@ from ttexplore.ir.words import CPP_TYPES, PRODUCT, RELATION, SUM, Word, Words, c
 from ttexplore.ops import OPS
 from ttexplore.ops.functions import FUNCTIONS
 from ttexplore.plan import KernelRole, KernelSignature, Plan
-from ttexplore.record import Line, Listing, Origin
+from ttexplore.record import Line, Listing, Origin, Work
 
 _INDENT = "    "
 _WIDTH = 120
@@ -145,9 +145,11 @@ class _Emitter:
     def text(self, text: str, depth: int = 0, origins: tuple[Origin, ...] = (), node: int | None = None) -> None:
         self.lines.append(Line(_INDENT * depth + text if text else "", origins, node))
 
-    def code(self, text: str, depth: int, origins: tuple[Origin, ...]) -> None:
+    def code(self, text: str, depth: int, origins: tuple[Origin, ...], work: Work = "controls") -> None:
         for part in _wrapped(_INDENT * depth + text):
-            self.lines.append(Line(part, origins, self.node))
+            self.lines.append(Line(part, origins, self.node, work))
+            # What is left of a line that is too long.
+            work = ""
         self.node += 1
 
     def listing(self) -> Listing:
@@ -243,13 +245,18 @@ class _Emitter:
 
     # Statements
 
-    def _body(self, body: Body, depth: int, around: tuple[Origin, ...]) -> None:
+    def _body(self, body: Body, depth: int, around: tuple[Origin, ...], inherited: tuple[Origin, ...] = ()) -> None:
+        """The statements of a body; `inherited` are the origins of what is around them and has no text of its own."""
         for statement in body:
-            self._statement(statement, depth, around)
+            self._statement(statement, depth, around, inherited)
 
-    def _statement(self, statement: Statement, depth: int, around: tuple[Origin, ...]) -> None:
+    def _statement(
+        self, statement: Statement, depth: int, around: tuple[Origin, ...], inherited: tuple[Origin, ...]
+    ) -> None:
         place = statement.place
         origins = place.origins(around)
+        known = {one.span for one in origins}
+        origins += tuple(Origin(one.span, "derived") for one in inherited if one.span not in known)
         match statement:
             case Loop():
                 self._loop(statement, depth, origins)
@@ -264,7 +271,7 @@ class _Emitter:
             case Bind():
                 self._bind(statement, depth, origins)
             case Call(result=None):
-                self.code(f"{self._call(statement)};", depth, origins)
+                self.code(f"{self._call(statement)};", depth, origins, statement.form.work)
             case Call():
                 self._result(statement, depth, origins)
             case Store():
@@ -292,14 +299,14 @@ class _Emitter:
             self._body(loop.body, depth + 1, origins)
             self.text("}", depth, origins)
         else:
-            self._body(loop.body, depth, origins)
+            self._body(loop.body, depth, origins, origins)
 
     def _result(self, call: Call, depth: int, origins: tuple[Origin, ...]) -> None:
         kind = self.words.result(call)
         assert call.result is not None
         assert kind is not None
         name, type = self.names.of(call.result), CPP_TYPES[kind]
-        self.code(f"const {type} {name} = static_cast<{type}>({self._call(call)});", depth, origins)
+        self.code(f"const {type} {name} = static_cast<{type}>({self._call(call)});", depth, origins, call.form.work)
 
     def _bind(self, bind: Bind, depth: int, origins: tuple[Origin, ...]) -> None:
         name = self.names.of(bind.variable)

@@ -6,13 +6,13 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import Node, is_buffer, spans_of
 from ttexplore.ir.branches import branch_condition
-from ttexplore.ir.build import arguments, attribute, op_name, operation, scope_of, shape_of, statements
+from ttexplore.ir.build import arguments, attribute, bound_form, op_name, operation, scope_of, shape_of, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import Program
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ops import FORMS
 from ttexplore.ops.op import Argument
-from ttexplore.record import Line, Listing, Origin
+from ttexplore.record import Line, Listing, Origin, Work
 
 _INDENT = "    "
 
@@ -72,8 +72,8 @@ class _Printer:
         for part in parts:
             self.statement(part, depth, around)
 
-    def emit(self, text: str, depth: int, origins: tuple[Origin, ...]) -> None:
-        self.lines.append(Line(_INDENT * depth + text, origins, self.node))
+    def emit(self, text: str, depth: int, origins: tuple[Origin, ...], work: Work = "controls") -> None:
+        self.lines.append(Line(_INDENT * depth + text, origins, self.node, work))
         self.node += 1
 
     def statement(self, statement: tirx.Stmt, depth: int, around: tuple[Origin, ...]) -> None:
@@ -95,7 +95,17 @@ class _Printer:
                 self.emit(f"while {format_expression(statement.condition)}:", depth, origins)
                 self.body(statement.body, depth + 1, origins)
             case _:
-                self.emit(_simple(statement), depth, origins)
+                self.emit(_simple(statement), depth, origins, _work(statement))
+
+
+def _work(statement: tirx.Stmt) -> Work:
+    """What a statement other than a loop or branch does for the kernel's own work."""
+    if isinstance(statement, tirx.AllocBuffer):
+        return ""
+    form = bound_form(statement) if isinstance(statement, tirx.Bind) else FORMS.get(op_name(statement))
+    if form is not None:
+        return form.work
+    return "controls" if isinstance(statement, tirx.Bind) else "computes"
 
 
 def _iterator(statement: tirx.For) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeGuard, TypeVar, overload
 
 from tvm import ir, tirx
 
 from ttexplore.errors import TTExploreError
-from ttexplore.ir.adapter import set_span, span_of
+from ttexplore.ir.adapter import identity, set_span, span_of, spans_of, to_tvm_span
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import sequence, statements, with_body, with_function_body
 from ttexplore.ir.dataflow import is_parallel
+from ttexplore.record import Span
 
 ContextT = TypeVar("ContextT", bound="Context")
 _Rewritten = Callable[[list[tirx.Stmt]], list[tirx.Stmt]]
@@ -168,7 +169,9 @@ def _rewritten(statement: tirx.Stmt, rules: Sequence[StatementRule[ContextT]], c
         except TTExploreError as error:
             raise error.at(span_of(statement)) from error.__cause__
         if made is not None:
-            return context.made(rule, statement, made)
+            new = context.made(rule, statement, made)
+            inherit_places(statement, new)
+            return new
     if type(statement) is tirx.For or type(statement) is tirx.IfThenElse:
         return [context.inside(statement, lambda body: rewrite_body(body, rules, context))]
     return [statement]
@@ -188,6 +191,70 @@ def _stamp(statement: tirx.Stmt, span: ir.Span | None) -> None:
                 _stamp(part.else_case, span)
 
 
+def inherit_places(source: tirx.Stmt, made: Sequence[tirx.Stmt]) -> None:
+    """Give the statements that replace `source` the places in the kernel that would be lost with it.
+
+    What a statement in `source` said is now said by what came of it, if that has no place of its own any more, by what
+    came of the statements in it, around it, and so on: the outermost new statements of these.
+    """
+    if not isinstance(source, tirx.For | tirx.IfThenElse | tirx.While) and any(
+        one.span is not None and one.span.same_as(source.span) for one in made
+    ):
+        return
+    left = _places(made)
+    if left.issuperset(_places([source])):
+        return
+    old = {identity(one) for one in walk(source)}
+    lost: dict[int, tuple[tirx.Stmt, list[Span]]] = {}
+
+    def look(statement: tirx.Stmt, around: tuple[tirx.Stmt, ...]) -> None:
+        within = (*around, statement)
+        # A declaration says nothing of what happens around it.
+        alone = around and isinstance(statement, tirx.AllocBuffer)
+        if not alone and (places := [one for one in spans_of(statement) if one not in left]):
+            for part in reversed(within):
+                known = _places([part])
+                if heirs := [one for each in made for one in _outermost(each, known, old)]:
+                    break
+            else:
+                heirs = [one for each in made for one in statements(each) if identity(one) not in old]
+            for heir in heirs:
+                found = lost.setdefault(identity(heir), (heir, []))[1]
+                found += [one for one in places if one not in found]
+        for body in bodies(statement):
+            for one in statements(body):
+                look(one, within)
+
+    look(source, ())
+    for heir, places in lost.values():
+        set_span(heir, ir.SequentialSpan([to_tvm_span(one) for one in (*spans_of(heir), *places)]))
+
+
+def _places(body: Sequence[tirx.Stmt]) -> set[Span]:
+    return {place for part in body for one in walk(part) for place in spans_of(one)}
+
+
+def _outermost(statement: tirx.Stmt, places: set[Span], old: set[int]) -> Iterator[tirx.Stmt]:
+    """The outermost new statements that come from some places."""
+    for one in statements(statement):
+        if identity(one) not in old and not places.isdisjoint(spans_of(one)):
+            yield one
+        else:
+            for body in bodies(one):
+                yield from _outermost(body, places, old)
+
+
+def bodies(statement: tirx.Stmt) -> list[tirx.Stmt]:
+    """The bodies of a loop or branch, none of another statement."""
+    match statement:
+        case tirx.For() | tirx.While():
+            return [statement.body]
+        case tirx.IfThenElse():
+            return [one for one in (statement.then_case, statement.else_case) if one is not None]
+        case _:
+            return []
+
+
 def walk(body: tirx.Stmt) -> list[tirx.Stmt]:
     """Return all statements below `body` in pre-order, without sequences."""
     found: list[tirx.Stmt] = []
@@ -198,9 +265,5 @@ def walk(body: tirx.Stmt) -> list[tirx.Stmt]:
 def _collect(body: tirx.Stmt, found: list[tirx.Stmt]) -> None:
     for statement in statements(body):
         found.append(statement)
-        if type(statement) is tirx.For or type(statement) is tirx.While:
-            _collect(statement.body, found)
-        elif type(statement) is tirx.IfThenElse:
-            _collect(statement.then_case, found)
-            if statement.else_case is not None:
-                _collect(statement.else_case, found)
+        for inner in bodies(statement):
+            _collect(inner, found)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.plan import KernelRole
+from ttexplore.record import Work
 
 Tile = NDArray[Any]
 
@@ -71,6 +72,18 @@ class Form:
     cpp: str
     arities: range
     places: tuple[tuple[Operand, int], ...]
+
+    @property
+    def work(self) -> Work:
+        """What it does for the kernel's own work: set-up of engines, waits and hand-overs do nothing."""
+        if self.phase or self.op.engine in ("sync", "config"):
+            return ""
+        is_math = self.op.engine in ("fpu", "sfpu")
+        if is_math and not (self.op.engine == "fpu" and self.op.gives == "same"):
+            return "computes"
+        # Barriers touch nothing, markers of a hand-over one buffer.
+        touched = sum(bool(operand.access) for operand in self.operands)
+        return "moves" if touched > 1 or self.op.has_result or (self.op.engine == "riscv" and touched) else ""
 
     def check(self, values: Sequence[object]) -> None:
         """Raises TypeError for too few or too many arguments."""

@@ -24,7 +24,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.names import DST
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import Firings, Rule, walk
+from ttexplore.ir.rewrite import Firings, Rule, inherit_places, walk
 from ttexplore.options import Epilogue
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
@@ -42,7 +42,7 @@ from ttexplore.passes.dst.line import Entry, Line, product_depth, straight_line
 from ttexplore.passes.dst.resident import can_stay, resident_loop, resident_stretches
 from ttexplore.passes.dst.schedule import Schedule, schedule
 from ttexplore.passes.dst.sections import write_group
-from ttexplore.passes.dst.spills import Spill, SpillBuffers
+from ttexplore.passes.dst.spills import Fresh, Spill, SpillBuffers
 from ttexplore.passes.dst.steps import Reader, Step, Touch, Touches
 from ttexplore.passes.engine_setup import set_up
 from ttexplore.passes.lifetimes import sharing_notes, with_numbers
@@ -181,6 +181,9 @@ class _Management:
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
         self.dst_allocation = allocation(DST, (self.capacity, 32, 32), dtype, "tt.dst")
         self.firings.made(_DST, None, [self.dst_allocation])
+        for one in allocations.values():
+            if scope_of(one.buffer) == "tt.dst":
+                inherit_places(one, [self.dst_allocation])
         self.dst = self.dst_allocation.buffer
         self.used_dst = False
         self.reasons: list[str] = []
@@ -268,8 +271,10 @@ class _Management:
                     spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
             return made
         live = wanted | {v for v, touch in touches.items() if v in spilled and touch.first == "read"}
-        here = {v: s if s.fresh is None or s.fresh.same_as(statement.loop_var) else dataclasses.replace(s, fresh=None)
-                for v, s in sorted(((v, spilled[v]) for v in touches if v in spilled), key=_number)}  # fmt: skip
+        here: dict[tirx.Buffer, Spill] = {}
+        for value, spill in sorted(((v, spilled[v]) for v in touches if v in spilled), key=_number):
+            starts_here = spill.fresh is not None and spill.fresh.loop_var.same_as(statement.loop_var)
+            here[value] = spill if starts_here else dataclasses.replace(spill, fresh=None)
         inside = self.reader.touched(inner) if is_marked_empty(statement) else touches
         waits: list[tirx.Stmt] = []
         again: list[tirx.Stmt] = []
@@ -289,7 +294,7 @@ class _Management:
         made: list[tirx.Stmt] = [*waits, with_body(statement, [*discarded, *self.body(inner, here, live)])]
         for value, spill in here.items():
             tiles = spill.shape.block_tiles
-            if spill.in_l1 and spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
+            if spill.in_l1 and spill.fresh is not None and spill.fresh.loop_var.same_as(statement.loop_var):
                 made = [op("cb_reserve_back", spill.cb, tiles), *made, op("cb_push_back", spill.cb, tiles)]
             if value in live and value not in wanted:
                 # The last iteration leaves a block for a next one that does not come.
@@ -297,11 +302,11 @@ class _Management:
             spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
         return self.firings.made(_BETWEEN, statement, made)
 
-    def without_first_fills(self, body: Sequence[SequencePart]) -> tuple[list[SequencePart], dict[tirx.Buffer, ir.Var]]:
-        """`body` without zero fills before a loop that adds products, and the loop variable of each such value: the
+    def without_first_fills(self, body: Sequence[SequencePart]) -> tuple[list[SequencePart], dict[tirx.Buffer, Fresh]]:
+        """`body` without zero fills before a loop that adds products, and that loop for each such value: the
         first iteration, which must exist, loads nothing. A value that `body` used before, for instance in a peeled
         iteration of a loop, is still filled."""
-        fresh: dict[tirx.Buffer, ir.Var] = {}
+        fresh: dict[tirx.Buffer, Fresh] = {}
         kept: list[SequencePart] = []
         places: dict[tirx.Buffer, list[int]] = {}
         for position, statement in enumerate(body):
@@ -317,7 +322,8 @@ class _Management:
                     inside = self.reader.inside(loop)
                     first = self.reader.step(next(one for one in inside if value in self.touched(one)))
                     if first is not None and first.is_matmul:
-                        fresh[value] = loop.loop_var
+                        assert step is not None
+                        fresh[value] = Fresh(loop.loop_var, step.statement)
                         continue
             kept.append(statement)
         return kept, fresh
@@ -369,7 +375,7 @@ class _Management:
 
     def spill_shared(
         self, parts: Sequence[SequencePart | Group], touches: list[Touches], spilled: dict[tirx.Buffer, Spill],
-        fresh: dict[tirx.Buffer, ir.Var],
+        fresh: dict[tirx.Buffer, Fresh],
     ) -> list[tirx.Buffer]:  # fmt: skip
         """Give a circular buffer to each value that a group or loop of this sequence needs from another one. Returns
         the buffers, which are local to the sequence. A later value may reuse the buffer of a value that is dead. Nested
@@ -401,7 +407,7 @@ class _Management:
                 spilled[value] = self.spills.block(value, shape, reason, handed_on)
                 own.append(value)
             if value in fresh:
-                once = sum(value in self.touched(one) for one in self.reader.inside(loops[fresh[value]])) == 1
+                once = sum(value in self.touched(one) for one in self.reader.inside(loops[fresh[value].loop_var])) == 1
                 in_l1 = self.compute.accumulate == "l1" and once
                 self.accumulated[str(value.name)] = in_l1
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)

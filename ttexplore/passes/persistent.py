@@ -6,7 +6,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import for_of, variables_of
 from ttexplore.ir.build import constant, sequence, statements, with_function_body
-from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ir.rewrite import Firings, Rule, inherit_places
 from ttexplore.ir.waves import Waves, waves_of
 from ttexplore.passes.launch_grid import grid_loops
 
@@ -43,7 +43,9 @@ def with_launched_places(function: tirx.PrimFunc, firings: Firings) -> tirx.Prim
     nest = sequence([*allocations, *made.body])
     for place, extent in reversed([*zip(made.places, made.extents, strict=True)]):
         nest = for_of(place, tirx.const(0, "int32"), extent, loops[0], nest)
-    return with_function_body(function, firings.made(_LAUNCHED, loops[0], [nest]))
+    launched = firings.made(_LAUNCHED, loops[0], [nest])
+    inherit_places(loops[0], launched)
+    return with_function_body(function, launched)
 
 
 def _used(made: Waves) -> set[ir.Var]:

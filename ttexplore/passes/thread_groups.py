@@ -37,7 +37,7 @@ from ttexplore.ir.groups import (
     thread_groups,
     without_barrier,
 )
-from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite, walk
+from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, inherit_places, rewrite, walk
 from ttexplore.passes.groups.order import check_order, ordered
 from ttexplore.passes.groups.slots import slots_of
 from ttexplore.passes.groups.trace import Trace
@@ -225,6 +225,8 @@ class _Writer:
             first.loop_var, self.expression(first.min), self.expression(first.extent), first.kind, sequence(body),
             None, annotations, None, first.span,
         )  # fmt: skip
+        for one in others:
+            inherit_places(one, [made])
         return self.firings.made(_RULE, first, [made]) if others or stages else [made]
 
     def filled(self, item: Loop) -> list[tirx.Buffer]:

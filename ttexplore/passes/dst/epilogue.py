@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tvm import ir, tirx
 
 from ttexplore.ir.build import constant, number_of
-from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ir.rewrite import Firings, Rule, inherit_places
 from ttexplore.passes.dst.blocks import substituted
 from ttexplore.passes.dst.groups import Grouping, SequencePart
 from ttexplore.passes.dst.sections import replaced
@@ -24,7 +24,9 @@ def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings
     for statement in body:
         seen = reader.seen(statement)
         if seen.touches and seen.step is None and type(statement) is tirx.For and constant(statement.extent) == 1:
-            made += without_single_turns(_turn(statement, statement.min, reader, firings), reader, firings)
+            turn = _turn(statement, statement.min, reader, firings)
+            inherit_places(statement, turn)
+            made += without_single_turns(turn, reader, firings)
         else:
             made.append(statement)
     return made

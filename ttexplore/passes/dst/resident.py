@@ -6,7 +6,7 @@ from tvm import tirx
 
 from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import loop, op, variable, with_body
-from ttexplore.ir.rewrite import Firings
+from ttexplore.ir.rewrite import Firings, inherit_places
 from ttexplore.passes.dst.blocks import Index, plus
 from ttexplore.passes.dst.groups import SequencePart
 from ttexplore.passes.dst.spills import RELOAD, SECTION, SLOTS, SPILL, Spill
@@ -80,7 +80,10 @@ def _whole_stretch(
             made.append(_placed(statement, reader, slots, dst, firings))
         if index == packs[-1]:
             made.append(op("tile_regs_release"))
-    return firings.made(SECTION, body[0], made)
+    section = firings.made(SECTION, body[0], made)
+    for index in zeroed:
+        inherit_places(body[index], made[:1])
+    return section
 
 
 def can_stay(statement: tirx.Stmt, reader: Reader, capacity: int) -> bool:
@@ -100,13 +103,15 @@ def resident_loop(
     touches = reader.seen(statement).touches
     values = [*touches]
     slots = {value: sum(tiles_of(other) for other in values[:i]) for i, value in enumerate(values)}
-    made: list[tirx.Stmt] = [op("tile_regs_acquire")]
+    made: list[tirx.Stmt] = [op("tile_regs_acquire", span=statement.span)]
     for value, touch in touches.items():
         spill = spilled.get(value)
         enters = touch.first == "read" or (touch.first == "may_write" and value in live)
         if spill is None or not enters:
             continue
-        if spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
+        if spill.fresh is not None and spill.fresh.loop_var.same_as(statement.loop_var):
+            # DST is zero when it is acquired.
+            inherit_places(spill.fresh.fill, made[:1])
             continue
         t, tiles = variable("t"), tiles_of(value)
         copied = op("copy_tile", spill.cb, spill.shape.place_in_parts(t), dst, plus(t, slots[value]))

@@ -8,6 +8,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, constant, loop, number_of, op, op_name, variable, when, with_body
+from ttexplore.ir.rewrite import inherit_places
 from ttexplore.passes.dst.blocks import Index, Part, SubBlock, plus, substituted, times
 from ttexplore.passes.dst.groups import Group
 from ttexplore.passes.dst.line import Line
@@ -110,7 +111,11 @@ class _Writer:
             made.append(op("cb_pop_front", cb, self.tiles))
             if spill is None:
                 self.buffers.give_back(cb)
-        return made if spill is None or spill.fresh is None else [when(spill.fresh > 0, made)]
+        if spill is None or spill.fresh is None:
+            return made
+        later = when(spill.fresh.loop_var > 0, made, self.source.span)
+        inherit_places(spill.fresh.fill, [later])
+        return [later]
 
     def copy_part(self, cb: tirx.Buffer, slot: int, first: Index) -> tirx.Stmt:
         t = variable("t")
@@ -126,8 +131,11 @@ class _Writer:
             return [self.pack_part(spill.cb, slot)]
         t = variable("t")
         target = plus(t, self.part.first_in_parts())
+        later = tirx.Cast(ir.PrimType("int32"), spill.accumulates_from.loop_var > 0)
+        adding = op("pack_l1_accumulate", later, span=self.source.span)
+        inherit_places(spill.accumulates_from.fill, [adding])
         return [
-            op("pack_l1_accumulate", tirx.Cast(ir.PrimType("int32"), spill.accumulates_from > 0)),
+            adding,
             loop(t, self.tiles, [op("pack_tile", self.dst, plus(t, slot * self.tiles), spill.cb, target)]),
             op("pack_l1_accumulate", 0),
         ]
@@ -137,7 +145,9 @@ class _Writer:
     def step(self, step: Step, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
         """A step on the current part, with its values in these slots."""
         made = self.product(step, writes) if step.is_matmul else self.tile_loop(step, reads, writes)
-        return self.firings.made(SLOTS, step.statement, [made])[0]
+        self.firings.made(SLOTS, step.statement, [made])
+        inherit_places(step.statement, [made])
+        return made
 
     def product(self, step: Step, slot: int | None) -> tirx.Stmt:
         assert slot is not None

@@ -24,10 +24,18 @@ _BUFFER = Rule("spill buffer", "A value that is spilled needs a circular buffer.
 
 
 @dataclass(frozen=True)
+class Fresh:
+    """The variable of a loop whose first iteration starts from zero, and the fill that said so."""
+
+    loop_var: ir.Var
+    fill: tirx.Stmt
+
+
+@dataclass(frozen=True)
 class Spill:
     """A value that is kept in a circular buffer between sections, one part of its block after another.
 
-    `fresh` is the variable of the loop whose first iteration has nothing to load yet; `in_l1` says that the packer
+    `fresh` is the loop whose first iteration has nothing to load yet; `in_l1` says that the packer
     accumulates in L1, so that nothing is loaded in that loop. `waited` says that the whole block was waited for outside
     the loop that reads it. `number` is the position of the value among those that got a buffer.
     """
@@ -35,13 +43,13 @@ class Spill:
     cb: tirx.Buffer
     shape: SubBlock
     number: int
-    fresh: ir.Var | None = None
+    fresh: Fresh | None = None
     in_l1: bool = False
     waited: bool = False
 
     @property
-    def accumulates_from(self) -> ir.Var | None:
-        """The variable of the loop in which, from the second iteration, the packer adds to the value in L1."""
+    def accumulates_from(self) -> Fresh | None:
+        """The loop in which, from the second iteration, the packer adds to the value in L1."""
         return self.fresh if self.in_l1 else None
 
 
