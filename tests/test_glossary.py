@@ -26,7 +26,7 @@ def page() -> str:
     for section, terms in SECTIONS.items():
         parts += ["", f"## {section}"]
         for one in terms:
-            parts += ["", f"### {one.name}", "", one.meaning]
+            parts += ["", f"### {one.name}", "", one.meaning, "", one.counterpart]
             if one.aliases:
                 parts += ["", f"Also: {', '.join(one.aliases)}."]
             if one.see:
@@ -47,6 +47,18 @@ def test_every_spelling_names_one_term() -> None:
         assert found is not None
         assert name in map(str.casefold, (found.name, *found.aliases))
     assert term("warp") is None
+
+
+def test_every_term_has_a_counterpart_in_cuda_or_says_that_there_is_none() -> None:
+    sentences = re.compile(r"\.(?=\s|$)")
+    for one in TERMS.values():
+        assert 1 <= len(sentences.findall(one.meaning)) <= 2, one.name
+        assert 1 <= len(sentences.findall(one.counterpart)) <= 2, one.name
+        assert one.counterpart.startswith(("In CUDA: ", "CUDA has none")), one.name
+        assert one.counterpart.endswith("."), one.name
+        assert one.counterpart in one.text, one.name
+    assert TERMS["circular buffer"].counterpart.startswith("In CUDA: A ring of stages in shared memory")
+    assert TERMS["NoC"].counterpart.startswith("CUDA has none: ")
 
 
 def test_related_terms_exist() -> None:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+NO_COUNTERPART = "CUDA has none"
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term with its meaning. `aliases` are other spellings of it, `see` names related terms."""
+    """A term with its meaning, in at most two sentences. `cuda` says what a CUDA programmer knows it as, or begins with
+    "CUDA has none"; `aliases` are other spellings of it, `see` names related terms."""
 
     name: str
     meaning: str
+    cuda: str
     aliases: tuple[str, ...] = ()
     see: tuple[str, ...] = ()
 
@@ -25,11 +29,21 @@ class Term:
         return "".join(kept).replace(" ", "-")
 
     @property
+    def counterpart(self) -> str:
+        """What CUDA has in its place, as a sentence of its own."""
+        return self.cuda if self.cuda.startswith(NO_COUNTERPART) else f"In CUDA: {self.cuda}"
+
+    @property
+    def card(self) -> str:
+        """What the explorer shows of it: the meaning, and in a line of its own the counterpart."""
+        return f"{self.name}: {self.meaning}\n{self.counterpart}".replace("`", "")
+
+    @property
     def text(self) -> str:
         """The entry as plain text."""
         also = f" (also: {', '.join(self.aliases)})" if self.aliases else ""
         related = f"\nSee also: {', '.join(self.see)}" if self.see else ""
-        return f"{self.name}{also}\n{self.meaning}{related}"
+        return f"{self.name}{also}\n{self.meaning}\n{self.counterpart}{related}"
 
 
 SECTIONS: dict[str, tuple[Term, ...]] = {
@@ -37,8 +51,12 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "core",
             "A Tensix core: five small RISC-V processors, a matrix engine, a vector engine, two routers and a memory "
-            "of its own, L1. A chip has a grid of them. A core sees the memory of another core, and DRAM, only "
-            "through the NoC.",
+            "of its own, L1. A chip has a grid of cores, which see the memory of one another, and DRAM, only through "
+            "the NoC.",
+            cuda=(
+                "A streaming multiprocessor (SM), but without warps, caches or a scheduler that hides latency: a core "
+                "works on one item at a time."
+            ),
             aliases=("Tensix core", "Tensix"),
             see=("L1", "NoC", "compute grid"),
         ),
@@ -46,6 +64,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "compute grid",
             "The rectangle of cores that run kernels, in logical coordinates (x, y) from (0, 0). Cores that dispatch "
             "programs, or that are harvested, are not in it.",
+            cuda="The SMs of a GPU, which a program can count, but not choose by their place.",
             aliases=("core grid",),
             see=("harvested", "core range"),
         ),
@@ -53,42 +72,63 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "core range",
             "A rectangle of cores, given by its first and last logical coordinates. The host creates kernels and "
             "circular buffers on a set of core ranges.",
+            cuda="A grid of SMs; in CUDA a launch has a number of blocks, and the hardware chooses the SM of each.",
         ),
         Term(
             "dispatch",
             "Cores outside the compute grid that launch programs on the others.",
+            cuda="The front end and the block scheduler of a GPU, which are fixed hardware.",
             see=("compute grid",),
         ),
         Term(
             "harvested",
             "Switched off at the factory. A row (Wormhole) or column (Blackhole) of cores with a defect is "
             "harvested; the logical coordinates close the gap, the physical ones do not.",
+            cuda="SMs that a product does not offer: an H100 has 132 of the 144 on its die.",
         ),
         Term(
             "L1",
-            "The SRAM of one core. It holds the circular buffers, the kernels and whatever tensors are sharded into "
-            "it. It is not a cache: nothing is in L1 unless a kernel put it there.",
+            "The SRAM of one core, which holds the circular buffers, the kernels and whatever tensors are sharded "
+            "into it. It is not a cache: nothing is in L1 unless a kernel put it there.",
+            cuda="Shared memory, which a kernel fills itself too; not the L1 cache.",
             see=("circular buffer", "shard"),
         ),
         Term(
             "DRAM",
             "The chip's large memory, outside the cores. Kernels reach it only through the NoC.",
+            cuda="Global memory, without an L2 cache in front of it.",
             see=("DRAM bank", "L1"),
         ),
         Term(
             "DRAM bank",
             "One of the independent parts of the chip's DRAM. An interleaved tensor spreads its pages over all banks "
             "in turn.",
+            cuda="A channel of HBM; the GPU spreads addresses over its channels by itself.",
             see=("interleaved", "page"),
         ),
         Term(
             "Ethernet",
             "Cores with a link to another chip. The programs of ttexplore use one chip.",
+            cuda="NVLink, the connection between GPUs.",
+        ),
+        Term(
+            "ARC",
+            "The processor that starts the chip and watches over it. Kernels do not use it.",
+            cuda="The management processor of a GPU (GSP), which programs do not see either.",
+        ),
+        Term(
+            "PCIe",
+            "The connection to the host, through which tensors and programs reach the chip.",
+            cuda="The same, as cudaMemcpy uses it.",
         ),
         Term(
             "NoC",
             "Network on chip: two one-way meshes that connect cores and DRAM. Kernels read and write pages over it "
             "asynchronously and wait for the transfers with a barrier.",
+            cuda=(
+                "CUDA has none: global loads and stores go through L2 and a crossbar that programs do not see. "
+                "Nearest to a read of a page is an asynchronous copy, cp.async.bulk (TMA)."
+            ),
             aliases=("network on chip",),
             see=("barrier",),
         ),
@@ -96,28 +136,36 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "barrier",
             "A point at which a kernel waits until its own NoC reads, or its own NoC writes, have completed. It is "
             "not a barrier between cores or threads.",
+            cuda="Waiting for one's own asynchronous copies, as cp.async.wait_all does; not __syncthreads().",
             see=("NoC", "semaphore"),
         ),
         Term(
             "semaphore",
             "A counter in L1 that kernels on the same core or on other cores increment and wait for.",
+            cuda=(
+                "A counter that threads change with atomics and poll, in shared memory or, between SMs, in global "
+                "memory."
+            ),
         ),
         Term(
             "unpacker",
             "The part of a core that moves tiles from a circular buffer into the source registers, or directly into "
             "DST, and converts their data format.",
+            cuda="Loading fragments from shared memory (ldmatrix) and converting them.",
             see=("SrcA and SrcB", "packer"),
         ),
         Term(
             "packer",
             "The part of a core that moves tiles from DST into a circular buffer and converts their data format. "
             "With accumulation in L1 it adds to what is there.",
+            cuda="Converting accumulators and storing them in shared memory (stmatrix).",
             see=("DST", "accumulate"),
         ),
         Term(
             "SrcA and SrcB",
             "The source registers of the matrix engine. They hold at most 19 bits per number, so float32 becomes "
             "TF32 on its way through them.",
+            cuda="The fragments of A and B, which mma takes from registers.",
             aliases=("SrcA", "SrcB", "source registers"),
             see=("TF32",),
         ),
@@ -125,6 +173,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "DST",
             "The destination registers, where the matrix engine and the vector engine leave their results. DST holds "
             "few tiles, half as many in 32 bits as in 16; kernels acquire it, compute, commit, pack and release.",
+            cuda="The accumulators of the tensor core: registers of mma and wgmma, tensor memory on Blackwell GPUs.",
             aliases=("destination registers",),
             see=("section", "sub-block", "spill"),
         ),
@@ -132,6 +181,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "FPU",
             "The matrix engine: products of tiles, and sums, differences and products of elements, from SrcA and "
             "SrcB into DST.",
+            cuda="The tensor core, which here adds, subtracts and multiplies elements, too.",
             aliases=("matrix engine", "matrix unit"),
             see=("math fidelity",),
         ),
@@ -139,6 +189,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "SFPU",
             "The vector engine: functions of elements, such as exp, on tiles that are in DST. It computes in float32 "
             "and int32.",
+            cuda="CUDA cores and the special function units (SFU).",
             aliases=("vector engine", "vector unit"),
         ),
     ),
@@ -147,61 +198,80 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "tile",
             "A square of 32 x 32 elements, the unit in which the engines compute. In memory it is four faces of 16 x "
             "16, one after another.",
+            cuda="The shape of a fragment of the tensor core, such as 16 x 16; here, memory has the shape, too.",
             see=("face", "page"),
         ),
         Term(
             "face",
             "A quarter of a tile: 16 x 16 elements, stored contiguously.",
+            cuda="The 8 x 8 matrices of which ldmatrix loads fragments.",
         ),
         Term(
             "page",
             "The unit in which a tensor is stored and moved: a tile, or a row of a row-major tensor.",
+            cuda="CUDA has none: global memory has byte addresses. The box that one TMA copy moves is nearest.",
             see=("tile", "interleaved"),
         ),
         Term(
             "layout",
             "How a tensor lies in memory: tiles or rows, data format, DRAM or L1, interleaved or in shards, and its "
             "shape padded to whole pages.",
+            cuda=(
+                "The strides and the swizzle of a tensor: a CuTe layout, or the descriptor of a TMA copy (CUtensorMap)."
+            ),
             see=("padding", "interleaved", "shard"),
         ),
         Term(
             "padding",
             "Elements behind the end of a tensor that fill its last tiles. Programs neither depend on them nor "
             "change what they mean: operations that would mix them into a result mask them first.",
+            cuda="Elements out of bounds, which are not stored: kernels mask them, TMA copies fill them with zeros.",
         ),
         Term(
             "interleaved",
             "Stored with page i in bank i modulo the number of banks, so that reads of neighbouring pages spread "
             "over all banks.",
+            cuda=(
+                "What the memory controllers of a GPU do by themselves: neighbouring addresses lie on different "
+                "channels."
+            ),
             see=("shard",),
         ),
         Term(
             "shard",
             "The part of a tensor that is stored in the L1 of one core, or in one bank. A sharded tensor is cut by "
             "height, by width, or in blocks.",
+            cuda=(
+                "CUDA has none: shared memory does not outlive its thread block. Distributed shared memory of a "
+                "cluster is nearest."
+            ),
             aliases=("sharded", "sharding"),
             see=("interleaved",),
         ),
         Term(
             "data format",
             "How numbers are stored in a tile, such as Float16_b (bfloat16), Float32, Int32 or Bfp8_b.",
+            cuda="The element type, such as __nv_bfloat16, float or __nv_fp8_e4m3.",
             see=("block float", "TF32"),
         ),
         Term(
             "block float",
             "A data format in which 16 numbers share one exponent. Bfp8_b keeps 8 bits for each of them: a sign and "
             "7 bits of mantissa.",
+            cuda="The MX formats of Blackwell tensor cores, in which 32 numbers share a scale.",
             aliases=("Bfp8_b",),
         ),
         Term(
             "TF32",
             "A float32 with 10 bits of mantissa: what the source registers hold of a float32.",
+            cuda="The same: the format in which tensor cores multiply float32.",
             aliases=("tfloat32",),
         ),
         Term(
             "tensor accessor",
             "The object with which a kernel turns a page number into an address. It is built from compile-time "
             "arguments and the base address of the tensor.",
+            cuda="A pointer with strides, or the descriptor of a TMA copy (CUtensorMap).",
             aliases=("TensorAccessor", "accessor"),
             see=("page", "runtime argument"),
         ),
@@ -209,6 +279,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "role",
             "Whether a kernel reads a tensor (input), writes it (output), or both (inout). The writer loads the blocks "
             "of an inout tensor, too, because it knows when those that it stored have arrived.",
+            cuda="Whether a parameter of the kernel is a pointer to const.",
         ),
     ),
     "The program": (
@@ -216,108 +287,139 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "kernel",
             "In TileLang, the function that is lowered. On the chip, one of the three programs of a core: reader, "
             "compute and writer.",
+            cuda=(
+                "A __global__ function; the three programs of a core are like the specialized warps of a thread block."
+            ),
             see=("reader", "compute kernel", "writer"),
         ),
         Term(
             "reader",
             "The kernel that reads pages of the inputs over the NoC into circular buffers. A data-movement kernel.",
+            cuda="A producer warp, which fills shared memory with cp.async or TMA copies.",
             see=("writer", "compute kernel"),
         ),
         Term(
             "compute kernel",
             "The kernel that computes on tiles. Its text is compiled three times, for the processors that unpack, do "
             "the math and pack.",
+            cuda="The consumer warps, which issue mma or wgmma.",
             aliases=("compute",),
             see=("unpacker", "DST", "packer"),
         ),
         Term(
             "writer",
             "The kernel that writes pages of the outputs from circular buffers over the NoC.",
+            cuda="The warp of the epilogue that stores results with TMA copies.",
         ),
         Term(
             "dataflow",
             "Which kernel passes tiles to which, through which circular buffers. It is the same on every core.",
+            cuda="The pipeline between producer and consumer warps of a thread block.",
             aliases=("tile dataflow",),
             see=("circular buffer",),
         ),
         Term(
             "circular buffer",
-            "A queue of pages in the L1 of one core. Its producer reserves room and pushes pages; its consumer waits "
+            "A queue of pages in the L1 of one core: its producer reserves room and pushes pages, its consumer waits "
             "for pages and pops them. Kernels of one core synchronise through nothing else.",
+            cuda=(
+                "A ring of stages in shared memory, with cp.async groups or full and empty mbarriers between producer "
+                "and consumer warps."
+            ),
             aliases=("CB", "dataflow buffer", "buffer"),
             see=("reserve", "push", "wait", "pop"),
         ),
         Term(
             "producer",
             "The kernel that fills a circular buffer: it reserves room and pushes pages.",
+            cuda="The warp that fills a stage of a cuda::pipeline.",
             see=("consumer", "reserve", "push"),
         ),
         Term(
             "consumer",
             "The kernel that drains a circular buffer: it waits for pages and pops them.",
+            cuda="The warps that use a stage of a cuda::pipeline.",
             see=("producer", "wait", "pop"),
         ),
         Term(
             "protocol",
             "The calls with which kernels share circular buffers and complete transfers: reserve, push, wait, pop, and "
             "the barriers of the NoC.",
+            cuda=(
+                "Acquire, commit, wait and release of a cuda::pipeline, or arrive and wait at full and empty mbarriers."
+            ),
             see=("circular buffer", "barrier"),
         ),
         Term(
             "reserve",
             "Wait until a circular buffer has room for a number of pages (`cb_reserve_back`).",
+            cuda="producer_acquire of a cuda::pipeline, or a wait at the empty mbarrier of a stage.",
         ),
         Term(
             "push",
             "Make reserved pages visible to the consumer (`cb_push_back`).",
+            cuda="producer_commit of a cuda::pipeline, or an arrive at the full mbarrier of a stage.",
         ),
         Term(
             "wait",
             "Wait until a circular buffer holds a number of pages (`cb_wait_front`).",
+            cuda="consumer_wait of a cuda::pipeline, or a wait at the full mbarrier of a stage.",
         ),
         Term(
             "pop",
             "Give the room of consumed pages back to the producer (`cb_pop_front`).",
+            cuda="consumer_release of a cuda::pipeline, or an arrive at the empty mbarrier of a stage.",
         ),
         Term(
             "deadlock",
             "A cycle of kernels that wait for one another, such as a reader waiting for room in a buffer that the "
             "compute kernel never pops.",
+            cuda=(
+                "The same: warps that wait at mbarriers for one another, or a __syncthreads() that some threads never "
+                "reach."
+            ),
         ),
         Term(
             "stages",
             "How many blocks a circular buffer holds. With two or more the reader fills one while the compute kernel "
             "uses another.",
+            cuda="num_stages of T.Pipelined: how many buffers in shared memory a software pipeline uses.",
             aliases=("depth", "double buffering"),
         ),
         Term(
             "block",
             "A rectangle of a tensor that a kernel copies or computes at once: one or more tiles.",
+            cuda="The tile of a thread block, such as block_M x block_K in shared memory.",
         ),
         Term(
             "item",
             "One iteration of the kernel's grid, the work of one GPU thread block. Each core runs a list or a range "
             "of items, one after another.",
+            cuda="A thread block: one blockIdx of the grid.",
             aliases=("work item",),
             see=("partition", "persistent loop"),
         ),
         Term(
             "persistent loop",
             "The loop of a core over its items. It takes the place of the grid of a GPU launch.",
+            cuda="A persistent kernel: as many thread blocks as SMs, each with a loop over tiles.",
         ),
         Term(
             "launch of a kernel",
             "One T.Kernel of several, or a part of one between T.sync_grid: a program of its own. Launches run one "
             "after another, and only tensors remain between them.",
+            cuda="One launch of several in a stream; T.sync_grid is grid.sync() of a cooperative launch.",
         ),
         Term(
             "compile-time argument",
             "A number that is fixed when the C++ of a kernel is compiled.",
+            cuda="A template parameter of the kernel.",
             see=("runtime argument",),
         ),
         Term(
             "runtime argument",
             "A number that the host passes to a kernel before it runs: per core, or common to all cores.",
+            cuda="A parameter of the __global__ function, which is the same for all thread blocks.",
             aliases=("common runtime argument", "argument"),
             see=("compile-time argument",),
         ),
@@ -325,16 +427,22 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "init",
             "A call that configures the engines for an operation (`add_tiles_init`). It stays in force until another "
             "init of the same engine.",
+            cuda="CUDA has none: every instruction of the tensor core names its own shapes and types.",
             aliases=("uninit", "reconfiguration"),
         ),
         Term(
             "section",
             "What a compute kernel does between acquiring DST and releasing it.",
+            cuda=(
+                "CUDA has none for registers; tcgen05.alloc and tcgen05.dealloc of tensor memory on Blackwell GPUs "
+                "are nearest."
+            ),
             see=("DST", "sub-block"),
         ),
         Term(
             "sub-block",
             "The part of a block that is computed in one section because DST cannot hold the block.",
+            cuda="The part of a block's tile that the accumulators of one warp hold.",
             aliases=("subblock",),
             see=("section", "DST"),
         ),
@@ -342,17 +450,20 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "spill",
             "Pack a value that is still needed into a circular buffer, because DST has no room for it. It is "
             "reloaded later.",
+            cuda="Registers that spill to local memory; there the compiler does it unseen.",
             aliases=("reload", "partials"),
         ),
         Term(
             "epilogue",
             "Element-wise work on the result of a matrix product. Fused, it finds the result in DST after the last "
             "iteration of the loop over K; otherwise the result is spilled and reloaded.",
+            cuda="The epilogue of a CUTLASS kernel, which works on accumulators in registers.",
         ),
         Term(
             "accumulate",
             "How a sum over several iterations is kept: in DST, by spilling and reloading partial sums, or in L1, "
             "where the packer adds to what is there.",
+            cuda="Accumulators in registers over the loop of K; sums in memory are like those of split-K.",
             aliases=("accumulation",),
         ),
     ),
@@ -360,43 +471,51 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "step",
             "One pass as it ran: the program before and after, the options that it used, and the time that it took.",
+            cuda="CUDA has none: nvcc keeps PTX and SASS, but not the program after each of its passes.",
             see=("pass", "plan"),
         ),
         Term(
             "pass",
             "A function from program to program. Some passes decide facts, others rewrite the IR.",
+            cuda="A pass of LLVM, on which nvcc is built.",
         ),
         Term(
             "IR",
             "The program between kernel and C++: TIR, the tensor IR of TVM, with operations of ours for tiles and "
             "circular buffers.",
+            cuda="NVVM IR and PTX, between CUDA C++ and SASS.",
             aliases=("TIR", "program"),
         ),
         Term(
             "plan",
             "The facts that passes decide: layouts, circular buffers, partition, accessors, arguments. It is "
             "exported as `tt.plan.json`.",
+            cuda="CUDA has none: the host's code chooses grid, shared memory and tensor maps of a launch.",
         ),
         Term(
             "origin",
             "The kernel line that a line of IR or C++ comes from: exact, derived by a pass, or inferred from the "
             "enclosing statement.",
+            cuda="The line information of nvcc -lineinfo, which leads from SASS to source lines.",
             aliases=("linked",),
         ),
         Term(
             "partition",
             "The assignment of items to cores.",
+            cuda="The assignment of thread blocks to SMs, which the hardware makes at run time.",
             see=("policy", "order", "item"),
         ),
         Term(
             "signature",
             "The arguments of each kernel, compile-time and runtime, in order, and where their values come from.",
+            cuda="The parameter list of the __global__ function.",
             see=("compile-time argument", "runtime argument"),
         ),
         Term(
             "share of the mean",
             "The items of a core relative to the average over all cores with work. The core with the largest share "
             "finishes last.",
+            cuda="Wave quantization: the SMs that idle while the last thread blocks run.",
             aliases=("imbalance",),
             see=("partition",),
         ),
@@ -404,29 +523,33 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "policy",
             "How items are assigned to cores: in contiguous runs, strided, by rectangle, by the shards of a tensor, "
             "or explicitly.",
+            cuda="The tile scheduler of a CUTLASS kernel; for other kernels, the hardware decides.",
         ),
         Term(
             "order",
             "The order in which a core works through its items, such as row-major or Z-order.",
+            cuda="Rasterization or swizzling of thread blocks (T.use_swizzle), there for the sake of the L2 cache.",
         ),
         Term(
             "target",
             "The chip that a program is for, as a model: grid, memories, rates and costs.",
+            cuda="The architecture that nvcc compiles for, such as sm_90a.",
         ),
         Term(
             "thread group",
             "On a GPU, threads of a block that take the same branches (`T.ws(0)`, `if tx < 128:`) and hand blocks to "
-            "other groups. A core has a reader, a compute kernel and a writer instead: the groups become one sequence "
-            "of statements, which is proved equal to them, and the lowering splits that.",
+            "other groups. The groups become one sequence of statements, which is proved equal to them, and the "
+            "lowering splits that into reader, compute kernel and writer.",
+            cuda="The same: specialized warps or warpgroups of a thread block.",
             aliases=("warp group", "warp specialisation", "warp specialization"),
             see=("mbarrier", "reader", "compute kernel", "writer"),
         ),
         Term(
             "mbarrier",
-            "On a GPU, a counter in shared memory at which threads arrive and for whose phases others wait. A phase is "
-            "over when enough threads have arrived; phases have the parities 0 and 1 in turns. A barrier that says "
-            "that a block is full does what push and wait do in a circular buffer, one that says that it is empty what "
-            "pop and reserve do, and a block with n slots is a circular buffer n blocks deep.",
+            "On a GPU, a counter in shared memory at which threads arrive and for whose phases, of parity 0 and 1 in "
+            "turns, others wait. A barrier that says that a block is full becomes push and wait of a circular buffer, "
+            "one that says that it is empty becomes pop and reserve.",
+            cuda="The same: mbarrier in PTX. A ring of n slots becomes a circular buffer n blocks deep.",
             aliases=("barrier phase", "parity"),
             see=("thread group", "circular buffer", "push", "pop"),
         ),
@@ -436,40 +559,50 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "reference",
             "The result of the traced kernel before any step, computed with NumPy. Steps and runs are compared with "
             "it.",
+            cuda="The result of NumPy or PyTorch with which a kernel's test compares.",
         ),
         Term(
             "PCC",
             "Pearson's correlation coefficient between a result and the reference. 1 means that they agree up to a "
             "scale and an offset.",
+            cuda="CUDA has none: its tests compare elements, as torch.allclose does.",
             aliases=("correlation",),
         ),
         Term(
             "max error",
             "The largest difference between a result and the reference.",
+            cuda="What atol of torch.allclose bounds.",
         ),
         Term(
             "max relative error",
             "The largest difference between a result and the reference, divided by the largest value of the reference.",
+            cuda=(
+                "Like what rtol of torch.allclose bounds, but relative to the largest value, not to each element's own."
+            ),
             see=("max error",),
         ),
         Term(
             "ULP",
             "Unit in the last place: the distance between a number and the next larger one that its data format holds.",
+            cuda="The same: the CUDA C++ Programming Guide states the errors of its functions in ULP.",
         ),
         Term(
             "math fidelity",
             "How many passes the matrix engine makes over the bits of a product's mantissas: LoFi one, HiFi2 two, "
             "HiFi3 three, HiFi4 four. More passes are more exact and slower.",
+            cuda="The precision of the tensor core's inputs: TF32, BF16, or several products for one, as in 3xTF32.",
             aliases=("fidelity", "LoFi", "HiFi2", "HiFi3", "HiFi4"),
         ),
         Term(
             "approximation mode",
             "A setting with which the vector engine computes some functions faster and less exactly.",
+            cuda="Fast math: nvcc -use_fast_math, or functions such as __expf.",
             aliases=("math_approx_mode",),
         ),
         Term(
             "wide DST",
             "DST with 32 bits per number (`fp32_dest_acc_en`): exact sums, half as many tiles.",
+            cuda="float32 accumulators of mma in place of float16 ones.",
             aliases=("fp32 DST", "fp32_dest_acc_en"),
             see=("DST",),
         ),
@@ -478,23 +611,30 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "backend",
             "What runs a program: the reference, the interpreter, the emulator, or the real SDK.",
+            cuda="CUDA has none: its kernels run on a GPU.",
         ),
         Term(
             "interpreter",
             "Runs the IR after any step with NumPy, as three communicating kernels on each core.",
+            cuda="CUDA has none: Triton's interpreter (TRITON_INTERPRET=1) is similar.",
         ),
         Term(
             "emulator",
             "Runs the emitted C++ as it is, compiled for the host, with the arithmetic of the engines.",
+            cuda="CUDA has none: its device emulation (nvcc -deviceemu) no longer exists.",
         ),
         Term(
             "simulated chip",
             "A program that executes what the real SDK's compiler made, instruction by instruction: wolfpine or ttsim.",
+            cuda="A simulator of GPUs such as GPGPU-Sim, which executes PTX or SASS.",
             aliases=("wolfpine", "ttsim"),
         ),
         Term(
             "timeline",
             "What happened on a core in a recorded run: which kernel ran or waited when, and how full each buffer was.",
+            cuda=(
+                "CUDA has none: Nsight Systems shows kernels over time, and Nsight Compute counts the stalls of warps."
+            ),
             aliases=("time travel", "recorded run"),
         ),
     ),

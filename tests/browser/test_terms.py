@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Locator
 
-from tests.browser.conftest import Show
-from tests.browser.explorer_page import TABS, ExplorerPage
+from tests.browser.conftest import Open, Show
+from tests.browser.explorer_page import ADDRESS, TABS, ExplorerPage, mount, serve
 from ttexplore import Exploration
 from ttexplore.glossary import SPELLINGS, TERMS
 
@@ -38,14 +38,14 @@ def test_every_term_in_a_label_is_explained(explorer: ExplorerPage) -> None:
         explorer.tab(tab)
         loose: list[tuple[str, str]] = explorer.find(LABELS).evaluate_all(LOOSE)
         assert [(text, label) for text, label in loose if SPELLING.search(text)] == [], tab
-        marked = explorer.find("[aria-description]")
+        marked = explorer.find("[aria-description]:not(button)")
         words = marked.all_text_contents()
         told = marked.evaluate_all("all => all.map((one) => one.getAttribute('aria-description'))")
         options = {one["name"]: one["meaning"] for step in explorer.data["steps"] for one in step["options"]}
         for word, text in zip(words, told, strict=True):
             spelling = word.casefold()
             one = SPELLINGS.get(spelling) or SPELLINGS.get(spelling.removesuffix("s"))
-            meanings = [f"{one.name}: {one.meaning}".replace("`", "")] if one else []
+            meanings = [one.card] if one else []
             assert text in [*meanings, f"{word}: {options.get(word)}"], (tab, word)
         explained[tab] = set(words)
     assert explained["Steps"] >= {"linked", "cores", "L1", "math fidelity", "DST", "accumulation"}
@@ -62,7 +62,7 @@ def test_the_keyboard_reaches_a_term_and_escape_hides_its_definition(explorer: E
     term(explorer, ".buffersview th", "data format").focus()
     explorer.type("Tab")
     assert pages.evaluate("one => one === document.activeElement")
-    assert meaning(explorer) == f"page: {TERMS['page'].meaning}"
+    assert meaning(explorer) == TERMS["page"].card
     explorer.type("Escape")
     assert not explorer.find(".meaning").is_visible()
     # The focus has stayed: the explorer was not left.
@@ -84,10 +84,11 @@ def test_a_reader_of_the_screen_hears_the_definition(explorer: ExplorerPage) -> 
         for node in nodes
         if node.get("role", {}).get("value") == "button" and node.get("description", {}).get("value")
     }
-    buffer = f"circular buffer: {TERMS['circular buffer'].meaning}"
+    # A description has no lines.
+    buffer, noc = (TERMS[name].card.replace("\n", " ") for name in ("circular buffer", "NoC"))
     # In a table and in a drawing.
     assert heard["CB"] == heard["circular buffers"] == buffer
-    assert heard["NoC"] == f"NoC: {TERMS['NoC'].meaning}"
+    assert heard["NoC"] == noc
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -119,33 +120,60 @@ def test_the_card_of_a_run_explains_its_measures(explorer: ExplorerPage, gemm: E
     explorer.answer({"state": "done", "html": html, "passed": True})
     pcc = explorer.find(".result abbr").get_by_text("PCC", exact=True)
     pcc.focus()
-    assert meaning(explorer) == f"PCC: {TERMS['PCC'].meaning}"
+    assert meaning(explorer) == TERMS["PCC"].card
     # What the browser would show as well is gone, what a screen reader reads is there.
     assert pcc.get_attribute("title") == ""
     assert pcc.get_attribute("aria-description") == meaning(explorer)
 
 
-def test_buttons_and_stages_have_definitions_as_titles(explorer: ExplorerPage) -> None:
+def test_buttons_and_stages_have_cards(explorer: ExplorerPage) -> None:
     """They are no place for another button."""
-
-    def title(name: str) -> str:
-        return f"{name}: {TERMS[name].meaning}".replace("`", "")
-
     names = ("layout", "partition", "tile", "kernel", "signature")
-    stages = explorer.find(".stage").evaluate_all("all => all.map((one) => [one.textContent, one.title])")
+    stages = explorer.find(".stage").evaluate_all("all => all.map((one) => [one.textContent, one.dataset.meaning])")
     assert [stage for stage, _ in stages] == ["layout", "partition", "tiles", "kernels", "signature"]
-    assert [one for _, one in stages] == [title(name) for name in names]
-    assert explorer.find(".toggles .tab").filter(has_text="plan").get_attribute("title") == title("plan")
+    assert [one for _, one in stages] == [TERMS[name].card for name in names]
+    explorer.find(".stage").first.hover()
+    assert meaning(explorer) == TERMS["layout"].card
+    plan = explorer.find(".toggles .tab").filter(has_text="plan")
+    plan.focus()
+    assert meaning(explorer) == TERMS["plan"].card
+    plan.click()
+    assert plan.get_attribute("aria-pressed") == "true"
+    explorer.find(".toggles .tab").filter(has_text="program").click()
     explorer.go("D5")
     chip = explorer.find(".toggles .chip").filter(has_text="DST")
-    assert (chip.get_attribute("title") or "").endswith(f" lines: click to hide them\n{title('DST')}")
+    chip.hover()
+    assert meaning(explorer).endswith(f" lines: click to hide them\n{TERMS['DST'].card}")
+
+
+def test_a_tap_shows_a_card_and_another_hides_it(open_context: Open, gemm: Exploration) -> None:
+    context = open_context(viewport={"width": 900, "height": 900}, has_touch=True)
+    serve(context)
+    page = context.new_page()
+    page.goto(ADDRESS)
+    explorer = mount(page, gemm.data)
+    explorer.tab("Buffers")
+    for where, name in ((".buffersview th", "CB"), (".buffersview svg .t", "FPU")):
+        term(explorer, where, name).tap()
+        assert SPELLINGS[name.casefold()].card == meaning(explorer)
+        assert "\nIn CUDA: " in meaning(explorer)
+    explorer.find("header h3").tap()
+    assert not explorer.find(".meaning").is_visible()
+
+
+def test_the_legend_of_the_map_follows_the_measure(explorer: ExplorerPage) -> None:
+    explorer.tab("Cores")
+    for measure in explorer.data["cores"]["measures"]:
+        explorer.find(".coresview select").select_option(measure["name"])
+        shown = explorer.find(".coremap .legend text").all_text_contents()
+        assert shown == [*dict.fromkeys(text for text in measure["shown"]), measure["name"]]
 
 
 def test_the_help_lists_all_terms(explorer: ExplorerPage) -> None:
     explorer.press("?")
     explorer.find(".help summary").click()
     listed = explorer.find(".help details p").all_inner_texts()
-    assert sorted(listed) == sorted(f"{one.name}: {one.meaning}".replace("`", "") for one in TERMS.values())
+    assert sorted(listed) == sorted(one.card for one in TERMS.values())
 
 
 def test_the_focus_survives_what_is_drawn_anew_beside_a_term(explorer: ExplorerPage) -> None:

@@ -24,7 +24,7 @@ def test_each_spelling_has_the_definition_of_its_term() -> None:
     known = definitions()
     for term in TERMS.values():
         for spelling in (term.name, *term.aliases):
-            assert known[spelling.casefold()] == f"{term.name}: {term.meaning}".replace("`", "")
+            assert known[spelling.casefold()] == term.card
 
 
 def test_a_label_shows_the_definitions_of_its_terms() -> None:
@@ -32,6 +32,6 @@ def test_a_label_shows_the_definitions_of_its_terms() -> None:
     assert shown.startswith("elements by error in <abbr ")
     assert re.findall(r">([^<]+)</abbr>", shown) == ["ULP", "pages"]
     titles = [html.unescape(title) for title in re.findall(r'title="([^"]*)"', shown)]
-    assert titles == [f"ULP: {TERMS['ULP'].meaning}", f"page: {TERMS['page'].meaning}"]
+    assert titles == [TERMS["ULP"].card, TERMS["page"].card]
     assert shown.endswith("</abbr>&gt;")
     assert defined("compared") == "compared"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 
 from ttexplore.glossary import SPELLINGS
-from ttexplore.views.markup import escape
+from ttexplore.views.markup import escape, paragraphs
 
 _TERM = re.compile(rf"\b((?:{'|'.join(SPELLINGS)})s?)\b", re.IGNORECASE)
 
 
 def definitions() -> dict[str, str]:
-    """The definition of each term by each of its spellings, in lower case, longest first.
+    """The card of each term by each of its spellings, in lower case, longest first.
 
     The explorer looks for these spellings, and for their plurals, in labels and headings.
     """
-    return {spelling: f"{term.name}: {term.meaning}".replace("`", "") for spelling, term in SPELLINGS.items()}
+    return {spelling: term.card for spelling, term in SPELLINGS.items()}
 
 
 def defined(label: str) -> str:
@@ -27,6 +27,6 @@ def defined(label: str) -> str:
             parts.append(escape(part))
             continue
         word = part.casefold()
-        meaning = escape(known.get(word) or known[word.removesuffix("s")])
+        meaning = paragraphs(known.get(word) or known[word.removesuffix("s")])
         parts.append(f'<abbr tabindex="0" title="{meaning}">{escape(part)}</abbr>')
     return "".join(parts)

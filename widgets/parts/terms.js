@@ -5,7 +5,8 @@ import { all, closest, h, set } from "./dom.js";
 
 // `.t` are the labels in drawings.
 const LABELS = "th,h4,h4>.q,label,.fact>.q,.tools>b,.filehead>:is(b,.q),.coverage,.t";
-const TERM = "[aria-description],abbr";
+// Those with `data-meaning` are no place for the focus.
+const TERM = "[aria-description],[data-meaning],abbr";
 const MARGIN_PIXELS = 4;
 
 /** Makes a term of an element. @param {Element} element @param {string} meaning */
@@ -44,7 +45,7 @@ export function explainTerms(root, terms) {
     // One that Python made, which has to show its definition itself elsewhere.
     if (term.title) explain(term, term.title);
     term.title = "";
-    box.textContent = term.getAttribute("aria-description");
+    box.textContent = term.getAttribute("aria-description") ?? term.dataset.meaning ?? "";
     const { left, bottom } = term.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = box;
     box.style.inset = `${Math.min(bottom + MARGIN_PIXELS, innerHeight - height)}px auto auto ${Math.min(left, innerWidth - width - MARGIN_PIXELS)}px`;

@@ -69,7 +69,7 @@ export function diffPane(store) {
     put(error, step.error && errorCard(store, step.error));
     /** @param {"ir" | "plan"} name @param {string} label */
     const tab = (name, label) => button([label, " ", counts(step[name].counts)], () => store.set({ part: name }),
-      { "aria-pressed": part === name, class: "tab", title: meaning(lowering.terms, label) });
+      { "aria-pressed": part === name, class: "tab", "aria-description": meaning(lowering.terms, label) });
     /** @param {"collapsed" | "split" | "wrap"} name @param {string} label @param {string} title */
     const toggle = (name, label, title) => chip(label, () => store.set({ [name]: !state[name] }), { "aria-pressed": state[name], title });
     const listing = lowering.listings[step.ir.after];
@@ -82,7 +82,7 @@ export function diffPane(store) {
         const off = hidden.has(name);
         return count > 0 && chip(`${off ? "▢" : "▣"} ${name} ${Math.round((100 * count) / listing.count)} %`,
           () => store.set({ hidden: new Set(off ? [...hidden].filter((one) => one !== name) : [...hidden, name]) }),
-          { "aria-pressed": !off, title: `${count} lines: click to ${off ? "show" : "hide"} them\n${meaning(lowering.terms, name) ?? ""}` });
+          { "aria-pressed": !off, "aria-description": [`${count} lines: click to ${off ? "show" : "hide"} them`, meaning(lowering.terms, name)].join("\n") });
       }),
       renames.length > 0 && h("span.chip", { title: renames.map(([a, b]) => `${a} → ${b}`).join("\n") }, `≈ ${renames.length} renamed`),
       hiddenRows > 0 && quiet(`${hiddenRows} lines hidden`),

@@ -43,7 +43,7 @@ function stepList(store) {
     h("span.letter", step.letter),
     h("span.name", step.name),
     counts(totals(step))));
-    put(list, ...steps.map(({ stage }, i) => [stage !== steps[i - 1]?.stage && h("div.stage", { role: "presentation", title: meaning(terms, stage) }, stage), options[i]]));
+    put(list, ...steps.map(({ stage }, i) => [stage !== steps[i - 1]?.stage && h("div.stage", { role: "presentation", "data-meaning": meaning(terms, stage) }, stage), options[i]]));
     put(chooser, ...steps.map((step) => h("option", `${step.glyph} ${step.letter} ${step.name}`)));
   });
   store.on(["step", "lowering"], ({ step }) => {
