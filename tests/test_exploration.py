@@ -45,7 +45,7 @@ def test_fork_changes_one_option() -> None:
     assert exploration.plan.partition.policy == "contiguous"
     assert forked.run().passed
     assert "~ policy" in ttx.compare(exploration, forked)
-    assert re.search(r"16 cores, 1 item each +4 cores, 4 items each", str(ttx.compare(exploration, forked)))
+    assert re.search(r"16 of 64 cores, 1 item each +4 of 4 cores, 4 items each", str(ttx.compare(exploration, forked)))
     with pytest.raises(UsageError, match="layout_aware_work_partition has no option 'stages'"):
         exploration.fork(at="B1", stages=3)
     with pytest.raises(UsageError, match="there is no option 'polcy'"):

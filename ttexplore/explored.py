@@ -40,7 +40,7 @@ from ttexplore.request import RunRequest
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
-from ttexplore.views.core_map import core_map_svg, each
+from ttexplore.views.core_map import core_map_svg, each, working_cores
 from ttexplore.views.deadlock import deadlock_svg
 from ttexplore.views.diff import diff_html
 from ttexplore.views.dot import dataflow_dot, passes_dot
@@ -48,7 +48,6 @@ from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.explorer import TABS, explorer_data
 from ttexplore.views.history import Found, LineHistory, find_text, line_history, ranges
 from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
-from ttexplore.views.markup import plural
 from ttexplore.views.recording import Recording, place_of
 from ttexplore.views.report import Reported, report_html
 from ttexplore.views.still import PLACE, still_html
@@ -775,8 +774,8 @@ def _cores(exploration: Explored) -> str:
     partition = exploration.plan.partition
     if partition is None:
         return "-"
-    items = [core.items for core in partition.cores]
-    return f"{plural(len(items), 'core')}, {each(items)}"
+    items = [core.items for core in partition.cores if core.items]
+    return f"{working_cores(partition)}, {each(items)}" if items else working_cores(partition)
 
 
 def _buffers(exploration: Explored) -> str:

@@ -3,6 +3,7 @@ HTML in a notebook. They are plain data and do not need TVM."""
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -291,7 +292,15 @@ def _figures(side: Side) -> SideFigures:
     tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
     histogram = tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True))
     return SideFigures(
-        side.name, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram, _tile_errors(side)
+        side.name,
+        one.passed,
+        one.pcc,
+        one.max_rel_error,
+        one.max_ulp,
+        one.equal_share,
+        tile,
+        histogram,
+        _tile_errors(side),
     )
 
 
@@ -300,4 +309,5 @@ def _tile_errors(side: Side) -> TileErrors | None:
     if worst is None or not side.worst_slice:
         return None
     leading = ", ".join(map(str, worst.index[:-2]))
-    return TileErrors(f"output {worst.output}" + (f", slice [{leading}]" if leading else ""), side.worst_slice)
+    bound = math.inf if side.comparison.passed else worst.bound
+    return TileErrors(f"output {worst.output}" + (f", slice [{leading}]" if leading else ""), side.worst_slice, bound)

@@ -141,6 +141,8 @@ export interface Measure {
   shown: string[];
   labels: string[];
   steps: number[];
+  /** What the colours mean, in SVG. */
+  legend: string;
 }
 
 export interface Core {

@@ -389,7 +389,7 @@ def test_work_lists_are_written_where_the_policy_is_explicit(explorer: ExplorerP
     explorer.answer({"state": "done", "variant": "1"}, other.data)
     explorer.find(".compared table").first.wait_for()
     cores = explorer.find(".compared tr").filter(has_text="cores in use")
-    assert cores.locator(".num").all_inner_texts() == ["16", "2"]
+    assert cores.locator(".num").all_inner_texts() == ["16 of 64 cores", "2 of 2 cores"]
     # In the other lowering the lists are there, until another policy is chosen.
     explorer.button("Explore this lowering").click()
     explorer.tab("What if")

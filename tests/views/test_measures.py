@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
@@ -36,6 +37,13 @@ def test_measures_of_the_cores(uneven: Exploration) -> None:
     assert found["share of the mean"].labels == ("112", "94", "94")
 
 
+def test_each_measure_has_the_legend_of_its_colours(uneven: Exploration) -> None:
+    for one in core_measures(uneven.plan):
+        labels = re.findall(r">([^<]+)</text>", one.legend)
+        assert labels == [*sorted(set(one.shown), key=lambda text: float(text.split()[0])), one.name]
+        assert {f"h{step}" for step in one.steps} == set(re.findall(r'class="(h\d)"', one.legend))
+
+
 def test_a_measure_that_is_not_known_is_left_out(uneven: Exploration) -> None:
     before = dataclasses.replace(uneven.plan, graph=None)
     assert [one.name for one in core_measures(before)] == ["work items", "L1 in use", "share of the mean"]
@@ -44,7 +52,7 @@ def test_a_measure_that_is_not_known_is_left_out(uneven: Exploration) -> None:
 
 def test_figures_of_the_lowering(uneven: Exploration) -> None:
     found = dict(figures(uneven.trace, uneven.plan))
-    assert found["cores in use"] == "3"
+    assert found["cores in use"] == "3 of 3 cores"
     assert found["items on the busiest core"] == "6"
     assert found["circular buffers"] == "3"
     assert found["L1 per core"] == "32 KiB"

@@ -19,7 +19,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def side(name: str = "ttnn against reference", tiles: TileErrors | None = None) -> SideFigures:
-    return SideFigures(name, 0.9999981, 0.00215, 1.0, 0.9157, "(1, 0)", tuple(zip(CLASSES, COUNTS, strict=True)), tiles)
+    return SideFigures(
+        name, True, 0.9999981, 0.00215, 1.0, 0.9157, "(1, 0)", tuple(zip(CLASSES, COUNTS, strict=True)), tiles
+    )
 
 
 def card(*sides: SideFigures, passed: bool = True) -> str:
@@ -75,7 +77,7 @@ def test_the_map_is_drawn_only_where_there_are_errors() -> None:
 
 
 def test_bars_grow_with_their_counts_and_say_them_in_full() -> None:
-    drawing = histogram_svg(tuple(zip(CLASSES, COUNTS, strict=True)))
+    drawing = histogram_svg(tuple(zip(CLASSES, COUNTS, strict=True)), passed=True)
     root = ElementTree.fromstring(drawing)
     assert (root.get("role"), root.get("aria-label")) == ("img", "equal: 60012, ≤ 1: 5400, ≤ 2: 120, ≤ 4: 4")
     bars = list(root.iter("rect"))
@@ -85,17 +87,17 @@ def test_bars_grow_with_their_counts_and_say_them_in_full() -> None:
     assert len(set(heights[:5])) == 5
     assert heights[4:] == [1.0] * 5
     assert {float(bar.get("y") or 0) + height for bar, height in zip(bars, heights, strict=True)} == {31.0}
-    assert histogram_svg(()).count("no elements") == 1
+    assert histogram_svg((), passed=True).count("no elements") == 1
 
 
 def test_classes_darken_with_the_error() -> None:
-    drawing = histogram_svg([(label, 7) for label in CLASSES])
+    drawing = histogram_svg([(label, 7) for label in CLASSES], passed=True)
     assert re.findall(r'<rect class="(\w+)"', drawing) == ["x0", "x3", "x4", "x5", "x6", "x6", "x7", "x8", "broken"]
 
 
 def test_the_axis_stands_over_the_bars() -> None:
     axis = ElementTree.fromstring(histogram_axis_svg(CLASSES))
-    bars = ElementTree.fromstring(histogram_svg([(label, 1) for label in CLASSES]))
+    bars = ElementTree.fromstring(histogram_svg([(label, 1) for label in CLASSES], passed=True))
     assert axis.get("width") == bars.get("width")
     assert [text.text for text in axis.iter("text")] == [label.replace("≤ ", "≤") for label in CLASSES]
     places = [[text.get("x") for text in drawing.iter("text")] for drawing in (axis, bars)]
@@ -121,6 +123,27 @@ def test_cells_are_tinted_by_their_share_of_the_largest_error() -> None:
     assert texts[:7] == ["largest error per tile", "output 0", "worst (1, 0): 1", "0", "2", "0", "1"]
 
 
+def test_only_what_is_beyond_the_bound_has_a_hue_of_alarm() -> None:
+    errors = ((0.0, 0.25, 0.5), (1.0, 0.0, 0.03125))
+    for within in (TileErrors("output 0", errors), TileErrors("output 0", errors, 1.0)):
+        assert re.search(r'class="[^"]*beyond', error_map_svg(within)) is None
+    drawing = error_map_svg(TileErrors("output 0", errors, 0.3))
+    assert {cell for cell, style in cells(drawing).items() if "beyond" in style} == {"(0, 2): 0.5", "(1, 0): 1"}
+    assert shown(drawing)[-3:] == ["1", "worst", "beyond the bound, 0.3"]
+    exact = error_map_svg(TileErrors("output 0", errors, 0.0))
+    assert shown(exact)[-1] == "not equal"
+    assert {style for cell, style in cells(exact).items() if not cell.endswith("equal")} >= {"x8 beyond", "x1 beyond"}
+    # In the legend of the scale, too.
+    legend = re.findall(r'<rect [^>]*height="8"[^>]*class="(x\d[^"]*)"', drawing)
+    assert legend == ["x1", "x2", "x3 beyond", *(f"x{step} beyond" for step in range(4, 9)), "x8 beyond"]
+
+
+def test_bars_of_a_comparison_that_passed_are_neutral() -> None:
+    classes = tuple(zip(CLASSES, COUNTS, strict=True))
+    assert "beyond" not in histogram_svg(classes, passed=True)
+    assert histogram_svg(classes, passed=False).startswith('<svg class="ttx-svg bars beyond" ')
+
+
 def test_broken_tiles_have_a_cross_and_no_place_on_the_scale() -> None:
     tiles = TileErrors("output 0", ((0.5, math.inf), (math.inf, 0.25)))
     drawing = error_map_svg(tiles)
@@ -130,12 +153,14 @@ def test_broken_tiles_have_a_cross_and_no_place_on_the_scale() -> None:
     crosses = [path.get("d") or "" for path in ElementTree.fromstring(drawing).iter(f"{SVG}path")
                if path.get("class") == "cross"]  # fmt: skip
     assert [cross.count("M") for cross in crosses] == [2, 1]  # the cells and the legend
-    assert shown(drawing)[-3:] == ["0", "0.5", "not finite"]
+    assert shown(drawing)[-4:] == ["0", "0.5", "not finite", "worst"]
     assert summary(tiles) == (
         "2 × 2 tiles, 0 of them equal; worst tile (0, 1): not finite; 2 tiles with elements that are not finite"
     )
     only = error_map_svg(TileErrors("output 0", ((math.inf,),)))
-    assert shown(only) == ["largest error per tile", "output 0", "worst (0, 0): not finite", "0", "0", "not finite"]
+    assert shown(only) == [
+        "largest error per tile", "output 0", "worst (0, 0): not finite", "0", "0", "not finite", "worst",
+    ]  # fmt: skip
 
 
 def test_many_tiles_share_cells_with_the_largest_of_their_errors() -> None:

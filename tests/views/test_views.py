@@ -35,12 +35,13 @@ from tests.views.samples import (
 )
 from ttexplore.plan import CircularBuffer, GraphEdge, Plan, TileGraph
 from ttexplore.record import Listing, Origin, Trace, from_json
-from ttexplore.target import Target, get_target
+from ttexplore.target import TARGETS, Target, get_target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_html, coloured_lines
 from ttexplore.views.core_map import core_map_svg, summary
 from ttexplore.views.diff import diff_html, diff_text
 from ttexplore.views.exploration import exploration_html, exploration_text
+from ttexplore.views.facts import tally
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import byte_size, escape, visible
 from ttexplore.views.origins import origin_html
@@ -64,7 +65,7 @@ def run_card(message: str = "", backend: str = "emulator") -> str:
 
 def device_card(name: str = "ttnn against emulator") -> str:
     classes = (("equal", 4000), ("≤ 1", 90), ("≤ 2", 0), ("more", 6))
-    side = SideFigures(name, 0.99999996, 0.00213, 9.0, 4000 / 4096, "(1, 0)", classes)
+    side = SideFigures(name, True, 0.99999996, 0.00213, 9.0, 4000 / 4096, "(1, 0)", classes)
     return run_html(backend="ttnn", passed=True, pcc=0.9999, max_rel_error=0.002, sides=(side, side))
 
 
@@ -398,19 +399,46 @@ def test_idle_cores_are_hatched_and_every_noc_node_is_drawn() -> None:
     titles = re.findall(r"<g[^>]*><title>(.*?)</title>", drawing)
     routers = sum(node.kind == "router" for node in P150.floorplan())
     assert len(titles) == 17 * 12 - routers
-    assert drawing.count('<path class="panel"') == routers + 24 + 14 + 10 + 20 + 3
+    # The legend has one, too.
+    assert drawing.count('<path class="panel"') == routers + 24 + 14 + 10 + 20 + 3 + 1
     assert sum("no work" in title for title in titles) == 110 - 7
     assert sum(title.startswith("harvested") for title in titles) == 20
     assert sum(title.startswith("DRAM channel") for title in titles) == 24
 
 
+@pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
+def test_the_legend_of_the_cores_names_every_letter(target: Target) -> None:
+    drawing = core_map_svg(target, partition(2, 2, 4))
+    cells, legend = drawing[: drawing.index('class="legend"')], drawing[drawing.index('class="legend"') :]
+    letters = {letter for letter in re.findall(r'class="n s"[^>]*>(\D)', cells)}
+    assert letters >= {"D", "E"}
+    named = re.findall(r'class="b s">([^<]+)</text> <text [^>]*class="s t">([^<]+)<', legend)
+    assert {letter for letter, _ in named} == letters
+    kinds = {"D": "DRAM", "E": "Ethernet", "A": "ARC", "P": "PCIe", "–": "dispatch", "×": "harvested"}
+    assert all(kinds[letter] == name for letter, name in named)
+    assert (">router<" in legend) == any(node.kind == "router" for node in target.floorplan())
+
+
+def test_every_step_counts_once() -> None:
+    def of(*changes: tuple[bool, bool]) -> str:
+        return tally([dataclasses.replace(TRACE.steps[0], changed_ir=ir, changed_plan=plan) for ir, plan in changes])
+
+    both, rewrites, decides, nothing = (True, True), (True, False), (False, True), (False, False)
+    assert of(*[rewrites] * 6, *[decides] * 8, both) == ("15 steps: 6 rewrite the program, 8 decide facts, 1 does both")
+    assert of(rewrites, decides, both, both, nothing) == (
+        "5 steps: 1 rewrites the program, 1 decides facts, 2 do both, 1 changes nothing"
+    )
+
+
 def test_the_summary_tells_the_imbalance() -> None:
     assert summary(partition(8, 8, 64)) == "64 of 64 cores work, 1 item each, contiguous"
     # 67 items on 64 cores: the busiest does 2, the mean is 67 / 64.
-    assert (
-        summary(partition()) == "64 of 64 cores work, 1 to 2 items each, contiguous, busiest core 1.91 times the mean"
+    assert summary(partition()) == (
+        "64 of 64 cores work, 1 to 2 items each, contiguous, busiest core 1.91 times the mean of those that work"
     )
-    assert summary(partition(8, 8, 1)) == "1 of 64 cores works, 1 item each, contiguous"
+    # That all who work do the same must not hide those that do nothing.
+    assert summary(partition(8, 8, 16)) == "16 of 64 cores work (48 idle), 1 item each, contiguous"
+    assert summary(partition(8, 8, 1)) == "1 of 64 cores works (63 idle), 1 item each, contiguous"
     assert summary(partition(8, 8, 0)) == "none of 64 cores works"
 
 

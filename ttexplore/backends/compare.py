@@ -69,11 +69,12 @@ ULP_CLASSES = ("equal", *(f"≤ {end}" for end in ULP_ENDS[1:]), "more", "broken
 @dataclass(frozen=True, slots=True)
 class TileError:
     """The 32x32 tile with the largest error: the output's number, the tile's index (leading dimensions, tile row, tile
-    column) and its largest absolute error."""
+    column), its largest absolute error, and the largest one that the comparison allows in that output."""
 
     output: int
     index: tuple[int, ...]
     max_abs_error: float
+    bound: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +300,7 @@ def _compare_one(
     pcc = _pcc(((got, want) for _, got, want in strips()), moments, output.dtype, within=relative <= bound)
     tiles = tiles.reshape((*matrices.shape[:-2], *tiles.shape[1:]))
     place = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
-    tile = TileError(number, tuple(int(i) for i in place), float(tiles.max()))
+    tile = TileError(number, tuple(int(i) for i in place), float(tiles.max()), bound * scale)
     passed = not broken and relative <= bound
     judged = ""
     if passed and pcc < least_pcc:
@@ -315,7 +316,7 @@ def _compare_one(
     if strip is not None and passed and strip.ratio > 1:
         passed, judged = False, f"; {strip.message}"
         place = np.unravel_index(strip.matrix, matrices.shape[:-2])
-        tile = TileError(number, (*map(int, place), *strip.tile), float(tiles[(*place, *strip.tile)]))
+        tile = TileError(number, (*map(int, place), *strip.tile), float(tiles[(*place, *strip.tile)]), bound * scale)
     elif strip is not None and not passed and strip.ratio <= 1 / _STRIP_ROUNDINGS:
         passed, judged = True, f"; the results cancel, so each row and column of a tile was judged: {strip.message}"
     if broken:

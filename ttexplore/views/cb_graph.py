@@ -60,8 +60,13 @@ fill:color-mix(in srgb,var(--ttx-warn) 15%,var(--ttx-surface))}
 .ttx-svg .done text{fill:var(--ttx-muted)}
 .ttx-svg .edge.waited{stroke:color-mix(in srgb,var(--ttx-warn) 75%,var(--ttx-text));stroke-width:3;stroke-dasharray:6 3}
 </style>"""
-_NOTE = "Edges: tiles per work item. Buffers: pages per block × stages × page size."
-_NOTE_OF_MOMENTS = "Buffers: pages held / capacity. Dashed edges: a kernel waits."
+_NOTE = (
+    "Grey: tensors. Square boxes: kernels. Round boxes: circular buffers, pages per block × stages × page size. "
+    "Edges: tiles per work item."
+)
+_NOTE_OF_MOMENTS = (
+    "Bars: pages held / capacity. ▸ the kernel runs, ‖ it waits at the dashed edge, ■ it is done, ✖ it waits forever."
+)
 # A gauge with more pages has no lines between them.
 _MOST_PAGES_DRAWN = 24
 

@@ -17,11 +17,19 @@ _TOP = 62
 # Where all cores do the same, one quiet step of the scale says so.
 _EVEN_STEP = 2
 _LARGEST_LEGEND = 7
+_LEGEND_ROW = 21
+# About the width of a small character.
+_CHARACTER = 5.7
 # How many items of a list the tooltip names.
 _LISTED = 12
 
 _LETTERS: dict[NodeKind, str] = {
     "tensix": "–", "dram": "D", "ethernet": "E", "arc": "A", "pcie": "P", "router": "", "harvested": "×",
+}  # fmt: skip
+# What the legend calls them.
+_LABELS: dict[NodeKind, str] = {
+    "dram": "DRAM", "ethernet": "Ethernet", "arc": "ARC", "pcie": "PCIe", "tensix": "dispatch",
+    "harvested": "harvested", "router": "router",
 }  # fmt: skip
 _NAMES: dict[NodeKind, str] = {
     "tensix": "worker outside the compute grid", "dram": "DRAM", "ethernet": "Ethernet", "arc": "ARC", "pcie": "PCIe",
@@ -49,24 +57,34 @@ def core_map_svg(target: Target | None, partition: Partition) -> str:
         core = work.get(node.logical) if node.logical else None
         parts.append(_node(node, core, items, f"url(#{identifier}-h)"))
     legend_y = _TOP + rows * _CELL + 34
-    legend, legend_width = _legend(nodes, items, legend_y, f"url(#{identifier}-h)")
+    steps = [core_step(count, items) for count in items]
+    parts.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">')
+    parts.append(measure_legend("work items", [f"{count:,}" for count in items], items, steps) + "</g>")
+    legend, legend_width = _legend(nodes, items, legend_y + _LEGEND_ROW, f"url(#{identifier}-h)")
     parts.append(legend)
-    width = max(_LEFT + columns * _CELL + 30, legend_width, 440)
+    described = summary(partition)
+    width = max(_LEFT + columns * _CELL + 30, legend_width, 440, int(_CHARACTER * len(described)))
     title = f"Work items per core{' of ' + target.name if target else ''}"
-    return drawing(identifier, title, summary(partition), width, legend_y + 14, "".join(parts))
+    return drawing(identifier, title, described, width, legend_y + _LEGEND_ROW + 14, "".join(parts))
 
 
 def summary(partition: Partition) -> str:
-    """``64 of 64 cores work, 1 item each, contiguous``, and the imbalance where there is one."""
+    """``48 of 64 cores work (16 idle), 1 item each, contiguous``, and how unevenly those share the work."""
     items = [core.items for core in partition.cores if core.items]
     cores = core_count(partition)
     if not items:
         return f"none of {plural(cores, 'core')} works"
-    text = f"{len(items)} of {plural(cores, 'core')} {'works' if len(items) == 1 else 'work'}, {each(items)}"
-    text += f", {how(partition)}"
+    text = f"{working_cores(partition)} {'works' if len(items) == 1 else 'work'}"
+    text += f" ({cores - len(items)} idle)" if len(items) < cores else ""
+    text += f", {each(items)}, {how(partition)}"
     if min(items) != max(items):
-        text += f", busiest core {max(items) * len(items) / sum(items):.2f} times the mean"
+        text += f", busiest core {max(items) * len(items) / sum(items):.2f} times the mean of those that work"
     return text
+
+
+def working_cores(partition: Partition) -> str:
+    """``48 of 64 cores``: how many of those that may be used have work."""
+    return f"{sum(1 for core in partition.cores if core.items)} of {plural(core_count(partition), 'core')}"
 
 
 def each(items: Sequence[int]) -> str:
@@ -161,36 +179,41 @@ def _square(x: int, y: int) -> str:
     return f"M{x} {y}h{_CELL - _GAP}v{_CELL - _GAP}h-{_CELL - _GAP}z"
 
 
-def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: str) -> tuple[str, int]:
+def measure_legend(name: str, shown: Sequence[str], values: Sequence[int], steps: Sequence[int]) -> str:
+    """What the colours of the cores with work mean: some of the values of a measure, as they are shown, in order."""
     parts: list[str] = []
-    x = _LEFT
-    distinct = sorted(set(items))
+    x = 0
+    distinct = sorted({(value, text, step) for value, text, step in zip(values, shown, steps, strict=True) if value})
     if len(distinct) > _LARGEST_LEGEND:
         distinct = [
             distinct[position * (len(distinct) - 1) // (_LARGEST_LEGEND - 1)] for position in range(_LARGEST_LEGEND)
         ]
-    for value in distinct:
-        step = core_step(value, items)
-        width = max(18, 7 * len(str(value)) + 8)
-        parts.append(rectangle(x, y - 11, width, 15, radius=2, fill=HEAT[step]))
-        parts.append(text(x + width / 2, y, str(value), f"h{step}", anchor="middle"))
+    for _, label, step in distinct:
+        width = max(18, 7 * len(label) + 8)
+        parts.append(rectangle(x, -11, width, 15, radius=2, fill=HEAT[step]))
+        parts.append(text(x + width / 2, 0, label, f"h{step}", anchor="middle"))
         x += width + 3
     if distinct:
-        parts.append(text(x + 3, y, "work items", "s", "t"))
-        x += 74
+        parts.append(text(x + 3, 0, name, "s", "t"))
+    return "".join(parts)
+
+
+def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: str) -> tuple[str, int]:
+    parts: list[str] = []
+    x = _LEFT
     if len(items) < sum(1 for node in nodes if node.logical):
         parts.append(rectangle(x, y - 11, 18, 15, radius=2, fill=hatch))
         parts.append(rectangle(x + 0.5, y - 10.5, 17, 14, "rule", radius=2))
         parts.append(text(x + 23, y, "no work", "s"))
         x += 78
     kinds = {node.kind for node in nodes if not node.logical}
-    for kind, letter, label in (
-        ("dram", "D", "DRAM"),
-        ("ethernet", "E", "Ethernet"),
-        ("tensix", "–", "dispatch"),
-        ("harvested", "×", "harvested"),
-    ):
-        if kind in kinds:
-            parts.append(text(x, y, letter, "b", "s") + text(x + 12, y, label, "s", "t"))
-            x += 26 + 7 * len(label)
+    for kind, label in _LABELS.items():
+        if kind not in kinds:
+            continue
+        if letter := _LETTERS[kind]:
+            parts.append(text(x, y, letter, "b", "s"))
+        else:
+            parts.append(f'<path class="panel" d="M{x - 3} {y - 10}h12v12h-12z"/>')
+        parts.append(text(x + 12, y, label, "s", "t"))
+        x += 20 + 13 * len(label) // 2
     return "".join(parts), x + 8

@@ -69,7 +69,15 @@ def deadlock_svg(
         x_told, y_told = _BOX_WIDTH + 64, middle + 36 * position - 34
         told = text(x_told, y_told, head, *("b",) if cycle else ()) + text(x_told, y_told + 15, detail, "s")
         parts.append(f"<g>{tooltip(f'{head}: {detail}')}{curve}{told}</g>")
-    height = 30 + 3 * _BOX + 2 * _GAP + 8
+    height = 30 + 3 * _BOX + 2 * _GAP + 28
+    parts.append(
+        text(
+            4,
+            height - 8,
+            "Thick arrows: the cycle, in which each kernel waits for the next. Thin ones: other waits.",
+            "s",
+        )
+    )
     description = "; ".join(f"{wait.kernel} is at {wait.operation}" for wait in waits)
     return drawing(identifier, "Deadlock", description, _WIDTH + 160, height, "".join(parts))
 

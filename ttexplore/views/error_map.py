@@ -14,7 +14,7 @@ LARGEST_CELLS = 32
 TINTS = 8
 
 _SIDE, _LARGEST_CELL = 160, 20
-_LEFT, _TOP, _LEGEND_HEIGHT = 24, 64, 30
+_LEFT, _TOP, _LEGEND_HEIGHT = 24, 64, 48
 _WIDTH = 246
 _LONGEST_NAME = 40
 _LEGEND_CELL = 12
@@ -23,9 +23,10 @@ _LEGEND_CELL = 12
 # stand out, by their lightness alone.
 _SHARES = (12, 22, 33, 45, 57, 70, 84, 100)
 STYLE = (
+    "\n.ttx-svg{--hue:var(--ttx-change)}.ttx-svg.beyond,.ttx-svg .beyond{--hue:var(--ttx-remove)}"
     "\n.ttx-svg .x0{fill:color-mix(in srgb,var(--ttx-text) 26%,var(--ttx-surface))}"
     + "".join(
-        f"\n.ttx-svg .x{step}{{fill:color-mix(in srgb,var(--ttx-remove) {share}%,var(--ttx-surface))}}"
+        f"\n.ttx-svg .x{step}{{fill:color-mix(in srgb,var(--hue) {share}%,var(--ttx-surface))}}"
         for step, share in enumerate(_SHARES, 1)
     )
     + "\n.ttx-svg .broken{fill:var(--ttx-text)}"
@@ -41,16 +42,18 @@ STYLE = (
 @dataclass(frozen=True, slots=True)
 class TileErrors:
     """The largest absolute error of each tile of an output, `errors[tile row][tile column]`; infinite where an element
-    is broken (not finite though it should be). `name` says which output or slice of it this is, as "output 0"."""
+    is broken (not finite though it should be). `name` says which output or slice of it this is, as "output 0". An error
+    beyond `bound` is too large; where the comparison passed, none is."""
 
     name: str
     errors: Sequence[Sequence[float]]
+    bound: float = math.inf
 
 
 def error_map_svg(tiles: TileErrors) -> str:
     """The map of errors: a cell for each tile, or for square blocks of tiles where there are more than 32 in a row or
     column, then with the largest error of the block. The worst cell has a ring, a broken one a cross, an equal one no
-    colour. The scale is linear from 0 to the largest finite error."""
+    colour. The scale is linear from 0 to the largest finite error; only what is beyond the bound has a hue of alarm."""
     block, cells = _cells(tiles.errors)
     rows, columns = len(cells), max((len(row) for row in cells), default=0)
     if not rows or not columns:
@@ -63,7 +66,7 @@ def error_map_svg(tiles: TileErrors) -> str:
         for column, error in enumerate(errors):
             x, y = _LEFT + column * size, _TOP + row * size
             shape = f'<path d="M{x} {y}h{size - 1}v{size - 1}H{x}z"><title>{_place(row, column, block)}: '
-            groups.setdefault(_tint(error, largest), []).append(f"{shape}{_number(error)}</title></path>")
+            groups.setdefault(_tint(error, largest, tiles.bound), []).append(f"{shape}{_number(error)}</title></path>")
             if math.isinf(error):
                 crosses.append(_cross(x, y, size))
     parts = [
@@ -80,7 +83,7 @@ def error_map_svg(tiles: TileErrors) -> str:
         parts.append(path("".join(crosses), "cross", extra=' pointer-events="none"'))
     parts.append(_ring(cells, size))
     height = _TOP + rows * size + _LEGEND_HEIGHT
-    parts.append(_legend(largest, _TOP + rows * size + 12, bool(crosses)))
+    parts.append(_legend(largest, tiles.bound, _TOP + rows * size + 12, bool(crosses)))
     content = f"<style>{STYLE}</style>{''.join(parts)}"
     return drawing(
         content_id("ttx-errors", content),
@@ -131,10 +134,11 @@ def _worst(tiles: TileErrors, block: int) -> str:
     return worst + (f"; a cell is {block}×{block} tiles" if block > 1 else "")
 
 
-def _tint(error: float, largest: float) -> str:
+def _tint(error: float, largest: float, bound: float) -> str:
     if math.isinf(error):
         return "broken"
-    return f"x{max(1, math.ceil(TINTS * error / largest))}" if error else "surface"
+    tint = f"x{max(1, math.ceil(TINTS * error / largest))}" if error else "surface"
+    return f"{tint} beyond" if error > bound else tint
 
 
 def _number(error: float) -> str:
@@ -173,14 +177,15 @@ def _axes(rows: int, columns: int, size: int, block: int) -> list[str]:
     ]
 
 
-def _legend(largest: float, y: int, broken: bool) -> str:
+def _legend(largest: float, bound: float, y: int, broken: bool) -> str:
     x = _LEFT
     parts: list[str] = []
     if largest:
         parts.append(text(x, y + 8, "0", "s"))
         x += 11
         for step in range(1, TINTS + 1):
-            parts.append(rectangle(x, y, _LEGEND_CELL, 8, f"x{step}"))
+            error = largest * step / TINTS
+            parts.append(rectangle(x, y, _LEGEND_CELL, 8, _tint(error, largest, bound)))
             x += _LEGEND_CELL
         parts.append(text(x + 5, y + 8, f"{largest:.2g}", "s"))
         x += 48
@@ -188,4 +193,10 @@ def _legend(largest: float, y: int, broken: bool) -> str:
         parts.append(rectangle(x, y - 1, 10, 10, "broken"))
         parts.append(path(_cross(x, y - 1, 11), "cross"))
         parts.append(text(x + 14, y + 8, "not finite", "s"))
+    if largest or broken:
+        parts.append(path(f"M{_LEFT + 1} {y + 17}h9v9h-9z", "ring"))
+        parts.append(text(_LEFT + 16, y + 26, "worst", "s"))
+    if largest > bound:
+        parts.append(rectangle(_LEFT + 58, y + 17, _LEGEND_CELL, 8, f"x{TINTS} beyond"))
+        parts.append(text(_LEFT + 75, y + 26, f"beyond the bound, {bound:.2g}" if bound else "not equal", "s"))
     return "".join(parts)

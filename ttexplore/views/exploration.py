@@ -14,7 +14,7 @@ from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_table
 from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import counts_html, error_html, step_body
-from ttexplore.views.facts import plan_facts, source_location, status
+from ttexplore.views.facts import plan_facts, source_location, status, tally
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE
@@ -132,9 +132,7 @@ def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     where = source_location(trace)
     place = f' <code class="q">{escape(where)}</code>' if where else ""
     failed = next((step for step in trace.steps if step.error), None)
-    changed = sum(step.changed_ir for step in trace.steps)
-    decided = sum(step.changed_plan for step in trace.steps)
-    result = f"{plural(len(trace.steps), 'step')}: {changed} rewrite the IR, {decided} decide facts"
+    result = tally(trace.steps)
     if failed:
         result = f'<span class="bad">✖</span> stopped at {escape(failed.letter)} {escape(failed.name)}'
     rows = "".join(f"<tr><td>{defined(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ttexplore.plan import Partition, Plan
 from ttexplore.record import StepRecord, Trace
 from ttexplore.target import Target
@@ -31,6 +33,24 @@ def status(step: StepRecord) -> tuple[str, str]:
             return "◐", "changes the plan"
         case _:
             return "○", "changes nothing"
+
+
+_KINDS = (
+    (True, False, "rewrites the program", "rewrite the program"),
+    (False, True, "decides facts", "decide facts"),
+    (True, True, "does both", "do both"),
+    (False, False, "changes nothing", "change nothing"),
+)
+
+
+def tally(steps: Sequence[StepRecord]) -> str:
+    """``15 steps: 6 rewrite the program, 8 decide facts, 1 does both``: each step counts once."""
+    parts: list[str] = []
+    for ir, plan, one, many in _KINDS:
+        count = sum((step.changed_ir, step.changed_plan) == (ir, plan) for step in steps)
+        if count:
+            parts.append(f"{count} {one if count == 1 else many}")
+    return f"{plural(len(steps), 'step')}: {', '.join(parts)}"
 
 
 def _cores(partition: Partition) -> str:

@@ -14,6 +14,13 @@ _LEFT = 6
 _ROW = 20
 
 
+# What the columns of a row hold, below the bar.
+_HEADS = (
+    (34, "CB", "end"), (46, "name", "start"), (250, "format", "start"), (414, "pages × stages × size", "end"),
+    (486, "size", "end"), (500, "share of the largest", "start"),
+)  # fmt: skip
+
+
 def l1_used_bytes(plan: Plan) -> int:
     """The bytes of all circular buffers together."""
     return sum(buffer.total_bytes for buffer in plan.on_chip.buffers)
@@ -42,7 +49,13 @@ def l1_map_svg(plan: Plan, target: Target) -> str:
         parts.append(f'<path class="edge" d="M{limit:.1f} 22V50"/>')
         parts.append(text(limit - 3, 58, "end of usable L1", "s", anchor="end"))
     largest = max((buffer.total_bytes for buffer in buffers), default=1)
-    top = 66 if left >= 0 else 76
+    top = 84 if left >= 0 else 94
+    parts += [
+        rectangle(_BAR - 26, top - 27, 10, 12, radius=2, fill=f"url(#{identifier}-h)"),
+        rectangle(_BAR - 25.5, top - 26.5, 9, 11, "rule", radius=2),
+        text(_BAR - 10, top - 18, "free", "s"),
+        *(text(_LEFT + x, top - 18, head, "s", "t", anchor=anchor) for x, head, anchor in _HEADS),
+    ]
     for position, buffer in enumerate(buffers):
         parts.append(_row(buffer, position, top + position * _ROW, largest))
     if not buffers:

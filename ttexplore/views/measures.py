@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ttexplore.plan import Plan
 from ttexplore.record import Trace
-from ttexplore.views.core_map import core_step
+from ttexplore.views.core_map import core_step, measure_legend, working_cores
 from ttexplore.views.l1_map import l1_used_bytes
 from ttexplore.views.markup import byte_size
 from ttexplore.views.ulp_histogram import compact_count
@@ -17,12 +17,14 @@ _UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number for each core of a partition: as text, as label on the map (empty for 0), and as index into HEAT."""
+    """A number for each core of a partition: as text, as label on the map (empty for 0), and as index into HEAT; and
+    the `legend` of the map that is coloured by it, in SVG."""
 
     name: str
     shown: tuple[str, ...]
     labels: tuple[str, ...]
     steps: tuple[int, ...]
+    legend: str
 
 
 def core_measures(plan: Plan) -> tuple[Measure, ...]:
@@ -46,12 +48,12 @@ def core_measures(plan: Plan) -> tuple[Measure, ...]:
 
 
 def _measure(name: str, values: list[int], *, sizes: bool = False, unit: str = "") -> Measure:
-    return Measure(
-        name,
-        tuple(byte_size(value) if sizes else f"{value:,}{unit}" for value in values),
-        tuple(compact_count(value) if value else "" for value in values),
-        tuple(core_step(value, values) for value in values),
-    )
+    shown = tuple(byte_size(value) if sizes else f"{value:,}{unit}" for value in values)
+    # Cores without work have no colour.
+    working = [value for value in values if value]
+    steps = tuple(core_step(value, working) if value else 0 for value in values)
+    labels = tuple(compact_count(value) if value else "" for value in values)
+    return Measure(name, shown, labels, steps, measure_legend(name, shown, values, steps))
 
 
 def tiles_per_item(plan: Plan) -> dict[str, int] | None:
@@ -73,7 +75,7 @@ def figures(trace: Trace, plan: Plan) -> list[tuple[str, str]]:
     items = [core.items for core in plan.partition.cores] if plan.partition else []
     tiles = tiles_per_item(plan)
     return [
-        ("cores in use", f"{sum(1 for count in items if count):,}" if items else _UNKNOWN),
+        ("cores in use", working_cores(plan.partition) if plan.partition and items else _UNKNOWN),
         ("items on the busiest core", f"{max(items):,}" if items else _UNKNOWN),
         ("circular buffers", str(len(plan.on_chip.buffers)) if plan.buffers else _UNKNOWN),
         ("L1 per core", byte_size(l1_used_bytes(plan)) if plan.buffers else _UNKNOWN),

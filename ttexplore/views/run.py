@@ -53,6 +53,7 @@ class SideFigures:
     class without an error), and the errors by tile, if they are to be drawn."""
 
     name: str
+    passed: bool
     pcc: float
     max_rel_error: float
     max_ulp: float
@@ -103,7 +104,8 @@ def _sides(sides: Sequence[SideFigures]) -> str:
     table = f'<table class="t sides"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     tiles = sides[0].tiles
     drawn = f'<div class="scroll">{error_map_svg(tiles)}</div>' if tiles and any(map(any, tiles.errors)) else ""
-    return f'<style>{_STYLE}</style><div class="sides-and-map">{table}{drawn}</div>'
+    note = '<p class="q">Heights of bars are logarithmic; the numbers above them count elements.</p>'
+    return f'<style>{_STYLE}</style><div class="sides-and-map"><div>{table}{note}</div>{drawn}</div>'
 
 
 def _row(side: SideFigures) -> str:
@@ -112,7 +114,7 @@ def _row(side: SideFigures) -> str:
         side.worst_tile,
     )  # fmt: skip
     cells = "".join(f'<td class="m">{escape(text)}</td>' for text in texts)
-    bars = histogram_svg(side.histogram)
+    bars = histogram_svg(side.histogram, passed=side.passed)
     return f'<tr><th scope="row">{escape(side.name)}</th>{cells}<td class="last">{bars}</td></tr>'
 
 

@@ -17,8 +17,9 @@ _BROKEN = "broken"
 _PALEST_TINT, _STRONGEST_TINT = 3, 8
 
 
-def histogram_svg(classes: Sequence[tuple[str, int]]) -> str:
-    """One bar for each class (label, number of elements), the first for elements without an error.
+def histogram_svg(classes: Sequence[tuple[str, int]], *, passed: bool) -> str:
+    """One bar for each class (label, number of elements), the first for elements without an error. Only the bars of a
+    comparison that has not `passed` have an alarming hue.
 
     Heights are logarithmic, since a few large errors matter beside many small ones. The number stands above its bar,
     shortened to three digits; hovering and the label give it in full. Has the width of :func:`histogram_axis_svg`.
@@ -36,8 +37,9 @@ def histogram_svg(classes: Sequence[tuple[str, int]]) -> str:
         if count:
             parts.append(text(x + _BAR / 2, floor - height - 2.5, compact_count(count), "c"))
     told = ", ".join(f"{label}: {count}" for label, count in classes if count) or "no elements"
+    style = "ttx-svg bars" if passed else "ttx-svg bars beyond"
     return (
-        f'<svg class="ttx-svg bars" width="{len(classes) * _COLUMN}" height="{floor}" role="img" '
+        f'<svg class="{style}" width="{len(classes) * _COLUMN}" height="{floor}" role="img" '
         f'aria-label="{escape(told)}">{apart("".join(parts))}</svg>'
     )
 

@@ -11,6 +11,8 @@ from ttexplore.views.theme import heat_step
 _CELL = 34
 _SMALL_CELL = 14
 _LEFT, _TOP = 30, 62
+_LABELLED = "in each block: its core, and its position in that core's sequence; a shade for each core"
+_SHADED = "a shade for each core; hover over a block for its core"
 # Up to here a cell has room for its core and its turn.
 _LARGEST_LABELLED = 300
 _LARGEST_DRAWN = 4096
@@ -32,8 +34,9 @@ def work_map_svg(partition: Partition) -> str:
     grid = " × ".join(map(str, partition.grid))
     parts = [
         text(2, 16, f"{grid} = {plural(partition.work_items, 'work item')}, {how(partition)}", "b", "t"),
-        text(2, 33, "in each block: its core, and its position in that core's sequence" if labelled else "", "s"),
-        text(_LEFT - 8, _TOP - 6, "bx", "s", anchor="end"),
+        text(2, 33, _LABELLED if labelled else _SHADED, "s"),
+        text(2, _TOP - 6, "by ↓" if slices == 1 else "bz·by ↓", "s"),
+        text(_LEFT + columns * cell + 4, _TOP - 6, "← bx", "s"),
     ]
     step = max(1, -(-28 // cell))
     for x in range(0, columns, step):
@@ -64,6 +67,6 @@ def work_map_svg(partition: Partition) -> str:
     hidden = partition.work_items - columns * rows_drawn * drawn
     if hidden > 0:
         parts.append(text(2, bottom + 10, f"{plural(hidden, 'more item')} not drawn", "s"))
-    width = max(_LEFT + columns * cell + 8, 360)
+    width = max(_LEFT + columns * cell + 36, 480)
     description = f"{plural(partition.work_items, 'work item')} on {plural(len(partition.cores), 'core')}"
     return drawing(identifier, title, description, width, bottom + (20 if hidden > 0 else 4), "".join(parts))

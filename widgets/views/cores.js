@@ -59,6 +59,8 @@ export function coresView(store) {
   function colour() {
     const { metric, lowering: { cores } } = store.state;
     const measure = cores?.measures.find(({ name }) => name === metric);
+    const legend = map.querySelector(".legend");
+    if (measure) legend?.replaceChildren(.../** @type {Element} */ (markup(`<svg>${measure.legend}</svg>`).firstChild).childNodes);
     cores?.cores.forEach((core, i) => {
       const [square, label] = all(map, `[data-core="${nameOf(core)}"]>:is(path,text)`);
       if (!measure?.labels[i] || !label) return;
