@@ -27,6 +27,7 @@ from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.files import write_files
 from ttexplore.given import dictionary, wrong
 from ttexplore.given import path as path_of
+from ttexplore.given import text as text_of
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
@@ -36,6 +37,8 @@ from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.sizes import bound_shape, extents_of, size_variables
+from ttexplore.language.editing import OF_ALL_LAUNCHES
+from ttexplore.language.editing import edited as edited_kernel
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.language.machine import machine
@@ -260,6 +263,29 @@ class Exploration(Explored):
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
         return _explored(self.kernel, chip, kept | asked, self._sizes, control)
+
+    def edited(self, text: str) -> Exploration:
+        """Lower the kernel with another text of its function, which ``ex.kernel.source`` shows, with the same
+        arguments, options, target and sizes. Nothing of the notebook and of the kernel's file changes.
+
+        The text, with its decorators, is executed where the kernel was defined: it sees the same names of the module or
+        notebook, and those of the functions around it. The first text gives the first kernel again.
+
+        Raises KernelError, at its line, for a text that is not valid Python, defines no kernel or raises, and
+        UsageError for a launch, for a kernel whose text alone does not define it, and for options that do not fit.
+        """
+        return self.lower_text(text_of("the text of the kernel", text), FREE)
+
+    def lower_text(self, text: str, control: Control) -> Exploration:
+        with machine(self.target), errors_of_ours("reading the kernel"):
+            traced = edited_kernel(self.kernel, text, control.cancel)
+        names = {str(variable.name) for variable in size_variables(traced.function)}
+        kept = {size.name: size.value for size in self._sizes if size.name in names}
+        return _explored(traced, self.target, self.options, sizes_of(traced.function, kept), control)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        return super().missing | ({"edit": OF_ALL_LAUNCHES} if self.kernel.surroundings is None else {})
 
     # Sizes
 

@@ -239,6 +239,10 @@ class Explored(ABC):
         """As :meth:`fork`; `control` ends it after the step that runs, and hears of each step."""
 
     @abstractmethod
+    def lower_text(self, text: str, control: Control) -> Explored:
+        """Lower the kernel with another text of its function."""
+
+    @abstractmethod
     def check(
         self, inputs: Inputs = None, seed: int = 0, *, time_limit_seconds: float | None = None,
         progress: Progress | None = None, cancel: threading.Event | None = None,
@@ -644,18 +648,15 @@ class Explored(ABC):
 
     @property
     def missing(self) -> dict[str, str]:
-        """For each of ``record``, ``check`` and ``fork`` that the explorer cannot do, the reason."""
+        """For each of ``record``, ``check``, ``fork`` and ``edit`` that the explorer cannot do, the reason."""
         missing = recorder().missing()
         return {"record": missing} if missing else {}
 
     def widget(self, place: Mapping[str, str] | None = None) -> ExplorerWidget:
         """The interactive explorer, opened at the place of a view. A notebook shows it for an exploration by itself."""
-        from ttexplore.watching import watch_cells
-        from ttexplore.widget import ExplorerWidget
+        from ttexplore.watching import watched_explorer
 
-        made = ExplorerWidget(self, place)
-        watch_cells(made)
-        return made
+        return watched_explorer(self, dict(place or {}))
 
     def view(
         self, *, tab: str | None = None, step: int | str | None = None, pin: int | None = None, file: str | None = None

@@ -190,7 +190,7 @@ class SavedExploration(Explored):
 
     @property
     def missing(self) -> dict[str, str]:
-        return {**super().missing, "check": _NEEDS_KERNEL, "fork": _NEEDS_KERNEL}
+        return {**super().missing, "check": _NEEDS_KERNEL, "fork": _NEEDS_KERNEL, "edit": _NEEDS_KERNEL}
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> SavedExploration:
         del inputs
@@ -206,6 +206,16 @@ class SavedExploration(Explored):
     def lower_again(self, options: Mapping[str, Any], target: str | Target | None, control: Control) -> Explored:
         """Raises UsageError: lowering again needs the kernel."""
         raise _needs_kernel("lowering again")
+
+    def edited(self, text: str) -> Explored:
+        """Raises UsageError: lowering another text needs the kernel."""
+        del text
+        raise _needs_kernel("lowering another text")
+
+    def lower_text(self, text: str, control: Control) -> Explored:
+        """Raises UsageError: lowering another text needs the kernel."""
+        del control
+        return self.edited(text)
 
     def check(
         self, inputs: Inputs = None, seed: int = 0, *, time_limit_seconds: float | None = None,

@@ -11,6 +11,7 @@ import numpy as np
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.corpus.launches import two_products
 from tests.faults.kernels import difference
 from ttexplore import cli
 from ttexplore.target import get_target
@@ -107,3 +108,8 @@ def u019() -> Any:
             T.copy(A, B)
 
     return ttx.explore(kernel).steps["B1"]
+
+
+def u020() -> Any:
+    """The text of one of several launches, edited: `ex.launches[0].edited(text)`"""
+    return ttx.explore(two_products()).launches[0].edited("")

@@ -103,4 +103,9 @@ USAGE = (
         "A kernel with several launches has steps, a plan and code for each of them.",
         "Take one of exploration.launches; runs, checks and exports are those of the whole.",
     ),
+    diagnostic(
+        "U020", "text that cannot be edited here",
+        "The text of a kernel's function is executed where the kernel was defined; that alone must define the kernel.",
+        "Edit the kernel's cell or file, and explore it again.",
+    ),
 )  # fmt: skip

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeGuard, overload
 
@@ -31,6 +33,9 @@ from ttexplore.record import Span
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
+
+# Ends the tracing of a kernel whose text has changed again.
+cancelling: ContextVar[threading.Event | None] = ContextVar("what cancels the tracing", default=None)
 
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
 # when the kernel runs, or the call of a macro or of a function inside of the kernel.
@@ -301,6 +306,7 @@ class Builder:
     emitted: int = 0
     span: Span | None = None
     operands: list[Operand] = field(default_factory=list[Operand])
+    cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
         self.reads = Reads(self.views)

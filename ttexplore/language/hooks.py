@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeGuard, cast
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, shown
+from ttexplore.errors import KernelError, refuse_cancelled, shown
 from ttexplore.ir.adapter import is_buffer, set_span, to_expr
 from ttexplore.ir.build import dtype_of, statements
 from ttexplore.ir.sizes import extents_of
@@ -91,6 +91,7 @@ class Hooks:
 
     def _at(self, index: int) -> Builder:
         builder = current("this")
+        refuse_cancelled(builder.cancel)
         builder.span = self.spans[index]
         return builder
 

@@ -14,7 +14,8 @@ import sys
 import types
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tvm import ir, tirx
@@ -26,7 +27,7 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.arithmetic import floats_as_integers
-from ttexplore.language.builder import Begun, Builder, TensorSpec, current, sequence, tracing
+from ttexplore.language.builder import Begun, Builder, TensorSpec, cancelling, current, sequence, tracing
 from ttexplore.language.containers import is_dict, is_sequence, items_of
 from ttexplore.language.dtypes import as_argument, dtype
 from ttexplore.language.instead import OPERATORS_AND_T, decided_by, hint_of
@@ -35,6 +36,7 @@ from ttexplore.language.reducers import with_plain_updates
 from ttexplore.language.rewrite import rewrite
 from ttexplore.language.spans import caller_span, definition, display_file, error_span, node_span, source_listing
 from ttexplore.language.standins import StandIn, making
+from ttexplore.language.surroundings import Surroundings, surroundings_of
 from ttexplore.language.symbols import no_answer
 from ttexplore.options import OPTIONS
 from ttexplore.record import Listing, Span
@@ -79,11 +81,18 @@ class TracedKernel:
     annotations: tuple[Annotation, ...] = ()
     said: tuple[Said, ...] = ()
     allocated: tuple[tirx.Buffer, ...] = ()
+    # Where its text can be edited; None for a launch.
+    surroundings: Surroundings | None = field(default=None, compare=False, repr=False)
 
     @property
     def tensors(self) -> list[tirx.Buffer]:
         """The tensors of the kernel: parameters, then those that it allocates."""
         return [*filter(is_buffer, self.function.params), *self.allocated]
+
+    def with_arguments(self, arguments: Mapping[str, object]) -> TracedKernel:
+        """This kernel with the arguments with which an edited text of it is traced."""
+        assert self.surroundings is not None, "a kernel that has just been traced has them"
+        return dataclasses.replace(self, surroundings=dataclasses.replace(self.surroundings, arguments=arguments))
 
     def annotated(self, annotations: tuple[Annotation, ...]) -> TracedKernel:
         """This kernel with more annotations. Raises UsageError for one of a tensor that it does not have."""
@@ -96,7 +105,7 @@ class TracedKernel:
 
 
 @contextlib.contextmanager
-def _errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[None]:
+def errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[None]:
     """Turn exceptions in the user's Python into a KernelError at its line, and give our own errors their line."""
     try:
         yield
@@ -149,10 +158,10 @@ def _trace_function(
 ) -> TracedKernel:
     """Run the rewritten function; `arguments` that are TensorSpec or dtype become kernel parameters."""
     twin = rewrite(function, file)
-    builder = Builder(constants=constants, files={function.__code__.co_filename: file})
+    builder = Builder(constants=constants, files={function.__code__.co_filename: file}, cancel=cancelling.get())
     node, head = definition(function), _head_span(function, file)
     places = {argument.arg: argument for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
-    with tracing(builder), _errors_at(builder.files, head), making():
+    with tracing(builder), errors_at(builder.files, head), making():
         values: dict[str, object] = {}
         for name, value in arguments.items():
             builder.span = node_span(file, places[name])
@@ -215,8 +224,9 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     traced = TracedKernel(
         name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes)),
         said=_said(builder), allocated=tuple(builder.allocated),
+        surroundings=surroundings_of(function, str(Path(file).absolute().parent) if loading_file.get() else None),
     )  # fmt: skip
-    return _with_outputs(traced.annotated(tuple(builder.annotations)), outputs)
+    return with_outputs(traced.annotated(tuple(builder.annotations)), outputs)
 
 
 def _said(builder: Builder) -> tuple[Said, ...]:
@@ -278,7 +288,7 @@ def _check_depth(body: list[tirx.Stmt]) -> None:
         waiting += [(one, depth + isinstance(one, tirx.For | tirx.While | tirx.IfThenElse)) for one in inner]
 
 
-def _with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:
+def with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:
     outputs = tuple(outputs)
     if not outputs:
         return traced
@@ -576,13 +586,11 @@ class JitKernel:
             _check_known(arguments, list(parameters), reference)
         _check_missing([name for name in required if name not in arguments], arguments, reference)
         files = {self.function.__code__.co_filename: self.file}
-        with _errors_at(files, _head_span(self.function, self.file)), making():
+        with errors_at(files, _head_span(self.function, self.file)), making():
             made = self.function(**arguments)
         traced = _factory_result(made, reference)
         return (
-            _with_outputs(traced, _output_indices(self.options.get("out_idx"), traced))
-            if not traced.outputs
-            else traced
+            with_outputs(traced, _output_indices(self.options.get("out_idx"), traced)) if not traced.outputs else traced
         )
 
     def _trace_eager(self, arguments: dict[str, object], reference: str) -> TracedKernel:
@@ -603,7 +611,7 @@ class JitKernel:
             if isinstance(annotation, TensorSpec) and name in values:
                 values[name] = annotation
         given = {name: value for name, value in arguments.items() if name in constants}
-        return _trace_function(self.function, self.file, given, values)
+        return _trace_function(self.function, self.file, given, values).with_arguments(arguments)
 
     def _tensor_parameters(self) -> list[str]:
         """Parameters that the signature or the kernel's body annotates as tensors: ``A: T.Tensor(...)``."""
@@ -712,7 +720,7 @@ def compiled(kernel: object, out_idx: object = None, **_options: object) -> obje
         return kernel
     try:
         traced = kernel.traced
-        return PrimFunc(kernel.__name__, _with_outputs(traced, _output_indices(out_idx, traced)))
+        return PrimFunc(kernel.__name__, with_outputs(traced, _output_indices(out_idx, traced)))
     except TTExploreError as error:
         if not loading_file.get():
             raise
@@ -747,6 +755,8 @@ class Tuned:
             and parameters[name].default in (parameters[name].empty, None)
         }
         traced = trace_named(self.kernel, {**arguments, **chosen}, reference)
+        # Another text may have other configurations.
+        traced = traced.with_arguments(arguments)
         if not chosen:
             return traced
         note = "autotune: not tuned here; took the first configuration: " + ", ".join(

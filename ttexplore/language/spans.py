@@ -29,7 +29,20 @@ def display_file(function: object) -> str:
             f"a kernel is made from {function!r}, which is not a Python function",
             hint="write @T.prim_func, @T.macro or @tilelang.jit above a def",
         )
-    file = function.__code__.co_filename
+    return display_name(function.__code__.co_filename)
+
+
+def code_file(display: str, digest: str, *, edited: bool) -> str:
+    """The code file of a text that stands for the one of a kernel in a file or cell. Lines of an edited text are no
+    lines of that file, so they are displayed with another name."""
+    return f"<{'edited' if edited else 'unedited'} {digest} {display}>"
+
+
+def display_name(file: str) -> str:
+    """The display name of a code file."""
+    text = re.fullmatch(r"<(un)?edited \w+ (.*)>", file)
+    if text:
+        return text[2] if text[1] else f"{text[2]} (edited)"
     named = re.fullmatch(r"<ipython-input-(\d+)-.*>", file)
     if named:
         return f"cell {named[1]}"

@@ -100,7 +100,7 @@ def _launch(
         function = function.with_attr(KEPT, sorted(map(names.index, kept)))
     annotations = _without(traced.annotations, [a for said in others for a in said.annotations if not a.tensor])
     return dataclasses.replace(
-        traced, name=name, function=function, outputs=outputs, said=(part.said,), allocated=(),
+        traced, name=name, function=function, outputs=outputs, said=(part.said,), allocated=(), surroundings=None,
         notes=tuple(_without(traced.notes, [note for said in others for note in said.notes], part.said.notes)),
         annotations=tuple(one for one in annotations if not one.tensor or one.tensor in names),
     )  # fmt: skip
