@@ -251,7 +251,7 @@ def test_the_explorers_button_cancels_what_goes_on(
     assert all("the run was cancelled" in str(one["error"]) for one in ended)
     while widget.running and time.monotonic() < end + 1.0:
         time.sleep(0.01)
-    assert (widget._running, widget.running) == (set(), [])
+    assert (widget._running, widget.running) == ({}, [])
 
 
 def test_the_explorers_limit_ends_a_run(endless: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:

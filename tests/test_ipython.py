@@ -27,6 +27,7 @@ from ttexplore.exploration import Check, Exploration, Run
 from ttexplore.explored import edited_listing
 from ttexplore.freezing import WIDGET_VIEW
 from ttexplore.results import ErrorCard
+from ttexplore.widget import ExplorerWidget
 
 KERNEL = """
 @T.prim_func
@@ -207,18 +208,40 @@ def test_the_cells_after_a_failed_one_do_not_run(tmp_path: Path, monkeypatch: py
 
 def test_the_banner_of_a_changed_kernel(shell: Any) -> None:
     run(shell, f"%%ttexplore{KERNEL}")
-    registered = len(shell.events.callbacks["post_run_cell"])
     first, second = shell.user_ns["ex"].widget(), shell.user_ns["ex"].widget()
-    assert len(shell.events.callbacks["post_run_cell"]) == registered + 2
     run(shell, "x = 1")
     run(shell, f"%%ttexplore -o other --target blackhole_p100{KERNEL}")
     assert first.stale == ""
     run(shell, f"%load_ext ttexplore\n{KERNEL.replace('block', 'tile')}")
     assert first.stale == second.stale
     assert first.stale.startswith("copy has changed since this exploration was made")
+    first.stale = second.stale = ""
     second.close()
-    run(shell, "x = 2")
-    assert len(shell.events.callbacks["post_run_cell"]) == registered + 1
+    run(shell, f"%load_ext ttexplore\n{KERNEL.replace('block', 'tile')}")
+    assert (bool(first.stale), second.stale) == (True, "")
+
+
+def test_the_explorer_of_a_cell_that_runs_again_is_where_the_old_one_was(shell: Any) -> None:
+    made: list[ExplorerWidget] = []
+    shell.user_ns["explorers"] = made
+
+    def cell(identity: str, kernel: str) -> list[dict[str, Any]]:
+        made.clear()
+        again = "import ttexplore\nfor _ in range(2):\n    explorers.append(ttexplore.explore(copy).widget())"
+        shell.run_cell(f"{kernel}\n{again}", cell_id=identity).raise_error()
+        return [one.place for one in made]
+
+    assert cell("one", f"import ttexplore.language as T{KERNEL}") == [{}, {}]
+    made[0].here = {"tab": "Code", "step": "C1", "pin": "6,7", "file": "reader.cpp"}
+    assert cell("two", KERNEL) == [{}, {}]
+    # A cell that fails in between changes nothing; a new line moves what is pinned, a changed one keeps its pin.
+    shell.run_cell("explorers.clear()\n1 / 0", cell_id="one")
+    moved = KERNEL.replace("        block", "        # a tile\n        block").replace("A[by", "A[0 + by")
+    assert cell("one", moved) == [{"tab": "Code", "step": "C1", "pin": "6,7", "file": "reader.cpp"}, {}]
+    # The pins of an edited text are those of its lines.
+    made[0].here = {"tab": "Steps", "pin": "7", "text": moved.strip()}
+    made[1].here = {"tab": "Run", "pin": ""}
+    assert cell("one", f"x = 1{moved}") == [{"tab": "Steps", "pin": "8"}, {"tab": "Run", "pin": ""}]
 
 
 def test_completion_knows_steps_and_code() -> None:

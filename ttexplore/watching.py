@@ -1,28 +1,70 @@
-"""Notifies an explorer in a notebook when a later cell changes its kernel."""
+"""Explorers that follow the cells of a notebook: they notice that a cell changes their kernel, and one that replaces
+another, because its cell runs again, opens where that one was left."""
 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttexplore.widget import ExplorerWidget, notebook_shell
+
+if TYPE_CHECKING:
+    from ttexplore.explored import Explored
 
 MAGIC = "%%ttexplore"
 
 
-def watch_cells(widget: ExplorerWidget) -> None:
-    """Notify `widget` of each cell that runs from now on, as long as it is open. Does nothing outside IPython."""
+class _Cells:
+    """The explorers that the cells of a notebook have made. It belongs to the shell, whose events call it."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._open: list[weakref.ref[ExplorerWidget]] = []
+        # The explorers that the running cell has made so far, and those of each cell when it ran last.
+        self._new: list[weakref.ref[ExplorerWidget]] = []
+        self._of_cells: dict[str, list[weakref.ref[ExplorerWidget]]] = {}
+        self._cell: str | None = None
+        shell.events.register("pre_run_cell", self.cell_runs)
+        shell.events.register("post_run_cell", self.cell_has_run)
+
+    def cell_runs(self, info: Any) -> None:
+        self._cell, self._new = getattr(info, "cell_id", None), []
+
+    def cell_has_run(self, result: Any) -> None:
+        cell = getattr(result.info, "cell_id", None)
+        # A cell that failed has shown none: its next run continues what was there before.
+        if cell and self._new:
+            self._of_cells[cell] = self._new
+        self._cell, self._new = None, []
+        text = str(result.info.raw_cell or "")
+        text = self._shell.transform_cell(text.partition("\n")[2] if text.startswith(MAGIC) else text)
+        self._open = [one for one in self._open if (explorer := one()) is not None and explorer.comm is not None]
+        for one in self._open:
+            if (explorer := one()) is not None:
+                explorer.kernel_changed(text)
+
+    def left(self, exploration: Explored) -> dict[str, str]:
+        """Where the reader has left the explorer that this one replaces: the first, second ... of the same kernel that
+        the cell made when it ran before."""
+        name = str(exploration.kernel.name)
+        before = [one() for one in self._of_cells.get(self._cell or "", [])]
+        same = [one for one in before if one is not None and one.kernel_name == name]
+        count = sum((explorer := one()) is not None and explorer.kernel_name == name for one in self._new)
+        return same[count].left_for(exploration) if count < len(same) else {}
+
+    def add(self, explorer: ExplorerWidget) -> None:
+        self._open.append(weakref.ref(explorer))
+        self._new.append(weakref.ref(explorer))
+
+
+def watched_explorer(exploration: Explored, place: dict[str, str] | None) -> ExplorerWidget:
+    """An explorer at a place, by default the one where that which it replaces was left. In a notebook, it notices which
+    cells run from now on, as long as it is open."""
     shell = notebook_shell()
     if shell is None:
-        return
-    watched = weakref.ref(widget)
-
-    def cell_has_run(result: Any) -> None:
-        explorer = watched()
-        if explorer is None or explorer.comm is None:
-            shell.events.unregister("post_run_cell", cell_has_run)
-            return
-        text = str(result.info.raw_cell or "")
-        explorer.kernel_changed(shell.transform_cell(text.partition("\n")[2] if text.startswith(MAGIC) else text))
-
-    shell.events.register("post_run_cell", cell_has_run)
+        return ExplorerWidget(exploration, place)
+    owners = (getattr(one, "__self__", None) for one in shell.events.callbacks["post_run_cell"])
+    cells = next((one for one in owners if isinstance(one, _Cells)), None) or _Cells(shell)
+    made = ExplorerWidget(exploration, place or cells.left(exploration))
+    cells.add(made)
+    return made

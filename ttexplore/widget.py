@@ -26,7 +26,7 @@ import traitlets
 from ttexplore.backends.base import Deadlock
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.control import Control
-from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
 from ttexplore.given import named
 from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
 from ttexplore.record import ErrorRecord, JsonObject, lines_of
@@ -34,6 +34,7 @@ from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible
+from ttexplore.views.moved import moved_lines
 
 if TYPE_CHECKING:
     from ttexplore.explored import Explored
@@ -46,8 +47,9 @@ _LISTED = ("do", "variant", "words")
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer of one exploration, and of those that its What if creates.
 
-    Answers messages ``{"id", "do": "run" | "check" | "record" | "fork" | "cancel", ...}`` with ``{"id", "state":
-    "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never sees an exception.
+    Answers messages ``{"id", "do": "run" | "check" | "record" | "fork" | "edit" | "cancel", ...}`` with ``{"id",
+    "state": "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never sees an
+    exception.
     """
 
     _esm = widget_module()
@@ -62,6 +64,8 @@ class ExplorerWidget(anywidget.AnyWidget):
     stale = traitlets.Unicode("").tag(sync=True)
     # Where to go: "tab", "step" (a letter), "pin" (numbers of kernel lines, with commas), "file".
     place = traitlets.Dict().tag(sync=True)
+    # Where a view of this widget is, in the same words, and the "text" of the kernel there, if it was edited.
+    here = traitlets.Dict(None, allow_none=True).tag(sync=True)
     # Shares of panes and a height in pixels, by what they are of.
     arrangement = traitlets.Dict().tag(sync=True)
     # By this name the front end finds the model for another view of it.
@@ -78,8 +82,8 @@ class ExplorerWidget(anywidget.AnyWidget):
         self.identity = self.model_id  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
         self._explorations: dict[str, Explored] = {"": exploration}
         self._numbers = itertools.count(1)
-        # The cancel events of the requests in progress.
-        self._running: set[threading.Event] = set()
+        # For each request in progress, by its id, what it does and what cancels it.
+        self._running: dict[object, tuple[object, threading.Event]] = {}
         self._changing = threading.Lock()
         self.on_msg(self._asked)  # pyright: ignore[reportUnknownMemberType]
 
@@ -114,23 +118,30 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     def _asked(self, _: object, question: JsonObject, buffers: object) -> None:
         del buffers
-        if question.get("do") == "cancel":
-            for one in tuple(self._running):
-                one.set()
+        do = question.get("do")
+        if do == "cancel":
+            # An edit ends when another one takes its place, not with what the explorer is busy with.
+            wanted = question.get("edit")
+            for identifier, (what, one) in tuple(self._running.items()):
+                if identifier == wanted if wanted else what != "edit":
+                    one.set()
             return
         cancel = threading.Event()
-        self._running.add(cancel)
+        self._running[question.get("id")] = (do, cancel)
         threading.Thread(target=self._answer, args=(question, cancel), daemon=True).start()
 
     def _answer(self, question: JsonObject, cancel: threading.Event) -> None:
         identifier = question.get("id")
-        self._list({"id": identifier, "since": time.time(), **{name: question.get(name) or "" for name in _LISTED}})
+        if question.get("do") != "edit":
+            self._list({"id": identifier, "since": time.time(), **{name: question.get(name) or "" for name in _LISTED}})
 
         def progress(text: str) -> None:
             self._tell({"id": identifier, "state": "progress", "text": visible(text)})
 
         try:
-            exploration = self._explorations[question.get("variant") or ""]
+            exploration = self._explorations.get(question.get("variant") or "")
+            if exploration is None:
+                raise UsageError("U001", "an edit has replaced this lowering", hint="lower it again")
             match question.get("do"):
                 case "run":
                     answer = _run(exploration, question, progress, cancel)
@@ -138,6 +149,8 @@ class ExplorerWidget(anywidget.AnyWidget):
                     answer = _check(exploration, question, progress, cancel)
                 case "fork":
                     answer = self._fork(exploration, question, progress, cancel)
+                case "edit":
+                    answer = self._edit(exploration, question, cancel)
                 case "record":
                     answer = _record(exploration, question, progress, cancel)
                 case other:
@@ -163,7 +176,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         else:
             self._tell({"id": identifier, "state": "done", **answer[0]}, answer[1])
         finally:
-            self._running.discard(cancel)
+            self._running.pop(identifier, None)
             self._list(None, identifier)
 
     def _list(self, request: JsonObject | None, ended: object = None) -> None:
@@ -179,9 +192,43 @@ class ExplorerWidget(anywidget.AnyWidget):
     ) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
         other = exploration.lower_again(question["options"], target, Control(cancel, progress=progress))
+        return {"variant": self._added(other)}, [packed(other.data)]
+
+    def _edit(self, exploration: Explored, question: JsonObject, cancel: threading.Event) -> Answer:
+        # What earlier edits gave and the page shows no longer.
+        for name in question["unused"]:
+            if name:
+                self._explorations.pop(name, None)
+        other = exploration.lower_text(str(question["text"]), Control(cancel))
+        data = packed(other.data)
+        refuse_cancelled(cancel)
+        moved = moved_lines(*([line.text for line in one.kernel.source.lines] for one in (exploration, other)))
+        return {
+            "variant": self._added(other), "moved": moved,
+            "error": error_data(other.error.record()) if other.error else None,
+        }, [data]  # fmt: skip
+
+    def _added(self, exploration: Explored) -> str:
         name = str(next(self._numbers))
-        self._explorations[name] = other
-        return {"variant": name}, [packed(other.data)]
+        self._explorations[name] = exploration
+        return name
+
+    def left_for(self, exploration: Explored) -> JsonObject:
+        """The place that a reader has left here, for another exploration of this kernel or of a newer text of it."""
+        place: JsonObject = dict(self.here or {})
+        kernel, now = self._explorations[""].kernel, exploration.kernel
+        before = lines_of(str(place.pop("text", "") or kernel.source.text))
+        moved = moved_lines(before, [line.text for line in now.source.lines])
+        pins: list[int] = []
+        for word in str(place.get("pin") or "").split(","):
+            row = int(word) - kernel.first_line if word.isdecimal() else -1
+            if 0 <= row < len(moved) and moved[row] >= 0:
+                pins.append(now.first_line + moved[row])
+        return {**place, "pin": ",".join(map(str, pins))} if place else {}
+
+    @property
+    def kernel_name(self) -> str:
+        return str(self._explorations[""].kernel.name)
 
 
 def notebook_shell() -> Any:

@@ -20,8 +20,9 @@ export interface Traits {
   arrangement?: Arrangement;
   /** Where to go; it may change. */
   place?: Place;
-  /** Where this widget was left, for a view of it that opens later; not sent anywhere. */
-  here?: Place;
+  /** Where this widget was left, for a view of it that opens later and for the explorer that replaces it when the cell
+   * runs again; with the text of the kernel there, if it was edited. */
+  here?: (Place & { text?: string }) | null;
   /** The name of the widget's model; empty or missing where it has none. */
   identity?: string | null;
   /** The questions that Python has not answered yet, of whatever page asked them. */
@@ -39,7 +40,7 @@ export interface Backend { name: string; missing: string; arithmetic: boolean; l
 export interface Place { tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
-export interface Running { id: string; do: Exclude<Question["do"], "cancel">; variant: string; words: string; since: number }
+export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit">; variant: string; words: string; since: number }
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
@@ -249,7 +250,10 @@ export type Question =
   | ({ do: "check"; variant?: string } & Inputs & Asked)
   | ({ do: "record"; core: string; code: Edits } & Inputs & Asked)
   | { do: "fork"; options: Record<string, string>; target: string }
-  | { do: "cancel" };
+  /** `unused` are variants that edits gave and no page shows any more. */
+  | { do: "edit"; text: string; unused: string[] }
+  /** All that goes on but edits, or the edit with this id. */
+  | { do: "cancel"; edit?: string };
 
 /** What Python says to each kind of question. `buffer` is what was sent beside it. */
 export interface Answers {
@@ -257,6 +261,8 @@ export interface Answers {
   check: { results: CheckedStep[]; first_bad: string | null };
   record: { buffer: Bytes };
   fork: { variant: string; buffer: Bytes };
+  /** For each line of the kernel before, the line that it has become, -1 for none; why the lowering failed on the way. */
+  edit: { variant: string; buffer: Bytes; moved: number[]; error: Failure | null };
   cancel: object;
 }
 

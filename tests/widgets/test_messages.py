@@ -59,6 +59,9 @@ def answered(exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> list[
         {"do": "check"},
         {"do": "fork", "options": {"stages": "3"}, "target": target},
         {"do": "fork", "options": {"stages": "no number"}, "target": target},
+        {"do": "edit", "text": exploration.kernel.source.text.replace("block_K=32", "block_K=64"), "unused": []},
+        {"do": "edit", "text": exploration.kernel.source.text.replace("(M, K)", "(M, K"), "unused": []},
+        {"do": "edit", "text": exploration.kernel.source.text.replace("block_M,", "8192,"), "unused": []},
     ]
     for question in questions:
         for message in answers(exploration, monkeypatch, **question):
@@ -70,6 +73,7 @@ def answered(exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> list[
             found.append((kind, message))
             found += [("Lowering", json.loads(zlib.decompress(one))) for one in buffers or ()]
     assert {one.get("state") for kind, one in found if kind == "Message"} == {"progress", "failed"}
+    assert {type(one["error"]) for _, one in found if "moved" in one} == {dict, type(None)}
     return found
 
 
