@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.archive import Archive, Kept, write_archive
-from ttexplore.backends.base import Deadlock, Events, Execution, KernelFault, Wait
+from ttexplore.backends.base import Deadlock, Events, Execution, KernelFault, Wait, ordered_layouts
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import Comparison, RoundingErrors, Side
+from ttexplore.backends.moves import Moves, Place
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic, BackendEntry, recorder
 from ttexplore.backends.remedy import remedy
 from ttexplore.control import Control, Progress
@@ -51,6 +53,7 @@ from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
 from ttexplore.views.recording import Recording, place_of
 from ttexplore.views.report import Reported, report_html
 from ttexplore.views.still import PLACE, still_html
+from ttexplore.views.tile_history import TileHistory, tile_history, tile_parts
 from ttexplore.views.timeline import Timeline
 from ttexplore.views.why import Why, why
 from ttexplore.views.work_map import work_map_svg
@@ -63,6 +66,7 @@ Array = NDArray[Any]
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
 # The kind of inputs that a run has where nothing is said.
 _RANDOM = "random"
+_MOST_MOVES = 4_000_000
 _NO_REFERENCE = "there is no reference for these inputs, so the outputs were not compared"
 
 
@@ -606,6 +610,75 @@ class Explored(ABC):
         )
         stuck, message = (deadlock.stuck, deadlock.message) if deadlock is not None else ({}, "")
         return Recording(events, self.plan, listings, core, stuck, message, events.stride, reason)
+
+    @memory_for("running the program")
+    def tile(
+        self, tensor: str, *tile: int, inputs: Inputs = None, seed: int = 0,
+        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
+        time_limit_seconds: float | None = None, progress: Progress | None = None,
+        cancel: threading.Event | None = None,
+    ) -> TileHistory:  # fmt: skip
+        """Follow one tile of an output back: its core and work item, the pages of each input that made it, and each
+        C++ line that read, computed, packed and wrote for it.
+
+        ``ex.tile("C", 3, 5)`` is tile row 3, tile column 5; leading dimensions come first, and a vector has only a
+        column. All comes from a run on the emulator that records each move of a value; it is kept for further tiles.
+        The other arguments are those of :meth:`run`.
+
+        Raises UsageError for a tensor that is no output, a tile that it does not have or that nothing writes, and a run
+        of more than 4,000,000 moves, and what :meth:`run` raises.
+        """
+        request = RunRequest.checked(
+            recorder().name, inputs, seed, time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel,
+            sizes=sizes, code=code,
+        )  # fmt: skip
+        numbers = wholes("tile", tile, len(tile), least=0) if tile else ()
+        return self._sized(request.inputs, request.sizes)._tile(request, tensor, numbers)
+
+    def _tile(self, request: RunRequest, tensor: str, tile: tuple[int, ...]) -> TileHistory:
+        if self.error is not None:
+            raise self.error
+        layouts = ordered_layouts(self.plan)
+        outputs = {layout.name: layout for layout in layouts if layout.role != "input"}
+        layout = outputs[named("output", tensor, outputs)]
+        parts = tile_parts(layout, tile)
+        listings = self._kernel_listings(request.code)
+        moves = self._moves(request, listings)
+        request.control.tell("following the tile")
+        number = layouts.index(layout)
+        followed = moves.follow(Place("tensor", number, *part) for part in parts)
+        return tile_history(followed, moves, self.plan, layouts, layout, tile, listings)
+
+    @functools.cached_property
+    def _recorded_moves(self) -> list[tuple[dict[str, str], tuple[Array, ...], Moves]]:
+        """The latest recorded moves, with the texts and the inputs that they are of; nothing before the first."""
+        return []
+
+    def _moves(self, request: RunRequest, listings: Mapping[str, Listing]) -> Moves:
+        """The moves of a run, recorded again only for other inputs or texts than those of the last time."""
+        emitted, arrays = self._emitted(listings), self._inputs(request.inputs, request.seed)
+        for texts, given, moves in self._recorded_moves:
+            if texts == emitted.texts and all(map(np.array_equal, given, arrays)):
+                return moves
+        request.control.tell(f"recording on {request.backend.name}")
+        make = request.backend.make
+        assert make is not None, "the recording backend runs texts"
+        runner = make(dataclasses.replace(request.settings, move_limit=_MOST_MOVES))
+        try:
+            execution = runner.run(
+                emitted, arrays, time_limit_seconds=request.time_limit_seconds, cancel=request.control.cancel
+            )
+        except KernelFault as fault:
+            raise fault.at(kernel_line(fault, listings)) from None
+        assert execution.moves is not None, "the emulator was asked to record them"
+        if len(execution.moves) >= _MOST_MOVES:
+            raise UsageError(
+                "U010", f"the run moves values more than {_MOST_MOVES:,} times, which is too much to keep",
+                hint="follow a tile of the same kernel with smaller tensors",
+            )  # fmt: skip
+        moves = Moves(execution.moves, self.plan, emitted.texts)
+        self._recorded_moves[:] = [(emitted.texts, arrays, moves)]
+        return moves
 
     # Showing
 

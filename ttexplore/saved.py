@@ -25,6 +25,7 @@ from ttexplore.plan import Plan
 from ttexplore.record import Listing, OptionForm, StepRecord, Trace, from_json
 from ttexplore.results import Check, Run
 from ttexplore.target import Target
+from ttexplore.views.tile_history import TileHistory
 from ttexplore.views.timeline import Timeline
 
 Array = NDArray[Any]
@@ -166,6 +167,11 @@ class SavedExploration(Explored):
         """Record a run, as :meth:`Explored.timeline` does. Run only files from sources that you trust."""
         with _fitting():
             return super().timeline(*arguments, **options)
+
+    def tile(self, *arguments: Any, **options: Any) -> TileHistory:
+        """Follow a tile back, as :meth:`Explored.tile` does. Run only files from sources that you trust."""
+        with _fitting():
+            return super().tile(*arguments, **options)
 
     def _kept(self) -> Kept | None:
         return self._archive.kept

@@ -72,6 +72,7 @@ class Execution:
     int32; dtypes of 8 bits and fewer are converted back from bfloat16) and logical shape. `seconds` is the time of the
     kernels alone, without compilation and transfers: the time that this machine took to simulate them (of the emulator,
     the processor's), unless they ran `on_card`. `log_file` has all messages of a device and its SDK.
+    `moves` are what :mod:`ttexplore.backends.moves` reads, if they were recorded.
     """
 
     outputs: tuple[Array, ...]
@@ -80,6 +81,7 @@ class Execution:
     message: str
     log_file: Path | None = None
     on_card: bool = False
+    moves: NDArray[np.void] | None = None
 
 
 def simulation_time(seconds: float) -> str:

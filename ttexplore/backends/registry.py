@@ -33,7 +33,8 @@ Argument = Literal["arithmetic", "code", "device", "environment"]
 class Settings:
     """The settings of a backend for a run; None leaves the choice to the backend.
 
-    `event_core` is the index of a core whose events are recorded in any case.
+    `event_core` is the index of a core whose events are recorded in any case; at most `move_limit` moves of values are
+    recorded.
     """
 
     arithmetic: Arithmetic = "exact"
@@ -41,6 +42,7 @@ class Settings:
     environment: Path | None = None
     progress: Callable[[str], None] | None = None
     event_core: int = 0
+    move_limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,10 @@ def _emulator_findings() -> tuple[Finding, ...]:
 def _emulator(settings: Settings) -> Backend:
     from ttexplore.backends.emulator import Emulator
 
-    return Emulator(event_core=settings.event_core, arithmetic=settings.arithmetic, progress=settings.progress)
+    return Emulator(
+        event_core=settings.event_core, move_limit=settings.move_limit, arithmetic=settings.arithmetic,
+        progress=settings.progress,
+    )  # fmt: skip
 
 
 def _ttnn_missing() -> str | None:

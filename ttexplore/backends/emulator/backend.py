@@ -73,6 +73,26 @@ EVENT_OPERATIONS = (
     "finish",
 )
 
+# The records of runtime/machine.h, struct Move.
+MOVE_DTYPE = np.dtype(
+    [
+        ("operation", "<u4"),
+        ("bytes", "<u4"),
+        ("from_page", "<u4"),
+        ("from_offset", "<u4"),
+        ("to_page", "<u4"),
+        ("to_offset", "<u4"),
+        ("core", "<u2"),
+        ("line", "<u2"),
+        ("from_object", "<u2"),
+        ("to_object", "<u2"),
+        ("from_kind", "u1"),
+        ("to_kind", "u1"),
+        ("kernel", "u1"),
+        ("adds", "u1"),
+    ]
+)
+
 SEPARATOR = "\x1e"
 GRACE_SECONDS = 2.0
 
@@ -88,13 +108,14 @@ class Emulator:
 
     Approximate variants of SFPU operations compute the exact function; NoC coordinates are logical coordinates.
     `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept
-    (16 bytes each, 0 for none), see :class:`Events`: those of the core with the index `event_core` in any case.
-    `progress` is called with progress messages.
+    (16 bytes each, 0 for none), see :class:`Events`: those of the core with the index `event_core` in any case. At most
+    `move_limit` moves of values are kept (36 bytes each). `progress` is called with progress messages.
     """
 
     cache_folder: Path | None = None
     event_limit: int = 1_000_000
     event_core: int = 0
+    move_limit: int = 0
     arithmetic: Arithmetic = "exact"
     progress: Callable[[str], None] | None = None
 
@@ -146,7 +167,8 @@ class Emulator:
         arrays = checked_inputs(program.plan, inputs)
         toolchain = self.toolchain()
         runner = toolchain.runner(cancel)
-        kernels = toolchain.kernels(kernel_sources(program.texts, program.plan), cancel)
+        sources = kernel_sources(program.texts, program.plan, tell_copies=self.move_limit > 0)
+        kernels = toolchain.kernels(sources, cancel)
         with workspace() as folder:
             write_job(
                 folder,
@@ -157,6 +179,7 @@ class Emulator:
                 repeats,
                 exact=self.arithmetic == "exact",
                 event_core=self.event_core,
+                move_limit=self.move_limit,
             )
             self._tell(f"simulating {_cores(program)}")
             try:
@@ -172,6 +195,7 @@ class Emulator:
                 seconds=times[-1],
                 events=self._read_events(folder, program, event_counts),
                 message=_message(program, times[-1], unwritten),
+                moves=np.fromfile(folder / "moves.bin", dtype=MOVE_DTYPE) if self.move_limit else None,
             )
         return times, execution
 

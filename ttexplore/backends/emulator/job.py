@@ -11,6 +11,7 @@ from ttexplore.backends.base import Array, on_host, ordered_layouts
 from ttexplore.backends.emulator.compiler import KernelSource
 from ttexplore.backends.emulator.tiles import from_pages, to_pages
 from ttexplore.errors import BackendError
+from ttexplore.ops.functions import COPY_ELEMENT
 from ttexplore.plan import (
     BLOCK_FLOAT,
     KERNEL_ROLES,
@@ -34,6 +35,8 @@ INTERLEAVED_DRAM = 2
 # The runner's numbers for formats.
 FORMATS = {"Float16_b": 0, "Float32": 1, "Int32": 2, BLOCK_FLOAT: 3}
 FIDELITIES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
+
+_TOLD_COPY = COPY_ELEMENT.replace(" {\n", " { emulator_copied(source, target, bytes);\n", 1)
 
 # The reader runs on NoC 0, the writer on NoC 1 (metalium.md 2.4).
 NOC_OF_ROLE: dict[KernelRole, int] = {"reader": 0, "compute": 0, "writer": 1}
@@ -105,8 +108,9 @@ def complete(plan: Plan) -> tuple[Partition, ComputeConfig]:
     return plan.partition, plan.compute
 
 
-def kernel_sources(texts: dict[str, str], plan: Plan) -> list[KernelSource]:
-    """The sources to compile: each text with its compile-time arguments as macros."""
+def kernel_sources(texts: dict[str, str], plan: Plan, *, tell_copies: bool = False) -> list[KernelSource]:
+    """The sources to compile: each text with its compile-time arguments as macros. With `tell_copies`, the function
+    that copies elements tells the emulator what it copies; no line changes its number."""
     _, compute = complete(plan)
     sources: list[KernelSource] = []
     for role in KERNEL_ROLES:
@@ -127,13 +131,14 @@ def kernel_sources(texts: dict[str, str], plan: Plan) -> list[KernelSource]:
         if names:
             entries = ",".join(f'{{"{name}",{value}u}}' for name, value in names)
             macros.append(f"KERNEL_COMPILE_TIME_ARG_MAP={entries}")
-        sources.append(KernelSource(role, texts[role], tuple(macros)))
+        text = texts[role].replace(COPY_ELEMENT, _TOLD_COPY) if tell_copies else texts[role]
+        sources.append(KernelSource(role, text, tuple(macros)))
     return sources
 
 
 def write_job(
     folder: Path, plan: Plan, inputs: dict[str, Array], kernels: dict[KernelRole, Path], event_limit: int, repeats: int,
-    *, exact: bool, event_core: int = 0,
+    *, exact: bool, event_core: int = 0, move_limit: int = 0,
 ) -> None:  # fmt: skip
     """Write `job.txt` and the input files to `folder`."""
     partition, compute = complete(plan)
@@ -141,7 +146,7 @@ def write_job(
     wormhole = get_target(plan.target).arch == "wormhole_b0"
     lines = [
         f"compute {int(compute.fp32_dest_acc_en)} {compute.dst_tiles} {fidelity} {int(exact)} {int(wormhole)}",
-        f"events {event_limit} {event_core}",
+        f"events {event_limit} {event_core} {move_limit}",
         f"repeat {repeats}",
     ]
     for index, layout in enumerate(ordered_layouts(plan)):

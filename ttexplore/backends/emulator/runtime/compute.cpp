@@ -110,6 +110,7 @@ void emulator_registers_acquire(uint32_t line) {
                    "end the previous section first: commit, wait, pack, tile_regs_release()");
     state.dst_touched = 0;
     state.dst_integers = 0;
+    moved({}, in_dst(ALL_DST_TILES), 0);
     record(Event_acquire, 0, 0);
 }
 void emulator_registers_commit(uint32_t line) {
@@ -403,6 +404,12 @@ static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t 
     return source;
 }
 
+// Notes that an operation made DST tile `dst` of a tile of a buffer, and of what was there if it `adds`.
+static void unpacked_to(uint32_t in, uint32_t tile, uint32_t dst, bool adds, bool also = false) {
+    const Core* core = running->core;
+    moved(in_buffer(core, in, core->buffers[in].read + tile), in_dst(dst), machine.buffers[in].page_bytes, adds, also);
+}
+
 // ---- copy, transpose, broadcast
 
 // Whether a buffer is unpacked to DST past the source registers.
@@ -434,6 +441,7 @@ void emulator_copy_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line)
         float* target = dst_for_math(state, dst, true, "copy_tile", integers);
         unpack(page, config.format, config.unpack_to_dest, variant_mask(Exact), target);
     }
+    unpacked_to(in, tile, dst, false);
     record(Event_fpu, in, 1);
 }
 
@@ -445,6 +453,7 @@ void emulator_transpose_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t 
     check_width(in, "transpose_tile");
     const float* source = source_tile(running->core, in, tile, Exact, "transpose_tile");
     transpose(source, dst_for_math(state, dst, true, "transpose_tile", integers));
+    unpacked_to(in, tile, dst, false);
     record(Event_fpu, in, 1);
 }
 
@@ -489,6 +498,7 @@ void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t
     }
     const float* source = source_tile(running->core, in, tile, Exact, "unary_bcast");
     spread(source, variant, 0, dst_for_math(state, dst, true, "unary_bcast", source_key(in) == KEY_INT32));
+    unpacked_to(in, tile, dst, false);
     record(Event_fpu, in, 1);
 }
 
@@ -562,6 +572,8 @@ void emulator_binary_tiles(uint32_t variant, uint32_t in0, uint32_t in1, uint32_
         b = spread_b;
     }
     binary(variant & 0xFF, a, b, target, accumulate);
+    unpacked_to(in0, tile0, dst, accumulate);
+    unpacked_to(in1, tile1, dst, accumulate, true);
     record(Event_fpu, in0, 1);
 }
 
@@ -583,6 +595,7 @@ void emulator_reuse_dest_tiles(uint32_t variant, uint32_t in, uint32_t tile, uin
         held[i] = masked(target[i], TF32_MASK);  // DST moves to a source register, which holds TF32
     }
     binary(variant & 0xFF, dst_to_a ? held : other, dst_to_a ? other : held, target, false);
+    unpacked_to(in, tile, dst, true);
     record(Event_fpu, in, 1);
 }
 
@@ -670,6 +683,8 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
             } else {
                 multiply_tiles(left, right[column], target, 0, 32, fresh);
             }
+            unpacked_to(in0, tile0 + row * inner, slot, true);
+            unpacked_to(in1, tile1 + column, slot, true, true);
         }
     }
     record(Event_fpu, in0, rows * columns);
@@ -787,6 +802,8 @@ void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32
             }
         }
     }
+    unpacked_to(in, tile, dst, true);
+    unpacked_to(scaler, scaler_tile, dst, true, true);
     record(Event_fpu, in, 1);
 }
 
@@ -920,6 +937,7 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
     if (!out_of_order) {
         ++buffer.packed;
     }
+    moved(in_dst(dst), in_buffer(core, out, position), config.page_bytes, state.pack_accumulate);
     record(Event_pack, out, 1);
 }
 
@@ -1007,6 +1025,13 @@ void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t
             const uint32_t in_rows = row * tiles * 32 + column, in_tiles = element_in_tiles(row, column);
             const uint16_t value = from[kind == Fpu_tilize ? in_rows : in_tiles];
             to[kind == Fpu_tilize ? in_tiles : in_rows] = machine.wide_dst ? narrow_packed(widen(value)) : value;
+            if (column % 16 == 0) {
+                // Runs of 16 elements stay together.
+                const uint32_t source_at = (kind == Fpu_tilize ? in_rows : in_tiles) * 2;
+                const uint32_t target_at = (kind == Fpu_tilize ? in_tiles : in_rows) * 2;
+                moved(in_l1(core, reinterpret_cast<const uint8_t*>(from) + source_at),
+                      in_l1(core, reinterpret_cast<const uint8_t*>(to) + target_at), 32, false, row || column);
+            }
         }
     }
     for (uint32_t tile = 0; tile < tiles; ++tile) {

@@ -78,6 +78,9 @@ void emulator_reserve_back(uint32_t id, uint32_t pages, uint32_t line) {
         const uint32_t position = (buffer.write + page) % config.pages;
         memory->written[config.first_page + position] = 0;
         running->time = later(running->time, memory->popped_at[config.first_page + position]);
+        if (!config.lies_there) {
+            moved({Place::Reserved}, in_buffer(core, id, position), config.page_bytes);
+        }
     }
     buffer.reserved = later(buffer.reserved, pages);
     record(Event_reserve, id, pages);
@@ -387,6 +390,7 @@ void emulator_noc_read(const NocLocation* source, const NocLocation* target, uin
     uint8_t* to = to_buffer ? buffer_target(*target, bytes)
                             : l1_memory(core, target->address + target->offset, core->memory->l1_address, bytes);
     uint32_t object = to_buffer ? target->address : 0xFF;
+    Place place;
     switch (source->kind) {
         case NocLocation::Tensor: {
             Tensor* tensor = nullptr;
@@ -395,17 +399,28 @@ void emulator_noc_read(const NocLocation* source, const NocLocation* target, uin
             check_alignment(source->offset, to, read_alignment_bytes());
             memcpy(to, from, bytes);
             object |= static_cast<uint32_t>(tensor - machine.tensors.data()) << 8;
+            place = in_tensor(tensor, source->page, source->offset);
             break;
         }
-        case NocLocation::Remote:
-            memcpy(to, l1_memory(remote_core(source->x, source->y), source->address, core->memory->l1_address, bytes), bytes);
+        case NocLocation::Remote: {
+            Core* other = remote_core(source->x, source->y);
+            const uint8_t* from = l1_memory(other, source->address, core->memory->l1_address, bytes);
+            memcpy(to, from, bytes);
+            place = in_l1(other, from);
             break;
-        case NocLocation::Buffer: memcpy(to, buffer_source(*source, bytes), bytes); break;
-        case NocLocation::Local:
-            memcpy(to, l1_memory(core, source->address + source->offset, core->memory->l1_address, bytes), bytes);
+        }
+        case NocLocation::Buffer:
+        case NocLocation::Local: {
+            const uint8_t* from = source->kind == NocLocation::Buffer
+                                      ? buffer_source(*source, bytes)
+                                      : l1_memory(core, source->address + source->offset, core->memory->l1_address, bytes);
+            memcpy(to, from, bytes);
+            place = in_l1(core, from);
             break;
+        }
     }
     arriving(core, *target, to, bytes);
+    moved(place, in_l1(core, to), bytes);
     record(Event_read, object, source->page);
 }
 
@@ -418,6 +433,7 @@ void emulator_noc_write_zeros(const NocLocation* target, uint32_t bytes, uint32_
     check_alignment(0, to, WRITE_ALIGNMENT_BYTES);
     memset(to, 0, bytes);
     arriving(core, *target, to, bytes);
+    moved({}, in_l1(core, to), bytes);
     record(Event_zeros, to_buffer ? target->address : 0xFF, bytes);
 }
 
@@ -445,6 +461,7 @@ void emulator_noc_write(const NocLocation* source, const NocLocation* target, ui
                          "let one core do all work that writes a page: the order of the writes is undefined");
         }
         memcpy(to, from, bytes);
+        moved(in_l1(core, from), in_tensor(tensor, target->page, target->offset), bytes);
         owner = static_cast<uint16_t>(core->index + 1);
         running->unlanded_tensors |= 1ull << (tensor - machine.tensors.data()) % 64;
         object |= static_cast<uint32_t>(tensor - machine.tensors.data()) << 8;
@@ -457,6 +474,7 @@ void emulator_noc_write(const NocLocation* source, const NocLocation* target, ui
                               : l1_memory(other, target->address + target->offset, core->memory->l1_address, bytes);
             memmove(to, from, bytes);
             mark_written(other, to, bytes);
+            moved(in_l1(core, from), in_l1(other, to), bytes);
         }
     }
     ++running->unlanded_writes;
@@ -514,6 +532,7 @@ void emulator_noc_multicast(const NocLocation* source, const NocLocation* target
             uint8_t* to = l1_memory(receiver, address, core->memory->l1_address, bytes);
             memmove(to, from, bytes);
             mark_written(receiver, to, bytes);
+            moved(in_l1(core, from), in_l1(receiver, to), bytes);
         }
     }
     ++running->unlanded_writes;
@@ -522,6 +541,13 @@ void emulator_noc_multicast(const NocLocation* source, const NocLocation* target
         running->written_buffers |= 1ull << source->address;
     }
     record(Event_multicast, target->kind == NocLocation::Buffer ? target->address : 0xFF, destinations);
+}
+
+// A processor copies an element; only kernels that are recorded tell it.
+void emulator_copied(uint32_t source, uint32_t target, uint32_t bytes) {
+    Core* core = running->core;
+    const uint32_t base = core->memory->l1_address;
+    moved(in_l1(core, l1_memory(core, source, base, bytes)), in_l1(core, l1_memory(core, target, base, bytes)), bytes);
 }
 
 void emulator_noc_read_barrier(uint32_t line) {

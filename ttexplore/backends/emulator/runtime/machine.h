@@ -141,6 +141,25 @@ enum EventOperation : uint8_t {
     Event_semaphore, Event_multicast, Event_zeros, Event_finish,
 };
 
+// Where a value is. `object` is a tensor's index, or a core's; `page` a page of a tensor or a DST tile; `offset` counts
+// bytes in a page or in L1.
+struct Place {
+    enum Kind : uint8_t { Constant, Reserved, Tensor, L1, Dst } kind = Constant;
+    uint16_t object = 0;
+    uint32_t page = 0, offset = 0;
+};
+constexpr uint32_t ALL_DST_TILES = 0xFFFFFFFF;
+constexpr uint32_t HOST = KERNELS;
+
+// Read by backend.py. What was at `from` before operation number `operation` is part of what is at `to` after it, of
+// which only a move that `adds` leaves something. Kernel HOST is the host, before and after the kernels.
+struct Move {
+    uint32_t operation, bytes, from_page, from_offset, to_page, to_offset;
+    uint16_t core, line, from_object, to_object;
+    uint8_t from_kind, to_kind, kernel, adds;
+};
+static_assert(sizeof(Move) == 36, "backend.py reads records of 36 bytes");
+
 struct Machine {
     std::vector<Tensor> tensors;
     BufferConfig buffers[MAXIMUM_BUFFERS];
@@ -160,6 +179,11 @@ struct Machine {
     Event* events = nullptr;
     Event* event_cursor = nullptr;
     Event* event_end = nullptr;
+    uint64_t move_limit = 0;  // 0: moves are not recorded
+    uint32_t operation = 0;
+    Move* moves = nullptr;
+    Move* move_cursor = nullptr;
+    Move* move_end = nullptr;
 };
 
 extern Machine machine;
@@ -213,4 +237,26 @@ inline void record(EventOperation operation, uint32_t object, uint32_t amount) {
                                    static_cast<uint8_t>(running->role), operation};
     }
     ++machine.event_count;
+}
+
+inline Place in_tensor(const Tensor* tensor, uint32_t page, uint32_t offset) {
+    return {Place::Tensor, static_cast<uint16_t>(tensor - machine.tensors.data()), page, offset};
+}
+inline Place in_l1(const Core* core, uint32_t offset) {
+    return {Place::L1, static_cast<uint16_t>(core->index), 0, offset};
+}
+inline Place in_l1(const Core* core, const uint8_t* memory) {
+    return in_l1(core, static_cast<uint32_t>(memory - core->memory->l1));
+}
+inline Place in_buffer(const Core* core, uint32_t buffer, uint32_t page) {
+    return in_l1(core, machine.buffers[buffer].l1_offset + page * machine.buffers[buffer].page_bytes);
+}
+inline Place in_dst(uint32_t tile) { return {Place::Dst, static_cast<uint16_t>(running->core->index), tile, 0}; }
+
+// Several moves are one operation where all but the first are `also` part of it.
+void keep_move(const Place& from, const Place& to, uint32_t bytes, bool adds, bool also);
+inline void moved(const Place& from, const Place& to, uint32_t bytes, bool adds = false, bool also = false) {
+    if (machine.moves) {
+        keep_move(from, to, bytes, adds, also);
+    }
 }

@@ -106,9 +106,23 @@ static std::string event_counts() {
                        static_cast<unsigned long long>(machine.events_cut));
 }
 
+void keep_move(const Place& from, const Place& to, uint32_t bytes, bool adds, bool also) {
+    machine.operation += !also;
+    if (machine.move_cursor != machine.move_end) {
+        const uint32_t core = running ? running->core->index : to.kind == Place::L1 ? to.object : from.object;
+        *machine.move_cursor++ = {machine.operation, bytes, from.page, from.offset, to.page, to.offset,
+                                  static_cast<uint16_t>(core), static_cast<uint16_t>(running ? running->line : 0),
+                                  from.object, to.object, from.kind, to.kind,
+                                  static_cast<uint8_t>(running ? running->role : HOST), adds};
+    }
+}
+
 static void save_events() {
     const size_t recorded = static_cast<size_t>(machine.event_cursor - machine.events);
     save("events.bin", machine.events, recorded * sizeof(Event));
+    if (machine.moves) {
+        save("moves.bin", machine.moves, static_cast<size_t>(machine.move_cursor - machine.moves) * sizeof(Move));
+    }
 }
 
 // A time limit (SIGTERM from the parent, else SIGALRM) or a crash: says where the kernels were. Only async-signal-safe calls, except for snprintf.
@@ -176,6 +190,14 @@ static void* map_memory(size_t bytes, bool low) {
     return memory;
 }
 
+// What the host does is done by no kernel, also where one runs.
+static void host_moved(const Place& from, const Place& to, uint32_t bytes) {
+    Kernel* kernel = running;
+    running = nullptr;
+    moved(from, to, bytes);
+    running = kernel;
+}
+
 // A shard that kernels write begins as NaN, so that a missing write shows.
 static void load_shards(Core* core) {
     for (const Shard& shard : core->shards) {
@@ -187,6 +209,8 @@ static void load_shards(Core* core) {
             } else {
                 memcpy(place, tensor.memory + static_cast<size_t>(shard.pages[page]) * tensor.page_bytes,
                        tensor.page_bytes);
+                host_moved(in_tensor(&tensor, static_cast<uint32_t>(shard.pages[page]), 0), in_l1(core, place),
+                           tensor.page_bytes);
             }
         }
     }
@@ -199,6 +223,8 @@ static void keep_shards(Core* core) {
             if (shard.pages[page] >= 0) {
                 memcpy(tensor.memory + static_cast<size_t>(shard.pages[page]) * tensor.page_bytes,
                        page_memory(core, shard.buffer, page), tensor.page_bytes);
+                host_moved(in_buffer(core, shard.buffer, page),
+                           in_tensor(&tensor, static_cast<uint32_t>(shard.pages[page]), 0), tensor.page_bytes);
                 tensor.written[shard.pages[page]] = static_cast<uint16_t>(core->index + 1);
             }
         }
@@ -472,7 +498,7 @@ static void load_kernel(uint32_t role, const std::string& path) {
 static uint32_t repeats = 1;
 
 // One declaration per line:
-//   compute WIDE_DST DST_TILES FIDELITY EXACT WORMHOLE   events LIMIT CORE   repeat COUNT
+//   compute WIDE_DST DST_TILES FIDELITY EXACT WORMHOLE   events LIMIT CORE MOVES   repeat COUNT
 //   tensor NAME ADDRESS PAGE_BYTES PAGES IS_OUTPUT IS_INT32 INPUT_FILE|- OUTPUT_FILE|-
 //   buffer ID PAGES PAGE_BYTES FORMAT UNPACK_TO_DEST LIES_THERE NAME
 //   kernel ROLE PATH   common ROLE COUNT WORDS   core X Y   arguments ROLE COUNT WORDS (of the last core)
@@ -487,7 +513,7 @@ static void read_job(const char* path) {
         if (word == "compute") {
             line >> machine.wide_dst >> machine.dst_tiles >> machine.fidelity >> machine.exact >> machine.wormhole;
         } else if (word == "events") {
-            line >> machine.event_limit >> machine.event_core;
+            line >> machine.event_limit >> machine.event_core >> machine.move_limit;
         } else if (word == "repeat") {
             line >> repeats;
         } else if (word == "tensor") {
@@ -590,6 +616,8 @@ static void reset_cores(const std::vector<Core>& pristine) {
     machine.event_cursor = machine.events;
     machine.event_count = machine.events_cut = 0;
     machine.event_stride = 1;
+    machine.move_cursor = machine.moves;
+    machine.operation = 0;
 }
 
 // The chip has no denormal numbers.
@@ -632,6 +660,10 @@ int main(int count, char** arguments) {
     const std::vector<Core> pristine = machine.cores;
     machine.events = static_cast<Event*>(map_memory(machine.event_limit * sizeof(Event) + 16, false));
     machine.event_end = machine.events + machine.event_limit;
+    if (machine.move_limit) {
+        machine.moves = static_cast<Move*>(map_memory(machine.move_limit * sizeof(Move), false));
+        machine.move_end = machine.moves + machine.move_limit;
+    }
     flush_denormals();
     std::string seconds;
     for (uint32_t repeat = 0; repeat < repeats; ++repeat) {

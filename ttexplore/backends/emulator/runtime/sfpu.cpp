@@ -369,6 +369,7 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
         default: kernel_fault("B019",
                               format_text("SFPU operation %u is not unary", operation), "use the API of the SDK's headers");
     }
+    moved(operation == Sfpu_fill ? Place{} : in_dst(dst), in_dst(dst), 0, operation != Sfpu_fill);
     record(Event_sfpu, dst, operation);
 }
 
@@ -403,6 +404,8 @@ void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint
         default: kernel_fault("B019",
                               format_text("SFPU operation %u is not binary", operation), "use the API of the SDK's headers");
     }
+    moved(in_dst(dst0), in_dst(out), 0, faces != 0b1111);
+    moved(in_dst(dst1), in_dst(out), 0, faces != 0b1111, true);
     record(Event_sfpu, out, operation);
 }
 
@@ -444,6 +447,8 @@ void emulator_sfpu_integer(uint32_t operation, uint32_t kind, uint32_t dst0, uin
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
         target[i] = float_of(integer_result(operation, kind, bits_of(a[i]), bits_of(b[i])));
     }
+    moved(in_dst(dst0), in_dst(out), 0);
+    moved(in_dst(dst1), in_dst(out), 0, false, true);
     record(Event_sfpu, out, operation);
 }
 
@@ -470,6 +475,9 @@ void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uin
         const float value = operation == Sfpu_where ? (bits_of(a[i]) ? b[i] : c[i]) : multiply_add(a[i], b[i], c[i]);
         target[i] = machine.wide_dst ? value : round_ties_even(value);
     }
+    moved(in_dst(dst0), in_dst(out), 0);
+    moved(in_dst(dst1), in_dst(out), 0, false, true);
+    moved(in_dst(dst2), in_dst(out), 0, false, true);
     record(Event_sfpu, out, operation);
 }
 
@@ -611,5 +619,6 @@ void emulator_sfpu_reduce(uint32_t pool_number, uint32_t dimension, uint32_t dat
     for (uint32_t at = 0; at < 32; ++at) {
         tile[rows ? element_place(at, 0) : element_place(0, at)] = float_of(results[at]);
     }
+    moved(in_dst(dst), in_dst(dst), 0, true);
     record(Event_sfpu, dst, Sfpu_reduce);
 }

@@ -92,6 +92,7 @@ void emulator_noc_write_zeros(const NocLocation* target, uint32_t bytes, uint32_
 void emulator_noc_write(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line);
 void emulator_noc_multicast(const NocLocation* source, const NocLocation* target, const NocRectangle* rectangle,
                             uint32_t bytes, uint32_t destinations, uint32_t include_source, uint32_t line);
+void emulator_copied(uint32_t source, uint32_t target, uint32_t bytes);
 void emulator_noc_read_barrier(uint32_t line);
 void emulator_noc_write_barrier(uint32_t line);
 void emulator_noc_writes_flushed(uint32_t line);

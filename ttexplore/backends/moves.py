@@ -1,0 +1,288 @@
+"""Where the values of a run came from: the recorded moves of the emulator, followed backwards.
+
+The emulator records each move of values when it happens: a transfer of the NoC, an operation that unpacks a page to
+DST or works in DST, a packed page, an element that a processor copies. Of each it knows the place that it takes from
+and the place that it changes. What a place holds is therefore what the latest moves to it brought there.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.ops.functions import FUNCTIONS
+from ttexplore.plan import KERNEL_ROLES, Plan
+
+# In the order of runtime/machine.h.
+Kind = Literal["constant", "reserved", "tensor", "l1", "dst"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_ALL_DST_TILES = 0xFFFF_FFFF
+_WITH_BYTES = ("tensor", "l1")
+
+# What reads and writes memory with the processor's own instructions, so that nothing of it is recorded; and the
+# accesses of emitted kernels to circular buffers that pass numbers on and hold no values.
+_OWN_ACCESS = re.compile(r"reinterpret_cast|CoreLocalMem|tt_l1_ptr|get_unsafe_ptr")
+_NUMBER_ACCESS = re.compile(
+    r"\*reinterpret_cast<volatile tt_l1_ptr uint32_t\*>\(numbers_for_\w+\.get_(write|read)_ptr\(\)"
+)
+_NUMBER_READER = "read_number"
+
+
+class Place(NamedTuple):
+    """Bytes `first` to `end` (exclusive) of a page of a tensor, or of the L1 of a core; a tile of the DST of a core has
+    no bytes. `object` is the index of the tensor or of the core, `page` counts pages of a tensor or tiles of DST."""
+
+    kind: Kind
+    object: int
+    page: int
+    first: int
+    end: int
+
+
+class Move(NamedTuple):
+    """A recorded move: in `operation`, line `line` of a kernel on the core with the index `core` took what was at
+    `source` and changed `target`."""
+
+    operation: int
+    core: int
+    kernel: int
+    line: int
+    source: Place
+    target: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """All moves that what is at a place came by, in order, and the pages of tensors that it began with, by the tensor's
+    index.
+
+    `decided` are the pages with numbers that kernels had read by then, to decide with them what they move. `lost` names
+    the kernels (core, role) that can have stored values by themselves, which nothing records: all pages are named that
+    these cores had read by then.
+    """
+
+    moves: tuple[Move, ...]
+    pages: dict[int, set[int]]
+    decided: dict[int, set[int]]
+    lost: frozenset[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Found:
+    moves: dict[int, Move] = field(default_factory=dict[int, Move])
+    pages: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+    lost: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    # The latest operation on each core.
+    cores: dict[int, int] = field(default_factory=dict[int, int])
+
+
+class Moves:
+    """The moves of one run of the kernels with these texts, by role."""
+
+    def __init__(self, records: NDArray[np.void], plan: Plan, texts: Mapping[str, str]) -> None:
+        self._records = records
+        # L1 is divided into the pages of circular buffers, in the order of the emulator's job.
+        sizes = (one.page_bytes for one in plan.on_chip.buffers for _ in range(one.pages))
+        self._page_ends = list(itertools.accumulate(sizes))
+        self._pages = tuple(one.pages for one in plan.on_chip.buffers)
+        # The first move of the operation of each move.
+        starts = np.diff(records["operation"].astype(np.int64), prepend=-1) != 0
+        self._firsts = np.maximum.accumulate(np.where(starts, np.arange(len(records)), 0))
+        self._columns = {name: records[name] for name in records.dtype.names or ()}
+        self._buckets: dict[tuple[Kind, int], dict[int, list[int]]] = {}
+        self._own_access = [role for role, name in enumerate(KERNEL_ROLES) if _accesses_memory(texts[name])]
+        self._number_lines = [_lines_of_function(texts[name], _NUMBER_READER) for name in KERNEL_ROLES]
+
+    def _bucket(self, place: Place) -> list[int]:
+        """The moves that change the page that a place is in, in order. An acquire changes all tiles of DST."""
+        key = (place.kind, place.object)
+        if key not in self._buckets:
+            records = self._records
+            own = np.flatnonzero(_is(records, "to", place.kind) & (records["to_object"] == place.object))
+            found: dict[int, list[int]] = {}
+            if place.kind == "l1":
+                starts = records["to_offset"][own].astype(np.int64)
+                firsts = np.searchsorted(self._page_ends, starts, "right").tolist()
+                ends = starts + np.maximum(records["bytes"][own].astype(np.int64), 1) - 1
+                lasts = np.searchsorted(self._page_ends, ends, "right").tolist()
+                for number, first, last in zip(own.tolist(), firsts, lasts, strict=True):
+                    for page in range(first, last + 1):
+                        found.setdefault(page, []).append(number)
+            else:
+                for number, page in zip(own.tolist(), records["to_page"][own].tolist(), strict=True):
+                    found.setdefault(page, []).append(number)
+            if place.kind == "dst":
+                acquired = found.pop(_ALL_DST_TILES, [])
+                found = {page: sorted([*numbers, *acquired]) for page, numbers in found.items()}
+            self._buckets[key] = found
+        return self._buckets[key].get(self._page_of(place), [])
+
+    def _page_of(self, place: Place) -> int:
+        return bisect_right(self._page_ends, place.first) if place.kind == "l1" else place.page
+
+    def _by_page(self, place: Place) -> Iterable[Place]:
+        """The place, divided at the ends of the pages of L1."""
+        first = place.first
+        while place.kind == "l1" and first < place.end:
+            end = min(place.end, self._page_ends[bisect_right(self._page_ends, first)])
+            yield place._replace(first=first, end=end)
+            first = end
+        if place.kind != "l1":
+            yield place
+
+    def _move(self, number: int) -> Move:
+        at: dict[str, int] = {name: column.item(number) for name, column in self._columns.items()}
+
+        def place(end: str) -> Place:
+            kind = _KINDS[at[f"{end}_kind"]]
+            first, size = (at[f"{end}_offset"], at["bytes"]) if kind in _WITH_BYTES else (0, 0)
+            return Place(kind, at[f"{end}_object"], at[f"{end}_page"], first, first + size)
+
+        return Move(at["operation"], at["core"], at["kernel"], at["line"], place("from"), place("to"))
+
+    def writes(self, tensor: int) -> list[Move]:
+        """The moves to a tensor, in order."""
+        records = self._records
+        own = _is(records, "to", "tensor") & (records["to_object"] == tensor)
+        return [self._move(number) for number in np.flatnonzero(own).tolist()]
+
+    def slot(self, place: Place) -> tuple[int, int]:
+        """The circular buffer, as its position in the plan's on-chip buffers, and the page of it, that a place in L1
+        begins in."""
+        page = self._page_of(place)
+        for position, pages in enumerate(self._pages):
+            if page < pages:
+                return position, page
+            page -= pages
+        raise ValueError(f"{place} is outside of all circular buffers")
+
+    def follow(self, places: Iterable[Place]) -> Followed:
+        """Follow what is at `places` of tensors at the end of the run back to where it came from."""
+        found = _Found()
+        seen: set[tuple[Place, int]] = set()
+        heap: list[tuple[int, Place]] = []
+
+        def ask(place: Place, before: int) -> None:
+            for part in self._by_page(place):
+                heapq.heappush(heap, (-before, part))
+
+        for place in places:
+            ask(place, len(self._records))
+        while heap:
+            before, place = heapq.heappop(heap)
+            if place.kind == "l1":
+                found.lost |= {(place.object, role) for role in self._own_access}
+            bucket = self._bucket(place)
+            at = bisect_left(bucket, -before) - 1
+            while at >= 0 and not self._changes(bucket[at], place):
+                at -= 1
+            if at < 0:
+                if place.kind == "tensor":
+                    found.pages.setdefault(place.object, set()).add(place.page)
+                continue
+            if (place, bucket[at]) in seen:
+                continue
+            seen.add((place, bucket[at]))
+            first = self._firsts.item(bucket[at])
+            rest = [place]
+            while at >= 0 and bucket[at] >= first:
+                if self._changes(bucket[at], place):
+                    self._take(bucket[at], place, first, ask, found)
+                    if not self._columns["adds"].item(bucket[at]):
+                        rest = [left for one in rest for left in self._without(one, bucket[at])]
+                at -= 1
+            for one in rest:
+                ask(one, first)
+        self._all_read({core for core, _ in found.lost}, found)
+        decided: dict[int, set[int]] = {}
+        for core, last in found.cores.items():
+            self._decided(core, last, decided)
+        moves = tuple(found.moves[number] for number in sorted(found.moves))
+        return Followed(moves, found.pages, decided, frozenset(found.lost))
+
+    def _changes(self, number: int, place: Place) -> bool:
+        if place.kind == "dst":
+            return True
+        first = self._columns["to_offset"].item(number)
+        return first < place.end and place.first < first + self._columns["bytes"].item(number)
+
+    def _without(self, place: Place, number: int) -> list[Place]:
+        """What is left of a place without the bytes that a move replaces; nothing of a tile of DST."""
+        if place.kind == "dst":
+            return []
+        first = self._columns["to_offset"].item(number)
+        end = first + self._columns["bytes"].item(number)
+        parts = [place._replace(end=min(place.end, first)), place._replace(first=max(place.first, end))]
+        return [one for one in parts if one.first < one.end]
+
+    def _take(self, number: int, place: Place, before: int, ask: Callable[[Place, int], None], found: _Found) -> None:
+        """Follow one move to a place: ask for what it took."""
+        move = self._move(number)
+        if move.source.kind == "reserved":
+            # Nothing that is recorded has written here since: constants at most.
+            return
+        if move.target.kind == "dst" and move.target.page == _ALL_DST_TILES:
+            return
+        found.moves[number] = move
+        found.cores[move.core] = max(found.cores.get(move.core, 0), number)
+        source, target = move.source, move.target
+        if source.kind == "constant":
+            return
+        if source.kind in _WITH_BYTES and target.kind in _WITH_BYTES:
+            first, end = max(place.first, target.first), min(place.end, target.end)
+            moved = source.first - target.first
+            source = source._replace(first=first + moved, end=end + moved)
+        ask(source, before)
+
+    def _all_read(self, cores: set[int], found: _Found) -> None:
+        """All pages that cores, and those that sent them something, had read until the last followed move."""
+        known = self._records[: max(found.cores.values(), default=0)]
+        to_l1 = _is(known, "to", "l1")
+        reached: set[int] = set()
+        while cores - reached:
+            reached |= cores
+            own = known[to_l1 & np.isin(known["to_object"], sorted(reached))]
+            sent = own[_is(own, "from", "l1")]
+            cores = {*reached, *sent["from_object"].tolist()}
+            _add(own[_is(own, "from", "tensor")], found.pages)
+
+    def _decided(self, core: int, last: int, decided: dict[int, set[int]]) -> None:
+        """The pages of which kernels of a core had read numbers."""
+        known = self._records[:last]
+        for role, lines in enumerate(self._number_lines):
+            if lines:
+                own = known[(known["core"] == core) & (known["kernel"] == role) & _is(known, "from", "tensor")]
+                _add(own[(own["line"] >= lines[0]) & (own["line"] < lines[1])], decided)
+
+
+def _is(records: NDArray[np.void], end: Literal["from", "to"], kind: Kind) -> NDArray[np.bool_]:
+    """Whether each move has an end of that kind."""
+    return records[f"{end}_kind"] == _KINDS.index(kind)
+
+
+def _add(records: NDArray[np.void], pages: dict[int, set[int]]) -> None:
+    for tensor, page in zip(records["from_object"].tolist(), records["from_page"].tolist(), strict=True):
+        pages.setdefault(tensor, set()).add(page)
+
+
+def _accesses_memory(text: str) -> bool:
+    """Whether a kernel reads or writes memory by itself, other than in the functions whose copies are recorded or that
+    make constants."""
+    for function in FUNCTIONS.values():
+        text = text.replace(function, "")
+    return bool(_OWN_ACCESS.search(_NUMBER_ACCESS.sub("", text)))
+
+
+def _lines_of_function(text: str, name: str) -> tuple[int, int] | None:
+    """The lines of one of our functions in a kernel, from 1, the last exclusive."""
+    before, found, _ = text.partition(FUNCTIONS[name])
+    first = before.count("\n") + 1
+    return (first, first + FUNCTIONS[name].count("\n") + 1) if found else None
