@@ -509,8 +509,9 @@ class Explored(ABC):
         found = remedy(deadlock, self._emitted(listings), arrays, control.cancel)
         drawn = deadlock_svg(deadlock.waits, plan, listings, lines)
         explained = Deadlock(
-            deadlock.message, hint=found or deadlock.hint, core=deadlock.core, waits=deadlock.waits,
-            stuck=deadlock.stuck, event_counts=deadlock.event_counts, events=deadlock.events, svg=drawn,
+            deadlock.message, hint=f"the program ends when {found}" if found else deadlock.hint, core=deadlock.core,
+            waits=deadlock.waits, stuck=deadlock.stuck, event_counts=deadlock.event_counts, events=deadlock.events,
+            svg=drawn, fix=found,
         )  # fmt: skip
         explained.span = kernel_line(deadlock, listings)
         return explained
@@ -791,8 +792,9 @@ def kernel_line(place: KernelFault | Wait, listings: Mapping[str, Listing]) -> S
     """The kernel line from which the C++ line of a fault or of a waiting kernel comes."""
     if place.kernel is None or place.cpp_line is None or place.kernel not in listings:
         return None
-    origins = listings[place.kernel].lines[place.cpp_line - 1].origins
-    return origins[0].span if origins else None
+    # A compiler may name the line after the last one, and takes what a text says of its lines for granted.
+    lines = listings[place.kernel].lines[place.cpp_line - 1 : place.cpp_line]
+    return lines[0].origins[0].span if lines and lines[0].origins else None
 
 
 def edited_listing(listing: Listing, text: str | None) -> Listing:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -22,7 +22,7 @@ import pytest
 import ttexplore.backends.emulator.compiler as compiler
 from tests.backends.programs import Tensor, tile_program, with_text
 from ttexplore.backends import cache, process
-from ttexplore.backends.base import KernelFault, Program
+from ttexplore.backends.base import KernelFault, Place, Program
 from ttexplore.backends.emulator import Emulator, backend
 from ttexplore.backends.emulator.job import kernel_sources, write_job
 from ttexplore.errors import BackendError, Cancelled
@@ -45,6 +45,8 @@ def test_a_kernel_that_does_not_end_is_stopped_and_named() -> None:
     assert "did not end within the time limit of 0.5 seconds" in error.message
     assert error.message.endswith(f"the reader kernel on core (0, 0) was running, last call in reader.cpp line {line}")
     assert "an endless loop" in error.hint
+    assert isinstance(error, KernelFault)
+    assert error.places == (Place("reader", line, "the last call before the time limit"),)
 
 
 def test_a_crash_of_the_program_is_an_error() -> None:
@@ -53,6 +55,9 @@ def test_a_crash_of_the_program_is_an_error() -> None:
     assert isinstance(error, KernelFault)
     assert error.message.startswith("the program crashed (signal 11): the writer kernel on core (0, 0) was running")
     assert "stores through a pointer" in error.hint
+    (place,) = error.places
+    assert place.kernel == "writer"
+    assert f"last call in writer.cpp line {place.cpp_line}" in error.message
 
 
 def test_a_child_that_ends_without_a_result_is_an_error(tmp_path: Path) -> None:
@@ -86,16 +91,28 @@ def test_a_stack_overflow_is_a_crash_too() -> None:
     ],
 )
 def test_wrong_use_of_the_api_does_not_compile(role: Any, old: str, new: str, line: str) -> None:
-    error = error_of(with_text(COPY, role, old, new))
+    broken = with_text(COPY, role, old, new)
+    error = error_of(broken)
     assert error.message.startswith(f"{role}.cpp does not compile against the emulator's headers:\n")
     assert line in error.message
+    # An error in a header is at the line that led there.
+    (place,) = cast("KernelFault", error).places
+    assert (place.kernel, place.stuck) == (role, False)
+    assert new in broken.texts[role].splitlines()[place.cpp_line - 1]
+    assert place.what
+    assert place.what in error.message
     assert "ttnn 0.81.1" in error.hint
 
 
 def test_the_compiler_error_names_the_line_of_the_text() -> None:
     broken = with_text(COPY, "writer", "    Noc noc;", "    Nok noc;")
     line = 1 + broken.texts["writer"].splitlines().index("    Nok noc;")
-    assert f"writer.cpp:{line}:" in error_of(broken).message
+    error = error_of(broken)
+    assert f"writer.cpp:{line}:" in error.message
+    assert isinstance(error, KernelFault)
+    (place,) = error.places
+    assert (place.kernel, place.cpp_line, place.stuck) == ("writer", line, False)
+    assert "Nok" in place.what
 
 
 def test_compiled_kernels_are_cached_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

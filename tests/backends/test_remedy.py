@@ -8,8 +8,10 @@ import pytest
 
 from tests.corpus import gemm
 from ttexplore import explore
-from ttexplore.backends.base import Deadlock
+from ttexplore.backends.base import AddedLine, Deadlock, DeeperBuffer
+from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
+from ttexplore.record import lines_of
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +34,54 @@ def broken(exploration: Exploration, role: str, call: str) -> tuple[Deadlock, st
 )
 def test_the_missing_call_is_found_and_mends_the_program(exploration: Exploration, role: str, call: str) -> None:
     deadlock, dropped = broken(exploration, role, call)
-    found = re.fullmatch(r"the program ends when (\w+)\.cpp gets `(.*)` before line \d+", deadlock.hint)
+    found = re.fullmatch(r"the program ends when (\w+)\.cpp gets `(.*)` before line (\d+)", deadlock.hint)
     assert found, deadlock.hint
-    assert found.groups() == (role, dropped)
+    fix = deadlock.fix
+    assert isinstance(fix, AddedLine)
+    assert found.groups() == (role, dropped, str(fix.line)) == (fix.kernel, fix.text.strip(), str(fix.line))
+    code = fix.apply({role: fix.ran})
+    assert code == fix.apply() == fix.apply({})
+    assert len(lines_of(code[role])) == len(exploration.code[role].listing.lines)
+    assert exploration.run(code=code).passed
+
+
+def test_a_fix_keeps_other_changes_and_refuses_a_text_that_has_moved(exploration: Exploration) -> None:
+    deadlock, _ = broken(exploration, "compute", ".pop_front(")
+    fix = deadlock.fix
+    assert isinstance(fix, AddedLine)
+    lines = lines_of(fix.ran)
+    longer = "\n".join([f"{lines[0]} // a comment", *lines[1:]])
+    fixed = fix.apply({"compute": longer, "reader": "mine"})
+    assert lines_of(fixed["compute"]) == [f"{lines[0]} // a comment", *lines_of(fix.apply()["compute"])[1:]]
+    assert fixed["reader"] == "mine"
+    for other in (f"\n{fix.ran}", "", lines[0]):
+        with pytest.raises(UsageError, match="the compute kernel is not the one that the fix is for") as caught:
+            fix.apply({"compute": other})
+        assert "run it as it is now" in caught.value.hint
+
+
+def test_each_stuck_kernel_has_its_line(exploration: Exploration) -> None:
+    deadlock, _ = broken(exploration, "compute", ".pop_front(")
+    fix = deadlock.fix
+    assert isinstance(fix, AddedLine)
+    texts = {role: exploration.code[role].text for role in ("reader", "compute", "writer")} | {"compute": fix.ran}
+    assert {place.kernel for place in deadlock.places} == set(texts)
+    for place in deadlock.places:
+        assert place.stuck
+        line = lines_of(texts[place.kernel])[place.cpp_line - 1]
+        call = place.what.partition(" on ")[0]
+        assert line.strip().endswith(f".{call};"), (line, place.what)
+
+
+def test_a_text_that_is_indented_otherwise_has_no_fix(exploration: Exploration) -> None:
+    """Its blocks do not end as those do that are emitted: no place is found for the missing call."""
+    text = exploration.code["compute"].text
+    (pop,) = [line for line in text.splitlines() if "a_buffer.pop_front(" in line]
+    text = re.sub(r"^ *}", "\t}", text.replace(f"{pop}\n", ""), flags=re.MULTILINE)
+    with pytest.raises(Deadlock) as caught:
+        exploration.run(code={"compute": text})
+    assert caught.value.fix is None
+    assert caught.value.hint.startswith("to continue: ")
 
 
 def test_a_buffer_that_is_too_small_is_deepened_by_the_fewest_bytes(exploration: Exploration) -> None:
@@ -50,8 +97,11 @@ def test_a_buffer_that_is_too_small_is_deepened_by_the_fewest_bytes(exploration:
     with pytest.raises(Deadlock) as caught:
         exploration.run(code={"reader": text})
     assert caught.value.hint == "the program ends when a holds 8 tiles instead of 4 (8,192 B more L1)"
+    fix = caught.value.fix
+    assert isinstance(fix, DeeperBuffer)
+    assert fix == DeeperBuffer("a", 4, 8, 4, 8192)
     # And so it does.
-    deeper = exploration.fork(at="A2", cb_depth={"a": 4})
+    deeper = exploration.fork(at="A2", cb_depth={fix.buffer: fix.blocks})
     assert deeper.run(code={"reader": text}).passed
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -16,10 +16,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.errors import BackendError
+from ttexplore.errors import BackendError, UsageError
 from ttexplore.ops import small
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, KernelRole, Plan, TensorLayout
-from ttexplore.record import Span
+from ttexplore.record import Span, lines_of
 
 Array = NDArray[Any]
 
@@ -98,8 +98,20 @@ def _time(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2f} ms"
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a kernel's text that an error is about, from 1, and what is wrong there; `stuck` if the kernel waits at
+    it for ever."""
+
+    kernel: KernelRole
+    cpp_line: int
+    what: str
+    stuck: bool = False
+
+
 class KernelFault(BackendError):
-    """A fault of a running kernel. `kernel` and `cpp_line` give its place in the emitted text, if known."""
+    """A fault in the text of a kernel, found by a compiler or while it runs. `kernel` and `cpp_line` give its place, if
+    known; `what` is wrong there, which is the message if it is empty."""
 
     def __init__(
         self,
@@ -110,10 +122,19 @@ class KernelFault(BackendError):
         span: Span | None = None,
         kernel: KernelRole | None = None,
         cpp_line: int | None = None,
+        what: str = "",
     ) -> None:
         super().__init__(code, message, hint=hint, span=span)
-        self.kernel = kernel
+        self.kernel: KernelRole | None = kernel
         self.cpp_line = cpp_line
+        self.what = what
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The lines that the error is about."""
+        if self.kernel is None or self.cpp_line is None:
+            return ()
+        return (Place(self.kernel, self.cpp_line, self.what or self.message),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +143,7 @@ class Wait:
 
     ``reserve_back`` waits for `needed` free pages of the circular buffer `number`, ``wait_front`` for `needed` pushed
     pages; there are `there` such pages, and the buffer holds `capacity`. ``semaphore`` waits until semaphore `number`
-    has the value `needed`; its value is `there`, and it has no capacity.
+    has the value `needed`; its value is `there`, and it has no capacity. `what` says so in words.
     """
 
     kernel: KernelRole
@@ -132,6 +153,59 @@ class Wait:
     there: int
     capacity: int
     cpp_line: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLine:
+    """A change that lets a program end: `text`, a push or a pop, goes before line `line` (from 1) of a kernel's C++.
+    `ran` is the whole text that was run without it."""
+
+    kernel: KernelRole
+    line: int
+    text: str
+    ran: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.kernel}.cpp gets `{self.text.strip()}` before line {self.line}"
+
+    @property
+    def around(self) -> list[str]:
+        """The two lines between which the new one goes."""
+        return lines_of(self.ran)[self.line - 2 : self.line]
+
+    def apply(self, code: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The texts of kernels, by name, as the `code` of a run: those that were given to the run that failed, with
+        the change. A text that is not among them is taken as it ran.
+
+        Raises UsageError if the text has changed around the line.
+        """
+        code = code or {}
+        lines = lines_of(code.get(self.kernel, self.ran))
+        if lines[self.line - 2 : self.line] != self.around:
+            raise UsageError(
+                "U010",
+                f"the {self.kernel} kernel is not the one that the fix is for: its lines around {self.line} are others",
+                hint="run it as it is now; the error of that run has a fix of its own",
+            )
+        lines.insert(self.line - 1, self.text)
+        return {**code, self.kernel: "".join(f"{line}\n" for line in lines)}
+
+
+@dataclass(frozen=True, slots=True)
+class DeeperBuffer:
+    """A change that lets a program end: the circular buffer `buffer` holds `blocks` blocks, which are `pages` tiles
+    instead of `pages_before`, and takes `more_bytes` more of L1. ``ex.fork(cb_depth={fix.buffer: fix.blocks})`` makes
+    it."""
+
+    buffer: str
+    blocks: int
+    pages: int
+    pages_before: int
+    more_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.buffer} holds {self.pages} tiles instead of {self.pages_before} ({self.more_bytes:,} B more L1)"
 
 
 class Deadlock(KernelFault):
@@ -140,13 +214,13 @@ class Deadlock(KernelFault):
     `core` is the first blocked core's index in the partition, `waits` what its kernels wait for (a kernel without a
     wait has finished), and `stuck` the same of each blocked core; `events` are the events until then,
     `event_counts` the emulator's own counts of them. `svg`, if it was drawn, shows which kernel waits
-    for which.
+    for which. `fix` is the smallest change with which the program ended on the emulator, None if none was found.
     """
 
     def __init__(
         self, message: str, *, hint: str, core: int, waits: tuple[Wait, ...],
         stuck: Mapping[int, tuple[Wait, ...]] | None = None, event_counts: str = "", events: Events | None = None,
-        svg: str = "",
+        svg: str = "", fix: AddedLine | DeeperBuffer | None = None,
     ) -> None:  # fmt: skip
         told = next((wait for wait in waits if wait.operation == "reserve_back"), waits[0] if waits else None)
         super().__init__(
@@ -158,6 +232,11 @@ class Deadlock(KernelFault):
         self.event_counts = event_counts
         self.events = events
         self.svg = svg
+        self.fix = fix
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(Place(wait.kernel, wait.cpp_line, wait.what, stuck=True) for wait in self.waits)
 
     def _repr_svg_(self) -> str | None:
         return self.svg or None

@@ -6,10 +6,10 @@ import dataclasses
 import threading
 from collections.abc import Sequence
 
-from ttexplore.backends.base import Array, Deadlock, Program, Wait
+from ttexplore.backends.base import AddedLine, Array, Deadlock, DeeperBuffer, Program, Wait
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import BackendError, Cancelled
-from ttexplore.plan import CircularBuffer, KernelRole, Plan
+from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import lines_of
 
 # A program whose deadlock is resolved ends soon.
@@ -19,9 +19,9 @@ _MOST_BLOCKS = 3
 
 def remedy(
     deadlock: Deadlock, program: Program, inputs: Sequence[Array], cancel: threading.Event | None = None
-) -> str:  # fmt: skip
+) -> AddedLine | DeeperBuffer | None:  # fmt: skip
     """The change that lets the program end: a deeper circular buffer, fewest additional bytes of L1 first, or a push or
-    pop that is missing in a kernel. Empty if no candidate resolves the deadlock. Raises Cancelled."""
+    pop that is missing in a kernel. None if no candidate resolves the deadlock. Raises Cancelled."""
     emulator = Emulator(event_limit=0)
 
     def ends(changed: Program) -> bool:
@@ -41,15 +41,13 @@ def remedy(
         )
         plan = program.plan.replace(buffers=buffers)
         if ends(Program(program.texts, plan)):
-            return (
-                f"the program ends when {buffer.name} holds {deeper.pages} tiles instead of {buffer.pages} "
-                f"({blocks * buffer.block_pages * buffer.page_bytes:,} B more L1)"
-            )
+            more_bytes = blocks * buffer.block_pages * buffer.page_bytes
+            return DeeperBuffer(buffer.name, deeper.stages, deeper.pages, buffer.pages, more_bytes)
     for wait in deadlock.waits:
-        for kernel, text, told in _missing_calls(wait, program):
-            if ends(Program({**program.texts, kernel: text}, program.plan)):
-                return f"the program ends when {told}"
-    return ""
+        for call in _missing_calls(wait, program):
+            if ends(Program(call.apply(program.texts), program.plan)):
+                return call
+    return None
 
 
 def _depths(waits: Sequence[Wait], plan: Plan) -> list[tuple[CircularBuffer, int]]:
@@ -61,25 +59,27 @@ def _depths(waits: Sequence[Wait], plan: Plan) -> list[tuple[CircularBuffer, int
     return sorted(tried, key=lambda one: one[1] * one[0].block_pages * one[0].page_bytes)
 
 
-def _missing_calls(wait: Wait, program: Program) -> list[tuple[KernelRole, str, str]]:
-    """The other kernel's text with the push or pop that `wait` waits for, added at the end of each block that contains
-    the preceding call; innermost and last blocks first."""
+def _missing_calls(wait: Wait, program: Program) -> list[AddedLine]:
+    """The push or pop that `wait` waits for, added to the other kernel at the end of each block that contains the
+    preceding call; innermost and last blocks first."""
     buffer = next((one for one in program.plan.buffers if one.index == wait.number), None)
     if buffer is None or wait.operation == "semaphore":
         return []
     kernel = buffer.producer if wait.operation == "wait_front" else buffer.consumer
     before, call = ("reserve_back", "push_back") if wait.operation == "wait_front" else ("wait_front", "pop_front")
-    lines = lines_of(program.texts[kernel])
-    made: list[tuple[KernelRole, str, str]] = []
+    text = program.texts[kernel]
+    lines = lines_of(text)
+    made: list[AddedLine] = []
     for position in reversed(range(len(lines))):
         name, dot, rest = lines[position].strip().partition(f".{before}(")
-        if not dot or not _is_of(name, buffer, program.texts[kernel]):
+        if not dot or not _is_of(name, buffer, text):
             continue
         indent = len(lines[position]) - len(lines[position].lstrip())
-        end = next(i for i in range(position + 1, len(lines)) if lines[i].startswith(" " * (indent - 4) + "}"))
-        added = f"{name}.{call}({rest}"
-        text = "\n".join([*lines[:end], " " * indent + added, *lines[end:]]) + "\n"
-        made.append((kernel, text, f"{kernel}.cpp gets `{added}` before line {end + 1}"))
+        closing = " " * (indent - 4) + "}"
+        # In a text that was edited, a block need not end as those do that are emitted.
+        end = next((i for i in range(position + 1, len(lines)) if lines[i].startswith(closing)), None)
+        if end is not None:
+            made.append(AddedLine(kernel, end + 1, f"{' ' * indent}{name}.{call}({rest}", text))
     return made
 
 

@@ -37,6 +37,7 @@ from ttexplore.backends.process import LONGEST_SECONDS, finish, is_full, unusabl
 from ttexplore.backends.registry import EMULATOR_SECONDS, Arithmetic
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, KernelRole
+from ttexplore.record import lines_of
 
 # The records of runtime/machine.h, struct Event and enum EventOperation.
 EVENT_DTYPE = np.dtype(
@@ -237,24 +238,28 @@ def run_child(
             raise KernelFault(code, message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
         case ["deadlock", message, hint, core, event_counts, waits]:
             stuck: dict[int, tuple[Wait, ...]] = {}
-            for line in waits.splitlines():
+            for line in lines_of(waits):
                 index, wait = _wait(line)
                 stuck[index] = (*stuck.get(index, ()), wait)
             raise Deadlock(
                 message, hint=hint, core=int(core), waits=stuck[int(core)], stuck=stuck, event_counts=event_counts
             )
-        case ["timeout", where, _]:
-            raise BackendError(
+        case ["timeout", where, _, kernel, line]:
+            raise KernelFault(
                 "B003",
                 f"the program did not end within the time limit of {time_limit_seconds:g} seconds: {where}",
                 hint="look for an endless loop after that line, or raise the time limit (time_limit_seconds)",
-            )
-        case ["crash", where, signal]:
+                kernel=_role(kernel), cpp_line=int(line) or None,
+                what="the last call before the time limit",
+            )  # fmt: skip
+        case ["crash", where, signal, kernel, line]:
             raise KernelFault(
                 "B004",
                 f"the program crashed ({signal}): {where}",
                 hint="look for stores through a pointer or deep recursion after that line",
-            )
+                kernel=_role(kernel), cpp_line=int(line) or None,
+                what=f"the last call before the program crashed ({signal})",
+            )  # fmt: skip
         case _ if is_full(folder):
             raise unusable_workspace(os.strerror(errno.ENOSPC))
         case _:
@@ -287,12 +292,12 @@ def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subproces
 
 def _wait(line: str) -> tuple[int, Wait]:
     """The index of a core, and what one of its kernels waits for."""
-    core, kernel, operation, *numbers = line.split()
+    core, kernel, operation, *numbers, what = line.split(maxsplit=8)
     role = _role(kernel)
     assert role is not None, "only kernels wait"
     assert operation in ("reserve_back", "wait_front", "semaphore"), "see explain_deadlock in runner.cpp"
     number, needed, there, capacity, cpp_line = map(int, numbers)
-    return int(core), Wait(role, operation, number, needed, there, capacity, cpp_line)
+    return int(core), Wait(role, operation, number, needed, there, capacity, cpp_line, what)
 
 
 def _role(name: str) -> KernelRole | None:

@@ -9,6 +9,7 @@ import importlib.util
 import itertools
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from ttexplore.backends.base import KernelFault
 from ttexplore.backends.cache import not_executable, unusable
 from ttexplore.backends.process import finish, is_full, kill_group, unusable_workspace, workspace
 from ttexplore.errors import BackendError
@@ -147,7 +149,7 @@ class Toolchain:
     ) -> dict[KernelRole, Path]:  # fmt: skip
         """The shared object of each kernel. Those that are not in the cache are compiled in parallel.
 
-        Raises BackendError with the compiler's first error if a text does not compile, Cancelled if `cancel` is set.
+        Raises KernelFault with the compiler's first error if a text does not compile, Cancelled if `cancel` is set.
         """
         headers = _headers_text()
         targets: dict[KernelRole, Path] = {s.role: self._kernel_target(s, headers) for s in sources}
@@ -159,11 +161,7 @@ class Toolchain:
             outcomes = list(pool.map(self._compile_kernel, wanted, made, itertools.repeat(cancel)))
         for source, outcome in zip(wanted, outcomes, strict=True):
             if outcome is not None:
-                raise BackendError(
-                    "B002",
-                    f"{source.role}.cpp does not compile against the emulator's headers:\n{_first_error(outcome)}",
-                    hint="use the signatures of ttnn 0.81.1; headers that are not found are not emulated",
-                )
+                raise _kernel_fault(source.role, outcome)
         return targets
 
     def _kernel_target(self, source: KernelSource, headers: str) -> Path:
@@ -261,16 +259,35 @@ def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | No
 def _runner_error(messages: str) -> BackendError:
     return BackendError(
         "B001",
-        f"the emulator's runner cannot be built:\n{_first_error(messages)}",
+        f"the emulator's runner cannot be built:\n{_shown(messages)}",
         hint="use a compiler with C++17: " + HOW_TO_GET_A_COMPILER,
     )
 
 
-def _first_error(messages: str) -> str:
+def _kernel_fault(role: KernelRole, messages: str) -> KernelFault:
+    """The error for a kernel that does not compile, at the line of its text; that of an include for an error in a
+    header."""
+    lines, start = _first_error(messages)
+    places = [re.search(rf"\b{role}\.cpp:(\d+)", line) for line in lines[: start + 1]]
+    found = next((place for place in reversed(places) if place), None)
+    return KernelFault(
+        "B002",
+        f"{role}.cpp does not compile against the emulator's headers:\n{_shown(messages)}",
+        hint="use the signatures of ttnn 0.81.1; headers that are not found are not emulated",
+        kernel=role, cpp_line=int(found[1]) if found else None, what=lines[start].partition("error: ")[2],
+    )  # fmt: skip
+
+
+def _shown(messages: str) -> str:
     """The first error with its source lines, without the notes that follow."""
-    lines = messages.strip().splitlines()
-    start = next((index for index, line in enumerate(lines) if "error" in line), 0)
+    lines, start = _first_error(messages)
     return "\n".join(lines[start : start + 4])
+
+
+def _first_error(messages: str) -> tuple[list[str], int]:
+    """The lines of a compiler's messages, and where among them the first error is."""
+    lines = messages.strip().splitlines()
+    return lines, next((index for index, line in enumerate(lines) if "error" in line), 0)
 
 
 def _digest(parts: Sequence[str]) -> str:

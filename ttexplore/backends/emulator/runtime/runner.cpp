@@ -131,11 +131,12 @@ static void on_signal(int signal) {
     const char* kind = signal == SIGTERM || signal == SIGALRM ? "timeout" : "crash";
     int length;
     if (running) {
-        length = snprintf(text, sizeof text, "%s%cthe %s kernel on core (%u, %u) was running, last call in %s.cpp line %u%csignal %d",
-                          kind, SEPARATOR, KERNEL_NAMES[running->role], running->core->x, running->core->y,
-                          KERNEL_NAMES[running->role], running->line, SEPARATOR, signal);
+        const char* name = KERNEL_NAMES[running->role];
+        length = snprintf(text, sizeof text, "%s%cthe %s kernel on core (%u, %u) was running, last call in %s.cpp line %u%csignal %d%c%s%c%u",
+                          kind, SEPARATOR, name, running->core->x, running->core->y, name, running->line, SEPARATOR, signal,
+                          SEPARATOR, name, SEPARATOR, running->line);
     } else {
-        length = snprintf(text, sizeof text, "%s%cno kernel was running%csignal %d", kind, SEPARATOR, SEPARATOR, signal);
+        length = snprintf(text, sizeof text, "%s%cno kernel was running%csignal %d%c%c0", kind, SEPARATOR, SEPARATOR, signal, SEPARATOR, SEPARATOR);
     }
     write_result(text, static_cast<size_t>(length));
     _exit(0);
@@ -416,35 +417,32 @@ static void explain_deadlock() {
             const uint32_t id = kernel.wait_object, amount = kernel.wait_amount;
             const std::string where = format_text("%s.cpp line %u", name, kernel.line);
             const Buffer& buffer = core.buffers[id % MAXIMUM_BUFFERS];
-            // Read by backend.py: core, kernel, what it waits for, its number, needed, there, capacity, line.
+            std::string what, freed;
             const bool semaphore = kernel.wait != Wait::Front && kernel.wait != Wait::Reserve;
             const uint32_t capacity = semaphore ? 0 : machine.buffers[id].pages;
             const uint32_t there = semaphore ? core.semaphores[id]
                                              : kernel.wait == Wait::Front ? buffer.available : capacity - buffer.available;
-            waits += format_text("%u %s %s %u %u %u %u %u\n", core.index, name,
-                                 semaphore ? "semaphore" : kernel.wait == Wait::Front ? "wait_front" : "reserve_back", id,
-                                 amount, there, capacity, kernel.line);
-            if (!told) {
-                continue;
-            }
             if (kernel.wait == Wait::Front) {
-                message += format_text("\n  %s (%s): wait_front(%u) on %s, which has %u of %u tiles", name, where.c_str(), amount,
-                                       buffer_name(id).c_str(), buffer.available, machine.buffers[id].pages);
-                hint += format_text("%s%u more tiles pushed to %s (its producer: %s)", hint.empty() ? "to continue: " : "; or ",
-                                    amount - buffer.available, buffer_name(id).c_str(),
+                what = format_text("wait_front(%u) on %s, which has %u of %u tiles", amount, buffer_name(id).c_str(), there, capacity);
+                freed = format_text("%u more tiles pushed to %s (its producer: %s)", amount - there, buffer_name(id).c_str(),
                                     kernel_state(core, buffer.producer).c_str());
             } else if (kernel.wait == Wait::Reserve) {
-                const uint32_t free_pages = machine.buffers[id].pages - buffer.available;
-                message += format_text("\n  %s (%s): reserve_back(%u) on %s, which has %u of %u tiles free", name, where.c_str(),
-                                       amount, buffer_name(id).c_str(), free_pages, machine.buffers[id].pages);
-                hint += format_text("%s%u more tiles popped from %s (its consumer: %s)", hint.empty() ? "to continue: " : "; or ",
-                                    amount - free_pages, buffer_name(id).c_str(),
+                what = format_text("reserve_back(%u) on %s, which has %u of %u tiles free", amount, buffer_name(id).c_str(), there,
+                                   capacity);
+                freed = format_text("%u more tiles popped from %s (its consumer: %s)", amount - there, buffer_name(id).c_str(),
                                     kernel_state(core, buffer.consumer).c_str());
             } else {
-                message += format_text("\n  %s (%s): semaphore %u waits for %u, it is %u", name, where.c_str(), id, amount,
-                                       core.semaphores[id]);
-                hint += format_text("%ssemaphore %u raised to %u", hint.empty() ? "to continue: " : "; or ", id, amount);
+                what = format_text("semaphore %u waits for %u, it is %u", id, amount, there);
+                freed = format_text("semaphore %u raised to %u", id, amount);
             }
+            if (told) {
+                message += format_text("\n  %s (%s): %s", name, where.c_str(), what.c_str());
+                hint += (hint.empty() ? "to continue: " : "; or ") + freed;
+            }
+            // Read by backend.py: core, kernel, what it waits for, its number, needed, there, capacity, line, in words.
+            waits += format_text("%u %s %s %u %u %u %u %u %s\n", core.index, name,
+                                 semaphore ? "semaphore" : kernel.wait == Wait::Front ? "wait_front" : "reserve_back", id,
+                                 amount, there, capacity, kernel.line, what.c_str());
         }
     }
     message += format_text("\n  %u of %zu cores are blocked", blocked, machine.cores.size());
