@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from ttexplore.backends.base import Deadlock
+from ttexplore.backends.base import AddedLine, Deadlock, KernelFault
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
@@ -156,16 +156,7 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case other:
                     raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
-            self._tell(
-                {
-                    "id": identifier,
-                    "state": "failed",
-                    "error": {
-                        **error_data(error.record()),
-                        "drawing": error.svg if isinstance(error, Deadlock) else "",
-                    },
-                }
-            )
+            self._tell({"id": identifier, "state": "failed", "error": _failure(error)})
         except Exception as error:  # The notebook continues, and the user sees what to report.
             where = traceback.extract_tb(error.__traceback__)[-1]
             record = ErrorRecord(
@@ -229,6 +220,26 @@ class ExplorerWidget(anywidget.AnyWidget):
     @property
     def kernel_name(self) -> str:
         return str(self._explorations[""].kernel.name)
+
+
+def _failure(error: TTExploreError) -> JsonObject:
+    """The error as the page shows it: with the lines of emitted files that it is about, and the fix that was tried."""
+    data = error_data(error.record())
+    if isinstance(error, KernelFault):
+        data["places"] = [
+            {
+                "file": f"{place.kernel}.cpp", "line": place.cpp_line, "kind": "stuck" if place.stuck else "error",
+                "message": visible(place.what.partition("\n")[0]),
+            }
+            for place in error.places
+        ]  # fmt: skip
+    if isinstance(error, Deadlock):
+        data["drawing"] = error.svg
+        if isinstance(error.fix, AddedLine):
+            fix = error.fix
+            around = [visible(line) for line in fix.around]
+            data["fix"] = {"kernel": fix.kernel, "line": fix.line, "text": visible(fix.text), "around": around}
+    return data
 
 
 def notebook_shell() -> Any:

@@ -232,7 +232,15 @@ export interface Failure {
   code: string;
   /** Who waits for whom, as SVG. */
   drawing?: string;
+  /** Lines of emitted files that it is about. */
+  places?: Marked[];
+  fix?: Fix;
 }
+
+/** A line of an emitted file, from 1: wrong, or where its kernel waits for ever; `changed` is said by the page. */
+export interface Marked { file: string; line: number; kind: "error" | "stuck" | "changed"; message: string }
+/** A line that is missing in the C++ of a kernel: `text` goes before `line`, from 1, between the two lines `around`. */
+export interface Fix { kernel: string; line: number; text: string; around: string[] }
 
 export type CheckedStep = { letter: string; step: string; passed: boolean; pcc: string; error: string; message: string };
 

@@ -108,6 +108,21 @@ def test_hostile_answers_are_shown_as_text(show: Show, gemm: Exploration) -> Non
     )
     assert f"message{TAGS}" in explorer.find(".result").inner_text()
     explorer.button("Run").click()
+    fault = error_data(ErrorRecord("Deadlock", "stuck", ""))
+    fault["places"] = [{"file": "reader.cpp", "line": 1, "kind": "stuck", "message": f"waits{TAGS}"}]
+    lines = gemm.code["reader"].text.splitlines()
+    fault["fix"] = {"kernel": "reader", "line": 2, "text": f"text{TAGS}", "around": lines[:2]}
+    explorer.answer({"state": "failed", "error": fault})
+    explorer.button("reader.cpp line 1").click()
+    explorer.file("reader.cpp").get_by_role("button", name="edit reader.cpp").click()
+    assert f"waits{TAGS}" in explorer.find(".marks:visible").inner_text()
+    explorer.tab("Run")
+    explorer.button("Apply this fix").click()
+    assert f"text{TAGS}" in explorer.find(".result").inner_text()
+    explorer.button("reader.cpp line 2").click()
+    assert explorer.find(".text > .at:visible").text_content() == f"text{TAGS}"
+    explorer.tab("Run")
+    explorer.button("Run").click()
     explorer.answer({"state": "done", "html": f"<p>result</p>{TAGS}<p onclick='window.hacked=1'>p</p>", "passed": True})
     assert explorer.page.evaluate(
         "document.querySelector('.result > div').shadowRoot"

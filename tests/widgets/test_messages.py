@@ -51,6 +51,15 @@ def lowerings(exploration: Exploration) -> list[Any]:
     return [one.data for one in (exploration, refused, lists)]
 
 
+def broken(exploration: Exploration) -> list[str]:
+    """A compute kernel that ends in a deadlock, and one that does not compile; none where there is no compiler."""
+    if next(one["missing"] for one in exploration.backends if one["name"] == "emulator"):
+        return []
+    text = exploration.code["compute"].text
+    pop = next(line for line in text.splitlines() if "pop_front" in line)
+    return [text.replace(f"{pop}\n", "", 1), text.replace(pop, "wrong;", 1)]
+
+
 def answered(exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     target = exploration.target.name
@@ -62,6 +71,7 @@ def answered(exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> list[
         {"do": "edit", "text": exploration.kernel.source.text.replace("block_K=32", "block_K=64"), "unused": []},
         {"do": "edit", "text": exploration.kernel.source.text.replace("(M, K)", "(M, K"), "unused": []},
         {"do": "edit", "text": exploration.kernel.source.text.replace("block_M,", "8192,"), "unused": []},
+        *({"do": "run", "backend": "emulator", "code": {"compute": text}} for text in broken(exploration)),
     ]
     for question in questions:
         for message in answers(exploration, monkeypatch, **question):

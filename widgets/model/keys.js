@@ -13,6 +13,7 @@ export const keys = (tabs) => [
   ["f", "full screen; Esc leaves it"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
   ["r", "run the kernels"],
+  ["Ctrl+] Ctrl+[", "indent lines of an edited text more, less; Tab leaves it"],
   ["?", "this list"],
   ["Esc", "unpin or close; otherwise leave the explorer"],
 ];

@@ -1,6 +1,6 @@
 // What the views of one explorer share.
 
-/** @import { Answers, Backend, Edits, InputKind, Inputs, Question, Running, Step } from "../messages.js" */
+/** @import { Answers, Backend, Edits, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
 /** @import { Lit, Lowering } from "./lowering.js" */
 /** @import { Remembered } from "./remembered.js" */
 
@@ -26,6 +26,8 @@ import { Store } from "./store.js";
  * @property {boolean} columns whether there is room for several files side by side
  * @property {boolean} full whether the explorer fills the screen
  * @property {string} file the emitted file that is shown
+ * @property {number} goTo the line of that file, from 1, to which Code goes when it is shown; 0 for none
+ * @property {Marked[]} marks lines of emitted files
  * @property {Remembered} remembered
  * @property {string | null} core "x,y"
  * @property {string} metric
@@ -57,7 +59,7 @@ import { Store } from "./store.js";
 export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
-    hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", core: null, metric: "work items",
+    hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);
@@ -94,4 +96,4 @@ export function select(store, index, patch) {
  * @param {number} step
  * @param {Partial<State>} [patch]
  */
-export const explore = (store, which, step, patch) => select(store, step, { ...which, pinned: null, hover: null, edits: {}, ...patch });
+export const explore = (store, which, step, patch) => select(store, step, { ...which, pinned: null, hover: null, edits: {}, marks: [], ...patch });

@@ -4,6 +4,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { chip, download, h, markup, quiet } from "./dom.js";
+import { faults } from "./faults.js";
 import { pinLink } from "./listing.js";
 
 /** "+42 −17 ~3" with the meaning of each in its class. @param {number[]} counts */
@@ -17,6 +18,7 @@ export const errorCard = (store, error) => h("div.card.fault", { role: "alert" }
   h("p", h("b", h("span.bad", "✖ "), error.kind), " ", pinLink(store, error.line, error.where) || error.where, " ", quiet(error.code)),
   h("p.pre.m", error.message.join("\n")),
   error.hint.length > 0 && h("p.pre", quiet("hint: "), error.hint.join("\n")),
+  faults(store, error),
   error.drawing && markup(error.drawing));
 
 /** Buttons that save the drawing in `holder` as SVG and as PNG. @param {Element} holder @param {string} name */

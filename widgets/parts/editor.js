@@ -1,19 +1,13 @@
 // A field for code, C++ or Python: coloured, with line numbers, and marks at lines. What is typed into is a textarea whose
 // own letters cannot be seen; below it lies a row for each line, which shows them.
 
+/** @import { Marked } from "../messages.js" */
+
 import { code } from "./listing.js";
-import { chip, closest, focusOn, h, put, set, take } from "./dom.js";
+import { focusOn, h, link, put, set, take } from "./dom.js";
 import { LARGEST_WRAPPED, ROW_PIXELS } from "./rows.js";
 
 const INDENT = "    ";
-const SIGNS = { error: "✖", stuck: "‖", changed: "~", note: "•" };
-const KEYS = "Tab leaves the text; Ctrl+] and Ctrl+[ indent the lines";
-
-/**
- * What is said of a line: `error` and `stuck` (a kernel waits here for ever) and `note`, with a message, and `changed`, which
- * needs none. What has a message is also listed below the text, where the keyboard reaches it.
- * @typedef {{ kind: keyof typeof SIGNS, message: string }} Mark
- */
 
 /**
  * `element` is put where it has a height, such as a flex box. Lines wrap where the explorer's `wrap` is on; otherwise they
@@ -23,12 +17,12 @@ const KEYS = "Tab leaves the text; Ctrl+] and Ctrl+[ indent the lines";
 export class Editor {
   /** @type {string[]} */
   #lines = [];
-  /** @type {Map<Element, Mark>} */
+  /** @type {Map<Element, Pick<Marked, "kind" | "message">>} */
   #marks = new Map();
   #first = 1;
   #place = [0, 0];
   #text = h("div.text", { "aria-hidden": true });
-  #listed = h("div.marks", { role: "group", label: "marked lines" });
+  #listed = h("div.marks");
   #area;
   #sheet;
   #language;
@@ -43,10 +37,9 @@ export class Editor {
     this.#language = language;
     this.#oninput = oninput;
     this.#area = h("textarea", {
-      spellcheck: false, autocapitalize: "off", label, title: KEYS, wrap: "soft",
+      spellcheck: false, label,
       oninput: () => this.#changed(), onkeydown: (event) => this.#key(event), onselectionchange: () => this.#follow(),
     });
-    this.#text.onclick = ({ target }) => this.goTo(this.#first + this.#rows.indexOf(/** @type {Element} */ (closest(target, ".text>*"))));
     this.#sheet = h("div.sheet", { onscroll: () => { this.#place = [this.#sheet.scrollLeft, this.#sheet.scrollTop]; } },
       h("div.paper", this.#text, this.#area));
     this.element = h("div.editor", this.#sheet, this.#listed);
@@ -76,19 +69,20 @@ export class Editor {
   }
 
   /**
-   * Marks lines, by their numbers as shown; those that were marked are no longer. A mark moves with its line and goes when
-   * the line is changed.
-   * @param {Iterable<[line: number, mark: Mark]>} marks such as a Map
+   * Marks lines, by their numbers as shown, and no others: `error`, `stuck` (a kernel waits here for ever), `changed`. A mark
+   * moves with its line and goes when the line is changed. What has a message is listed below the text as well, where
+   * the keyboard reaches it.
+   * @param {Pick<Marked, "line" | "kind" | "message">[]} marks
    */
   marks(marks) {
-    for (const row of this.#marks.keys()) for (const name of ["data-mark", "data-sign", "title"]) row.removeAttribute(name);
+    for (const row of this.#marks.keys()) row.removeAttribute("data-mark");
     this.#marks.clear();
     const rows = this.#rows;
-    for (const [line, mark] of marks) {
-      const row = rows[line - this.#first];
+    for (const mark of marks) {
+      const row = rows[mark.line - this.#first];
       if (!row) continue;
       this.#marks.set(row, mark);
-      set(row, { "data-mark": mark.kind, "data-sign": SIGNS[mark.kind], title: mark.message });
+      set(row, { "data-mark": mark.kind });
     }
     this.#list();
   }
@@ -101,10 +95,6 @@ export class Editor {
     this.#area.setSelectionRange(at, at);
     this.#follow();
     this.#show(i);
-  }
-
-  focus() {
-    focusOn(this.#area);
   }
 
   get #rows() {
@@ -172,17 +162,14 @@ export class Editor {
     const rows = this.#rows;
     put(this.#listed, [...this.#marks].filter(([, { message }]) => message).map(([row, { kind, message }]) => {
       const line = this.#first + rows.indexOf(row);
-      return chip(`${SIGNS[kind]} line ${line}: ${message}`, () => this.goTo(this.#first + this.#rows.indexOf(row)), { class: "link m" });
+      return link(`line ${line}: ${message}`, () => this.goTo(line), { class: "link m", "data-mark": kind });
     }));
   }
 
   /** Types, so that it can be undone. @param {number} from @param {number} to @param {string} text */
   #type(from, to, text) {
     this.#area.setSelectionRange(from, to);
-    if (!document.execCommand(text ? "insertText" : "delete", false, text)) {
-      this.#area.setRangeText(text, from, to, "end");
-      this.#changed();
-    }
+    document.execCommand("insertText", false, text);
   }
 
   /** @param {KeyboardEvent} event */

@@ -1,11 +1,12 @@
 // Listings whose lines are linked: the kernel source, the emitted files. Hovering lights up, Enter or a click pins.
 
+/** @import { Marked } from "../messages.js" */
 /** @import { Listing, Lowering } from "../model/lowering.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { coloured } from "../model/highlight.js";
 import { KINDS, labels, link as linkOf, linked, litByLine, litByOrigins } from "../model/lowering.js";
-import { closest, h, link, set, take } from "./dom.js";
+import { closest, focusOn, h, link, set, take } from "./dom.js";
 import { ROW_PIXELS, Rows } from "./rows.js";
 
 /** The code of one line: coloured, with search hits marked. @param {string} text @param {string} language @param {string} [query] in lower case */
@@ -99,6 +100,8 @@ export class ListingView {
   /** @type {Listing | undefined} */
   #listing;
   #language = "";
+  /** @type {Map<number, Marked>} */
+  #marks = new Map();
   #store;
   #rows;
 
@@ -108,14 +111,15 @@ export class ListingView {
     this.#store = store;
     const origins = (/** @type {number} */ i) => this.#listing?.origins(i) ?? -1;
     this.#rows = new Rows(name, `listing ${withOrigins ? "linked" : ""}`, (i) => {
-      const row = h("div.l", { role: "listitem" },
+      const { kind, message } = this.#marks.get(i + 1) ?? {};
+      const row = h("div.l", { role: "listitem", "data-mark": kind, title: message },
         h("span.n", `${numberOf(i)}`),
         withOrigins && originLabel(store.state.lowering, origins(i)),
         h("code", ...code(this.#listing?.text(i) ?? "", this.#language)));
       mark(row, store, origins(i));
       return row;
     });
-    linkRows(this.#rows, store, origins, (i) => `${this.name} line ${numberOf(i)}`);
+    linkRows(this.#rows, store, origins, (i) => `${this.name} line ${numberOf(i)} ${this.#marks.get(i + 1)?.message ?? ""}`.trim());
     this.element = this.#rows.element;
     store.on(["pinned"], () => this.reveal());
     store.on(["wrap"], () => this.#draw(true));
@@ -136,6 +140,18 @@ export class ListingView {
     this.element.ariaLabel = name;
     this.#draw(keep);
     this.reveal();
+  }
+
+  /** Marks lines, and no others. @param {Marked[]} marks */
+  marks(marks) {
+    this.#marks = new Map(marks.map((mark) => [mark.line, mark]));
+    this.#draw(true);
+  }
+
+  /** Puts the cursor at line `line`, from 1, and the focus there. @param {number} line */
+  goTo(line) {
+    focusOn(this.element);
+    this.#rows.move(line - 1);
   }
 
   /** Scrolls to the first line that is linked to what is pinned, if none is in sight. */

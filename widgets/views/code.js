@@ -29,6 +29,7 @@ export function codeView(store, kernel) {
 
   store.on(["wrap"], ({ wrap: wrapped }) => set(wrap, { "aria-pressed": wrapped }));
   store.on(["lowering", "edits"], ({ lowering }) => columns.forEach((column, i) => column.show(kernelFile(lowering, ROLES[i]).file)));
+  store.on(["marks"], () => columns.forEach(({ mark }) => mark()));
   /** @type {string | undefined} */
   let last;
   store.on(["lowering", "file", "columns", "pinned"], ({ lowering, file: wanted, columns: beside, pinned }) => {
@@ -63,7 +64,12 @@ export function codeView(store, kernel) {
       ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel")), source.element), 36],
       ["", h("div.pane.files", h("div.filehead", files.element, h("span.gapper"), wrap), kernels, other.element), 64],
     ])),
-    shown: reveal,
+    shown: () => {
+      const { goTo, file } = store.state;
+      reveal();
+      if (goTo) columns[KERNELS.indexOf(file)].goTo(goTo);
+      store.set({ goTo: 0 });
+    },
   };
 }
 
@@ -103,10 +109,20 @@ function column(store, role = "", live = false) {
 
   /** @param {string} [text] nothing for the text that was emitted */
   function edit(text) {
-    const { [role]: _, ...edits } = store.state.edits;
-    store.set({ edits: text === undefined ? edits : { ...edits, [role]: text } });
-    if (text === undefined) view.element.focus();
-    else editor.goTo(1);
+    const { edits: { [role]: _, ...edits }, marks } = store.state;
+    if (text === undefined) store.set({ edits, marks: marks.filter(({ file }) => file !== kernelName(role)) });
+    else store.set({ edits: { ...edits, [role]: text } });
+    mark();
+    goTo(1);
   }
-  return { element, view, show };
+
+  function mark() {
+    const marks = store.state.marks.filter(({ file }) => file === kernelName(role));
+    view.marks(marks);
+    editor.marks(marks);
+  }
+
+  /** @param {number} line */
+  const goTo = (line) => (store.state.edits[role] === undefined ? view : editor).goTo(line);
+  return { element, view, show, mark, goTo };
 }

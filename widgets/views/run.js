@@ -73,6 +73,7 @@ export function runView(store, kernel, recorded) {
   async function show(holder, words, ask, made) {
     put(log);
     put(holder);
+    store.set({ marks: [] });
     try {
       const [shown, say] = made(await ask());
       put(holder, h("p.q", words), shown);
@@ -80,7 +81,7 @@ export function runView(store, kernel, recorded) {
     } catch (thrown) {
       const error = /** @type {import("../messages.js").Failure} */ (thrown);
       put(holder, errorCard(store, error));
-      store.set({ say: `${error.kind}: ${error.message.join(" ")}` });
+      store.set({ marks: error.places ?? [], say: `${error.kind}: ${error.message.join(" ")}` });
     }
   }
 
