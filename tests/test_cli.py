@@ -36,6 +36,12 @@ KERNELS = [
 KERNEL_NAMES = ["matmul", "matmul_relu", "add", "bias_exp"]
 
 
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are whole."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Exit status, standard output and standard error of one call."""
     capsys.readouterr()
@@ -80,13 +86,13 @@ def test_pairs() -> None:
     [
         (["shwo"], "there is no command 'shwo'\n  hint: did you mean show?"),
         (["compile"],
-         "there is no command 'compile'\n  hint: use one of show, run, check, export, save, "
+         "there is no command 'compile'\n  hint: use one of show, run, check, compare, timeline, export, save, "
          "report, freeze, explain, doctor, setup, lab"),
         (["show"], "no kernel is given\n  hint: give it as file.py::name"),
         (["show", "gemm"], "'gemm' does not name a kernel\n  hint: give it as file.py::name"),
         (["check", "saved.ttx"],
          "'saved.ttx' is a saved exploration, not a kernel\n"
-         "  hint: give a kernel as file.py::name; show, run, export and report take saved explorations"),
+         "  hint: give a kernel as file.py::name; show, run, compare, timeline, export and report take them"),
         (["show", "k.py::f", "256"],
          "the argument '256' has no value\n  hint: write it as name=value, for example M=256"),
         (["show", "k.py::f", "M=1", "M=2"], "argument M is given twice\n  hint: give each name once"),

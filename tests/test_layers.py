@@ -62,8 +62,8 @@ ALLOWED: dict[str, set[str]] = {
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},
     "cli": {
-        "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "explored",
-        "saved", "exploration", "doctor", "verification", "freezing",
+        "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
+        "explored", "saved", "exploration", "doctor", "verification", "freezing",
     },
     "ipython": {
         "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",

@@ -1,7 +1,8 @@
 """The command ``ttexplore``, for terminals and scripts.
 
 Exit status: 0 on success, 1 if the kernel or its result is wrong or a component is missing, 2 for incorrect usage.
-With ``--json``, standard output contains exactly one object.
+With ``--json``, standard output contains exactly one object. Other texts are folded to the width of the terminal, or
+to COLUMNS; in a file or pipe no line is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.given import named
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
 from ttexplore.record import JsonObject, to_json
+from ttexplore.views.comparison import comparison_text
+from ttexplore.views.plan_lines import flat_plan
+from ttexplore.views.terminal import fold, terminal_columns
 
 if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
@@ -44,12 +48,14 @@ usage: ttexplore COMMAND ...
 
 Lowers a TileLang kernel, step by step, to a Tenstorrent program.
 
-  show FILE::NAME     print the steps, the plan and the code size; --step for one step, --code for a kernel
+  show FILE::NAME     print the steps and their sizes; --step, --plan and --code for one step, the plan, a kernel
   run FILE::NAME      run the kernel on generated inputs and compare with the reference
   check FILE::NAME    execute every step and name the first that changes the result
+  compare FILE::NAME  compare with another kernel, or with other options: --with NAME=VALUE
+  timeline FILE::NAME record a run and print which kernels of a core waited, and for what
   export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py; --dot for graphs
-  save FILE::NAME     write the exploration to one file, which show, run, export and report accept as FILE::NAME
-  report FILE::NAME   write the explorer as one page that works offline
+  save FILE::NAME     write the exploration to one file, which the others but check and save accept as FILE::NAME
+  report FILE::NAME   write the explorer of one or more kernels as one page that works offline
   freeze NOTEBOOK     replace the explorers in a notebook with static pages
   explain CODE|TERM   explain an error by its code, or a term of the glossary
   doctor              print what is installed, what is missing, and how to fix it
@@ -66,15 +72,20 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError("U014", message, hint=f"see: {self.prog} --help")
 
+    def format_help(self) -> str:
+        return fold(super().format_help(), terminal_columns())
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a command: `text` for people, `data` for --json, whether it is `ok`, and the `error` if any."""
+    """The result of a command: `text` for people, which may be `code`, `data` for --json, whether it is `ok`, and the
+    `error` if any."""
 
     text: str
     data: JsonObject
     ok: bool = True
     error: TTExploreError | None = None
+    code: bool = False
 
     @property
     def status(self) -> int:
@@ -93,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if as_json:
             _print_json({"error": to_json(error.record())})
         else:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            print(fold(f"{type(error).__name__}: {error}", terminal_columns()), file=sys.stderr)
         return WRONG_USE if isinstance(error, UsageError) else WRONG
     except BrokenPipeError:
         # The reader of our output has closed the pipe, as in `ttexplore show ... | head`: do not flush to it again.
@@ -105,11 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str], as_json: bool) -> int:
     if not words or words[0] in ("-h", "--help"):
-        _say(OVERVIEW.rstrip("\n"))
+        _say(fold(OVERVIEW.rstrip("\n"), terminal_columns()))
         return SUCCEEDED if words else WRONG_USE
     name = words[0]
     if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, 1)
+        close = difflib.get_close_matches(name, COMMANDS, 1, cutoff=0.75)
         hint = f"did you mean {close[0]}?" if close else f"use one of {', '.join(COMMANDS)}"
         raise UsageError("U001", f"there is no command {name!r}", hint=hint)
     parser, command = COMMANDS[name]
@@ -118,7 +129,7 @@ def _run(words: list[str], as_json: bool) -> int:
     if as_json:
         _print_json(answer.data)
     elif answer.text:
-        _say(answer.text)
+        _say(fold(answer.text, terminal_columns(), code=answer.code))
     return answer.status
 
 
@@ -268,13 +279,29 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     return make_parser(f"ttexplore {name}", description)
 
 
+_ARGUMENTS = "arguments of the kernel: numbers, true, false, dtypes; 4,4 is a tuple"
+
+
 def _kernel_parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = _parser(name, description)
     parser.add_argument("kernel", metavar="FILE::NAME", nargs="?", help="a Python file and a kernel in it")
+    parser.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help=_ARGUMENTS)
+    return _with_common_options(parser)
+
+
+def _words_parser(name: str, description: str) -> argparse.ArgumentParser:
+    """A parser for several kernels, each followed by its arguments."""
+    parser = _parser(name, description)
     parser.add_argument(
-        "arguments", metavar="NAME=VALUE", nargs="*",
-        help="arguments of the kernel: numbers, true, false, dtypes; 4,4 is a tuple",
-    )  # fmt: skip
+        "words",
+        metavar="FILE::NAME [NAME=VALUE ...]",
+        nargs="*",
+        help=f"Python files and kernels in them; {_ARGUMENTS}",
+    )
+    return _with_common_options(parser)
+
+
+def _with_common_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add_exploration_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
@@ -296,6 +323,7 @@ def _add_time_limit(parser: argparse.ArgumentParser, default: str) -> None:
 def _show_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("show", "Lower a kernel and show its steps.")
     parser.add_argument("--step", metavar="S", help="show one step, by name, letter or number: what it changed")
+    parser.add_argument("--plan", action="store_true", help="show the plan: all facts that the passes decided")
     parser.add_argument("--code", choices=("reader", "compute", "writer", "host"), help="show the emitted C++")
     parser.add_argument("--launch", metavar="N", type=int, help="show one launch of several, counted from 1")
     return parser
@@ -320,6 +348,26 @@ def _check_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _compare_parser() -> argparse.ArgumentParser:
+    parser = _words_parser("compare", "Compare two lowerings: options, cores, circular buffers and code size.")
+    parser.add_argument(
+        "--with", dest="other", metavar="NAME=VALUE", action="append", default=[],
+        help="compare with the same kernel lowered with this option of a pass; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--with-target", metavar="T", help="compare with the same kernel lowered for this chip")
+    return parser
+
+
+def _timeline_parser() -> argparse.ArgumentParser:
+    parser = _kernel_parser("timeline", "Record a run on the emulator: which kernels of a core waited, and for what.")
+    parser.add_argument(
+        "--core", metavar="X,Y", help="logical coordinates (default: the core with the most work items)"
+    )
+    _add_inputs(parser)
+    _add_time_limit(parser, "that of the backend")
+    return parser
+
+
 def _export_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("export", "Write the kernels, the host program, the plan and a runner.")
     parser.add_argument("-o", "--output", metavar="FOLDER", default="out", help="the folder (default: %(default)s)")
@@ -336,7 +384,7 @@ def _save_parser() -> argparse.ArgumentParser:
 
 
 def _report_parser() -> argparse.ArgumentParser:
-    parser = _kernel_parser("report", "Write the explorer as one page that works offline.")
+    parser = _words_parser("report", "Write the explorers of one or more kernels as one page that works offline.")
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="(default: %(default)s)")
     parser.add_argument("--no-run", action="store_true", help="omit the result of a run on the emulator")
     return parser
@@ -406,7 +454,7 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
         raise UsageError(
             "U002",
             f"{arguments.kernel!r} is a saved exploration, not a kernel",
-            hint="give a kernel as file.py::name; show, run, export and report take saved explorations",
+            hint="give a kernel as file.py::name; show, run, compare, timeline, export and report take them",
         )
     if "::" not in arguments.kernel and not arguments.kernel.endswith(".py"):
         raise UsageError("U002", f"{arguments.kernel!r} does not name a kernel", hint="give it as file.py::name")
@@ -416,6 +464,18 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
     from ttexplore.exploration import explore
 
     return explore(arguments.kernel, target=target, options=options, **kernel_arguments)
+
+
+def _all_explored(arguments: argparse.Namespace) -> list[Explored]:
+    """Explore each kernel of the words with the arguments that follow it, or load it."""
+    found: list[argparse.Namespace] = []
+    for word in arguments.words:
+        # A path may contain the sign, too, but the name of an argument has no "::" or suffix.
+        if not found or not word.partition("=")[1] or not word.partition("=")[0].isidentifier():
+            found.append(argparse.Namespace(**{**vars(arguments), "kernel": word, "arguments": []}))
+        else:
+            found[-1].arguments.append(word)
+    return [_explored(one) for one in found or [argparse.Namespace(**{**vars(arguments), "kernel": None})]]
 
 
 def _identity(exploration: Explored) -> JsonObject:
@@ -432,7 +492,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
         exploration = exploration.launches[number - 1]
     identity = _identity(exploration)
     if len(exploration.launches) != 1:
-        if arguments.step is not None or arguments.code is not None:
+        if arguments.step is not None or arguments.code is not None or arguments.plan:
             raise UsageError(
                 "U019",
                 f"{exploration.kernel.name} has {len(exploration.launches)} launches, each with steps and code",
@@ -445,10 +505,14 @@ def _show(arguments: argparse.Namespace) -> Answer:
         if isinstance(key, int) and key >= len(exploration.steps):
             raise UsageError("U001", f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
         step = exploration.steps[key]
-        return Answer(str(step.diff()), {**identity, "step": to_json(step.record)}, error=step.error)
+        return Answer(str(step.diff()), {**identity, "step": to_json(step.record)}, error=step.error, code=True)
+    if arguments.plan:
+        plan = to_json(exploration.plan)
+        text = "\n".join(f"{path}: {value}" for path, value in flat_plan(plan))
+        return Answer(text, {**identity, "plan": plan}, error=exploration.error)
     if arguments.code is not None:
         text = str(exploration.code[arguments.code])
-        return Answer(text.rstrip("\n"), {**identity, "code": {arguments.code: text}})
+        return Answer(text.rstrip("\n"), {**identity, "code": {arguments.code: text}}, code=True)
     return _shown(exploration)
 
 
@@ -505,6 +569,49 @@ def _check(arguments: argparse.Namespace) -> Answer:
     return Answer(f"{check}\n{verdict}", data, bool(check))
 
 
+def _compare(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.exploration import Exploration
+    from ttexplore.explored import compare_explorations
+
+    found = _all_explored(arguments)
+    options = parse_options(parse_words(arguments.other, "option"))
+    forked = bool(options) or arguments.with_target is not None
+    if len(found) != (1 if forked else 2):
+        raise UsageError(
+            "U002",
+            f"two lowerings are compared, not {len(found) + forked}",
+            hint="name two kernels, or one and --with NAME=VALUE or --with-target",
+        )
+    first = found[0]
+    if forked:
+        if not isinstance(first, Exploration):
+            raise UsageError(
+                "U003",
+                f"{arguments.words[0]} is a saved exploration, which cannot be lowered again",
+                hint="name the kernel, or a second saved exploration",
+            )
+        found.append(first.fork(target=arguments.with_target, **options))
+    rows = compare_explorations(*found).rows
+    data: JsonObject = {"first": _identity(first), "second": _identity(found[1]), "rows": [list(row) for row in rows]}
+    error = next((one.error for one in found if one.error is not None), None)
+    return Answer(comparison_text(rows, terminal_columns()), data, error=error)
+
+
+def _timeline(arguments: argparse.Namespace) -> Answer:
+    core = None if arguments.core is None else parse_value(arguments.core)
+    exploration = _explored(arguments)
+    found = exploration.timeline(
+        cast("tuple[int, int] | None", core), inputs=arguments.inputs, seed=arguments.seed,
+        time_limit_seconds=arguments.time_limit, progress=_told(),
+    )  # fmt: skip
+    text = f"emulator, in logical steps, one for each operation: not a time of the chip\n{found}"
+    data: JsonObject = {
+        **_identity(exploration), "core": list(found.core), "end": found.end,
+        "waits": [to_json(wait) for wait in found.waits], "deadlock": found.deadlock,
+    }  # fmt: skip
+    return Answer(text, data, not found.deadlock)
+
+
 def _export(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
     files = [str(path) for path in exploration.export(arguments.output, dot=arguments.dot)]
@@ -518,9 +625,12 @@ def _save(arguments: argparse.Namespace) -> Answer:
 
 
 def _report(arguments: argparse.Namespace) -> Answer:
-    exploration = _explored(arguments)
-    file = str(exploration.report(arguments.output, run=not arguments.no_run))
-    return Answer(file, {**_identity(exploration), "file": file}, error=exploration.error)
+    from ttexplore.explored import report
+
+    found = _all_explored(arguments)
+    file = str(report(arguments.output, *found, run=not arguments.no_run))
+    data: JsonObject = {**_identity(found[0]), "file": file, "lowerings": [_identity(one) for one in found]}
+    return Answer(file, data, error=next((one.error for one in found if one.error is not None), None))
 
 
 def _freeze(arguments: argparse.Namespace) -> Answer:
@@ -655,6 +765,8 @@ COMMANDS: dict[str, tuple[Callable[[], argparse.ArgumentParser], Callable[[argpa
     "show": (_show_parser, _show),
     "run": (_run_parser, _run_kernel),
     "check": (_check_parser, _check),
+    "compare": (_compare_parser, _compare),
+    "timeline": (_timeline_parser, _timeline),
     "export": (_export_parser, _export),
     "save": (_save_parser, _save),
     "report": (_report_parser, _report),

@@ -21,7 +21,7 @@ from ttexplore.given import path as path_of
 from ttexplore.record import ErrorRecord, Line, Listing, StepRecord
 from ttexplore.views.check import CheckRow, check_html
 from ttexplore.views.code import code_html
-from ttexplore.views.comparison import comparison_html
+from ttexplore.views.comparison import comparison_html, comparison_text
 from ttexplore.views.diff import diff_html, diff_text, error_html
 from ttexplore.views.error_map import TileErrors
 from ttexplore.views.markup import content_id, escape
@@ -179,7 +179,7 @@ class Run:
 
     def __str__(self) -> str:
         if not self.compared:
-            return f"{self.backend}: {self._verdict}\n{self.message}"
+            return f"{self.backend}: {self._verdict}, {self.time}\n{self.message}"
         return (
             f"{self.backend}: {self._verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}"
             + (f"\n{self.message}" if self.message else "")
@@ -251,11 +251,12 @@ class Check:
         return self.ok
 
     def __str__(self) -> str:
-        lines = [
-            f"{'ok ' if r.passed else 'BAD'} {r.letter:<3} {r.step:<32} PCC {r.pcc:.7f}  max relative error "
-            f"{r.max_rel_error:.2e}" + ("" if r.passed else f"\n    {r.message}")
-            for r in self.results
-        ]
+        width = max((len(one.step) for one in self.results), default=0)
+        lines = [f"{'':<8} {'step':<{width}}  {'PCC':<9}  max relative error"]
+        for one in self.results:
+            verdict = "ok" if one.passed else "BAD"
+            lines.append(f"{verdict:<3}  {one.letter:<3} {one.step:<{width}}  {one.pcc:.7f}  {one.max_rel_error:.2e}")
+            lines += [] if one.passed else [f"     {one.message}"]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -274,9 +275,7 @@ class LoweringComparison(str):
     rows: tuple[tuple[str, str, str], ...]
 
     def __new__(cls, rows: Sequence[tuple[str, str, str]]) -> LoweringComparison:
-        width = max(len(first) for _, first, _ in rows)
-        lines = [f"{'  ' if a == b else '~ '}{what:<18} {a:<{width}}  {b}" for what, a, b in rows]
-        made = super().__new__(cls, "\n".join(lines))
+        made = super().__new__(cls, comparison_text(rows))
         made.rows = tuple(rows)
         return made
 

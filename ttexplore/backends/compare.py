@@ -134,24 +134,21 @@ class Side:
 
 
 def sides_text(sides: Sequence[Side]) -> str:
-    """The comparisons as two tables: the measures, and below them the numbers of elements by ULP of error."""
-    measures: list[Sequence[str]] = [("compared", "PCC", "max rel error", "max ULP", "equal", "worst tile")]
-    histograms: list[Sequence[str]] = [("elements by ULP of error", *ULP_CLASSES)]
+    """The comparisons as a table with a column for each: what is compared, the measures, and below them the numbers of
+    elements by ULP of error."""
+    heads = ("", "", "PCC", "max rel error", "max ULP", "equal", "worst tile", "", "elements by ULP")
+    columns: list[Sequence[str]] = [(*heads, *(f"  {one}" for one in ULP_CLASSES))]
     for side in sides:
         one = side.comparison
         tile = f"{one.worst_tile.output}: {one.worst_tile.index}" if one.worst_tile and one.equal_share < 1 else "-"
         figures = (f"{one.pcc:.7f}", f"{one.max_rel_error:.2e}", f"{one.max_ulp:.1f}", f"{one.equal_share:.2%}")
-        measures.append((side.name, *figures, tile))
-        histograms.append((side.name, *(f"{count:,}" if count else "-" for count in one.ulp_histogram)))
-    names = max(len(row[0]) for row in (*measures, *histograms))
-    return f"{_aligned(measures, names)}\n\n{_aligned(histograms, names)}"
-
-
-def _aligned(rows: Sequence[Sequence[str]], first_width: int) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][1:]
+        counts = (f"{count:,}" if count else "-" for count in one.ulp_histogram)
+        first, against, second = side.name.partition(" against ")
+        columns.append((first, f"{against}{second}".strip(), *figures, tile, "", "", *counts))
+    widths = [max(map(len, column)) for column in columns]
+    rows = zip(*columns, strict=True)
     return "\n".join(
-        "  ".join((row[0].ljust(first_width), *(w.rjust(width) for w, width in zip(row[1:], widths, strict=True))))
-        for row in rows
+        "  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]))).rstrip() for row in rows
     )
 
 

@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from ttexplore.views.markup import content_id, escape
+from ttexplore.views.terminal import fold
 from ttexplore.views.theme import fragment
+
+
+def comparison_text(rows: Sequence[tuple[str, str, str]], columns: int = 0) -> str:
+    """Rows of (what, first, second), those that differ with ``~``; cells take several lines where `columns` are few."""
+    names = max(len(what) for what, _, _ in rows)
+    widest = [max(len(row[side]) for row in rows) for side in (1, 2)]
+    room = (columns - names - 6) // 2
+    if columns and names + 6 + sum(widest) > columns:
+        # What one side does not need is the other's.
+        widest = [max(room, 2 * room - other) if own > room else own for own, other in (widest, widest[::-1])]
+    lines: list[str] = []
+    for what, first, second in rows:
+        cells = [fold(text, width).split("\n") for text, width in zip((first, second), widest, strict=True)]
+        for number, (a, b) in enumerate(zip_longest(*cells, fillvalue="")):
+            sign, name = ("~" if first != second else " ", what) if number == 0 else ("", "")
+            lines.append(f"{sign:<2}{name:<{names}}  {a:<{widest[0]}}  {b}".rstrip())
+    return "\n".join(lines)
 
 
 def comparison_html(rows: Sequence[tuple[str, str, str]]) -> str:

@@ -1,0 +1,176 @@
+"""Everything that the command prints can be read at 80 and at 160 columns, and whole in a file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.test_cli import ELEMENTWISE, GEMM, REPOSITORY, SMALL_GEMM, call, call_json
+from ttexplore.views.comparison import comparison_text
+from ttexplore.views.terminal import CONTINUED, fold, terminal_columns
+
+KERNELS: dict[str, tuple[str, ...]] = {
+    "matmul": (f"{GEMM}::matmul", *SMALL_GEMM),
+    "attention": (f"{REPOSITORY / 'notebooks' / 'gallery' / 'attention.py'}::causal_attention",),
+    "bias_exp": (f"{ELEMENTWISE}::bias_exp", "M=64", "N=128"),
+    # It fails on the way, with a long message.
+    "refused": (f"{GEMM}::matmul", *(f"{name}=1024" for name in ("M", "N", "K", "block_M", "block_N", "block_K"))),
+}
+# What each prints that differs from run to run.
+TIMES = re.compile(r"\d+\.\d\d m?s of this machine's time")
+
+
+def words_of(text: str) -> str:
+    """What `text` says, however it is folded."""
+    return "".join(TIMES.sub("", " ".join(text.split())).replace(CONTINUED.strip(), "").split())
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "show": (), "show step": ("--step", "C2"), "show plan": ("--plan",), "show reader": ("--code", "reader"),
+    "show compute": ("--code", "compute"), "show host": ("--code", "host"), "run": (), "check": (), "timeline": (),
+    "export": ("-o", "{folder}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_line_is_too_long_and_nothing_is_missing(
+    name: str, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    options = [word.format(folder=tmp_path / "a folder" / "of files") for word in COMMANDS[command]]
+    words = (command.partition(" ")[0], *KERNELS[name], *options)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = call(capsys, *words)
+    assert "\x1b" not in whole[1] + whole[2]
+    assert CONTINUED not in whole[1] + whole[2]
+    for columns in (80, 160):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        status, *folded = call(capsys, *words)
+        assert status == whole[0]
+        for text, full in zip(folded, whole[1:], strict=True):
+            assert [line for line in text.splitlines() if len(line) > columns] == []
+            assert words_of(text) == words_of(full)
+
+
+def test_messages_help_and_entries_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = (
+        ("--help",), ("explain",), ("explain", "circular buffer"), ("explain", "TTX-R001"), ("doctor",),
+        ("run", KERNELS["matmul"][0], "--target", "wormhole"), ("show", "missing.py::kernel"),
+    )  # fmt: skip
+    for words in calls:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        _, *whole = call(capsys, *words)
+        for columns in (80, 160):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            _, *folded = call(capsys, *words)
+            for text, full in zip(folded, whole, strict=True):
+                assert [line for line in text.splitlines() if len(line) > columns] == [], words
+                assert words_of(text) == words_of(full)
+
+
+@pytest.mark.parametrize("command", ["show", "run", "check", "compare", "timeline", "report", "save", "doctor"])
+@pytest.mark.parametrize("columns", [80, 160])
+def test_help_of_a_command_fits(
+    command: str, columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with pytest.raises(SystemExit):
+        call(capsys, command, "--help")
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > columns] == []
+
+
+# Folding
+
+
+def test_a_fact_goes_on_below_its_column() -> None:
+    assert fold("name   one two three four", 16) == "name   one two\n       three\n       four"
+    assert fold("a plain sentence goes on", 14) == "a plain\n  sentence\n  goes on"
+    assert fold("short", 0) == fold("short", 80) == "short"
+    assert fold("not folded for a file, however long it is " * 9, 0).count("\n") == 0
+
+
+def test_code_goes_on_after_a_mark() -> None:
+    assert fold("    call(first, second);", 18, code=True) == "    call(first,\n      ↪ second);"
+    assert fold("+   call(first, second)", 18, code=True) == "+   call(first,\n      ↪ second)"
+
+
+def test_a_word_that_is_cut_has_a_mark() -> None:
+    assert fold("name  /a/long/path/of/a/file", 16) == "name  /a/long/pa\n      ↪ th/of/a/\n      ↪ file"
+    assert fold("x" * 20, 12) == "x" * 12 + "\n  ↪ " + "x" * 8
+    for columns in (8, 12, 40, 80):
+        assert max(map(len, fold(" " * 70 + "x" * 99, columns).splitlines())) <= columns
+
+
+def test_a_file_or_pipe_has_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    assert terminal_columns() == 72
+
+
+# Comparing and several kernels
+
+
+def test_compare_with_another_option(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("compare", *KERNELS["matmul"], "--with", "policy=strided", "--with-target", "blackhole_p150")
+    for columns in (80, 160):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        status, out, complaint = call(capsys, *words)
+        assert (status, complaint) == (0, "")
+        assert max(map(len, out.splitlines())) <= columns
+        changed = [line.split()[1:] for line in out.splitlines() if line.startswith("~")]
+        assert ["target", "wormhole_n150", "blackhole_p150"] in changed
+        assert ["policy", "contiguous", "strided"] in changed
+    status, data = call_json(capsys, *words)
+    assert (status, data["first"]["target"], data["second"]["target"]) == (0, "wormhole_n150", "blackhole_p150")
+    assert ["policy", "contiguous", "strided"] in data["rows"]
+
+
+def test_compare_two_kernels_or_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved = str(tmp_path / "a=b.ttx")
+    assert call(capsys, "save", *KERNELS["bias_exp"], "-o", saved)[0] == 0
+    status, data = call_json(capsys, "compare", *KERNELS["matmul"], saved)
+    assert (status, data["first"]["kernel"], data["second"]["kernel"]) == (0, "matmul", "main")
+    for words, problem in (
+        (("compare",), "no kernel is given"),
+        (("compare", *KERNELS["matmul"]), "two lowerings are compared, not 1"),
+        (("compare", *KERNELS["matmul"], saved, "--with", "stages=1"), "two lowerings are compared, not 3"),
+        (("compare", saved, "--with", "stages=1"), f"{saved} is a saved exploration, which cannot be lowered again"),
+        (("compare", *KERNELS["matmul"], "--with", "stages"), "the option 'stages' has no value"),
+    ):
+        status, out, complaint = call(capsys, *words)
+        assert (status, out) == (2, "")
+        assert complaint.startswith(f"UsageError: {problem}\n  hint: ")
+
+
+def test_cells_of_a_comparison_are_folded_in_their_columns() -> None:
+    rows = [("cores", "8 of 64 cores, 1 item each", "one"), ("same", "a", "a")]
+    assert comparison_text(rows, 24) == (
+        "~ cores  8 of 64    one\n           cores,\n           1 item\n           each\n  same   a          a"
+    )
+    assert comparison_text(rows).splitlines()[0] == "~ cores  8 of 64 cores, 1 item each  one"
+
+
+def test_report_of_several_kernels(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "kernels.html"
+    words = ("report", *KERNELS["bias_exp"], *KERNELS["matmul"], "--no-run", "-o", str(file))
+    status, data = call_json(capsys, *words)
+    assert (status, data["file"]) == (0, str(file))
+    names: list[Any] = [one["kernel"] for one in data["lowerings"]]
+    assert names == ["main", "matmul"]
+    page = file.read_text(encoding="utf-8")
+    assert "main on wormhole_n150, matmul on wormhole_n150" in page
+
+
+def test_a_timeline_says_what_its_steps_are(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, "timeline", *KERNELS["matmul"], "--core", "1,0")
+    assert status == 0
+    assert out.startswith("emulator, in logical steps, one for each operation: not a time of the chip\ncore (1, 0): ")
+    assert re.search(r"^  CB 0 +A_shared ", out, re.MULTILINE)
+    status, data = call_json(capsys, "timeline", *KERNELS["matmul"])
+    assert (status, data["core"], data["deadlock"]) == (0, [0, 0], "")
+    assert {wait["kernel"] for wait in data["waits"]} <= {"reader", "compute", "writer"}
+    status, _, complaint = call(capsys, "timeline", *KERNELS["matmul"], "--core", "7,7")
+    assert status == 2
+    assert complaint.startswith("UsageError: core (7, 7) does no work\n")
