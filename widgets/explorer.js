@@ -11,8 +11,10 @@ import { Remembered } from "./model/remembered.js";
 import { explore, opened, select } from "./model/state.js";
 import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
+import { player } from "./parts/clock.js";
 import { button, chip, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
 import { heightBar } from "./parts/panes.js";
+import { followRecordings } from "./parts/record.js";
 import { tabList } from "./parts/tabs.js";
 import { explainTerms } from "./parts/terms.js";
 import { buffersView } from "./views/buffers.js";
@@ -40,7 +42,7 @@ const SPLIT_PIXELS = 2200;
 const VIEWS = {
   Steps: stepsView,
   Cores: coresView,
-  Buffers: (store, kernel, model) => buffersView(store, kernel, model.get("timeline")),
+  Buffers: buffersView,
   Code: codeView,
   Run: (store, kernel, model) => runView(store, kernel, model.get("recorded_run")),
   "What if": whatIfView,
@@ -127,6 +129,8 @@ async function render({ model, el }) {
     body.ariaLabel = tab;
     views[tab].shown?.();
   });
+  player(store, root);
+  followRecordings(store, model.get("timeline"));
   let speaking = 0;
   store.on(["say"], () => {
     clearTimeout(speaking);

@@ -188,6 +188,8 @@ export interface Recording {
   core: number[];
   /** How many cores are recorded and why not all; empty if all are. */
   missing: string;
+  /** What is drawn, and what a step is. */
+  unit: string;
   deadlock: string[];
   kernels: string[];
   operations: string[];
@@ -203,8 +205,8 @@ export interface Recording {
 
 /** What happened on a core, in order of time. Events are columns: `kernel`, `operation` ... hold one number for each; -1 is none. */
 export interface Pattern {
-  /** How many events are left out at the end. */
-  cut: number;
+  /** How many events are left out at the end, and how many cores are alike. */
+  note: string;
   /** Differences; the time of an event is their sum. */
   time: number[];
   kernel: number[];

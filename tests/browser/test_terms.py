@@ -164,7 +164,7 @@ def test_a_tap_shows_a_card_and_another_hides_it(open_context: Open, gemm: Explo
 def test_the_legend_of_the_map_follows_the_measure(explorer: ExplorerPage) -> None:
     explorer.tab("Cores")
     for measure in explorer.data["cores"]["measures"]:
-        explorer.find(".coresview select").select_option(measure["name"])
+        explorer.find("[aria-label=measure]").select_option(measure["name"])
         shown = explorer.find(".coremap .legend text").all_text_contents()
         assert shown == [*dict.fromkeys(text for text in measure["shown"]), measure["name"]]
 

@@ -112,7 +112,7 @@ def test_cores_that_do_the_same_are_sent_once(wide: Exploration) -> None:
     assert table[2].endswith(" done")
     shares = [f"{recording[3, 1].waiting_share(kernel):.0%}" for kernel in ("reader", "compute", "writer")]
     assert table[2].split()[-4:-1] == shares
-    assert table[-1].startswith("steps are logical")
+    assert table[-1].startswith("Steps are logical")
 
 
 def test_above_the_limit_cores_are_left_out_evenly(wide: Exploration) -> None:

@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 # The bytes that a page gets of a recording at most, compressed.
 LARGEST_BYTES = 4 * 2**20
 
+# What times in a recording are.
+UNIT = (
+    "Steps are logical: each operation takes one, and a wait ends when what it waits for is there. They tell the order "
+    "of events, not how long anything takes on a device"
+)
+_LEGEND = (
+    "Bars are blue while a kernel runs and orange while it waits; lines are the pages in a buffer, with orange below "
+    "while a kernel waits for it."
+)
+
 _TRANSFERS = ("read", "write")
 _WITH_BUFFER = (RESERVE, PUSH, WAIT, POP, "fpu", "pack", "zeros", "multicast", *_TRANSFERS)
 
@@ -80,7 +90,7 @@ class Recording:
     def missing(self) -> str:
         """How many cores are recorded and why not all of them; empty if all are."""
         count, total = len(self._records), len(self._places)
-        return f"{count:,} of {total:,} cores are recorded: {self.reason}" if count < total else ""
+        return f"{count:,} of {total:,} cores are recorded: {self.reason}." if count < total else ""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -93,7 +103,7 @@ class Recording:
         index = place_of(core, self._places)
         if index not in self._records:
             raise UsageError(
-                "U010", f"core {core} is not recorded", hint=f"{self.missing}; record it with ex.timeline({core})"
+                "U010", f"core {core} is not recorded", hint=f"{self.missing} Record it with ex.timeline({core})."
             )
         return self._timeline(index)
 
@@ -135,7 +145,7 @@ class Recording:
             shown = records[: len(timelines[of[index]].records)]
             pages.append(shown["amount"][self._transfers(shown)].tolist())
         return {
-            "core": list(self.core), "missing": self.missing,
+            "core": list(self.core), "missing": self.missing, "unit": f"{_LEGEND} {UNIT}.",
             "deadlock": [visible(line) for line in self.deadlock.splitlines()],
             "cores": [[*self._places[i], of[i]] for i in self._records],
             "pages": pages,
@@ -143,8 +153,16 @@ class Recording:
             "tensors": [visible(name) for name in self.events.tensors],
             "buffers": [[visible(one.name), number, one.pages] for number, one in self.buffers.items()],
             "lines": [[line, visible(text), own] for (_, line), (text, own) in lines.items()],
-            "patterns": [self._columns(one, places) for one in timelines],
+            "patterns": [
+                self._columns(one, places) | {"note": self._note(one, len(group))}
+                for one, group in zip(timelines, self._patterns.values(), strict=True)
+            ],
         }  # fmt: skip
+
+    def _note(self, one: Timeline, alike: int) -> str:
+        """What is left out of a core, and how many are alike."""
+        cut = f" The last {plural(one.cut, 'event')} of this core are left out." if one.cut else ""
+        return cut + (f" {alike} of {len(self)} cores do the same at the same steps." if alike > 1 else "")
 
     def _columns(self, one: Timeline, places: Mapping[tuple[str, int], int]) -> dict[str, Any]:
         """The events and waits of a core as columns."""
@@ -161,7 +179,6 @@ class Recording:
             if number < line.shape[1]:
                 line[one.kernels.index(role), number] = place
         return {
-            "cut": one.cut,
             "time": np.diff(records["time"].astype(np.int64), prepend=0).tolist(),
             "kernel": kernel.tolist(), "operation": operation.tolist(),
             "buffer": np.where(holds, position[records["object"] & 0xFF], -1).tolist(),
@@ -206,8 +223,7 @@ class Recording:
             ).rstrip()
             for row in rows
         ]  # fmt: skip
-        unit = "steps are logical: each operation takes one, so they tell the order, not how long anything takes"
-        return "\n".join([head, *([self.missing] if self.missing else []), *lines, unit, *self.deadlock.splitlines()])
+        return "\n".join([head, *([self.missing] if self.missing else []), *lines, UNIT, *self.deadlock.splitlines()])
 
     def __repr__(self) -> str:
         return f"<recording of {plural(len(self), 'core')}: {plural(self.events.total, 'event')}>"

@@ -5,7 +5,8 @@
 /** What the keys do, in words. @param {string[]} tabs */
 export const keys = (tabs) => [
   ["↑ ↓  or  k j", "previous or next step; in a listing, line"],
-  ["n p", "next or previous change"],
+  ["n p", "next or previous change; of a recorded run, wait"],
+  ["t  + -", "play or pause a recorded run, zoom into it"],
   ["/", "search all steps; Enter goes to the next match"],
   ["h or Enter", "pin the line under the cursor"],
   ["c  s", "fold unchanged lines, side by side"],

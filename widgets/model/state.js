@@ -1,6 +1,7 @@
 // What the views of one explorer share.
 
-/** @import { Answers, Backend, Edits, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
+/** @import { Recorded } from "./moments.js" */
+/** @import { Answers, Backend, Edits, Failure, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
 /** @import { Lit, Lowering } from "./lowering.js" */
 /** @import { Remembered } from "./remembered.js" */
 
@@ -31,6 +32,13 @@ import { Store } from "./store.js";
  * @property {Remembered} remembered
  * @property {string | null} core "x,y"
  * @property {string} metric
+ * @property {Recorded | null} recording the recorded run that is shown
+ * @property {Failure | null} recordFailure why there is none
+ * @property {number} time the moment of it, in logical steps
+ * @property {[number, number]} window the moments that plots show
+ * @property {boolean} playing
+ * @property {number} speed in steps per second
+ * @property {number} waitsOf the kernel whose waits are jumped to; -1 for any
  * @property {string} busy what Python is doing; empty for nothing
  * @property {number} since when Python began with that, in milliseconds since 1970
  * @property {string} progress
@@ -60,6 +68,7 @@ export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
+    recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
     busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);
@@ -96,4 +105,4 @@ export function select(store, index, patch) {
  * @param {number} step
  * @param {Partial<State>} [patch]
  */
-export const explore = (store, which, step, patch) => select(store, step, { ...which, pinned: null, hover: null, edits: {}, marks: [], ...patch });
+export const explore = (store, which, step, patch) => select(store, step, { ...which, pinned: null, hover: null, edits: {}, marks: [], recording: null, recordFailure: null, ...patch });

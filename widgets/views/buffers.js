@@ -2,7 +2,6 @@
 
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
-/** @import { Bytes } from "../messages.js" */
 
 import { pictureButtons } from "../parts/cards.js";
 import { grid, h, heading, markup, number, put } from "../parts/dom.js";
@@ -11,8 +10,8 @@ import { timeTravel } from "./timeline.js";
 
 const HEADS = ["CB", "name", "data format", "pages × stages", "size", "producer", "consumer", "tiles in / out per item", "kernel line"];
 
-/** @param {Explorer} store @param {Kernel} kernel @param {Bytes} [recorded] a run that the page brought along */
-export function buffersView(store, kernel, recorded) {
+/** @param {Explorer} store @param {Kernel} kernel */
+export function buffersView(store, kernel) {
   const graph = h("div.scroll");
   const l1 = h("div.scroll");
   const list = h("div.scroll");
@@ -25,7 +24,8 @@ export function buffersView(store, kernel, recorded) {
       h("td", buffer.producer), h("td", buffer.consumer), number(`${buffer.in ?? "–"} / ${buffer.out ?? "–"}`),
       h("td", pinLink(store, buffer.line))))));
   });
-  return { element: h("div.buffersview",
+  const { element, keys, shown } = timeTravel(store, kernel, graph);
+  return { keys, shown, element: h("div.buffersview",
     h("div.tools", h("b", "dataflow of one core"), h("span.gapper"), pictureButtons(graph, "dataflow")),
-    graph, timeTravel(store, kernel, graph, recorded), h("div.two", list, l1)) };
+    graph, element, h("div.two", list, l1)) };
 }

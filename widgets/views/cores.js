@@ -1,46 +1,66 @@
 // The chip's floorplan with a measure on each core, and all that one core gets.
 
 /** @import { Core } from "../messages.js" */
+/** @import { Recorded } from "../model/moments.js" */
+/** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Child } from "../parts/child.js" */
 
+import { MOMENT, together } from "../model/clock.js";
 import { neighbour } from "../model/keys.js";
+import { busyControl } from "../parts/busy.js";
 import { pictureButtons } from "../parts/cards.js";
+import { clock } from "../parts/clock.js";
 import { all, choice, closest, h, markup, put, quiet, set, table, take } from "../parts/dom.js";
+import { recording as recordingControls } from "../parts/record.js";
+import { STATES } from "./timeline.js";
 
 /** A core as the drawings and the store name it. @param {Core} core */
 const nameOf = ({ x, y }) => `${x},${y}`;
 
-/** @param {Explorer} store */
-export function coresView(store) {
+/** @param {Explorer} store @param {Kernel} kernel */
+export function coresView(store, kernel) {
   const map = h("div.coremap", { role: "group", label: "cores", onclick: choose, onkeydown: walk });
   const work = h("div.workmap", { role: "group", label: "work items", onclick: choose });
   const card = h("section.pane.corecard", { "aria-live": "polite" });
   const measure = choice("measure", () => store.set({ metric: measure.value }));
   const figures = quiet();
+  const { record, why, problem } = recordingControls(store, kernel);
+  const { element: controls, scrubber, keys } = clock(store);
+  const recorded = h("div.recorded", controls, h("div.slide", scrubber),
+    h("p.q", "In each core reader, compute, writer: ▸ runs, ‖ waits, ■ is done, ✖ is stuck. The colour is that of compute until it is done. Enter or a click opens the core at this moment in Buffers."));
   const element = h("div.coresview",
-    h("div.tools", h("label", "colour by ", measure), figures, h("span.gapper"), pictureButtons(map, "cores")),
+    h("div.tools", h("label", "colour by ", measure), figures, record, busyControl(store, kernel), why, h("span.gapper"), pictureButtons(map, "cores")),
+    problem, recorded,
     h("div.two", map, h("div", work), card));
 
   store.on(["lowering"], ({ lowering: { cores } }) => {
     if (!cores) return put(map, h("p.q", "Step B1, which assigns work items to cores, did not run."));
-    put(measure, ...cores.measures.map(({ name }) => h("option", name)));
-    figures.textContent = cores.summary;
     put(map, markup(cores.svg));
     put(work, markup(cores.work));
-    for (const cell of all(map, "[data-core]")) {
-      set(cell, { role: "button", label: cell.querySelector("title")?.textContent });
-    }
+    for (const cell of all(map, "[data-core]")) cell.role = "button";
     const [busiest] = [...cores.cores].sort((a, b) => b.items - a.items);
-    store.set({ core: busiest ? nameOf(busiest) : null });
+    if (!cores.cores.some((core) => nameOf(core) === store.state.core)) store.set({ core: busiest ? nameOf(busiest) : null });
     colour();
   });
-  store.on(["metric"], colour);
+  store.on(["lowering", "recording"], ({ lowering: { cores }, recording, metric }) => {
+    if (!cores) return;
+    put(measure, [...cores.measures.map(({ name }) => name), ...(recording ? [MOMENT] : [])].map((name) => h("option", name)));
+    if (!recording && metric === MOMENT) store.set({ metric: cores.measures[0].name });
+  });
+  store.on(["metric", "recording", "lowering"], ({ metric, recording, lowering: { cores } }) => {
+    measure.value = metric;
+    recorded.hidden = metric !== MOMENT;
+    record.hidden = why.hidden = !!recording;
+    if (metric !== MOMENT) figures.textContent = cores?.summary ?? "";
+    colour();
+  });
+  store.on(["time"], colour);
   store.on(["core", "lowering"], drawCard);
   /** @param {Event} event */
   function choose(event) {
     const core = closest(event.target, "[data-core]")?.dataset.core;
-    if (core) store.set({ core });
+    if (core) store.set({ core, ...(store.state.metric === MOMENT && { tab: "Buffers" }) });
   }
 
   /** @param {KeyboardEvent} event */
@@ -57,7 +77,9 @@ export function coresView(store) {
   }
 
   function colour() {
-    const { metric, lowering: { cores } } = store.state;
+    const { metric, recording, lowering: { cores } } = store.state;
+    if (metric === MOMENT && recording) return play(recording);
+    for (const cell of all(map, "[data-core]")) cell.ariaLabel = cell.querySelector("title")?.textContent ?? "";
     const measure = cores?.measures.find(({ name }) => name === metric);
     const legend = map.querySelector(".legend");
     if (measure) legend?.replaceChildren(.../** @type {Element} */ (markup(`<svg>${measure.legend}</svg>`).firstChild).childNodes);
@@ -68,6 +90,32 @@ export function coresView(store) {
       label.setAttribute("class", `n h${measure.steps[i]}`);
       label.textContent = measure.labels[i];
     });
+  }
+
+  /** What each core does at the moment. @param {Recorded} recording */
+  function play(recording) {
+    const { time, tab, lowering: { cores } } = store.state;
+    if (tab !== "Cores") return;
+    /** @type {Record<string, number>} */
+    const counts = {};
+    map.querySelector(".legend")?.replaceChildren();
+    const now = new Map(recording.patterns.map((moments) => [moments, moments.doing(time)]));
+    for (const core of cores?.cores ?? []) {
+      const moments = recording.cores.get(nameOf(core));
+      const doing = moments && now.get(moments);
+      const [cell] = all(map, `[data-core="${nameOf(core)}"]`);
+      const [square, label] = all(cell, ":scope>:is(path,text)");
+      if (!label) continue;
+      const state = doing ? together(doing.map(({ state }) => state)) : "";
+      if (doing) counts[state] = (counts[state] ?? 0) + 1;
+      square.setAttribute("class", `at ${state}`);
+      label.setAttribute("class", "n at");
+      label.textContent = doing ? doing.map(({ state }) => STATES[state][0]).join("") : "?";
+      const told = doing ? doing.map(({ kernel, state }) => `${kernel} ${STATES[state][1] ?? state}`).join(", ") : "not recorded";
+      cell.ariaLabel = `core (${core.x}, ${core.y}): ${told}`;
+    }
+    figures.textContent = Object.entries(counts).map(([state, count]) => `${state}: ${count}`).join(", ");
+    store.set({ say: `step ${time}: ${figures.textContent}` });
   }
 
   function drawCard() {
@@ -92,5 +140,5 @@ export function coresView(store) {
       !Object.keys(core.arguments).length && core.values.length > 0 && titled("values of this core", core.values.map(([label, value]) => [label, `${value}`])),
       buffers && titled("circular buffers", buffers.buffers.map((one) => [`${one.index ?? "–"} ${one.name}`, `${one.pages} × ${one.page_size}`])));
   }
-  return { element };
+  return { element, keys, shown: colour };
 }

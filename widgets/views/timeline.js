@@ -1,98 +1,105 @@
 // Time travel: what each kernel of one core was doing at a moment, and how full the circular buffers were.
 
-/** @import { Answers, Bytes, Failure, Recording } from "../messages.js" */
 /** @import { Doing, Moments } from "../model/moments.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
+/** @import { Child } from "../parts/child.js" */
 
-import { unpackedRecording } from "../model/lowering.js";
-import { Recorded } from "../model/moments.js";
-import { limitOf, work } from "../model/work.js";
+import { goToMoment, MOMENT, momentsOf, spans, ticks } from "../model/clock.js";
 import { busyControl, limitControl } from "../parts/busy.js";
-import { errorCard } from "../parts/cards.js";
-import { all, button, chip, choice, h, markup, offer, put, quiet } from "../parts/dom.js";
-import { editedKernels, inputsControl, inputsWords } from "../parts/inputs.js";
+import { clock } from "../parts/clock.js";
+import { all, choice, closest, h, link, markup, offer, put } from "../parts/dom.js";
+import { inputsControl } from "../parts/inputs.js";
 import { code, pinLink } from "../parts/listing.js";
+import { noRecording, recording, shownCore, workingCores } from "../parts/record.js";
 
-const PLOT_WIDTH = 600;
+const PLOT_COLUMNS = 1000;
 const PLOT_HEIGHT = 22;
-const TICK_MS = 120;
+const BAR_HEIGHT = 14;
+const LABELS = 8;
 const RECORDER = "emulator";
 // The glyph and the words for what a kernel does; a wait is told with what it is for.
-const STATES = { waits: ["‖"], stuck: ["✖"], done: ["■", "finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
+export const STATES = { waits: ["‖"], stuck: ["✖"], done: ["■", "finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
 
-/** @param {Explorer} store @param {Kernel} kernel @param {Element} graph holds the drawing of the dataflow, which shows the moment too @param {Bytes} [recorded] */
-export function timeTravel(store, kernel, graph, recorded) {
-  const chooser = choice("core to record");
+/** @param {Explorer} store @param {Kernel} kernel @param {Element} graph holds the drawing of the dataflow, which shows the moment too */
+export function timeTravel(store, kernel, graph) {
+  const chooser = choice("core to record", () => store.set({ core: chooser.value }));
   const core = h("label", "core ", chooser);
-  const record = button("Record a run", go, { class: "primary" });
+  const { record, why, problem } = recording(store, kernel);
   const limit = limitControl(store, kernel, () => store.state.backends.find(({ name }) => name === RECORDER)?.limit);
-  const why = quiet();
-  const place = h("input.scrubber", { type: "range", min: 0, value: 0, step: 1, label: "moment of the run", oninput: () => { show(place.valueAsNumber); } });
-  const play = chip("▶", toggle, { label: "play" });
-  const moment = h("span.m");
+  const { element: controls, scrubber, keys } = clock(store);
+  const notes = h("p.q.recorded");
   const lanes = h("div.lanes");
-  const plots = h("div.plots");
-  const stage = h("div", h("div.tools", play, place, moment), lanes, plots);
-  const problem = h("div.scroll");
+  const axis = h("span.axis");
+  const rows = h("div");
+  const plots = h("div.plots", { onpointerdown: scrub, onpointermove: scrub },
+    h("div.plot", h("span.name", "logical step"), axis), h("div.plot", h("span"), h("span.slide", scrubber)), rows);
+  const stage = h("div", controls, lanes, plots, notes);
   const element = h("section.timeline", { label: "time travel" },
     h("div.tools", h("b", "time travel"), core, inputsControl(store, kernel), limit, record, busyControl(store, kernel), why), problem, stage);
-  /** @type {Moments} */
-  let moments;
-  let timer = 0;
-  store.on(["lowering", "busy", "edits", "stale"], ({ lowering: { cores, steps }, busy, ...state }) => {
-    const places = cores?.cores.filter(({ items }) => items).map(({ x, y }) => [x, y]) ?? [];
-    offer(chooser, places.map((place) => `(${place.join(", ")})`), places.map(String));
-    const reason = kernel.missing("record") || (steps.some((step) => step.error) ? "the lowering failed" : "");
-    record.disabled = !!(busy || reason);
-    core.hidden = !!reason;
-    const edited = editedKernels(state);
-    record.textContent = busy === "record" ? "Recording …" : "Record a run";
-    why.textContent = reason || (busy ? "" : edited && `uses the edited ${edited}`);
+
+  store.on(["lowering", "busy", "stale"], (state) => {
+    const cores = workingCores(state);
+    offer(chooser, cores.map(shownCore), cores);
+    core.hidden = !!noRecording(state, kernel) && !state.recording;
   });
-  store.on(["lowering"], () => (stage.hidden = true));
-  if (recorded) unpackedRecording(recorded).then(load);
-  store.on(["followed"], ({ followed }) => {
-    if (followed?.do === "record") take(/** @type {Promise<Answers["record"]>} */ (followed.answer));
+  store.on(["core", "lowering", "recording"], (state) => {
+    if (workingCores(state).includes(`${state.core}`)) chooser.value = `${state.core}`;
+    const moments = momentsOf(state);
+    stage.hidden = !state.recording;
+    lanes.hidden = plots.hidden = !moments;
+    const { missing = "", unit = "" } = state.recording?.recording ?? {};
+    put(notes, missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record a run again, which has the chosen core in any case.`, ` ${unit} `,
+      link("Play all cores on their map", () => store.set({ metric: MOMENT, tab: "Cores" })));
+    if (!moments) graph.querySelector("svg")?.classList.remove("moment");
   });
+  store.on(["core", "recording", "window"], drawPlots);
+  store.on(["core", "recording", "time"], show);
 
-  function go() {
-    const { edits, inputs } = store.state;
-    const asked = { code: edits, core: chooser.value, limit: limitOf(store.state), words: inputsWords(store.state), ...inputs };
-    take(work(store, "record", (progressed) => kernel.ask({ do: "record", ...asked }, progressed)));
+  function drawPlots() {
+    const moments = momentsOf(store.state);
+    if (!moments) return;
+    const { window } = store.state;
+    const [from, to] = window;
+    /** @param {Child} name @param {string} drawn */
+    const row = (name, drawn) => h("div.plot", h("span.m.name", name), h("span.track",
+      markup(`<svg viewBox="${from} 0 ${to - from} ${PLOT_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${drawn}</svg>`).firstChild, h("i.now")));
+    /** @param {Parameters<typeof spans>[0]} waits @param {number} y @param {number} height */
+    const waited = (waits, y, height) => `<path class="waited" d="${spans(waits, window, PLOT_COLUMNS).map(([start, end]) => `M${start} ${y}h${end - start}v${height}h${start - end}z`).join("")}"/>`;
+    const { recording: { kernels, buffers }, pattern } = moments;
+    put(axis, ticks(window, LABELS).map((at) => h("span", { style: `left:${(100 * (at - from)) / (to - from)}%` }, at.toLocaleString("en"))));
+    put(rows,
+      kernels.map((name, k) => {
+        const { times, waits } = moments.kernels[k];
+        const last = times.length ? times[times.length - 1] + 1 : 0;
+        return row(name, `<path class="ran" d="M0 4h${last}v${BAR_HEIGHT}H0z"/>${waited(waits, 4, BAR_HEIGHT)}`);
+      }),
+      buffers.map(([name, number], b) => row(`${number} ${name}`,
+        `${waited(pattern.waits.filter((wait) => wait[4] === b), PLOT_HEIGHT - 3, 3)}<path class="level" d="${moments.level(b, window, PLOT_HEIGHT, PLOT_COLUMNS)}"/>`)));
+    place();
   }
 
-  /** @param {Promise<Answers["record"]>} answer */
-  async function take(answer) {
-    put(problem);
-    try {
-      load(await unpackedRecording((await answer).buffer));
-    } catch (error) {
-      put(problem, errorCard(store, /** @type {Failure} */ (error)));
-    }
+  function place() {
+    const { time, window: [from, to] } = store.state;
+    plots.style.setProperty("--now", `${(100 * (time - from)) / (to - from)}%`);
   }
 
-  /** @param {Recording} recording */
-  function load(recording) {
-    moments = /** @type {Moments} */ (new Recorded(recording).cores.get(`${recording.core}`));
-    place.max = `${moments.end}`;
-    stage.hidden = false;
-    put(plots, recording.buffers.map(([name, number], b) => h("div.plot", h("span.m.name", `${number} ${name}`), h("span.track", plot(b), h("i.now")))));
-    if (recording.deadlock.length) put(problem, h("p.pre.bad.m", recording.deadlock.join("\n")));
-    show(0);
+  /** Where a plot is pressed, or dragged over, is the moment. @param {PointerEvent} event */
+  function scrub(event) {
+    const track = closest(event.target, ".track,.axis");
+    if (!track || !(event.buttons & 1)) return;
+    const { left, width } = track.getBoundingClientRect();
+    const { window: [from, to] } = store.state;
+    store.set({ playing: false });
+    goToMoment(store, from + ((to - from) * Math.max(0, Math.min(width, event.clientX - left))) / width);
   }
 
-  /** How full one buffer was over time, as steps, with its waits below. @param {number} b */
-  function plot(b) {
-    const { end } = moments;
-    return markup(`<svg viewBox="0 0 ${end} ${PLOT_HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="level" d="${moments.level(b, [0, end], PLOT_HEIGHT, PLOT_WIDTH)}"/></svg>`).firstChild;
-  }
-
-  /** @param {number} time */
-  function show(time) {
-    const { recording, end } = moments;
-    place.valueAsNumber = time;
-    moment.textContent = `core (${recording.core.join(", ")}), logical time ${time} of ${end}`;
+  function show() {
+    const moments = momentsOf(store.state);
+    // The other view plays without this one.
+    if (!moments || store.state.tab !== "Buffers") return;
+    const { time } = store.state;
+    place();
     const doing = moments.doing(time);
     const told = doing.map(words);
     put(lanes, doing.map(({ kernel, state, wait, line }, k) => {
@@ -100,34 +107,36 @@ export function timeTravel(store, kernel, graph, recorded) {
       return h("div", { class: `lane ${wait ? "waits" : state}` }, h("b", kernel), h("span.glyph", { "aria-hidden": true }, STATES[state][0]),
         h("span", told[k]), h("code", number > 0 && [`${number}  `, ...code(text, "cpp")]), pinLink(store, own));
     }));
-    for (const mark of all(plots, ".now")) mark.style.left = `${(100 * time) / end}%`;
-    draw(recording.buffers.map((_, b) => moments.held(b, time)), doing);
-    store.set({ say: `time ${time}: ${doing.map(({ kernel }, k) => `${kernel} ${told[k]}`).join("; ")}` });
+    draw(moments, doing);
+    store.set({ say: `step ${time}: ${doing.map(({ kernel }, k) => `${kernel} ${told[k]}`).join("; ")}` });
   }
 
   /** @param {Doing} doing */
   function words({ state, wait }) {
-    return !wait ? STATES[state][1] : `waits for ${wait[7]}: ${wait[3] ? "room for " : ""}${wait[5]} tiles ${wait[3] ? "in" : "of"} ${bufferOf(wait)}${state === "stuck" ? ", forever" : ""}`;
+    if (wait && wait[4] < 0) return "waits for a semaphore, forever";
+    return !wait ? STATES[state][1] : `waits for ${wait[7]}: ${wait[3] ? "room for " : ""}${wait[5]} tiles ${wait[3] ? "in" : "of"} ${bufferOf(wait)}${wait[8] ? ", forever" : ""}`;
   }
 
   /** @param {NonNullable<Doing["wait"]>} wait */
-  const bufferOf = (wait) => moments.recording.buffers[wait[4]]?.[0] ?? "a semaphore";
+  const bufferOf = (wait) => store.state.recording?.recording.buffers[wait[4]]?.[0];
 
-  /** The moment in the drawing of the dataflow: pages in each buffer, what each kernel does, and where it waits. @param {number[]} pages @param {Doing[]} doing */
-  function draw(pages, doing) {
+  /** The moment in the drawing of the dataflow: pages in each buffer, what each kernel does, and where it waits. @param {Moments} moments @param {Doing[]} doing */
+  function draw(moments, doing) {
+    const { buffers } = moments.recording;
     graph.querySelector("svg")?.classList.add("moment");
     for (const box of all(graph, "[data-buffer]")) {
-      const b = moments.recording.buffers.findIndex(([name]) => name === box.dataset.buffer);
+      const b = buffers.findIndex(([name]) => name === box.dataset.buffer);
       if (b < 0) continue;
       const [bar, label] = all(box, ".held,.now text");
-      bar.setAttribute("width", `${pages[b] * Number(bar.dataset.page)}`);
-      label.textContent = `${pages[b]}/${moments.recording.buffers[b][2]}`;
+      const held = moments.held(b, store.state.time);
+      bar.setAttribute("width", `${held * Number(bar.dataset.page)}`);
+      label.textContent = `${held}/${buffers[b][2]}`;
     }
     const edges = doing.map(({ kernel, wait }) => wait && (wait[3] ? `${kernel}>${bufferOf(wait)}` : `${bufferOf(wait)}>${kernel}`));
     for (const { kernel, state, wait } of doing)
       for (const box of all(graph, `[data-kernel=${kernel}]`)) {
         const lines = wait
-          ? [state === "stuck" ? "✖ stuck" : "‖ waits", wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
+          ? [wait[8] ? "✖ stuck" : "‖ waits", wait[4] < 0 ? "a semaphore" : wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
           : [STATES[state][2]];
         box.setAttribute("class", state === "runs" ? "" : wait ? "waits" : state);
         all(box, ".now .s").forEach((line, k) => (line.textContent = lines[k] ?? ""));
@@ -135,17 +144,5 @@ export function timeTravel(store, kernel, graph, recorded) {
     for (const edge of all(graph, "[data-edge]")) edge.classList.toggle("waited", edges.includes(edge.dataset.edge));
   }
 
-  function toggle() {
-    if (timer) {
-      clearInterval(timer);
-      timer = 0;
-    } else timer = setInterval(() => {
-      // A view that is gone, or the end, stops the clock.
-      if (!element.isConnected || place.value === place.max) toggle();
-      else show(place.valueAsNumber + 1);
-    }, TICK_MS);
-    play.textContent = timer ? "❚❚" : "▶";
-    play.ariaLabel = timer ? "pause" : "play";
-  }
-  return element;
+  return { element, keys, shown: show };
 }
