@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "glossary", "target", "plan", "options"},
     "request": {"errors", "control", "given", "inputs", "backends"},
-    "widget": {"record", "errors", "control", "target", "given", "inputs", "backends", "views"},
+    "widget": {"record", "errors", "control", "target", "given", "options", "inputs", "backends", "views"},
     "archive": {"record", "errors", "target", "plan", "given", "files"},
     "results": {"record", "errors", "given", "files", "backends", "views"},
     "freezing": {"errors", "given", "files"},

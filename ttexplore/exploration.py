@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from math import prod
@@ -449,6 +449,10 @@ class Exploration(Explored):
             self.kernel.name, self.target.name, self.kernel.source, tuple(step.record for step in self._steps), files,
             to_json(self.plan), versions,
         )  # fmt: skip
+
+    @property
+    def _given(self) -> Collection[str]:
+        return [name for name, value in self.options.items() if value not in (None, {})]
 
     @property
     def option_forms(self) -> Mapping[str, OptionForm]:

@@ -12,7 +12,7 @@ import functools
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
@@ -52,6 +52,8 @@ from ttexplore.views.history import Found, LineHistory, find_text, line_history,
 from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
 from ttexplore.views.recording import Recording, place_of
 from ttexplore.views.report import Reported, report_html
+from ttexplore.views.settings import Settings, settings
+from ttexplore.views.step_changes import between
 from ttexplore.views.still import PLACE, still_html
 from ttexplore.views.tile_history import TileHistory, tile_history, tile_parts
 from ttexplore.views.timeline import Timeline
@@ -99,9 +101,17 @@ class BaseStep(ABC):
     @abstractmethod
     def error(self) -> TTExploreError | None: ...
 
-    def diff(self) -> StepDiff:
-        """The changes of the step, in the IR and in the plan."""
-        return StepDiff(self.record)
+    def diff(self, other: BaseStep | None = None) -> StepDiff:
+        """The changes of the step, in the IR and in the plan; with another step, of this lowering or of another one,
+        what differs from what that step left to what this step left.
+
+        Raises UsageError if `other` is not a step.
+        """
+        if other is None:
+            return StepDiff(self.record)
+        if not isinstance(cast(object, other), BaseStep):
+            raise wrong("the other step", other, 'a step, for example ex.steps["B2"]')
+        return StepDiff(between(other.record, self.record))
 
     def why(self, line: int) -> Why:
         """The rules of the step that made a line of the program after it (counted from 1), and the lines before the
@@ -263,6 +273,16 @@ class Explored(ABC):
         return (self,)
 
     # Reading and drawing
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        """The options of all steps: what each is set to, by whom, its default, and where it cannot have an effect."""
+        return settings(self.trace, self.plan, self._given)
+
+    @property
+    def _given(self) -> Collection[str]:
+        """The names of the options that the user gave, as far as they are known."""
+        return ()
 
     @property
     def code(self) -> dict[str, Code]:
@@ -700,7 +720,7 @@ class Explored(ABC):
     @functools.cached_property
     def data(self) -> JsonObject:
         """The data that the explorer shows, in JSON form."""
-        return explorer_data(self.trace, self.plan, self.target, self.option_forms)
+        return explorer_data(self.trace, self.plan, self.target, self.option_forms, self.settings)
 
     @property
     def backends(self) -> list[JsonObject]:
@@ -843,7 +863,7 @@ def compare_explorations(first: Explored, second: Explored) -> LoweringCompariso
     rows += [(name, str(first.plan.options.get(name)), str(second.plan.options.get(name))) for name in names]
     for what, measure in _MEASURES.items():
         rows.append((what, measure(first), measure(second)))
-    return LoweringComparison(rows)
+    return LoweringComparison(rows, (first.trace, second.trace))
 
 
 def _cores(exploration: Explored) -> str:

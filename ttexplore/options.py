@@ -85,7 +85,8 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a pass. `read` converts a given value and raises UsageError for wrong ones; `example` is a text."""
+    """An option of a pass. `read` converts a given value and raises UsageError for wrong ones; `example` is a text.
+    `unset` says what the pass chooses where the option is not given, if that is no value of the option."""
 
     name: str
     meaning: str
@@ -95,6 +96,12 @@ class Option:
     policy: str = ""
     # Its values are strings, so strings are not parsed as numbers or lists.
     of_text: bool = False
+    unset: str = ""
+
+    @property
+    def default(self) -> str:
+        """The default as text."""
+        return self.unset or option_text(DEFAULTS.plain[self.name])
 
     def parse(self, given: object) -> object:
         """Convert a given value; None leaves the choice to the pass. Raises UsageError."""
@@ -254,12 +261,14 @@ OPTIONS: dict[str, Option] = {
     one.name: one
     for one in (
         Option("layouts", "how tensors are stored: interleaved or sharded, in DRAM or L1", _layouts,
-               '{"A": {"shard": "height"}}'),
-        Option("stages", "blocks per circular buffer that the reader fills", _number, "3"),
-        Option("cb_depth", "blocks per circular buffer, by name", _depths, '{"A_shared": 3}'),
-        Option("chunk_k_tiles", "tiles along K in one block of an operand of a product", _number, "2"),
+               '{"A": {"shard": "height"}}', unset="interleaved tiles in DRAM"),
+        Option("stages", "blocks per circular buffer that the reader fills", _number, "3",
+               unset="num_stages in T.Pipelined, 2 elsewhere"),
+        Option("cb_depth", "blocks per circular buffer, by name", _depths, '{"A_shared": 3}', unset="as stages says"),
+        Option("chunk_k_tiles", "tiles along K in one block of an operand of a product", _number, "2",
+               unset="as stages says"),
         Option("qk_chunk_tiles", "tiles of the sequence in the buffers of operands of chained products, as K and V",
-               _number, "4"),
+               _number, "4", unset="as stages says"),
         Option("math_fidelity", "how many bits of the mantissas the FPU multiplies", _one_of(*get_args(Fidelity)), "",
                get_args(Fidelity), of_text=True),
         Option("accumulate", "how an accumulator that DST cannot hold is kept across a loop",
@@ -269,16 +278,19 @@ OPTIONS: dict[str, Option] = {
         Option("dst_full_sync", "DST as one piece, twice as large, without overlapping math and packing", flag, "",
                _YES_OR_NO),
         Option("policy", "how work items are assigned to cores", _policy, "", POLICIES, of_text=True),
-        Option("order", "the order in which work items are assigned", _order, "column_major", of_text=True),
-        Option("cores", "columns and rows of cores to use", _pair(1, "columns", "rows"), "(2, 2)"),
+        Option("order", "the order in which work items are assigned", _order, "column_major", of_text=True,
+               unset="row_major, or that of the policy"),
+        Option("cores", "columns and rows of cores to use", _pair(1, "columns", "rows"), "(2, 2)", unset="all"),
         Option("core_offset", "the first core to use", _pair(0, "x", "y"), "(1, 0)"),
-        Option("core_ranges", "the cores to use, as rectangles", _core_ranges, "[((0, 0), (1, 1))]"),
-        Option("work_lists", "the work items of each core", _work_lists, policy="explicit"),
+        Option("core_ranges", "the cores to use, as rectangles", _core_ranges, "[((0, 0), (1, 1))]",
+               unset="as cores and core_offset say"),
+        Option("work_lists", "the work items of each core", _work_lists, policy="explicit", unset="none"),
         Option("rectangle", "columns and rows of blocks per core", _pair(1, "columns", "rows"), "(2, 1)",
-               policy="rectangular"),
-        Option("stride", "number of cores that work items are distributed over", _number, "2", policy="strided"),
+               policy="rectangular", unset="an even division among the cores"),
+        Option("stride", "number of cores that work items are distributed over", _number, "2", policy="strided",
+               unset="all cores"),
         Option("match", "the tensor whose shards decide which core does which work", _tensor, "A", policy="match_shard",
-               of_text=True),
+               of_text=True, unset="the only sharded tensor"),
         Option("mode", "whether cores work on their own shards in place", _one_of(*get_args(Mode)), "",
                get_args(Mode), of_text=True),
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
@@ -286,7 +298,7 @@ OPTIONS: dict[str, Option] = {
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",
                _one_of(*get_args(Epilogue)), "", get_args(Epilogue), of_text=True),
         Option("subblock", "rows and columns of tiles that are computed in one section", _pair(1, "rows", "columns"),
-               "(1, 2)"),
+               "(1, 2)", unset="the cheapest"),
     )
 }  # fmt: skip
 
@@ -325,7 +337,7 @@ def option_forms(work_items: int) -> dict[str, OptionForm]:
     half = -(-len(items) // 2)
     lists = f"{{(0, 0): [{', '.join(items[:half])}], (1, 0): [{', '.join(items[half:])}]}}"
     return {
-        one.name: OptionForm(one.choices, lists if one.name == "work_lists" else one.example, one.policy, one.meaning)
+        one.name: OptionForm(one.choices, lists if one.name == "work_lists" else one.example, one.policy)
         for one in OPTIONS.values()
     }
 

@@ -98,13 +98,12 @@ class ErrorRecord:
 
 @dataclass(frozen=True, slots=True)
 class OptionForm:
-    """The form of a pass option: the values that it accepts, if they are few, otherwise an example as text; the policy
-    that it requires, if any; and its meaning."""
+    """The form of a pass option: the values that it accepts, if they are few, otherwise an example as text; and the
+    policy that it requires, if any."""
 
     choices: tuple[object, ...] = ()
     example: str = ""
     policy: str = ""
-    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

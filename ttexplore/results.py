@@ -3,22 +3,24 @@ HTML in a notebook. They are plain data and do not need TVM."""
 
 from __future__ import annotations
 
+import functools
 import math
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
 from ttexplore.backends.base import Execution, card_time, simulation_time
 from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, sides_text
-from ttexplore.errors import BackendError, from_record
+from ttexplore.errors import BackendError, UsageError, from_record, unknown
 from ttexplore.files import write_file
 from ttexplore.given import path as path_of
-from ttexplore.record import ErrorRecord, Line, Listing, StepRecord
+from ttexplore.given import text as text_of
+from ttexplore.record import ErrorRecord, Line, Listing, StepRecord, Trace
 from ttexplore.views.check import CheckRow, check_html
 from ttexplore.views.code import code_html
 from ttexplore.views.comparison import comparison_html, comparison_text
@@ -26,6 +28,7 @@ from ttexplore.views.diff import diff_html, diff_text, error_html
 from ttexplore.views.error_map import TileErrors
 from ttexplore.views.markup import content_id, escape
 from ttexplore.views.run import SideFigures, run_html
+from ttexplore.views.step_changes import StepChanges, between, between_files, changed_files, step_changes
 from ttexplore.views.theme import fragment
 
 Array = NDArray[Any]
@@ -270,14 +273,47 @@ class Check:
 class LoweringComparison(str):
     """Two lowerings side by side: text in which differing lines begin with ``~``; a table in a notebook.
 
-    `rows` are (what, first, second)."""
+    `rows` are (what, first, second), `steps` say which steps do something else, `files` are the names of the emitted
+    files that differ. :meth:`diff` gives a step or a file in full."""
 
     rows: tuple[tuple[str, str, str], ...]
+    _sides: tuple[Trace, Trace]
 
-    def __new__(cls, rows: Sequence[tuple[str, str, str]]) -> LoweringComparison:
+    def __new__(cls, rows: Sequence[tuple[str, str, str]], sides: tuple[Trace, Trace]) -> LoweringComparison:
         made = super().__new__(cls, comparison_text(rows))
         made.rows = tuple(rows)
+        made._sides = sides
         return made
+
+    @functools.cached_property
+    def steps(self) -> StepChanges:
+        """For each step, whether it decides or rewrites differently, and the plan facts that differ."""
+        first, second = self._sides
+        return step_changes(first.steps, second.steps)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The emitted files whose text differs, without the plan, which ``steps`` compares."""
+        return changed_files(*self._sides)
+
+    def diff(self, what: str) -> StepDiff:
+        """The program and the plan after a step, by name or letter, or an emitted file: first and second side by side.
+
+        Raises UsageError for any other name, and for a step that one of the lowerings did not reach.
+        """
+        what = text_of("a step or a file", what)
+        found = [next((one for one in side.steps if what in (one.letter, one.name)), None) for side in self._sides]
+        if all(found):
+            first, second = cast(list[StepRecord], found)
+            return StepDiff(between(first, second))
+        files = [side.files.get(what) for side in self._sides]
+        if all(files):
+            first, second = cast(list[Listing], files)
+            return StepDiff(between_files(first, second))
+        if any(found) or any(files):
+            raise UsageError("U006", f"only one of the lowerings has {what}", hint="see the error of the other")
+        names = [name for one in self._sides[0].steps for name in (one.letter, one.name)]
+        raise unknown("step or file", what, [*names, *self._sides[0].files])
 
     def __repr__(self) -> str:
         return str(self)

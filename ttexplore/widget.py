@@ -29,12 +29,14 @@ from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
 from ttexplore.given import named
 from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
+from ttexplore.options import parse_options
 from ttexplore.record import ErrorRecord, JsonObject, lines_of
 from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible
 from ttexplore.views.moved import moved_lines
+from ttexplore.views.step_changes import changed_files, step_changes
 
 if TYPE_CHECKING:
     from ttexplore.explored import Explored
@@ -156,7 +158,8 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case other:
                     raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
-            self._tell({"id": identifier, "state": "failed", "error": _failure(error)})
+            failure = {**_failure(error), "option": _wrong_option(question.get("options") or {})}
+            self._tell({"id": identifier, "state": "failed", "error": failure})
         except Exception as error:  # The notebook continues, and the user sees what to report.
             where = traceback.extract_tb(error.__traceback__)[-1]
             record = ErrorRecord(
@@ -183,7 +186,11 @@ class ExplorerWidget(anywidget.AnyWidget):
     ) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
         other = exploration.lower_again(question["options"], target, Control(cancel, progress=progress))
-        return {"variant": self._added(other)}, [packed(other.data)]
+        steps = step_changes(exploration.trace.steps, other.trace.steps)
+        return {
+            "variant": self._added(other), "steps": [[one.glyph, one.words] for one in steps],
+            "files": list(changed_files(exploration.trace, other.trace)),
+        }, [packed(other.data)]  # fmt: skip
 
     def _edit(self, exploration: Explored, question: JsonObject, cancel: threading.Event) -> Answer:
         # What earlier edits gave and the page shows no longer.
@@ -240,6 +247,16 @@ def _failure(error: TTExploreError) -> JsonObject:
             around = [visible(line) for line in fix.around]
             data["fix"] = {"kernel": fix.kernel, "line": fix.line, "text": visible(fix.text), "around": around}
     return data
+
+
+def _wrong_option(options: Mapping[str, object]) -> str:
+    """The first of the given options whose value is rejected wherever it is given; empty for none."""
+    for name, value in options.items():
+        try:
+            parse_options({name: value})
+        except UsageError:
+            return name
+    return ""
 
 
 def notebook_shell() -> Any:

@@ -139,13 +139,18 @@ def step_body(
         max_bytes -= len(table.encode())
     if ir_changed:
         table = rows_html(
-            with_context(ir, context), label=f"IR of {step.name}", layout=layout, max_rows=max_rows,
+            with_context(ir, context), label=f"{_kind(step)} of {step.name}", layout=layout, max_rows=max_rows,
             max_bytes=max_bytes,
         )  # fmt: skip
-        parts.append(f"<h4>IR {counts_html(counts(ir))}</h4>{table}")
+        parts.append(f"<h4>{_kind(step)} {counts_html(counts(ir))}</h4>{table}")
     if not parts:
-        parts.append('<p class="q">Neither the IR nor the plan changes.</p>')
+        parts.append(f'<p class="q">Neither the {_kind(step)} nor the plan changes.</p>')
     return "".join(parts)
+
+
+def _kind(step: StepRecord) -> str:
+    """What the listings of a step are: a step of a lowering has IR, one between two files what these have."""
+    return {"tir": "IR", "cpp": "C++"}.get(step.after.language, "text")
 
 
 def counts_html(number: Counts) -> str:
@@ -165,7 +170,7 @@ def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400
     counted.
     """
     options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
-    title = f"{step.letter} {step.name}"
+    title = f"{step.letter} {step.name}".lstrip()
     head = (
         f'<div class="head"><h3>{escape(title)}</h3> <span class="q">{escape(step.stage)}</span>'
         + (f" <code>{escape(options)}</code>" if options else "")
@@ -178,11 +183,11 @@ def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400
 
 def diff_text(step: StepRecord) -> str:
     """What one step changed, unified: ``-`` and ``+`` lines, ``~`` for a line that is only indented differently."""
-    parts = [f"{visible(step.letter)} {visible(step.name)}: {visible(step.summary)}"]
+    parts = [f"{visible(step.letter)} {visible(step.name)}: {visible(step.summary)}".lstrip()]
     if step.error:
         where = f"{visible(str(step.error.span))}: " if step.error.span else ""
         parts.append(f"✖ {where}{visible(coded(step.error.message, step.error.code))}")
-    for name, rows, context in (("plan", plan_rows(step), 0), ("IR", ir_rows(step), 3)):
+    for name, rows, context in (("plan", plan_rows(step), 0), (_kind(step), ir_rows(step), 3)):
         number = counts(rows)
         if str(number) != "no change":
             parts += [f"--- {name}: {number}", *_unified(with_context(rows, context))]

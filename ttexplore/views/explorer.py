@@ -11,7 +11,7 @@ import json
 import re
 import textwrap
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from ttexplore.views.measures import core_measures, figures
 from ttexplore.views.origins import ORIGIN_KINDS, coverage
 from ttexplore.views.plan_lines import flat_plan, inline_value
 from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
+from ttexplore.views.settings import Setting
 from ttexplore.views.terms import definitions
 from ttexplore.views.work_map import work_map_svg
 
@@ -88,12 +89,17 @@ class _Tables:
 
 
 def explorer_data(
-    trace: Trace, plan: Plan, target: Target | None, forms: Mapping[str, OptionForm] | None = None
+    trace: Trace,
+    plan: Plan,
+    target: Target | None,
+    forms: Mapping[str, OptionForm] | None = None,
+    settings: Iterable[Setting] = (),
 ) -> dict[str, Any]:
-    """The lowering as the widget wants it. `forms` say how options are given."""
+    """The lowering as the widget wants it. `forms` say how options are given, `settings` what they are set to."""
     tables = _Tables()
     source = tables.listing_of(trace.source.lines)
-    steps = [_step(tables, step, forms or {}) for step in trace.steps]
+    set_to = {one.name: one for one in settings}
+    steps = [_step(tables, step, forms or {}, set_to) for step in trace.steps]
     files = [_file(tables, name, listing) for name, listing in trace.files.items()]
     data: dict[str, Any] = {
         "form": FORM,
@@ -135,7 +141,9 @@ def _own_line(line: Line) -> int:
     return line.origins[0].span.line if line.origins else 0
 
 
-def _step(tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm]) -> dict[str, Any]:
+def _step(
+    tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm], settings: Mapping[str, Setting]
+) -> dict[str, Any]:
     ir, plan = ir_rows(step), plan_rows(step)
     glyph, state = status(step)
     plan_lines = [tuple(map(_plan_line, flat_plan(one))) for one in (step.plan_before, step.plan_after)]
@@ -147,7 +155,10 @@ def _step(tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm]) ->
         "ir": _diff(tables, step.before.lines, step.after.lines, ir, step),
         "plan": _diff(tables, plan_lines[0], plan_lines[1], plan),
         "coverage": coverage(step.after),
-        "options": [_option(name, value, forms.get(name, OptionForm())) for name, value in step.options.items()],
+        "options": [
+            _option(name, value, forms.get(name, OptionForm()), settings.get(name))
+            for name, value in step.options.items()
+        ],
         "error": error_data(step.error) if step.error else None,
     }  # fmt: skip
 
@@ -171,10 +182,11 @@ def _plan_line(entry: tuple[str, str]) -> Line:
     return Line(f"{entry[0]}: {entry[1]}")
 
 
-def _option(name: str, value: Any, form: OptionForm) -> dict[str, Any]:
+def _option(name: str, value: Any, form: OptionForm, setting: Setting | None) -> dict[str, Any]:
     return {
         "name": name, "text": option_text(value), "shown": inline_value(value), "example": form.example,
-        "choices": [option_text(one) for one in form.choices], "policy": form.policy, "meaning": form.meaning,
+        "choices": [option_text(one) for one in form.choices], "policy": form.policy,
+        "by": visible(setting.by) if setting else "", "help": visible(setting.sentence) if setting else "",
     }  # fmt: skip
 
 

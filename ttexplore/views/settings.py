@@ -1,0 +1,123 @@
+"""What each option of a lowering is set to, who set it, and where it cannot have an effect."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from ttexplore.options import OPTIONS, option_text
+from ttexplore.plan import Plan
+from ttexplore.record import StepRecord, Trace
+from ttexplore.views.markup import content_id, escape, visible
+from ttexplore.views.theme import fragment
+
+_WIDTH = 80
+_OWN_ORDER = ("block_linear", "z_order")
+_WORK_ON_ELEMENTS = re.compile(r"T\.(Parallel|\w*reduce|cum|any_of|all_of|atomic)")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An option of one lowering. `value` is what it is set to, as text, empty where the pass chooses; `by` is who set
+    it: ``option``, an annotation with its line, another option, or ``default``. `idle` says why no value of the option
+    changes the programs and the C++ of this lowering; empty where one may."""
+
+    step: str
+    name: str
+    value: str
+    default: str
+    by: str
+    meaning: str
+    idle: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the option is, its default, and why it has no effect, if so."""
+        idle = f" {self.idle}." if self.idle else ""
+        return f"{self.meaning[:1].upper()}{self.meaning[1:]}. Default: {self.default}.{idle}"
+
+
+class Settings(tuple[Setting, ...]):
+    """The options of a lowering in the order of the steps; text in a terminal, a table in a notebook."""
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for one in self:
+            lines.append(f"{one.step}  {one.name:<17} {visible(one.value) or '-':<14} {visible(one.by)}")
+            lines += textwrap.wrap(one.sentence, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f'<th scope="col">{name}</th>' for name in ("step", "option", "value", "set by", "meaning"))
+        cells = ((one.step, one.name, one.value, one.by, one.sentence) for one in self)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+        table = f'<table class="t facts" aria-label="options"><tr>{heads}</tr>{rows}</table>'
+        return fragment(content_id("ttx-options", table), "options of the lowering", table)
+
+
+def settings(trace: Trace, plan: Plan, given: Collection[str]) -> Settings:
+    """The options of all steps that ran; `given` are the names of those that the user gave, as far as is known."""
+    idle = idle_options(trace.steps, plan)
+    made: list[Setting] = []
+    for step in trace.steps:
+        for name, value in step.options.items():
+            option = OPTIONS.get(name)
+            # Another version may have had other options.
+            if option is not None:
+                text = option_text(value)
+                by = _set_by(name, text, option.default, step, plan, name in given)
+                made.append(Setting(step.letter, name, text, option.default, by, option.meaning, idle.get(name, "")))
+    return Settings(made)
+
+
+def _set_by(name: str, value: str, default: str, step: StepRecord, plan: Plan, given: bool) -> str:
+    if name == "layouts":
+        return _layouts_by(value, plan, given)
+    by = plan.reason(name, given=given or value not in ("", default))
+    if by != "default":
+        return by
+    policy = str(step.options.get("policy", "")).partition("(")[0].replace("-", "_")
+    if name == "policy" and step.options.get("work_lists") is not None:
+        return "work_lists"
+    return f"policy {policy}" if name == "order" and policy in _OWN_ORDER else by
+
+
+def _layouts_by(value: str, plan: Plan, given: bool) -> str:
+    """Each tensor has a layout of its own, so several may have set them."""
+    about = [one for one in plan.annotations if one.option == "layouts"]
+    found = [f"annotation at {one.origin}" if one.origin else "annotation" for one in about if one.taken]
+    asked = given or (bool(value) and not about)
+    return ", ".join([*(["option"] if asked else []), *dict.fromkeys(found)]) or "default"
+
+
+def idle_options(steps: Iterable[StepRecord], plan: Plan) -> dict[str, str]:
+    """Why some options cannot change the programs and the C++, whatever their value: only what the steps that ran
+    prove."""
+    by_letter = {step.letter: step for step in steps if step.error is None}
+    none: dict[str, str] = {}
+    rejected: dict[str, str] = {}
+    if "B1" in by_letter:
+        if not any(one.producer == "reader" for one in plan.buffers):
+            none["stages"] = "the reader fills no circular buffer"
+        if not any(one.memory == "l1" and one.sharding is not None for one in plan.layouts):
+            rejected["match"] = rejected["mode"] = "no tensor is sharded in L1"
+    if "C2" in by_letter:
+        if not plan.products:
+            rejected["chunk_k_tiles"] = "the kernel has no T.gemm"
+        if len(plan.products) < 2:
+            rejected["qk_chunk_tiles"] = "the kernel has no chained products"
+        if not any(_WORK_ON_ELEMENTS.search(by_letter[letter].before.text) for letter in ("A2", "C2")):
+            none["eltwise"] = "the kernel has no operation on elements"
+    if "D5" in by_letter:
+        step = by_letter["D5"]
+        if "tt.matmul" not in step.before.text:
+            none["subblock"] = "the kernel has no matrix product"
+        if len(step.plan_before["buffers"]) == len(step.plan_after["buffers"]):
+            none["accumulate"] = none["epilogue"] = "no partial sum leaves DST"
+    return {name: f"No effect here: {why}" for name, why in none.items()} | {
+        name: f"Other values are rejected here: {why}" for name, why in rejected.items()
+    }
