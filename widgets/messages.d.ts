@@ -123,8 +123,13 @@ export interface Option {
   choices: string[];
   /** The policy that the option goes with; empty for all. */
   policy: string;
-  meaning: string;
+  /** Who set it. */
+  by: string;
+  /** What it is, its default, and why it has no effect, if so. */
+  help: string;
 }
+
+export type StepChange = [glyph: string, words: string];
 
 export interface EmittedFile { name: string; language: string; listing: number; coverage: Coverage }
 
@@ -237,6 +242,8 @@ export interface Failure {
   /** Lines of emitted files that it is about. */
   places?: Marked[];
   fix?: Fix;
+  /** The name of the option whose value is wrong; empty for none. */
+  option?: string;
 }
 
 /** A line of an emitted file, from 1: wrong, or where its kernel waits for ever; `changed` is said by the page. */
@@ -270,7 +277,8 @@ export interface Answers {
   run: { html: string; passed: boolean };
   check: { results: CheckedStep[]; first_bad: string | null };
   record: { buffer: Bytes };
-  fork: { variant: string; buffer: Bytes };
+  /** For each step whether it does something else, and the names of the files that differ. */
+  fork: { variant: string; buffer: Bytes; steps: StepChange[]; files: string[] };
   /** For each line of the kernel before, the line that it has become, -1 for none; why the lowering failed on the way. */
   edit: { variant: string; buffer: Bytes; moved: number[]; error: Failure | null };
   cancel: object;

@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Locator, Page, Route
 
+from ttexplore import Exploration
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import packed
+from ttexplore.views.step_changes import changed_files, step_changes
 from widgets.build import FOLDER
 
 # The loopback's name makes the page a secure one, which the clipboard wants; no server is behind it.
@@ -189,6 +191,15 @@ class ExplorerPage:
             }""",
             [question, message, base64.b64encode(packed(dict(data))).decode() if data else ""],
         )
+
+    def answer_what_if(self, now: Exploration, other: Exploration, variant: str = "1") -> None:
+        """Answers with another lowering, as Python does."""
+        steps = step_changes(now.trace.steps, other.trace.steps)
+        message = {
+            "state": "done", "variant": variant, "steps": [[one.glyph, one.words] for one in steps],
+            "files": list(changed_files(now.trace, other.trace)),
+        }  # fmt: skip
+        self.answer(message, other.data)
 
     def set(self, name: str, value: Any) -> None:
         self.page.evaluate(

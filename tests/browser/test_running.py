@@ -68,7 +68,7 @@ def test_one_tab_cancels_what_another_began(explorer: ExplorerPage) -> None:
 def test_both_runs_end_with_the_first_that_is_cancelled(explorer: ExplorerPage, gemm: Exploration) -> None:
     explorer.tab("What if")
     explorer.button("Lower and compare").click()
-    explorer.answer({"state": "done", "variant": "1"}, gemm.data)
+    explorer.answer_what_if(gemm, gemm)
     explorer.button("Run both").click()
     explorer.button("Cancel").click()
     explorer.answer(CANCELLED, question=1)

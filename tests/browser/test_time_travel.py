@@ -155,7 +155,7 @@ def test_another_lowering_has_no_moment_yet(show: Show, gemm: Exploration) -> No
     record(explorer, gemm.timeline())
     explorer.tab("What if")
     explorer.button("Lower and compare").click()
-    explorer.answer({"state": "done", "variant": "1"}, gemm.fork(stages=3).data)
+    explorer.answer_what_if(gemm, gemm.fork(stages=3))
     explorer.button("Explore this lowering").click()
     explorer.tab("Buffers")
     assert not explorer.find(".scrubber").is_visible()

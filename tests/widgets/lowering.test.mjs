@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { hits, kernelFile, labels, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings } from "../../widgets/model/lowering.js";
+import { hits, kernelFile, labels, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings, beside } from "../../widgets/model/lowering.js";
 
 // Kernel lines 10 and 20. Listing 0 is before, 1 after: "b" comes from line 10 exactly, "c" from 10 (inferred) and 20.
 const data = {
@@ -63,4 +63,15 @@ test("kernels are found by their role", () => {
 test("exact and derived statements are linked ones", () => {
   assert.equal(linkedShare([1, 1, 1, 0]), 67);
   assert.equal(linkedShare([0, 0, 0, 0]), null);
+});
+
+test("another lowering takes part in what is lit and pinned", () => {
+  const base = { places: [["k.py", 3], ["k.py", 5]], origins: [[], [0, 0]] };
+  const data = { places: [["k.py", 5], ["k.py", 7], ["k.py", 3]], origins: [[0, 1, 1, 0], [2, 0]], listings: [[0, 0, 0, 1, 1, 2]] };
+  const other = beside(data, base);
+  assert.deepEqual(base.places, [["k.py", 3], ["k.py", 5], ["k.py", 7]]);
+  assert.deepEqual(base.origins, [[], [0, 0], [1, 1, 2, 0]]);
+  assert.deepEqual(other.listings, [[0, 2, 0, 1, 1, 2]]);
+  assert.equal(other.places, base.places);
+  assert.equal(other.origins, base.origins);
 });

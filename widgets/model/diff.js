@@ -9,6 +9,7 @@ export const EQUAL = 0;
 export const ADDED = 1;
 export const REMOVED = 2;
 export const CHANGED = 3;
+export const INDENTED = 4;
 export const RENAMED = 5;
 export const MOVED = 6;
 

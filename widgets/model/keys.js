@@ -10,6 +10,7 @@ export const keys = (tabs) => [
   ["/", "search all steps; Enter goes to the next match"],
   ["h or Enter", "pin the line under the cursor"],
   ["c  s", "fold unchanged lines, side by side"],
+  ["v", "in Steps, compare with another step"],
   ["w", "wrap long lines, here and in Code"],
   ["f", "full screen; Esc leaves it"],
   [`1 … ${tabs.length}`, tabs.join(", ")],

@@ -30,11 +30,37 @@ async function inflated(buffer) {
 /** @type {(buffer: sent.Bytes) => Promise<Lowering>} */
 export const unpacked = async (buffer) => withListings(await inflated(buffer));
 
+/** The same for another lowering of a kernel. @type {(buffer: sent.Bytes, base: Lowering) => Promise<Lowering>} */
+export const unpackedBeside = async (buffer, base) => withListings(beside(await inflated(buffer), base));
+
 /** @type {(buffer: sent.Bytes) => Promise<sent.Recording>} */
 export const unpackedRecording = inflated;
 
 /** @type {(data: sent.Lowering) => Lowering} */
 export const withListings = (data) => ({ ...data, listings: data.listings.map((flat) => new Listing(data.texts, flat)) });
+
+/**
+ * A lowering with the places and the sets of origins of another one, which gets those that it lacks: what is lit or
+ * pinned means the same in both.
+ * @template {Pick<sent.Lowering, "places" | "origins" | "listings">} Sent
+ * @param {Sent} data
+ * @param {Pick<Lowering, "places" | "origins">} base
+ */
+export function beside(data, { places, origins }) {
+  const place = positions(places, data.places);
+  const origin = positions(origins, data.origins.map((flat) => flat.map((value, k) => (k % 2 ? value : place[value]))));
+  return { ...data, places, origins, listings: data.listings.map((flat) => flat.map((value, k) => (k % 3 === 1 ? origin[value] : value))) };
+}
+
+/** Where each of `more` is among `values`, which gets those that it lacks. @template Value @param {Value[]} values @param {Value[]} more */
+function positions(values, more) {
+  const known = new Map(values.map((value, i) => [`${value}`, i]));
+  return more.map((value) => {
+    const at = known.get(`${value}`) ?? values.push(value) - 1;
+    known.set(`${value}`, at);
+    return at;
+  });
+}
 
 /** Lines of text that know their origins: position `i` counts from 0. */
 export class Listing {

@@ -23,6 +23,8 @@ import { Store } from "./store.js";
  * @property {Set<number>} open folds of the diff
  * @property {boolean} collapsed
  * @property {boolean} split
+ * @property {boolean} lanes whether the lanes of What if are side by side
+ * @property {number} against the step that the selected one is compared with; -1 for the one before it
  * @property {boolean} wrap
  * @property {boolean} columns whether there is room for several files side by side
  * @property {boolean} full whether the explorer fills the screen
@@ -67,6 +69,7 @@ import { Store } from "./store.js";
 export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
+    lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
     busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,

@@ -23,6 +23,7 @@ const ROW_CLASSES = ["", "a", "r", "c", "w", "w", "v"];
  * @property {Listing} after
  * @property {Row[]} rows
  * @property {string} language
+ * @property {boolean} split whether both sides are beside each other
  * @property {(side: number, line: number) => string} [why]
  */
 
@@ -60,9 +61,9 @@ export function changeRows(store, label) {
     const keep = compared?.name === next.name && compared.after === next.after;
     compared = next;
     const { before, after } = next;
-    const made = shownRows(next.rows, (side, i) => state.hidden.has(state.lowering.classes[(side === "j" ? after : before).class(i) - 1]), state);
+    const made = shownRows(next.rows, (side, i) => state.hidden.has(state.lowering.classes[(side === "j" ? after : before).class(i) - 1]), { ...state, split: next.split });
     shown = made.rows;
-    rows.element.classList.toggle("split", state.split);
+    rows.element.classList.toggle("split", next.split);
     const longest = shown.reduce((most, { i, j }) => Math.max(most, i < 0 ? 0 : before.width(i), j < 0 ? 0 : after.width(j)), 0);
     rows.reset(shown.length, { keep, wrapped: state.wrap, longest });
     if (!keep) {
@@ -102,9 +103,9 @@ export function changeRows(store, label) {
 }
 
 /** @param {Explorer} store @param {ShownRow} row @param {Compared} compared */
-function diffRow(store, row, { before, after, language }) {
+function diffRow(store, row, { before, after, language, split }) {
   const { kind, i, j, gap, partner } = row;
-  const { lowering, query, split } = store.state;
+  const { lowering, query } = store.state;
   if (gap) return h("div.l.gap", { role: "listitem" }, h("button", { type: "button", tabindex: "-1" }, `⋯ ${gap} unchanged lines`));
   const glyph = GLYPHS[kind];
   /** The code of a line with the pieces that differ in bold. @param {"before" | "after"} name @param {string} sign */

@@ -1,16 +1,20 @@
 // What the selected step changed: its head, the search in all steps, and its rows.
 
 /** @import { Step } from "../messages.js" */
-/** @import { Explorer } from "../model/state.js" */
+/** @import { Explorer, State } from "../model/state.js" */
 
+import { countsOf, rowsBetween } from "../model/align.js";
 import { hasWords } from "../model/diff.js";
 import { hits } from "../model/lowering.js";
 import { select } from "../model/state.js";
 import { meaning } from "../model/terms.js";
 import { counts, errorCard } from "../parts/cards.js";
-import { button, chip, h, link, put, quiet } from "../parts/dom.js";
+import { button, chip, choice, h, link, put, quiet } from "../parts/dom.js";
 import { LARGEST_WRAPPED } from "../parts/rows.js";
 import { changeRows } from "./changes.js";
+
+/** The step that the selected one is compared with; none where that is its own change. @param {State} state */
+const other = ({ lowering: { steps }, step, against }) => (against === step ? undefined : steps[against]);
 
 /** @param {Explorer} store */
 export function diffPane(store) {
@@ -24,6 +28,7 @@ export function diffPane(store) {
   const toggles = h("div.toggles");
   const error = h("div");
   const where = h("span.found.q");
+  const against = choice("compare with", () => store.set({ against: against.selectedIndex - 1, open: new Set() }));
   const query = h("input", {
     type: "search", placeholder: "search all steps", label: "search all steps",
     oninput: () => { store.set({ query: query.value.trim().toLowerCase() }); },
@@ -41,39 +46,49 @@ export function diffPane(store) {
     title,
     h("details.about", h("summary", "description", options), prose),
     // What is being typed must not be taken out of the page, so the search stands beside what is drawn anew.
-    h("div.tools", toggles, h("span.search", query, where)),
+    h("div.tools", toggles, against, h("span.search", query, where)),
     error, changes.element);
 
-  store.on(["step", "part", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], ({ lowering, step: index, part, query }) => {
+  store.on(["lowering"], ({ lowering: { steps } }) => put(against, h("option", "compare with"), ...steps.map(({ letter, name }) => h("option", `${letter} ${name}`))));
+  store.on(["step", "part", "against", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], (state) => {
+    const { lowering, step: index, part, query } = state;
     const step = lowering.steps[index];
-    const { listings, texts } = lowering;
-    const { before, after, rows, why } = step[part];
+    against.selectedIndex = other(state) ? state.against + 1 : 0;
     const hiddenRows = changes.show({
-      name: `${index}${part}`, before: listings[before], after: listings[after], rows, language: part === "ir" ? "tir" : "json",
-      why: (side, line) => texts[why[side][line]],
+      name: `${index}${part}${against.selectedIndex}`, ...sides(state, part), language: part === "ir" ? "tir" : "json", split: state.split,
     });
     found = query ? hits(lowering, query) : null;
     drawHead(step, hiddenRows);
     drawFound();
   });
 
+  /** What the selected step changed, or what is between it and another one, the earlier one first. @param {State} state @param {"ir" | "plan"} part */
+  function sides(state, part) {
+    const { lowering: { listings, steps, texts }, step, against } = state;
+    const { before, after, rows, why } = steps[step][part];
+    if (!other(state)) return { before: listings[before], after: listings[after], rows, why: (/** @type {number} */ side, /** @type {number} */ line) => texts[why[side][line]] };
+    const [from, to] = [step, against].sort((a, b) => a - b).map((i) => listings[steps[i][part].after]);
+    return { before: from, after: to, rows: rowsBetween(from, to, part === "plan") };
+  }
+
   /** @param {Step} step @param {number} hiddenRows */
   function drawHead(step, hiddenRows) {
     const { state } = store;
     const { lowering, part, hidden } = state;
+    const compared = other(state);
     put(title,
-      h("span.letter", step.letter), h("b", step.name), h("span.q.what", step.summary),
+      h("span.letter", step.letter), h("b", step.name), h("span.q.what", compared ? `${[step, compared].map(({ letter }) => letter).sort().join(" → ")}: the program and the plan after these steps` : step.summary),
       h("span.q.ms", { title: "time spent in this pass" }, `${step.ms} ms`));
     options.textContent = step.options.map((one) => `${one.name}=${one.shown}`).join("  ");
     prose.textContent = step.prose.join("\n");
     put(error, step.error && errorCard(store, step.error));
     /** @param {"ir" | "plan"} name @param {string} label */
-    const tab = (name, label) => button([label, " ", counts(step[name].counts)], () => store.set({ part: name }),
+    const tab = (name, label) => button([label, " ", counts(compared ? countsOf(sides(state, name).rows) : step[name].counts)], () => store.set({ part: name }),
       { "aria-pressed": part === name, class: "tab", "aria-description": meaning(lowering.terms, label) });
     /** @param {"collapsed" | "split" | "wrap"} name @param {string} label @param {string} title */
     const toggle = (name, label, title) => chip(label, () => store.set({ [name]: !state[name] }), { "aria-pressed": state[name], title });
     const listing = lowering.listings[step.ir.after];
-    const { renames } = step[part];
+    const renames = compared ? [] : step[part].renames;
     put(toggles,
       tab("ir", "program"), tab("plan", "plan"),
       h("span.gapper"),
@@ -112,5 +127,5 @@ export function diffPane(store) {
     select(store, next);
     nextMatch(direction, true);
   }
-  return { element, keys: { ...changes.keys, "/": () => query.focus() } };
+  return { element, keys: { ...changes.keys, "/": () => query.focus(), v: () => against.focus() } };
 }

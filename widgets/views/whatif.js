@@ -1,27 +1,28 @@
 // What if: the same kernel with another option or target, both lowerings side by side.
 
-/** @import { Failure, Option } from "../messages.js" */
+/** @import { Answers, Failure, Option } from "../messages.js" */
 /** @import { Lowering } from "../model/lowering.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Child } from "../parts/child.js" */
 
-import { changes } from "../model/comparison.js";
-import { unpacked } from "../model/lowering.js";
+import { unpackedBeside } from "../model/lowering.js";
 import { explore } from "../model/state.js";
 import { limitOf, work } from "../model/work.js";
 import { busyControl } from "../parts/busy.js";
-import { counts, errorCard } from "../parts/cards.js";
-import { chip, choice, grid, h, heading, isolated, markup, number, put, quiet } from "../parts/dom.js";
+import { errorCard } from "../parts/cards.js";
+import { chip, choice, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
 import { inputsWords } from "../parts/inputs.js";
-import { explain } from "../parts/terms.js";
+import { lanesView } from "./lanes.js";
 
-/** @typedef {{ field: HTMLInputElement | HTMLSelectElement, before: string, policy: string, label: HTMLElement }} Control */
+/** `row` holds the field; `fault` says what is wrong with its value.
+ * @typedef {{ field: HTMLInputElement | HTMLSelectElement, before: string, policy: string, row: HTMLElement, fault: HTMLElement }} Control */
 
 /** @param {Explorer} store @param {Kernel} kernel */
 export function whatIfView(store, kernel) {
-  const form = h("form.tools.wrap", { onsubmit: (event) => { event.preventDefault(); compare(); } });
+  const form = h("form.options", { onsubmit: (event) => { event.preventDefault(); compare(); } });
   const result = h("div.compared");
+  const lanes = lanesView(store);
   /** @type {Map<string, Control>} */
   const controls = new Map();
   const go = h("button.primary", { type: "submit" });
@@ -32,9 +33,10 @@ export function whatIfView(store, kernel) {
     /** @type {(title: Child, ...fields: Child[]) => HTMLElement} */
     const group = (title, ...fields) => h("fieldset", h("legend", title), fields);
     put(target, ...targets.map((name) => h("option", { selected: name === lowering.target }, name)));
-    put(form, why,
+    put(form, why, h("div.fields",
       group("chip", h("label", "target", target)),
-      lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control))), go, busyControl(store, kernel));
+      lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control)))),
+      h("div.tools", go, busyControl(store, kernel)));
     arrange();
     put(result);
   });
@@ -47,34 +49,42 @@ export function whatIfView(store, kernel) {
   });
 
   /** @param {Option} option */
-  function control({ name, text, policy, meaning, example, choices }) {
+  function control({ name, text, policy, by, help, example, choices }) {
     const named = { label: name };
     const field = choices.length
       ? h("select", named, [...new Set([text, ...choices])].map((one) => h("option", { value: one, selected: one === text }, one || "auto")))
       : h("input", { ...named, type: "text", value: text, placeholder: example && `e.g. ${example}`, spellcheck: false });
-    const title = h("span", name);
-    explain(title, `${name}: ${meaning}`);
-    const label = h("label", title, field);
+    const fault = h("p.bad.pre", { role: "alert" });
+    const row = h("div.option", h("label", name, field), h("span", { class: by === "default" ? "q" : "tilde" }, by === "default" ? by : `set by ${by}`), h("p.q", help), fault);
     const before = field.value;
     const fit = () => {
       if (field instanceof HTMLInputElement) field.size = Math.max(8, (field.value || field.placeholder).length);
       field.classList.toggle("changed", field.value !== before);
     };
     fit();
-    controls.set(name, { field, before, policy, label });
+    controls.set(name, { field, before, policy, row, fault });
     field.addEventListener("input", () => {
       fit();
+      refuse(name);
       arrange();
     });
-    return label;
+    return row;
+  }
+
+  /** Says at an option's field what is wrong with its value; nothing any more without an error. @param {string} name @param {Failure} [error] */
+  function refuse(name, error) {
+    const { field, fault } = controls.get(name) ?? {};
+    if (!field || !fault) return;
+    set(field, { "aria-invalid": !!error });
+    put(fault, error && [...error.message, ...error.hint].join("\n"));
   }
 
   /** Options that go with one policy are there with it only. */
   function arrange() {
     const chosen = controls.get("policy");
-    for (const { field, before, policy, label } of controls.values()) {
+    for (const { field, before, policy, row } of controls.values()) {
       if (!policy || !chosen) continue;
-      label.hidden = policy !== chosen.field.value && !(before && chosen.field.value === chosen.before);
+      row.hidden = policy !== chosen.field.value && !(before && chosen.field.value === chosen.before);
       field.required = policy === "explicit" && chosen.field.value === policy;
     }
   }
@@ -82,27 +92,41 @@ export function whatIfView(store, kernel) {
   async function compare() {
     /** @type {Record<string, string>} */
     const options = {};
-    for (const [name, { field, before, label }] of controls) {
-      const value = label.hidden ? "" : field.value;
+    const now = store.state.lowering;
+    for (const [name, { field, before, row }] of controls) {
+      const value = row.hidden ? "" : field.value;
       if (value !== before) options[name] = value;
+      refuse(name);
     }
     try {
-      const { buffer, variant } = await work(store, "fork", (progressed) => kernel.ask({ do: "fork", options, target: target.value }, progressed));
-      draw(await unpacked(buffer), variant, options);
+      const answer = await work(store, "fork", (progressed) => kernel.ask({ do: "fork", options, target: target.value }, progressed));
+      const other = await unpackedBeside(answer.buffer, now);
+      if (store.state.lowering === now) draw(other, answer, options);
     } catch (error) {
-      put(result, error instanceof Error ? h("p", `${error}`) : errorCard(store, /** @type {Failure} */ (error)));
+      if (error instanceof Error) return put(result, h("p", `${error}`));
+      const failure = /** @type {Failure} */ (error);
+      const wrong = controls.get(failure.option ?? "");
+      put(result, !wrong && errorCard(store, failure));
+      if (wrong) {
+        refuse(failure.option ?? "", failure);
+        wrong.field.focus();
+      }
     }
   }
 
-  /** @param {Lowering} other @param {string} variant @param {Record<string, string>} options */
-  function draw(other, variant, options) {
+  /** @param {Lowering} other @param {Pick<Answers["fork"], "variant" | "steps" | "files">} answer @param {Record<string, string>} options */
+  function draw(other, { variant, steps, files }, options) {
     const { lowering, original } = store.state;
     const sides = [lowering, other];
     const asked = Object.entries(options).map((option) => option.join("="));
     if (other.target !== lowering.target) asked.push(other.target);
     const failed = other.steps.find((step) => step.error)?.error;
-    const changed = changes(lowering, other);
-    const first = changed.findIndex(([glyph]) => glyph === "●" || glyph === "✖");
+    // Where one value was asked for, it is the one that a step rejects.
+    const [asks, ...more] = Object.keys(options);
+    if (failed && asks && !more.length && other.target === lowering.target) refuse(asks, failed);
+    const first = steps.findIndex(([glyph]) => "●◐✖".includes(glyph));
+    const changed = steps.flatMap(([glyph, words], i) => ("●◐".includes(glyph) ? [`${lowering.steps[i].letter} ${words.split(":")[0]}`] : []));
+    const same = steps.every(([glyph]) => glyph === "=") && !files.length;
     const noEmulator = kernel.missing("record");
     const runs = h("div.two.even");
     const ran = h("p.q.scroll", noEmulator && `Run both: ${noEmulator}`);
@@ -123,26 +147,21 @@ export function whatIfView(store, kernel) {
         if (cancelled) break;
       }
     }, { disabled: noEmulator, title: "on the emulator, with the inputs chosen in Run" });
+    lanes.show(lowering, other, { steps, files });
     put(result,
       failed && errorCard(store, failed),
       h("div.tools", h("b", asked.join(", ") || "nothing changed"),
-        quiet(first < 0 ? "the programs are the same" : `the programs differ from ${lowering.steps[first].letter} on`),
+        quiet(same ? "no effect with these values: every step and every file is the same" : changed.join(", ")),
         h("span.gapper"), !failed && runBoth,
         chip("Explore this lowering", () => explore(store, { lowering: other, original: original || lowering, variant }, first, { tab: "Steps" }))),
-      ran, runs,
+      ran, runs, lanes.element,
       h("div.two.even",
         grid(["", "now", "what if"], lowering.figures.map(([label, a], i) => {
           const b = other.figures[i][1];
           return h("tr", { class: a === b ? "q" : "differs" }, heading(label), number(a), number(b));
-        })),
-        grid(["", "step", "now", "what if"], lowering.steps.map((step, i) => {
-          const [glyph, what] = changed[i];
-          const twin = other.steps[i];
-          return h("tr", { class: glyph === "=" ? "q" : "" }, h("td", { title: what, label: what }, glyph),
-            heading(`${step.letter} ${step.name}`), number(counts(step.ir.counts)), number(twin ? counts(twin.ir.counts) : what));
         }))),
       h("div.two.even", ...sides.map(({ cores }) => (cores ? markup(cores.svg) : h("p.q", "no partition")))),
       h("div.two.even", ...sides.map(({ buffers }) => (buffers?.l1 ? markup(buffers.l1) : h("p")))));
   }
-  return { element: h("div.whatifview", form, result) };
+  return { element: h("div.whatifview", form, result), keys: lanes.keys };
 }

@@ -1,0 +1,119 @@
+// Two lowerings in two lanes: each step's program and plan and each emitted file, now beside what if.
+
+/** @import { StepChange } from "../messages.js" */
+/** @import { Listing, Lowering } from "../model/lowering.js" */
+/** @import { Explorer } from "../model/state.js" */
+/** @import { Child } from "../parts/child.js" */
+
+import { countsOf, rowsBetween } from "../model/align.js";
+import { counts } from "../parts/cards.js";
+import { button, chip, focusIn, focusOn, h, put, quiet, set, take } from "../parts/dom.js";
+import { panes } from "../parts/panes.js";
+import { changeRows } from "./changes.js";
+
+/**
+ * What can be read in two lanes: a step with program and plan, or a file.
+ * @typedef {object} Item
+ * @property {string} glyph
+ * @property {string} letter
+ * @property {string} name
+ * @property {string} words
+ * @property {Partial<Record<"ir" | "plan" | "file", [Listing, Listing]>>} texts
+ * @property {string} language of the file
+ */
+
+/** The marks of the steps, and the names of the files that differ. @typedef {{ steps: StepChange[], files: string[] }} Differences */
+
+/** The plan is no file of its own here: the steps have it. @param {Lowering} now @param {Lowering} other @param {Differences} differences @returns {Item[]} */
+function itemsOf(now, other, { steps, files }) {
+  /** @type {(one: number, twin: number) => [Listing, Listing]} */
+  const pair = (one, twin) => [now.listings[one], other.listings[twin]];
+  return [
+    ...steps.map(([glyph, words], i) => {
+      const [one, twin] = [now.steps[i], other.steps[i]];
+      const { letter, name } = one ?? twin;
+      return { glyph, words, letter, name, language: "", texts: one && twin ? { ir: pair(one.ir.after, twin.ir.after), plan: pair(one.plan.after, twin.plan.after) } : {} };
+    }),
+    ...now.files.flatMap(({ name, listing, language }) => {
+      const twin = other.files.find((file) => file.name === name);
+      const [glyph, words] = files.includes(name) ? ["●", "differs"] : ["=", "the same"];
+      return twin && language !== "json" ? [{ glyph, words, letter: "", name, language, texts: { file: pair(listing, twin.listing) } }] : [];
+    }),
+  ];
+}
+
+/** @param {Explorer} store */
+export function lanesView(store) {
+  /** @type {Item[]} */
+  let items = [];
+  /** @type {HTMLElement[]} */
+  let options = [];
+  let chosen = 0;
+  const changes = changeRows(store, "now and what if");
+  const list = h("div.lanelist", { role: "listbox", label: "steps and files", onkeydown: (event) => {
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!move) return;
+    choose(chosen + move);
+    take(event);
+  } });
+  const title = h("div.title");
+  const tools = h("div.tools");
+  const heads = h("div.laneheads", h("b", "now"), h("b", "what if"));
+  const pane = h("section.pane.diffpane", { label: "lanes" }, title, tools, heads, changes.element);
+  const element = h("div.lanesview", panes(store.state.remembered, "lanes", [["the steps and files", h("div.pane", list), 27], ["", pane, 73]]));
+
+  store.on(["part", "open", "collapsed", "hidden", "wrap", "lanes", "tab"], ({ tab }) => { if (tab === "What if" && items.length) draw(); });
+
+  /** @param {Lowering} now @param {Lowering} other @param {Differences} differences */
+  function show(now, other, differences) {
+    items = itemsOf(now, other, differences);
+    options = items.map(({ glyph, letter, name, words }, i) => h("div.step", { role: "option", "aria-setsize": items.length, "aria-posinset": i + 1, title: words, onclick: () => choose(i) },
+      h("span", { class: `k ${{ "✖": "bad", "●": "tilde", "◐": "tilde" }[glyph] ?? "q"}`, role: "img", label: words }, glyph),
+      h("span.letter", letter), h("span.name", name)));
+    put(list, ...options);
+    choose(Math.max(0, items.findIndex(({ glyph }) => "●◐".includes(glyph))));
+  }
+
+  /** @param {number} i */
+  function choose(i) {
+    if (!items.length) return;
+    chosen = Math.max(0, Math.min(items.length - 1, i));
+    options.forEach((option, k) => set(option, { "aria-selected": k === chosen, tabindex: k === chosen ? 0 : -1 }));
+    if (focusIn(list)) focusOn(options[chosen]);
+    const { letter, name, words } = items[chosen];
+    const { offsetTop: top, offsetHeight: height } = options[chosen];
+    if (top < list.scrollTop || top + height > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
+    store.set({ open: new Set(), say: `${letter} ${name}, ${words}` });
+  }
+
+  function draw() {
+    const { state } = store;
+    const { part, lanes } = state;
+    const { letter, name, words, texts, language } = items[chosen];
+    const kind = texts.file ? "file" : part;
+    const pair = texts[kind];
+    put(title, h("span.letter", letter), h("b", name), h("span.q.what", { title: words }, words));
+    heads.hidden = !lanes || !pair;
+    changes.element.hidden = !pair;
+    /** @type {(key: "ir" | "plan", label: string) => Child} */
+    const tab = (key, label) => {
+      const [before, after] = texts[key] ?? [];
+      return before && after ? button([label, " ", counts(countsOf(rowsBetween(before, after, key === "plan")))], () => store.set({ part: key, open: new Set() }), { "aria-pressed": key === kind, class: "tab" }) : null;
+    };
+    /** @param {"collapsed" | "lanes" | "wrap"} name @param {string} label @param {string} title */
+    const toggle = (name, label, title) => chip(label, () => store.set({ [name]: !state[name] }), { "aria-pressed": state[name], title });
+    let hidden = 0;
+    if (pair) {
+      const [before, after] = pair;
+      hidden = changes.show({
+        name: `${chosen}${kind}`, before, after, rows: rowsBetween(before, after, kind === "plan"), split: lanes,
+        language: { ir: "tir", plan: "json", file: language }[kind],
+      });
+    }
+    put(tools, tab("ir", "program"), tab("plan", "plan"),
+      pair && kind === "file" && counts(countsOf(rowsBetween(...pair, false))),
+      h("span.gapper"), hidden > 0 && quiet(`${hidden} lines hidden`),
+      toggle("collapsed", "collapse", "c"), toggle("lanes", "side by side", "s"), toggle("wrap", "wrap", "w"));
+  }
+  return { element, show, keys: { ...changes.keys, j: () => choose(chosen + 1), k: () => choose(chosen - 1), s: () => store.set({ lanes: !store.state.lanes }) } };
+}
