@@ -69,7 +69,10 @@ export interface Lowering {
   places: [file: string, line: number][];
   /** Flat: place, kind, place, kind ... A kind is a position in `KINDS` of `model/lowering.js`. */
   origins: number[][];
-  /** Flat: text, origins, class (0 for none, else one more than its position in `classes`) for each line. */
+  /**
+   * Flat: text, origins, class (0 for none, else one more than its position in `classes`) and work (0 computes, 1 moves,
+   * 2 controls, 3 is around that) for each line.
+   */
   listings: number[][];
 }
 
@@ -98,8 +101,12 @@ export interface Diff {
   rows: Row[];
   counts: Counts;
   renames: [old: string, name: string][];
-  /** For each line before and after, the text that says which rules replaced or made it. */
-  why: [before: number[], after: number[]];
+  /** The rules that made lines, each with what it does. */
+  rules: [rule: string, sentence: string][];
+  /** What rules did: a position in `rules`, the lines before that it replaced. `made[0]` is nothing. */
+  made: [rule: number, before: number[]][][];
+  /** For each line before and after, which of `made` replaced or made it; empty for a plan. */
+  why: number[][];
 }
 
 export type Counts = [added: number, removed: number, indented: number, renamed: number, moved: number];

@@ -147,7 +147,7 @@ class ExplorerPage:
         """Text and origins (place: kind) of each line."""
         flat = self.data["listings"][number]
         lines: list[tuple[str, dict[int, int]]] = []
-        for k in range(0, len(flat), 3):
+        for k in range(0, len(flat), 4):
             origins = self.data["origins"][flat[k + 1]]
             lines.append((self.data["texts"][flat[k]], dict(zip(origins[::2], origins[1::2], strict=True))))
         return lines

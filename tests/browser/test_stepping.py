@@ -86,6 +86,8 @@ def test_the_whole_step_is_the_listing_after_it(explorer: ExplorerPage) -> None:
 
 def test_a_fold_opens(explorer: ExplorerPage) -> None:
     explorer.go("D4")
+    # Room for all rows.
+    explorer.press("f")
     explorer.button("collapse").focus()
     gap = explorer.find(".diff .gap").first
     count = int(gap.inner_text().split()[1])
@@ -212,7 +214,7 @@ def test_a_hidden_class_of_lines_leaves_the_diff(explorer: ExplorerPage) -> None
     step = explorer.data["steps"][explorer.step()]
     flat = explorer.data["listings"][step["ir"]["after"]]
     number = explorer.data["classes"].index("protocol") + 1
-    assert f"{flat[2::3].count(number)} lines hidden" in hidden
+    assert f"{flat[2::4].count(number)} lines hidden" in hidden
     explorer.button("protocol").first.click()
     assert any("cb_wait_front" in text for text in texts(explorer))
 

@@ -28,7 +28,7 @@ def data_of(name: str) -> tuple[Any, dict[str, Any]]:
 
 
 def text_of(data: dict[str, Any], listing: int) -> list[str]:
-    return [data["texts"][text] for text in data["listings"][listing][::3]]
+    return [data["texts"][text] for text in data["listings"][listing][::4]]
 
 
 def step_with(before: list[str], after: list[str]) -> StepRecord:
@@ -50,7 +50,7 @@ def test_listings_have_the_texts_and_origins_of_the_records(name: str) -> None:
         for side, lines in (("before", step.before.lines), ("after", step.after.lines)):
             listing = data["listings"][shown["ir"][side]]
             assert text_of(data, shown["ir"][side]) == [visible(line.text) for line in lines]
-            for line, origins in zip(lines, listing[1::3], strict=True):
+            for line, origins in zip(lines, listing[1::4], strict=True):
                 flat = data["origins"][origins]
                 places = {(tuple(data["places"][flat[k]]), ORIGIN_KINDS[flat[k + 1]]) for k in range(0, len(flat), 2)}
                 best = {}
@@ -72,7 +72,7 @@ def test_rows_hold_every_line_of_both_sides_once(name: str) -> None:
                 for lines, first in zip(sides, (i, j), strict=True):
                     lines.extend(range(first, first + length) if first >= 0 else [])
             for lines, side in zip(sides, ("before", "after"), strict=True):
-                assert sorted(lines) == list(range(len(data["listings"][part[side]]) // 3))
+                assert sorted(lines) == list(range(len(data["listings"][part[side]]) // 4))
 
 
 def test_pieces_of_a_changed_line_add_up_to_it() -> None:
@@ -182,8 +182,37 @@ def test_lines_say_which_rule_made_them() -> None:
     exploration, data = data_of("gemm_reload")
     for step, shown in zip(exploration.steps, data["steps"], strict=True):
         before, after = shown["ir"]["why"]
+        rules, made = shown["ir"]["rules"], shown["ir"]["made"]
         assert len(before) == len(step.record.before.lines)
-        for number, text in enumerate(after, 1):
-            rules = step.why(number).made_by
-            assert all(f"{one.rule}: {one.sentence}" in data["texts"][text] for one in rules)
-            assert bool(rules) == bool(data["texts"][text])
+        for number, position in enumerate(after, 1):
+            told = [(*rules[rule], tuple(line + 1 for line in lines)) for rule, lines in made[position]]
+            wanted = step.why(number).made_by
+            assert told == [(one.rule, one.sentence, tuple(line for line, _ in one.before)) for one in wanted]
+
+
+def test_decisions_of_the_plan_know_their_kernel_lines() -> None:
+    exploration, data = data_of("gemm_relu")
+    product = next(line for line in exploration.kernel.source.lines if "T.gemm(" in line.text).origins[0].span
+    plan = data["listings"][data["steps"][-1]["plan"]["after"]]
+    found = {
+        data["texts"][text]: [data["places"][place][1] for place in data["origins"][origins][::2]]
+        for text, origins in zip(plan[::4], plan[1::4], strict=True)
+    }
+    assert [text.partition(":")[0] for text, lines in found.items() if lines == [product.line]] == ["products[0]"]
+    assert found["buffers[a].index: 0"] != []
+    assert found["layouts[A].memory: dram"] == []
+
+
+def test_lines_say_what_they_do() -> None:
+    _, data = data_of("gemm_relu")
+    file = data["listings"][next(one for one in data["files"] if one["name"] == "compute.cpp")["listing"]]
+    work = {data["texts"][text].strip(): work for text, work in zip(file[::4], file[3::4], strict=True)}
+    assert [work[line] for line in ("relu_tile(r);", "a_buffer.wait_front(8);", "relu_tile_init();", "}")] == [
+        0,
+        3,
+        3,
+        3,
+    ]
+    assert next(number for line, number in work.items() if line.startswith("matmul_block(")) == 0
+    assert next(number for line, number in work.items() if line.startswith("pack_tile")) == 1
+    assert next(number for line, number in work.items() if line.startswith("for (")) == 2

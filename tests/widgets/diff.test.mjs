@@ -40,16 +40,26 @@ test("a moved line knows where it is on the other side", () => {
 });
 
 test("hidden lines are counted, on the side where they are", () => {
-  const hidden = (side, line) => (side === "i" ? line === 10 : line === 11);
-  const found = shownRows(packed, hidden, how);
-  assert.equal(found.hiddenRows, 2);
-  assert.deepEqual(places(found).slice(3, 7), ["0:9,9", "1:-1,10", "0:12,12", "0:13,13"]);
+  const rows = [[EQUAL, 0, 0, 2], [REMOVED, 2, -1], [ADDED, -1, 2]];
+  assert.deepEqual(places(shownRows(rows, (side) => side === "i", how)), ["0:0,0", "0:1,1", "1:-1,2"]);
+  assert.equal(shownRows(rows, () => true, how).hiddenRows, 4);
+});
+
+test("of a change both halves are shown, or none", () => {
+  const change = [[CHANGED, 10, 20, [2, 1], [2, 3]]];
+  for (const split of [false, true]) {
+    const shown = (isHidden) => places(shownRows(change, isHidden, { ...how, split })).length;
+    const whole = split ? 1 : 2;
+    assert.equal(shown((side) => side === "i"), whole);
+    assert.equal(shown((side) => side === "j"), whole);
+    assert.equal(shown(() => true), 0);
+  }
 });
 
 test("the lines of both sides have numbers of their own", () => {
   const row = [[EQUAL, 0, 5, 1]];
-  assert.equal(shownRows(row, (side, line) => side === "j" && line === 5, how).hiddenRows, 1);
-  assert.equal(shownRows(row, (side, line) => side === "i" && line === 5, how).hiddenRows, 0);
+  assert.equal(shownRows(row, (side, line) => line === (side === "j" ? 5 : 0), how).hiddenRows, 1);
+  assert.equal(shownRows(row, (side, line) => line === (side === "i" ? 5 : 0), how).hiddenRows, 0);
 });
 
 test("the next change is one of another group", () => {
@@ -66,7 +76,7 @@ test("pieces add up to the line", () => {
 });
 
 test("words are looked for on both sides", () => {
-  const [before, after] = [new Listing(["One", "two"], [0, 0, 0]), new Listing(["One", "two"], [1, 0, 0])];
+  const [before, after] = [new Listing(["One", "two"], [0, 0, 0, 3]), new Listing(["One", "two"], [1, 0, 0, 3])];
   const row = { kind: CHANGED, i: 0, j: 0 };
   assert.deepEqual(["one", "two", "six"].map((words) => hasWords(row, before, after, words)), [true, true, false]);
   assert.equal(hasWords({ kind: ADDED, i: -1, j: 0 }, before, after, "one"), false);

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { hits, kernelFile, labels, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings, beside } from "../../widgets/model/lowering.js";
+import { distance, hits, kernelFile, labels, landing, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings, beside } from "../../widgets/model/lowering.js";
 
 // Kernel lines 10 and 20. Listing 0 is before, 1 after: "b" comes from line 10 exactly, "c" from 10 (inferred) and 20.
 const data = {
   texts: ["a", "B", "c b"],
   places: [["k.py", 10], ["k.py", 20]],
   origins: [[], [0, 0], [0, 2, 1, 1]],
-  listings: [[0, 0, 0], [1, 1, 2, 2, 2, 0, 0, 0, 1]],
+  listings: [[0, 0, 0, 3], [1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 3]],
   steps: [{ ir: { after: 0 }, plan: { after: 0 } }, { ir: { after: 1 }, plan: { after: 0 } }],
   files: [{ name: "reader.cpp", listing: 1 }],
 };
@@ -49,6 +49,20 @@ test("a line lights up all that it comes from", () => {
   assert.equal(link(lowering, -1, litByLine(lowering, 10)), -1);
 });
 
+test("what is followed lands on the line that does the work", () => {
+  // All from place 0, as [kind, work]: a wait, the operation, its loop, the kernel's own line, one that is only around.
+  const lines = [[1, 3], [1, 0], [1, 2], [0, 2], [2, 0]];
+  const made = withListings({
+    ...data, origins: [[], ...lines.map(([kind]) => [0, kind])], listings: [lines.flatMap(([, work], i) => [0, i + 1, 0, work]), [0, 0, 0, 0]],
+  });
+  const [listing, other] = made.listings;
+  const lit = litByLine(made, 10);
+  const near = linked(made, listing, lit).sort(([a, x], [b, y]) => distance(listing, a, x) - distance(listing, b, y));
+  assert.deepEqual(near.map(([i]) => i), [1, 3, 2, 0, 4]);
+  assert.equal(landing(made, listing, lit), 1);
+  assert.equal(landing(made, other, lit), -1);
+});
+
 test("words are found in program and plan of each step, whatever their case", () => {
   assert.deepEqual(hits(lowering, "b"), [0, 2]);
   assert.deepEqual(hits(lowering, "a"), [2, 2]);
@@ -67,11 +81,11 @@ test("exact and derived statements are linked ones", () => {
 
 test("another lowering takes part in what is lit and pinned", () => {
   const base = { places: [["k.py", 3], ["k.py", 5]], origins: [[], [0, 0]] };
-  const data = { places: [["k.py", 5], ["k.py", 7], ["k.py", 3]], origins: [[0, 1, 1, 0], [2, 0]], listings: [[0, 0, 0, 1, 1, 2]] };
+  const data = { places: [["k.py", 5], ["k.py", 7], ["k.py", 3]], origins: [[0, 1, 1, 0], [2, 0]], listings: [[0, 0, 0, 3, 1, 1, 2, 3]] };
   const other = beside(data, base);
   assert.deepEqual(base.places, [["k.py", 3], ["k.py", 5], ["k.py", 7]]);
   assert.deepEqual(base.origins, [[], [0, 0], [1, 1, 2, 0]]);
-  assert.deepEqual(other.listings, [[0, 2, 0, 1, 1, 2]]);
+  assert.deepEqual(other.listings, [[0, 2, 0, 3, 1, 1, 2, 3]]);
   assert.equal(other.places, base.places);
   assert.equal(other.origins, base.origins);
 });

@@ -13,31 +13,33 @@ import textwrap
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from ttexplore.options import option_text
 from ttexplore.plan import Argument, CoreWork, Plan
-from ttexplore.record import ErrorRecord, Line, Listing, OptionForm, Origin, StepRecord, Trace
+from ttexplore.record import ErrorRecord, Line, Listing, OptionForm, Origin, StepRecord, Trace, Work
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.core_map import core_map_svg, summary
 from ttexplore.views.facts import plan_facts, source_location, status
-from ttexplore.views.history import ranges
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import byte_size, visible
 from ttexplore.views.measures import core_measures, figures
 from ttexplore.views.origins import ORIGIN_KINDS, coverage
-from ttexplore.views.plan_lines import flat_plan, inline_value
+from ttexplore.views.plan_lines import inline_value, plan_lines
 from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
 from ttexplore.views.settings import Setting
 from ttexplore.views.terms import definitions
 from ttexplore.views.work_map import work_map_svg
 
 # Version of this form: a page made by another version says so instead of showing nonsense.
-FORM = 2
+FORM = 3
 
 # The tabs of the explorer, in order.
 TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if")
+
+# What lines do, in the order in which a reader who follows a kernel line wants to see them.
+_WORK: tuple[str, ...] = get_args(Work)
 
 ROW_KINDS = ("equal", "added", "removed", "changed", "indented", "renamed", "moved")
 
@@ -84,7 +86,8 @@ class _Tables:
     def listing_of(self, lines: Sequence[Line]) -> int:
         flat: list[int] = []
         for line in lines:
-            flat += (self.text_of(line.text), self.origins_of(line.origins), self.class_of(line.text))
+            work = _WORK.index(line.work)
+            flat += (self.text_of(line.text), self.origins_of(line.origins), self.class_of(line.text), work)
         return self.listings.setdefault(tuple(flat), len(self.listings))
 
 
@@ -146,14 +149,13 @@ def _step(
 ) -> dict[str, Any]:
     ir, plan = ir_rows(step), plan_rows(step)
     glyph, state = status(step)
-    plan_lines = [tuple(map(_plan_line, flat_plan(one))) for one in (step.plan_before, step.plan_after)]
     prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
     return {
         "name": visible(step.name), "letter": visible(step.letter), "stage": visible(step.stage),
         "summary": visible(step.summary), "prose": [visible(line) for line in prose.splitlines()],
         "glyph": glyph, "state": state, "ms": round(1000 * step.seconds, 2),
         "ir": _diff(tables, step.before.lines, step.after.lines, ir, step),
-        "plan": _diff(tables, plan_lines[0], plan_lines[1], plan),
+        "plan": _diff(tables, plan_lines(step.plan_before), plan_lines(step.plan_after), plan),
         "coverage": coverage(step.after),
         "options": [
             _option(name, value, forms.get(name, OptionForm()), settings.get(name))
@@ -163,23 +165,21 @@ def _step(
     }  # fmt: skip
 
 
-def _whys(step: StepRecord) -> tuple[list[str], list[str]]:
+# The rules that replaced or made a line, each with the lines before the step that it replaced, from 0.
+_Rules = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def _whys(step: StepRecord) -> tuple[list[_Rules], list[_Rules]]:
     """For each line of the program before the step what replaced it, and for each line after it which rules made it."""
     numbers = [{line.node: number for number, line in enumerate(one.lines)} for one in (step.before, step.after)]
-    before, after = ([""] * len(one.lines) for one in (step.before, step.after))
+    before, after = ([_Rules()] * len(one.lines) for one in (step.before, step.after))
     for firing in step.firings:
-        rule = f"{firing.rule}: {step.rules[firing.rule]}"
-        replaced = sorted(numbers[0][node] for node in firing.before)
-        of = f" (line {ranges([number + 1 for number in replaced])} before)" if replaced else ""
-        for number in replaced:
-            before[number] += f" · replaced by {rule}"
+        made = ((firing.rule, tuple(sorted(numbers[0][node] for node in firing.before))),)
+        for number in made[0][1]:
+            before[number] += made
         for node in firing.after:
-            after[numbers[1][node]] += f" · {rule}{of}"
+            after[numbers[1][node]] += made
     return before, after
-
-
-def _plan_line(entry: tuple[str, str]) -> Line:
-    return Line(f"{entry[0]}: {entry[1]}")
 
 
 def _option(name: str, value: Any, form: OptionForm, setting: Setting | None) -> dict[str, Any]:
@@ -208,13 +208,18 @@ def _diff(
 ) -> dict[str, Any]:  # fmt: skip
     number: Counts = counts(rows)
     names = renames(rows)
-    whys = _whys(step) if step else ([""] * len(before), [""] * len(after))
+    rules = [*step.rules] if step else []
+    # Position 0 stands for none.
+    known: dict[_Rules, int] = {(): 0}
+    why = [[known.setdefault(one, len(known)) for one in side] for side in (_whys(step) if step else ())]
     return {
         "before": tables.listing_of(before),
         "after": tables.listing_of(after),
         "rows": _packed_rows(rows),
         "counts": [number.added, number.removed, number.indented, number.renamed, number.moved],
-        "why": [[tables.text_of(text) for text in side] for side in whys],
+        "rules": [[visible(rule), visible(step.rules[rule])] for rule in rules] if step else [],
+        "why": why,
+        "made": [[[rules.index(rule), list(lines)] for rule, lines in one] for one in known],
         "renames": [[visible(old), visible(new)] for old, new in names.items()],
     }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ttexplore.record import Line, Origin, Span, from_json
+
 # A list or object of plain values stays on one line up to this width.
 _LINE_WIDTH = 100
 
@@ -17,6 +19,24 @@ def flat_plan(plan: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     for key, value in plan.items():
         _flatten(key, value, found)
     return tuple(found)
+
+
+def plan_lines(plan: dict[str, Any]) -> tuple[Line, ...]:
+    """The plan's lines with the kernel line that each decision is about; a reason is what a decision says first."""
+    origins: dict[str, tuple[Origin, ...]] = {}
+    for key, value in plan.items():
+        entries = cast(list[Any], value if isinstance(value, list) else [])
+        for position, entry in enumerate(entries):
+            fields = cast(dict[str, Any], entry) if isinstance(entry, dict) else {}
+            spans = [from_json(Span, one) for one in fields.values() if _is_span(one)]
+            origins[_entry_path(key, position, fields)] = tuple(Origin(span, "derived") for span in spans)
+    return tuple(
+        Line(
+            f"{path}: {value}", origins.get(path.partition("].")[0].removesuffix("]") + "]", ()),
+            work="computes" if path.endswith(".reason") else "controls",
+        )
+        for path, value in flat_plan(plan)
+    )  # fmt: skip
 
 
 def _flatten(path: str, value: Any, found: list[tuple[str, str]]) -> None:
@@ -35,17 +55,25 @@ def _flatten(path: str, value: Any, found: list[tuple[str, str]]) -> None:
 
 def _flatten_entry(path: str, position: int, item: Any, found: list[tuple[str, str]]) -> None:
     entry = cast(dict[str, Any], item) if isinstance(item, dict) else {}
-    name = next((str(entry[key]) for key in ("name", "tensor", "kernel") if key in entry), None)
+    name, entry_path = _entry_name(entry), _entry_path(path, position, entry)
     if name is None:
-        found.append((f"{path}[{position}]", inline_value(item)))
+        found.append((entry_path, inline_value(item)))
         return
     rest = {key: value for key, value in entry.items() if value != name}
     inline = inline_value(rest)
     if _is_flat(rest) and len(inline) <= _LINE_WIDTH:
-        found.append((f"{path}[{name}]", inline))
+        found.append((entry_path, inline))
     else:
         for key, value in rest.items():
-            _flatten(f"{path}[{name}].{key}", value, found)
+            _flatten(f"{entry_path}.{key}", value, found)
+
+
+def _entry_name(entry: dict[str, Any]) -> str | None:
+    return next((str(entry[key]) for key in ("name", "tensor", "kernel") if key in entry), None)
+
+
+def _entry_path(path: str, position: int, entry: dict[str, Any]) -> str:
+    return f"{path}[{_entry_name(entry) or position}]"
 
 
 def _is_span(value: Any) -> bool:

@@ -31,7 +31,8 @@ const CONTEXT_ROWS = 3;
  */
 
 /**
- * The rows to show: runs of equal ones folded, but for those in `open`, lines of hidden classes left out.
+ * The rows to show: runs of equal ones folded, but for those in `open`, lines of hidden classes left out, never one
+ * side of a change alone.
  * @param {Row[]} packed
  * @param {(side: "i" | "j", line: number) => boolean} isHidden
  * @param {{ collapsed: boolean, split: boolean, open: Set<number> }} how
@@ -40,11 +41,13 @@ export function shownRows(packed, isHidden, { collapsed, split, open }) {
   /** @type {ShownRow[]} */
   const rows = [];
   let hiddenRows = 0;
-  /** @param {ShownRow} row */
-  const push = (row) => {
-    if ((row.i >= 0 && isHidden("i", row.i)) || (row.j >= 0 && isHidden("j", row.j))) hiddenRows++;
+  /** @param {ShownRow} row @param {boolean} [hidden] */
+  const push = (row, hidden = hides(row.i, row.j)) => {
+    if (hidden) hiddenRows++;
     else rows.push(row);
   };
+  /** Whether a row is left out: where one side of it is to be seen, so is the other. @param {number} i @param {number} j */
+  const hides = (i, j) => (i < 0 || isHidden("i", i)) && (j < 0 || isHidden("j", j));
   packed.forEach((row, key) => {
     const [kind, i, j] = row;
     if (row[0] === EQUAL) {
@@ -59,8 +62,8 @@ export function shownRows(packed, isHidden, { collapsed, split, open }) {
         } else push({ kind, i: i + k, j: j + k });
       }
     } else if (row[0] === CHANGED && !split) {
-      push({ kind: REMOVED, i, j: -1, before: row[3] });
-      push({ kind: ADDED, i: -1, j, after: row[4] });
+      push({ kind: REMOVED, i, j: -1, before: row[3] }, hides(i, j));
+      push({ kind: ADDED, i: -1, j, after: row[4] }, hides(i, j));
     } else if (row[0] === MOVED) push({ kind, i, j, partner: row[3] });
     else push({ kind, i, j, before: row[3], after: row[4] });
   });

@@ -1,7 +1,7 @@
 // Numbers as people read them.
 
-/** "12", "12–15, 20" of positions in order, counted from 1. @param {number[]} positions */
-export function ranges(positions) {
+/** The first and the last of each run of positions in order. @param {number[]} positions */
+export function runs(positions) {
   /** @type {number[][]} */
   const parts = [];
   for (const position of positions) {
@@ -9,5 +9,11 @@ export function ranges(positions) {
     if (last?.[1] === position - 1) last[1] = position;
     else parts.push([position, position]);
   }
-  return parts.map(([a, b]) => (a === b ? `${a + 1}` : `${a + 1}–${b + 1}`)).join(", ");
+  return parts;
 }
+
+/** "12", "12–15" of a run, counted from 1. @param {number[]} run */
+export const range = ([first, last]) => (first === last ? `${first + 1}` : `${first + 1}–${last + 1}`);
+
+/** "12, 15–20" of positions in order. @param {number[]} positions */
+export const ranges = (positions) => runs(positions).map(range).join(", ");

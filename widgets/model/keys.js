@@ -5,7 +5,8 @@
 /** What the keys do, in words. @param {string[]} tabs */
 export const keys = (tabs) => [
   ["↑ ↓  or  k j", "previous or next step; in a listing, line"],
-  ["n p", "next or previous change; of a recorded run, wait"],
+  ["n p", "next or previous change; of a recorded run, wait; in Code, line of what is pinned"],
+  ["N P", "next or previous line of what is pinned"],
   ["t  + -", "play or pause a recorded run, zoom into it"],
   ["/", "search all steps; Enter goes to the next match"],
   ["h or Enter", "pin the line under the cursor"],

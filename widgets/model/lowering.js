@@ -39,6 +39,9 @@ export const unpackedRecording = inflated;
 /** @type {(data: sent.Lowering) => Lowering} */
 export const withListings = (data) => ({ ...data, listings: data.listings.map((flat) => new Listing(data.texts, flat)) });
 
+// How many numbers a line takes.
+const FLAT = 4;
+
 /**
  * A lowering with the places and the sets of origins of another one, which gets those that it lacks: what is lit or
  * pinned means the same in both.
@@ -49,7 +52,7 @@ export const withListings = (data) => ({ ...data, listings: data.listings.map((f
 export function beside(data, { places, origins }) {
   const place = positions(places, data.places);
   const origin = positions(origins, data.origins.map((flat) => flat.map((value, k) => (k % 2 ? value : place[value]))));
-  return { ...data, places, origins, listings: data.listings.map((flat) => flat.map((value, k) => (k % 3 === 1 ? origin[value] : value))) };
+  return { ...data, places, origins, listings: data.listings.map((flat) => flat.map((value, k) => (k % FLAT === 1 ? origin[value] : value))) };
 }
 
 /** Where each of `more` is among `values`, which gets those that it lacks. @template Value @param {Value[]} values @param {Value[]} more */
@@ -71,22 +74,27 @@ export class Listing {
   constructor(texts, flat) {
     this.texts = texts;
     this.flat = flat;
-    this.count = flat.length / 3;
+    this.count = flat.length / FLAT;
   }
 
   /** @param {number} i */
   text(i) {
-    return this.texts[this.flat[3 * i]];
+    return this.texts[this.flat[FLAT * i]];
   }
 
   /** The number of the set of origins; sets are stored once. @param {number} i */
   origins(i) {
-    return this.flat[3 * i + 1];
+    return this.flat[FLAT * i + 1];
   }
 
   /** 0, or one more than the position of the line's class. @param {number} i */
   class(i) {
-    return this.flat[3 * i + 2];
+    return this.flat[FLAT * i + 2];
+  }
+
+  /** What the line does: 0 computes, 1 moves, 2 controls, 3 is around that. @param {number} i */
+  work(i) {
+    return this.flat[FLAT * i + 3];
   }
 
   /** How many characters line `i` takes; a tab counts as four. @param {number} i */
@@ -173,13 +181,33 @@ export function linked(lowering, listing, lit) {
 }
 
 /**
+ * How far line `i`, linked by `kind`, is from what a reader looks for who follows a kernel line: what does the work comes
+ * before what is around it, then exact before derived; what is only inferred comes last.
+ * @param {Listing} listing
+ * @param {number} i
+ * @param {number} kind
+ */
+export const distance = (listing, i, kind) => (kind > 1 ? 100 : 0) + 10 * listing.work(i) + kind;
+
+/**
+ * The position of the line of a listing that does the work of what is lit; -1 for none.
+ * @param {Lowering} lowering
+ * @param {Listing} listing
+ * @param {Lit} lit
+ */
+export function landing(lowering, listing, lit) {
+  const found = linked(lowering, listing, lit).map(([i, kind]) => [distance(listing, i, kind), i]);
+  return found.sort((a, b) => a[0] - b[0] || a[1] - b[1])[0]?.[1] ?? -1;
+}
+
+/**
  * In how many lines of the program and plan of each step a text occurs; it is in lower case.
  * @param {Lowering} lowering
  * @param {string} words
  */
 export function hits({ texts, steps, listings }, words) {
   const matches = texts.map((text) => text.toLowerCase().includes(words));
-  return steps.map((step) => [step.ir, step.plan].flatMap(({ after }) => listings[after].flat.filter((text, k) => k % 3 === 0 && matches[text])).length);
+  return steps.map((step) => [step.ir, step.plan].flatMap(({ after }) => listings[after].flat.filter((text, k) => k % FLAT === 0 && matches[text])).length);
 }
 
 /**

@@ -5,8 +5,9 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { coloured } from "../model/highlight.js";
-import { KINDS, labels, link as linkOf, linked, litByLine, litByOrigins } from "../model/lowering.js";
+import { KINDS, distance, labels, link as linkOf, linked, litByLine, litByOrigins } from "../model/lowering.js";
 import { closest, focusOn, h, link, set, take } from "./dom.js";
+import { followPins } from "./pins.js";
 import { ROW_PIXELS, Rows } from "./rows.js";
 
 /** The code of one line: coloured, with search hits marked. @param {string} text @param {string} language @param {string} [query] in lower case */
@@ -47,14 +48,15 @@ export function mark(element, { state: { lowering, hover, pinned } }, origins) {
 }
 
 /**
- * Makes the rows of a list react: `origins(i)` are those of row `i`, -1 for none; `where(i)` says what it is. Gives what
- * pins the row that the cursor is on.
+ * Makes the rows of a list react: `origins(i)` are those of row `i`, -1 for none; `where(i)` says what it is, and
+ * `said(i)` what is said of it to who hears the page. Gives what pins the row that the cursor is on.
  * @param {Rows} rows
  * @param {Explorer} store
  * @param {(i: number) => number} origins
  * @param {(i: number) => string} where
+ * @param {(i: number) => string} [said]
  */
-export function linkRows(rows, store, origins, where) {
+export function linkRows(rows, store, origins, where, said = where) {
   const { element } = rows;
   /** @param {number} i */
   const lit = (i) => (i >= 0 && i < rows.count ? litByOrigins(store.state.lowering, origins(i), where(i)) : null);
@@ -85,7 +87,7 @@ export function linkRows(rows, store, origins, where) {
       const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.count, End: rows.count }[event.key];
       if (step && !event.ctrlKey && !event.metaKey) {
         const i = rows.move(rows.cursor + step);
-        store.set({ hover: lit(i), say: where(i) });
+        store.set({ hover: lit(i), say: said(i) });
       } else if (event.key === "Enter" || event.key === " ") pin(rows.cursor);
       else return;
       take(event);
@@ -119,9 +121,15 @@ export class ListingView {
       mark(row, store, origins(i));
       return row;
     });
-    linkRows(this.#rows, store, origins, (i) => `${this.name} line ${numberOf(i)} ${this.#marks.get(i + 1)?.message ?? ""}`.trim());
+    /** @param {number} i */
+    const where = (i) => `${this.name} line ${numberOf(i)} ${this.#marks.get(i + 1)?.message ?? ""}`.trim();
+    linkRows(this.#rows, store, origins, where);
     this.element = this.#rows.element;
-    store.on(["pinned"], () => this.reveal());
+    this.pins = followPins(store, this.#rows, () => {
+      const { lowering, pinned } = store.state;
+      const listing = this.#listing;
+      return listing && pinned ? linked(lowering, listing, pinned).map(([i, kind]) => [i, distance(listing, i, kind)]) : [];
+    }, where);
     store.on(["wrap"], () => this.#draw(true));
   }
 
@@ -139,7 +147,7 @@ export class ListingView {
     this.name = name;
     this.element.ariaLabel = name;
     this.#draw(keep);
-    this.reveal();
+    this.pins.reveal();
   }
 
   /** Marks lines, and no others. @param {Marked[]} marks */
@@ -152,12 +160,6 @@ export class ListingView {
   goTo(line) {
     focusOn(this.element);
     this.#rows.move(line - 1);
-  }
-
-  /** Scrolls to the first line that is linked to what is pinned, if none is in sight. */
-  reveal() {
-    const { lowering, pinned } = this.#store.state;
-    if (this.#listing && pinned) this.#rows.reveal(linked(lowering, this.#listing, pinned).map(([i]) => i));
   }
 }
 

@@ -16,6 +16,8 @@ export class Rows {
   #first = -1;
   #last = -1;
   #window = h("div.window", { role: "presentation" });
+  /** Is told when the cursor has moved. */
+  onmove = () => {};
   #spacer = h("div.spacer", { role: "presentation" }, this.#window);
 
   /** @param {string} label @param {string} kinds classes @param {(i: number) => HTMLElement} make */
@@ -107,7 +109,7 @@ export class Rows {
   }
 
   /** @param {number} i */
-  #inSight(i) {
+  inSight(i) {
     const { scrollTop, clientHeight } = this.element;
     const [start, end] = this.#place(i);
     return start >= scrollTop && end <= scrollTop + clientHeight;
@@ -115,13 +117,8 @@ export class Rows {
 
   /** Brings row `i` into sight, near the middle if it is not. @param {number} i */
   show(i) {
-    if (!this.#inSight(i)) this.element.scrollTop = Math.max(0, this.#place(i)[0] - this.element.clientHeight / 2);
+    if (!this.inSight(i)) this.element.scrollTop = Math.max(0, this.#place(i)[0] - this.element.clientHeight / 2);
     this.#draw();
-  }
-
-  /** Brings the first of some rows into sight if none of them is. @param {number[]} positions */
-  reveal(positions) {
-    if (this.element.clientHeight && positions.length && !positions.some((i) => this.#inSight(i))) this.show(positions[0]);
   }
 
   /** Moves the line cursor and gives the row that it is on. @param {number} i */
@@ -131,6 +128,7 @@ export class Rows {
     this.cursor = Math.max(0, Math.min(this.count - 1, i));
     this.show(this.cursor);
     this.#row(this.cursor)?.classList.add("cursor");
+    this.onmove();
     return this.cursor;
   }
 }

@@ -6,9 +6,10 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { CHANGED, GLYPHS, RENAMED, ROWS, isChange, nextChange, piecesOf, shownRows } from "../model/diff.js";
-import { link as linkOf } from "../model/lowering.js";
+import { distance, link as linkOf } from "../model/lowering.js";
 import { closest, h } from "../parts/dom.js";
 import { code, linkRows, mark, originLabel } from "../parts/listing.js";
+import { followPins } from "../parts/pins.js";
 import { Rows } from "../parts/rows.js";
 
 // By kind, in the order of ROWS.
@@ -46,14 +47,27 @@ export function changeRows(store, label) {
   const place = (row) => {
     if (row.gap) return `${row.gap} unchanged lines`;
     const [listing, line] = sideOf(row);
-    return `${ROWS[row.kind]} line ${1 + line}: ${listing.text(line)}${compared.why?.(+(row.j >= 0), line) ?? ""}`;
+    return `${ROWS[row.kind]} line ${1 + line}: ${listing.text(line)}`;
   };
-  const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]));
+  /** @param {number} i */
+  const said = (i) => {
+    const { i: old, j } = shown[i];
+    return place(shown[i]) + (compared.why?.(+(j >= 0), j >= 0 ? j : old) ?? "");
+  };
+  const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]), said);
   rows.element.addEventListener("click", (event) => {
     const { key } = shown[Number(closest(event.target, ".gap")?.dataset.i)] ?? {};
     if (key !== undefined) store.set({ open: new Set([...store.state.open, key]) });
   });
-  store.on(["pinned"], reveal);
+  const pins = followPins(store, rows, () => {
+    const { lowering, pinned } = store.state;
+    return [...shown.keys()].flatMap((i) => {
+      const kind = linkOf(lowering, originsOf(shown[i]), pinned);
+      if (kind < 0) return [];
+      // What is gone comes after what is there.
+      return [[i, distance(...sideOf(shown[i]), kind) + (shown[i].j < 0 ? 1000 : 0)]];
+    });
+  }, said);
 
   /** Shows the rows; gives how many of them are hidden. @param {Compared} next */
   function show(next) {
@@ -69,20 +83,23 @@ export function changeRows(store, label) {
     if (!keep) {
       const first = shown.findIndex(isChange);
       if (first > 10) rows.show(first);
-      reveal();
     }
+    pins.reveal();
     return made.hiddenRows;
   }
 
-  function reveal() {
-    const { lowering, pinned } = store.state;
-    if (pinned) rows.reveal([...shown.keys()].filter((i) => linkOf(lowering, originsOf(shown[i]), pinned) >= 0));
+  /** Goes to line `line` of one side, if it is shown. @param {"i" | "j"} side @param {number} line */
+  function goTo(side, line) {
+    const i = shown.findIndex((row) => row[side] === line && !row.gap);
+    if (i < 0) return;
+    moveTo(i);
+    rows.element.focus({ preventScroll: true });
   }
 
   /** @param {number} i */
   function moveTo(i) {
     rows.move(i);
-    store.set({ say: place(shown[i]) });
+    store.set({ say: said(i) });
   }
 
   /** Goes to the next row from the cursor on with something; gives whether there is one. @param {number} direction @param {(row: ShownRow, compared: Compared) => boolean} has */
@@ -99,7 +116,9 @@ export function changeRows(store, label) {
     if (next < 0) store.set({ say: "no more changes" });
     else moveTo(next);
   }
-  return { element: rows.element, show, seek, keys: { n: () => goToChange(1), p: () => goToChange(-1), h: pinCursor } };
+  return {
+    element: rows.element, rows, pins, show, seek, goTo, row: (/** @type {number} */ i) => shown[i], keys: { n: () => goToChange(1), p: () => goToChange(-1), h: pinCursor },
+  };
 }
 
 /** @param {Explorer} store @param {ShownRow} row @param {Compared} compared */

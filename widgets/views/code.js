@@ -6,7 +6,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { ROLES, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
-import { button, chip, download, h, put, quiet, set } from "../parts/dom.js";
+import { button, chip, download, focusIn, h, put, quiet, set } from "../parts/dom.js";
 import { Editor } from "../parts/editor.js";
 import { ListingView, kernelSource } from "../parts/listing.js";
 import { panes } from "../parts/panes.js";
@@ -25,7 +25,9 @@ export function codeView(store, kernel) {
   const wrap = chip("wrap", () => store.set({ wrap: !store.state.wrap }), { title: "wrap long lines (w)" });
   const views = [source, other.view, ...columns.map((column) => column.view)];
   // Lists have no height before they are in the page.
-  const reveal = () => views.forEach((view) => view.reveal());
+  const reveal = () => views.forEach((view) => view.pins.reveal());
+  /** Steps in the list that has the focus, else in the file that is shown. @param {number} direction */
+  const follow = (direction) => (views.find(({ element }) => focusIn(element)) ?? views.find(({ name }) => name === last) ?? source).pins.step(direction);
 
   store.on(["wrap"], ({ wrap: wrapped }) => set(wrap, { "aria-pressed": wrapped }));
   store.on(["lowering", "edits"], ({ lowering }) => columns.forEach((column, i) => column.show(kernelFile(lowering, ROLES[i]).file)));
@@ -61,9 +63,10 @@ export function codeView(store, kernel) {
   });
   return {
     element: h("div.codeview", panes(remembered, "code", [
-      ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel")), source.element), 36],
+      ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel"), source.pins.element), source.element), 36],
       ["", h("div.pane.files", h("div.filehead", files.element, h("span.gapper"), wrap), kernels, other.element), 64],
     ])),
+    keys: { n: () => follow(1), p: () => follow(-1), N: () => follow(1), P: () => follow(-1) },
     shown: () => {
       const { goTo, file } = store.state;
       reveal();
@@ -94,7 +97,7 @@ function column(store, role = "", live = false) {
     const text = () => store.state.edits[role] ?? `${listing}`;
     const share = linkedShare(file.coverage);
     put(head,
-      h("b", name), quiet(isEdited ? "edited" : share === null ? `${listing.count} lines` : `${share} % linked`), h("span.gapper"),
+      h("b", name), quiet(isEdited ? "edited" : share === null ? `${listing.count} lines` : `${share} % linked`), !isEdited && view.pins.element, h("span.gapper"),
       live && chip(isEdited ? "undo" : "edit", () => edit(isEdited ? undefined : text()), { label: `${isEdited ? "undo the edits of" : "edit"} ${name}` }),
       chip("copy", async () => {
         await navigator.clipboard.writeText(text());

@@ -12,6 +12,7 @@ import { counts, errorCard } from "../parts/cards.js";
 import { button, chip, choice, h, link, put, quiet } from "../parts/dom.js";
 import { LARGEST_WRAPPED } from "../parts/rows.js";
 import { changeRows } from "./changes.js";
+import { ruleCard } from "./rules.js";
 
 /** The step that the selected one is compared with; none where that is its own change. @param {State} state */
 const other = ({ lowering: { steps }, step, against }) => (against === step ? undefined : steps[against]);
@@ -21,6 +22,7 @@ export function diffPane(store) {
   /** In how many lines of each step the words occur that are searched for. @type {number[] | null} */
   let found;
   const changes = changeRows(store, "changes of the step");
+  const rule = ruleCard(store, changes, () => !other(store.state));
 
   const title = h("div.title");
   const options = h("code.q");
@@ -47,7 +49,7 @@ export function diffPane(store) {
     h("details.about", h("summary", "description", options), prose),
     // What is being typed must not be taken out of the page, so the search stands beside what is drawn anew.
     h("div.tools", toggles, against, h("span.search", query, where)),
-    error, changes.element);
+    error, changes.element, rule.element);
 
   store.on(["lowering"], ({ lowering: { steps } }) => put(against, h("option", "compare with"), ...steps.map(({ letter, name }) => h("option", `${letter} ${name}`))));
   store.on(["step", "part", "against", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], (state) => {
@@ -57,6 +59,7 @@ export function diffPane(store) {
     const hiddenRows = changes.show({
       name: `${index}${part}${against.selectedIndex}`, ...sides(state, part), language: part === "ir" ? "tir" : "json", split: state.split,
     });
+    rule.draw();
     found = query ? hits(lowering, query) : null;
     drawHead(step, hiddenRows);
     drawFound();
@@ -64,9 +67,9 @@ export function diffPane(store) {
 
   /** What the selected step changed, or what is between it and another one, the earlier one first. @param {State} state @param {"ir" | "plan"} part */
   function sides(state, part) {
-    const { lowering: { listings, steps, texts }, step, against } = state;
-    const { before, after, rows, why } = steps[step][part];
-    if (!other(state)) return { before: listings[before], after: listings[after], rows, why: (/** @type {number} */ side, /** @type {number} */ line) => texts[why[side][line]] };
+    const { lowering: { listings, steps }, step, against } = state;
+    const { before, after, rows } = steps[step][part];
+    if (!other(state)) return { before: listings[before], after: listings[after], rows, why: rule.words };
     const [from, to] = [step, against].sort((a, b) => a - b).map((i) => listings[steps[i][part].after]);
     return { before: from, after: to, rows: rowsBetween(from, to, part === "plan") };
   }
@@ -77,7 +80,7 @@ export function diffPane(store) {
     const { lowering, part, hidden } = state;
     const compared = other(state);
     put(title,
-      h("span.letter", step.letter), h("b", step.name), h("span.q.what", compared ? `${[step, compared].map(({ letter }) => letter).sort().join(" → ")}: the program and the plan after these steps` : step.summary),
+      h("span.letter", step.letter), h("b", step.name), h("span.q.what", compared ? `${[step, compared].map(({ letter }) => letter).sort().join(" → ")}: the program and the plan after these steps` : step.summary), changes.pins.element,
       h("span.q.ms", { title: "time spent in this pass" }, `${step.ms} ms`));
     options.textContent = step.options.map((one) => `${one.name}=${one.shown}`).join("  ");
     prose.textContent = step.prose.join("\n");
@@ -127,5 +130,5 @@ export function diffPane(store) {
     select(store, next);
     nextMatch(direction, true);
   }
-  return { element, keys: { ...changes.keys, "/": () => query.focus(), v: () => against.focus() } };
+  return { element, pins: changes.pins, keys: { ...changes.keys, "/": () => query.focus(), v: () => against.focus() } };
 }

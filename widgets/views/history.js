@@ -2,12 +2,14 @@
 
 /** @import { Explorer } from "../model/state.js" */
 
-import { ranges } from "../model/figures.js";
-import { KINDS, ROLES, kernelFile, linked, linkedShare } from "../model/lowering.js";
+import { range, ranges, runs } from "../model/figures.js";
+import { KINDS, ROLES, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
 import { select } from "../model/state.js";
-import { button, h, put, quiet } from "../parts/dom.js";
+import { button, h, link, put, quiet } from "../parts/dom.js";
 
 const BAR_PIXELS = 13;
+// More links would be a long way for the Tab key.
+const MOST_LINKS = 6;
 
 /** @param {Explorer} store */
 export function historyStrip(store) {
@@ -31,8 +33,19 @@ export function historyStrip(store) {
         const { listing } = kernelFile(lowering, role);
         const own = listing ? linked(lowering, listing, lit) : [];
         const best = Math.min(...own.map(([, kind]) => kind));
+        const all = runs(own.map(([i]) => i));
+        const file = kernelName(role);
+        /** @param {string} text @param {number} line */
+        const go = (text, line) => link(text, () => {
+          // The file is shown before the line is looked for in it.
+          store.set({ file });
+          store.set({ tab: "Code", goTo: line + 1 });
+        }, { class: `link ${KINDS[best][0]}`, title: `go to line ${line + 1} of ${file}` });
         return listing && h("span.file", quiet(`${role} `),
-          h("span", { class: KINDS[best]?.[0] ?? "q" }, ranges(own.map(([i]) => i)) || "–"));
+          hover || !own.length ? h("span", { class: KINDS[best]?.[0] ?? "q" }, ranges(own.map(([i]) => i)) || "–") : [
+            all.slice(0, MOST_LINKS).map((run, k) => [k > 0 && ", ", go(range(run), run[0])]),
+            all.length > MOST_LINKS && [", ", go(`+${all.length - MOST_LINKS}`, all[MOST_LINKS][0])],
+          ]);
       }), covered);
   });
   return strip;

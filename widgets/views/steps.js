@@ -14,8 +14,11 @@ import { historyStrip } from "./history.js";
 /** @param {Explorer} store */
 export function stepsView(store) {
   const { remembered } = store.state;
-  const { element, keys } = diffPane(store);
-  const source = h("details.pane.source", { open: true }, h("summary", "kernel"), kernelSource(store).element);
+  const { element, keys, pins } = diffPane(store);
+  const kernel = kernelSource(store);
+  const source = h("details.pane.source", { open: true }, h("summary", "kernel"), kernel.pins.element, kernel.element);
+  /** @param {number} direction */
+  const follow = (direction) => (focusIn(kernel.element) ? kernel.pins : pins).step(direction);
   return {
     element: h("div.stepsview",
       panes(remembered, "steps", [
@@ -23,7 +26,9 @@ export function stepsView(store) {
         ["", panes(remembered, "kernel and step", [["the kernel", source, 37], ["", element, 63]]), 81],
       ]),
       historyStrip(store)),
-    keys,
+    keys: { ...keys, N: () => follow(1), P: () => follow(-1) },
+    // Lists that are out of the page have no height.
+    shown: () => [kernel.pins, pins].forEach((one) => one.reveal()),
   };
 }
 

@@ -1,0 +1,68 @@
+// Which rule made a line of the selected step, what it replaced, and what the plan says of it.
+
+/** @import { Explorer } from "../model/state.js" */
+/** @import { changeRows } from "./changes.js" */
+
+import { runs, range, ranges } from "../model/figures.js";
+import { landing, litByOrigins } from "../model/lowering.js";
+import { closest, h, link, put, quiet } from "../parts/dom.js";
+
+/**
+ * The card of the row under the pointer, else of the one that the cursor is on.
+ * @param {Explorer} store
+ * @param {ReturnType<changeRows>} changes
+ * @param {() => boolean} isStep whether the changes are those of one step
+ */
+export function ruleCard(store, changes, isStep) {
+  const element = h("div.rule", { role: "group", label: "what made the line" });
+  const { rows } = changes;
+
+  /** What rules did to a line of one side. @param {number} side @param {number} line */
+  const made = (side, line) => {
+    const { lowering, step, part } = store.state;
+    const diff = lowering.steps[step][part];
+    return diff.made[diff.why[side]?.[line] ?? 0].map(([rule, replaced]) => ({ rule: diff.rules[rule][0], sentence: diff.rules[rule][1], replaced }));
+  };
+
+  /** The same in words. @param {number} side @param {number} line */
+  const words = (side, line) => made(side, line).map(({ rule, sentence, replaced }) =>
+    (side ? ` · ${rule}: ${sentence}${replaced.length ? ` (line ${ranges(replaced)} before)` : ""}` : ` · replaced by ${rule}: ${sentence}`)).join("");
+
+  /** @param {number} [i] */
+  function draw(i = rows.cursor) {
+    const { lowering, step: index, part } = store.state;
+    const row = changes.row(i);
+    if (!isStep()) return put(element, quiet("Between two steps several rules may have made a line: see the steps one by one."));
+    if (part === "plan") return put(element, quiet("The plan has the decisions of the steps; rules make the lines of the program."));
+    if (!row || row.gap) return put(element, quiet("Hover over a changed line, or go to it with n, to see which rule made it."));
+    const side = +(row.j >= 0);
+    const line = side ? row.j : row.i;
+    const { ir, plan } = lowering.steps[index];
+    const origins = lowering.listings[side ? ir.after : ir.before].origins(line);
+    const listing = lowering.listings[plan.after];
+    const lit = litByOrigins(lowering, origins, "");
+    const decision = lit ? landing(lowering, listing, lit) : -1;
+    const text = decision < 0 ? "" : listing.text(decision);
+    const found = made(side, line);
+    put(element,
+      found.length ? found.flatMap(({ rule, sentence, replaced }) => [
+        !side && "replaced by ", h("b", rule), `: ${sentence} `,
+        side > 0 && replaced.length > 0 && ["Of line ", runs(replaced).flatMap((run, k) => [
+          k > 0 && ", ", link(range(run), () => changes.goTo("i", run[0]), { title: "go to the line before the step" }),
+        ]), " before. "],
+      ]) : quiet("No rule of this step changed this line. "),
+      text && ["In the plan: ", link(text.split(": ")[0], () => {
+        store.set({ part: "plan", collapsed: false });
+        changes.goTo("j", decision);
+      }, { class: "link m", title: text })]);
+  }
+
+  rows.element.addEventListener("mouseover", (event) => draw(Number(closest(event.target, "[data-i]")?.dataset.i ?? rows.cursor)));
+  rows.element.addEventListener("mouseleave", () => draw());
+  const { onmove } = rows;
+  rows.onmove = () => {
+    onmove();
+    draw();
+  };
+  return { element, words, draw: () => draw() };
+}
