@@ -129,6 +129,21 @@ def test_an_exploration_is_two_outputs(shell: Any) -> None:
     assert shown[1] == shown[3], "two runs print the same bytes"
 
 
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [
+        ("kernels/gemm.py::matmul", {"M": 1024, "N": 1024, "K": 1024}),
+        ("gallery/attention.py::attention_with_sink", {}),
+    ],
+)
+def test_what_a_notebook_saves_of_a_large_kernel_is_small(shell: Any, kernel: str, arguments: dict[str, int]) -> None:
+    with capture_output() as captured:
+        exploration = ttx.explore(f"{Path(__file__).parents[1] / 'notebooks' / kernel}", **arguments)
+        exploration._ipython_display_()
+    assert len(captured.outputs) == 2
+    assert sum(len(json.dumps(output.data).encode()) for output in captured.outputs) < 150_000
+
+
 def test_names_arguments_and_options(shell: Any) -> None:
     cell = f"%%ttexplore made n=32 dtype=float32 --option stages=3 --grid 2x2 -o mine{FACTORY}{KERNEL}"
     (exploration,) = run(shell, cell)

@@ -79,6 +79,7 @@ async function render({ model, el }) {
   const live = h("div.live", { "aria-live": "polite" });
   const help = h("dialog.help", { label: "keys" }, h("h3", "Keys"),
     h("table.facts", h("tbody", ...keys(TABS).map(([key, what]) => h("tr", heading(h("code", key)), h("td", what))))),
+    h("p.q", "Steps: ● change the program, ◐ only the plan, ○ nothing, ✖ failed. Lines: + added, − removed, ~ only indented, ≈ only renamed, ⇄ moved."),
     h("p.q", "Kernel lines: ", h("span.e", "exact"), ", ", h("span.d", "derived"), " by a pass, ", h("span.i", "inferred"), " from the enclosing statement."),
     h("details", h("summary", "Terms"), [...new Set(Object.values(lowering.terms))].sort().map((meaning) => h("p", meaning))),
     chip("Close", () => help.close()));

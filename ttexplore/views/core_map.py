@@ -215,5 +215,5 @@ def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: s
         else:
             parts.append(f'<path class="panel" d="M{x - 3} {y - 10}h12v12h-12z"/>')
         parts.append(text(x + 12, y, label, "s", "t"))
-        x += 20 + 13 * len(label) // 2
+        x += 18 + sum(9 if one.isupper() else 6 for one in label)
     return "".join(parts), x + 8

@@ -7,9 +7,12 @@ import { chip, download, h, markup, quiet } from "./dom.js";
 import { faults } from "./faults.js";
 import { pinLink } from "./listing.js";
 
+/** What the signs of lines mean, in the order of the counts. */
+const CHANGES = ["added", "removed", "only indented", "only renamed", "moved"];
+
 /** "+42 −17 ~3" with the meaning of each in its class. @param {number[]} counts */
 export function counts(counts) {
-  const shown = counts.map((count, i) => count > 0 && h("span", { class: ["plus", "minus"][i] ?? "tilde" }, `${"+−~≈⇄"[i]}${count} `));
+  const shown = counts.map((count, i) => count > 0 && h("span", { class: ["plus", "minus"][i] ?? "tilde", title: `${count} lines ${CHANGES[i]}` }, `${"+−~≈⇄"[i]}${count} `));
   return h("span.counts", shown.some(Boolean) ? shown : quiet("·"));
 }
 

@@ -44,7 +44,7 @@ function stepList(store) {
       class: `step ${step.glyph === "○" ? "noop" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
       "data-step": i, title: step.summary, onclick: () => select(store, i),
     },
-    h("span", { class: `k ${{ "✖": "bad", "○": "q" }[step.glyph] ?? "tilde"}`, role: "img", label: step.state }, step.glyph),
+    h("span", { class: `k ${{ "✖": "bad", "○": "q" }[step.glyph] ?? "tilde"}`, role: "img", label: step.state, title: step.state }, step.glyph),
     h("span.letter", step.letter),
     h("span.name", step.name),
     counts(totals(step))));
