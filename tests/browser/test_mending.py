@@ -24,10 +24,15 @@ def _emulated(gemm: Exploration) -> None:
 
 
 def run(explorer: ExplorerPage, exploration: Exploration) -> None:
-    """Runs on the emulator; a widget answers what the page has asked."""
+    """Runs the kernels on the emulator."""
     explorer.tab("Run")
     explorer.find("select[aria-label=backend]").select_option("emulator")
     explorer.button("Run").click()
+    answer(explorer, exploration)
+
+
+def answer(explorer: ExplorerPage, exploration: Exploration) -> None:
+    """Answers what the page has asked last as Python does."""
     widget, told = exploration.widget(), list[dict[str, Any]]()
     widget.send = lambda message, buffers=None: told.append(message)  # pyright: ignore
     widget._answer(explorer.sent()[-1], threading.Event())
@@ -117,6 +122,16 @@ def test_an_error_of_the_compiler_is_at_its_line(show: Show, gemm: Exploration) 
     explorer.type("End", "Backspace")
     assert marked(pane) == []
     assert not told.is_visible()
+
+
+def test_a_recording_that_fails_marks_its_line_too(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data)
+    pane, number = without(explorer, "tile_regs_commit", "wrong;")
+    explorer.tab("Buffers")
+    explorer.button("Record a run").click()
+    answer(explorer, gemm)
+    explorer.find(".timeline").get_by_role("button", name=f"compute.cpp line {number}").click()
+    assert marked(pane) == [("error", "wrong;")]
 
 
 def test_marks_go_with_the_edits(show: Show, gemm: Exploration) -> None:

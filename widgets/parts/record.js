@@ -66,6 +66,7 @@ async function take(store, answer, patch) {
     // What was asked about another lowering is not of this one.
     if (store.state.lowering === lowering) store.set({ ...started(recorded), metric: MOMENT, ...patch });
   } catch (error) {
-    store.set({ recordFailure: /** @type {Failure} */ (error) });
+    const failure = /** @type {Failure} */ (error);
+    store.set({ recordFailure: failure, marks: failure.places ?? [] });
   }
 }
