@@ -449,3 +449,15 @@ def test_a_kernel_that_is_gone(explorer: ExplorerPage, gemm: Exploration) -> Non
     explorer.tab("Steps")
     explorer.press("j")
     assert explorer.find(".diff .l").count() > 0
+
+
+def test_shapes_of_drawings_have_the_size_that_they_were_drawn_with(explorer: ExplorerPage) -> None:
+    """A class of the explorer that a drawing has, too, could give them another one."""
+    sizes = """all => all.map((one) => [one.getAttribute("width"), one.getAttribute("height"), one.className.baseVal,
+        getComputedStyle(one).width, getComputedStyle(one).height])"""
+    for tab in ("Cores", "Buffers"):
+        explorer.tab(tab)
+        explorer.find("svg.ttx-svg rect").first.wait_for()
+        for width, height, name, *shown in explorer.find("svg.ttx-svg rect").evaluate_all(sizes):
+            drawn = [float(width), float(height)]
+            assert [float(one.removesuffix("px")) for one in shown] == pytest.approx(drawn, abs=0.1), (tab, name)
