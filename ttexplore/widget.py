@@ -212,7 +212,10 @@ class ExplorerWidget(anywidget.AnyWidget):
         return name
 
     def left_for(self, exploration: Explored) -> JsonObject:
-        """The place that a reader has left here, for another exploration of this kernel or of a newer text of it."""
+        """The place that a reader has left here, for another exploration of this kernel or of a newer text of it; none
+        for a lowering that failed, which opens where it did."""
+        if exploration.error is not None:
+            return {}
         place: JsonObject = dict(self.here or {})
         kernel, now = self._explorations[""].kernel, exploration.kernel
         before = lines_of(str(place.pop("text", "") or kernel.source.text))

@@ -4,6 +4,7 @@
 /** @import { Explorer } from "./model/state.js" */
 
 import { keys, meaning } from "./model/keys.js";
+import { isOutdated, kernelText, lowerDrafts } from "./model/live.js";
 import { unpacked } from "./model/lowering.js";
 import { goTo, placeOf } from "./model/place.js";
 import { Kernel } from "./model/questions.js";
@@ -12,7 +13,7 @@ import { explore, opened, select } from "./model/state.js";
 import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
 import { player } from "./parts/clock.js";
-import { button, chip, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
+import { all, button, chip, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
 import { heightBar } from "./parts/panes.js";
 import { followRecordings } from "./parts/record.js";
 import { tabList } from "./parts/tabs.js";
@@ -63,12 +64,21 @@ async function render({ model, el }) {
   explainTerms(root, lowering.terms);
   const remembered = new Remembered(model);
   const store = opened(lowering, {
-    remembered, wrap: remembered.numbers("wrap", [0])[0] > 0,
+    first: kernelText(lowering), remembered, wrap: remembered.numbers("wrap", [0])[0] > 0,
     backends: model.get("backends") || [], kinds: model.get("inputs") || [], targets: model.get("targets") || [lowering.target], stale: stale(),
   });
-  goTo(store, model.get("here") ?? model.get("place") ?? {}, TABS);
-  store.on(["tab", "step", "pinned", "file", "lowering"], (state) => { if (!state.original) model.set?.("here", placeOf(state)); });
+  const left = model.get("here") ?? {};
+  goTo(store, { ...model.get("place"), ...left }, TABS);
   const kernel = new Kernel(model, () => store.state.variant, (reason) => store.set({ stale: reason || stale(), say: reason || "the notebook's kernel is there again" }));
+
+  store.on(["tab", "step", "pinned", "file", "lowering"], (state) => {
+    if (state.original) return;
+    const text = kernelText(state.lowering);
+    model.set?.("here", text === state.first ? placeOf(state) : { ...placeOf(state), text });
+    if (kernel.live) model.save_changes?.();
+  });
+  lowerDrafts(store, kernel);
+  if (left.text && !kernel.missing("edit")) store.set({ draft: left.text });
 
   /** @type {Record<string, View>} */
   const views = {};
@@ -103,9 +113,11 @@ async function render({ model, el }) {
   }
   root.append(head, banner, tabs.element, body, heightBar(remembered, root, body), live, help);
 
-  store.on(["lowering"], ({ lowering }) => put(head,
+  store.on(["lowering"], ({ lowering, before }) => put(head,
     h("h3", lowering.kernel), h("span.m", lowering.target), quiet(lowering.where),
-    lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", quiet(`${name} `), value)),
+    lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {
+      class: before && !before.facts.some((one) => `${one}` === `${[name, value]}`) ? "fact flash" : "fact",
+    }, quiet(`${name} `), value)),
     h("span.gapper"), h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }))));
   store.on(["full"], ({ full }) => {
     put(fullScreen, full ? "leave full screen" : "full screen");
@@ -115,11 +127,11 @@ async function render({ model, el }) {
     root.classList.toggle("wrapping", wrap);
     if (wrap !== remembered.numbers("wrap", [0])[0] > 0) remembered.keep("wrap", wrap ? [1] : []);
   });
-  store.on(["stale", "original"], ({ stale, original }) => {
+  store.on(["stale", "original"], ({ stale, original, back }) => {
     put(banner,
       stale && h("p", "⟳ ", stale),
       original && h("p", "This is the what-if lowering. ", link("Back to the original", () =>
-        explore(store, { lowering: original, original: null, variant: "" }, store.state.step))));
+        explore(store, { lowering: original, original: null, variant: "" }, store.state.step, back ?? {}))));
     banner.hidden = !banner.firstChild;
   });
   store.on(["tab"], ({ tab }) => {
@@ -132,6 +144,8 @@ async function render({ model, el }) {
   });
   player(store, root);
   followRecordings(store, model.get("timeline"));
+  store.on(["draftError", "draft", "lowering"], (state) => root.classList.toggle("outdated", isOutdated(state)));
+  store.on(["before"], ({ before }) => { if (!before) for (const one of all(root, ".flash")) one.classList.remove("flash"); });
   let speaking = 0;
   store.on(["say"], () => {
     clearTimeout(speaking);

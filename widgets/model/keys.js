@@ -15,6 +15,7 @@ export const keys = (tabs) => [
   ["w", "wrap long lines, here and in Code"],
   ["f", "full screen; Esc leaves it"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
+  ["e", "edit the kernel, in Steps and Code; Esc ends it"],
   ["r", "run the kernels"],
   ["Ctrl+] Ctrl+[", "indent lines of an edited text more, less; Tab leaves it"],
   ["?", "this list"],

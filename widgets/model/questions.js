@@ -39,6 +39,8 @@ export class Kernel {
   #reason = NO_PYTHON;
   #away = "";
   #count = 0;
+  /** The last edit; a newer one takes its place. */
+  #edit = "";
   /** The questions that were asked here. @type {Set<string>} */
   #own = new Set();
   /** @type {Map<string, { done: (answer: Answer) => void, failed: (error: Failure) => void, progress: ((text: string) => void) | undefined }>} */
@@ -83,6 +85,10 @@ export class Kernel {
   ask(question, progress) {
     const id = `${this.#model.model_id || ""}${Date.now()}-${++this.#count}`;
     this.#own.add(id);
+    if (question.do === "edit") {
+      if (this.#waiting.has(this.#edit)) this.#model.send?.({ do: "cancel", edit: this.#edit });
+      this.#edit = id;
+    }
     const answer = this.#answer(id, progress);
     if (this.live) this.#model.send?.({ variant: this.#variant(), ...question, id });
     else this.#lose();

@@ -12,6 +12,14 @@ import { Store } from "./store.js";
  * @typedef {object} State
  * @property {Lowering} lowering what is shown
  * @property {Lowering | null} original the first lowering while another one is shown
+ * @property {Back | null} back what the original was like when it was left
+ * @property {string} first the kernel's text as it was explored
+ * @property {string | null} draft the kernel's text as it is edited; null where it is that of the lowering
+ * @property {boolean} editing whether the kernel is shown as a field
+ * @property {boolean} drafting whether the draft is going to be lowered
+ * @property {Failure | null} draftError why the last draft has no lowering
+ * @property {boolean} updating while the lowering of an edited text takes the place of another: nothing is scrolled
+ * @property {Lowering | null} before the other, for a moment, to show what has changed
  * @property {string} variant the name that Python has for the lowering; empty for the first one
  * @property {number} step
  * @property {"ir" | "plan"} part
@@ -57,18 +65,20 @@ import { Store } from "./store.js";
  */
 
 /** @typedef {Running & { answer: Promise<Answers[Question["do"]]> }} Followed */
+/** @typedef {Pick<State, "variant" | "pinned" | "edits" | "draft">} Back */
 /** @typedef {Store<State>} Explorer */
 
 /**
  * The store of an explorer that has just been opened: at the step that failed, with its kernel line pinned, else at
  * the first one that changes the program.
  * @param {Lowering} lowering
- * @param {Pick<State, "backends" | "kinds" | "targets" | "stale" | "remembered" | "wrap">} given
+ * @param {Pick<State, "backends" | "kinds" | "targets" | "stale" | "remembered" | "wrap" | "first">} given
  * @returns {Explorer}
  */
 export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
-    lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
+    lowering, original: null, back: null, draft: null, editing: false, drafting: false,
+    draftError: null, updating: false, before: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
     lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
@@ -102,10 +112,16 @@ export function select(store, index, patch) {
 }
 
 /**
- * Shows another lowering; nothing of the old one stays lit.
+ * Shows another lowering; nothing of the old one stays lit. Where an original is left, `back` keeps what it was like.
  * @param {Explorer} store
  * @param {Pick<State, "lowering" | "original" | "variant">} which
  * @param {number} step
  * @param {Partial<State>} [patch]
  */
-export const explore = (store, which, step, patch) => select(store, step, { ...which, pinned: null, hover: null, edits: {}, marks: [], recording: null, recordFailure: null, ...patch });
+export function explore(store, which, step, patch) {
+  const { original, back, variant, pinned, edits, draft } = store.state;
+  select(store, step, {
+    ...which, pinned: null, hover: null, edits: {}, marks: [], recording: null, recordFailure: null, draft: null, draftError: null,
+    back: which.original && (original ? back : { variant, pinned, edits, draft }), ...patch,
+  });
+}

@@ -6,6 +6,7 @@
 
 import { coloured } from "../model/highlight.js";
 import { KINDS, distance, labels, link as linkOf, linked, litByLine, litByOrigins } from "../model/lowering.js";
+import { textsOf } from "../model/live.js";
 import { closest, focusOn, h, link, set, take } from "./dom.js";
 import { followPins } from "./pins.js";
 import { ROW_PIXELS, Rows } from "./rows.js";
@@ -104,6 +105,8 @@ export class ListingView {
   #language = "";
   /** @type {Map<number, Marked>} */
   #marks = new Map();
+  /** The lines before the kernel's text was edited. @type {Set<string> | null | undefined} */
+  #known;
   #store;
   #rows;
 
@@ -119,6 +122,7 @@ export class ListingView {
         withOrigins && originLabel(store.state.lowering, origins(i)),
         h("code", ...code(this.#listing?.text(i) ?? "", this.#language)));
       mark(row, store, origins(i));
+      if (store.state.before && this.#known?.has(this.#listing?.text(i) ?? "") === false) row.classList.add("flash");
       return row;
     });
     /** @param {number} i */
@@ -141,7 +145,10 @@ export class ListingView {
 
   /** @param {Listing} listing @param {string} language @param {string} [name] */
   show(listing, language, name = this.name) {
-    const keep = this.#listing === listing;
+    const { before, updating } = this.#store.state;
+    const keep = this.#listing === listing || (updating && this.name === name);
+    const twin = before?.files.find((file) => file.name === name);
+    this.#known = before && twin && textsOf(before.listings[twin.listing]);
     this.#listing = listing;
     this.#language = language;
     this.name = name;

@@ -40,7 +40,7 @@ export function followPins(store, rows, find, say) {
     found = lines.map(([row]) => row);
     nearest = [...lines].sort((a, b) => a[1] - b[1] || a[0] - b[0])[0]?.[0] ?? -1;
     // What is hidden has no place to scroll to.
-    if (found.length && rows.element.clientHeight) {
+    if (found.length && rows.element.clientHeight && !store.state.updating) {
       // Whoever pins a line in this list stays there.
       const stays = found.includes(rows.cursor) && (!isNew || rows.inSight(rows.cursor));
       rows.move(stays ? rows.cursor : nearest);
@@ -61,7 +61,8 @@ export function followPins(store, rows, find, say) {
 
   rows.onmove = draw;
   store.on(["pinned"], () => {
-    isNew = true;
+    // An edit of the kernel leaves the reader where they are.
+    isNew ||= !store.state.updating;
     reveal();
   });
   return { element, reveal, step };

@@ -26,6 +26,7 @@ const ROW_CLASSES = ["", "a", "r", "c", "w", "w", "v"];
  * @property {string} language
  * @property {boolean} split whether both sides are beside each other
  * @property {(side: number, line: number) => string} [why]
+ * @property {Set<string>[] | null | undefined} [known] the lines of both before the kernel's text was edited
  */
 
 /** @param {Explorer} store @param {string} label */
@@ -72,7 +73,7 @@ export function changeRows(store, label) {
   /** Shows the rows; gives how many of them are hidden. @param {Compared} next */
   function show(next) {
     const { state } = store;
-    const keep = compared?.name === next.name && compared.after === next.after;
+    const keep = compared?.name === next.name && (compared.after === next.after || state.updating);
     compared = next;
     const { before, after } = next;
     const made = shownRows(next.rows, (side, i) => state.hidden.has(state.lowering.classes[(side === "j" ? after : before).class(i) - 1]), { ...state, split: next.split });
@@ -122,7 +123,7 @@ export function changeRows(store, label) {
 }
 
 /** @param {Explorer} store @param {ShownRow} row @param {Compared} compared */
-function diffRow(store, row, { before, after, language, split }) {
+function diffRow(store, row, { before, after, language, split, known }) {
   const { kind, i, j, gap, partner } = row;
   const { lowering, query } = store.state;
   if (gap) return h("div.l.gap", { role: "listitem" }, h("button", { type: "button", tabindex: "-1" }, `⋯ ${gap} unchanged lines`));
@@ -148,5 +149,6 @@ function diffRow(store, row, { before, after, language, split }) {
     : [side(j >= 0 ? "after" : "before", glyph)]),
   originLabel(lowering, origins));
   mark(element, store, origins);
+  if (store.state.before && known?.[+(j >= 0)].has(j >= 0 ? after.text(j) : before.text(i)) === false) element.classList.add("flash");
   return element;
 }

@@ -8,7 +8,8 @@
 import { ROLES, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
 import { button, chip, download, focusIn, h, put, quiet, set } from "../parts/dom.js";
 import { Editor } from "../parts/editor.js";
-import { ListingView, kernelSource } from "../parts/listing.js";
+import { kernelPane } from "../parts/kernel.js";
+import { ListingView } from "../parts/listing.js";
 import { panes } from "../parts/panes.js";
 import { tabList } from "../parts/tabs.js";
 
@@ -17,7 +18,7 @@ const KERNELS = ROLES.map(kernelName);
 /** @param {Explorer} store @param {Kernel} kernel */
 export function codeView(store, kernel) {
   const { remembered } = store.state;
-  const source = kernelSource(store);
+  const { view: source, bar, body, toggle } = kernelPane(store, kernel);
   const columns = ROLES.map((role) => column(store, role, kernel.live));
   const other = column(store);
   const kernels = panes(remembered, "kernels", columns.map(({ element }, i) => [ROLES[i], element, 1]));
@@ -63,10 +64,10 @@ export function codeView(store, kernel) {
   });
   return {
     element: h("div.codeview", panes(remembered, "code", [
-      ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel"), source.pins.element), source.element), 36],
+      ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel"), bar), body), 36],
       ["", h("div.pane.files", h("div.filehead", files.element, h("span.gapper"), wrap), kernels, other.element), 64],
     ])),
-    keys: { n: () => follow(1), p: () => follow(-1), N: () => follow(1), P: () => follow(-1) },
+    keys: { n: () => follow(1), p: () => follow(-1), N: () => follow(1), P: () => follow(-1), e: toggle },
     shown: () => {
       const { goTo, file } = store.state;
       reveal();

@@ -5,6 +5,7 @@
 
 import { countsOf, rowsBetween } from "../model/align.js";
 import { hasWords } from "../model/diff.js";
+import { textsOf } from "../model/live.js";
 import { hits } from "../model/lowering.js";
 import { select } from "../model/state.js";
 import { meaning } from "../model/terms.js";
@@ -53,11 +54,13 @@ export function diffPane(store) {
 
   store.on(["lowering"], ({ lowering: { steps } }) => put(against, h("option", "compare with"), ...steps.map(({ letter, name }) => h("option", `${letter} ${name}`))));
   store.on(["step", "part", "against", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], (state) => {
-    const { lowering, step: index, part, query } = state;
+    const { lowering, step: index, part, query, before: old } = state;
     const step = lowering.steps[index];
+    const twin = old?.steps.find(({ letter }) => letter === step.letter)?.[part];
     against.selectedIndex = other(state) ? state.against + 1 : 0;
     const hiddenRows = changes.show({
       name: `${index}${part}${against.selectedIndex}`, ...sides(state, part), language: part === "ir" ? "tir" : "json", split: state.split,
+      known: old && twin && [twin.before, twin.after].map((one) => textsOf(old.listings[one])),
     });
     rule.draw();
     found = query ? hits(lowering, query) : null;

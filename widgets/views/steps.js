@@ -1,24 +1,26 @@
 // The steps, the kernel, what the selected step changed, and where a kernel line went.
 
+/** @import { Step } from "../messages.js" */
+/** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { select, totals } from "../model/state.js";
 import { meaning } from "../model/terms.js";
 import { counts } from "../parts/cards.js";
 import { choice, focusIn, focusOn, h, put, set } from "../parts/dom.js";
-import { kernelSource } from "../parts/listing.js";
+import { kernelPane } from "../parts/kernel.js";
 import { panes } from "../parts/panes.js";
 import { diffPane } from "./diff.js";
 import { historyStrip } from "./history.js";
 
-/** @param {Explorer} store */
-export function stepsView(store) {
+/** @param {Explorer} store @param {Kernel} kernel */
+export function stepsView(store, kernel) {
   const { remembered } = store.state;
   const { element, keys, pins } = diffPane(store);
-  const kernel = kernelSource(store);
-  const source = h("details.pane.source", { open: true }, h("summary", "kernel"), kernel.pins.element, kernel.element);
+  const { view, bar, body, toggle } = kernelPane(store, kernel);
+  const source = h("details.pane.source", { open: true }, h("summary", "kernel"), bar, body);
   /** @param {number} direction */
-  const follow = (direction) => (focusIn(kernel.element) ? kernel.pins : pins).step(direction);
+  const follow = (direction) => (focusIn(view.element) ? view.pins : pins).step(direction);
   return {
     element: h("div.stepsview",
       panes(remembered, "steps", [
@@ -26,9 +28,9 @@ export function stepsView(store) {
         ["", panes(remembered, "kernel and step", [["the kernel", source, 37], ["", element, 63]]), 81],
       ]),
       historyStrip(store)),
-    keys: { ...keys, N: () => follow(1), P: () => follow(-1) },
+    keys: { ...keys, e: toggle, N: () => follow(1), P: () => follow(-1) },
     // Lists that are out of the page have no height.
-    shown: () => [kernel.pins, pins].forEach((one) => one.reveal()),
+    shown: () => [view.pins, pins].forEach((one) => one.reveal()),
   };
 }
 
@@ -39,9 +41,11 @@ function stepList(store) {
   chooser.className = "stepchoice";
   /** @type {HTMLElement[]} */
   let options;
-  store.on(["lowering"], ({ lowering: { steps, terms } }) => {
+  store.on(["lowering"], ({ lowering: { steps, terms }, before }) => {
+    /** @param {Step} step */
+    const isNew = (step) => before && `${totals(step)}` !== `${before.steps.filter(({ letter }) => letter === step.letter).map(totals)}`;
     options = steps.map((step, i) => h("div", {
-      class: `step ${step.glyph === "○" ? "noop" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
+      class: `step ${step.glyph === "○" ? "noop" : ""} ${isNew(step) ? "flash" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
       "data-step": i, title: step.summary, onclick: () => select(store, i),
     },
     h("span", { class: `k ${{ "✖": "bad", "○": "q" }[step.glyph] ?? "tilde"}`, role: "img", label: step.state, title: step.state }, step.glyph),

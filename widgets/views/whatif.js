@@ -28,15 +28,23 @@ export function whatIfView(store, kernel) {
   const go = h("button.primary", { type: "submit" });
   const target = choice("target");
   const why = h("p.q");
-  store.on(["lowering", "targets"], ({ lowering, targets }) => {
+  store.on(["lowering", "targets"], ({ lowering, targets, updating }) => {
+    // An edit of the kernel leaves what has been chosen.
+    const chosen = updating ? [...controls].filter(([, { field, before }]) => field.value !== before).map(([name, { field }]) => [name, field.value]) : [];
+    const machine = updating ? target.value : lowering.target;
     controls.clear();
     /** @type {(title: Child, ...fields: Child[]) => HTMLElement} */
     const group = (title, ...fields) => h("fieldset", h("legend", title), fields);
-    put(target, ...targets.map((name) => h("option", { selected: name === lowering.target }, name)));
+    put(target, ...targets.map((name) => h("option", { selected: name === machine }, name)));
     put(form, why, h("div.fields",
       group("chip", h("label", "target", target)),
       lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control)))),
       h("div.tools", go, busyControl(store, kernel)));
+    for (const [name, value] of chosen) {
+      const { field } = controls.get(name) ?? {};
+      if (field) field.value = value;
+      field?.dispatchEvent(new Event("input"));
+    }
     arrange();
     put(result);
   });

@@ -1,0 +1,281 @@
+"""The kernel is edited in its pane: what is typed is lowered, the reader stays where they are, and an error leaves what
+could be lowered in sight."""
+
+from __future__ import annotations
+
+import json
+import threading
+import zlib
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator
+
+from tests.browser.conftest import Show
+from tests.browser.explorer_page import ExplorerPage
+from tests.browser.test_accessibility import violations
+from ttexplore import Exploration
+from ttexplore.widget import ExplorerWidget
+
+
+class Python:
+    """Answers a page as the notebook's kernel does."""
+
+    def __init__(self, explorer: ExplorerPage, exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.explorer = explorer
+        self.widget: ExplorerWidget = exploration.widget()
+        self.said: list[tuple[dict[str, Any], list[bytes] | None]] = []
+        monkeypatch.setattr(self.widget, "_tell", lambda message, buffers=None: self.said.append((message, buffers)))
+
+    def answer(self, count: int, do: str = "edit") -> dict[str, Any]:
+        """Waits until the page has asked so often in all, and answers the last question; gives the answer."""
+        asked = "([count, what]) => sent.filter((one) => one.do === what).length >= count"
+        self.explorer.page.wait_for_function(asked, arg=[count, do])
+        questions = [one for one in self.explorer.sent() if one["do"] == do]
+        assert len(questions) == count
+        question = questions[-1]
+        self.widget._answer(question, threading.Event())
+        message, buffers = self.said[-1]
+        message = {name: value for name, value in message.items() if name != "id"}
+        data = json.loads(zlib.decompress(buffers[0])) if buffers else None
+        at = next(i for i, one in enumerate(self.explorer.sent()) if one.get("id") == question["id"])
+        self.explorer.answer(message, data, at)
+        if data and do == "edit" and not message["error"]:
+            self.explorer.data = data
+        return message
+
+
+@pytest.fixture
+def explorer(show: Show, gemm: Exploration) -> ExplorerPage:
+    return show(gemm.data)
+
+
+@pytest.fixture
+def python(explorer: ExplorerPage, gemm: Exploration, monkeypatch: pytest.MonkeyPatch) -> Python:
+    return Python(explorer, gemm, monkeypatch)
+
+
+def field(explorer: ExplorerPage) -> Locator:
+    return explorer.root.get_by_role("textbox", name="kernel, edited").locator("visible=true")
+
+
+def replace(explorer: ExplorerPage, old: str, new: str) -> None:
+    """Selects a text of the kernel, and types another one."""
+    field(explorer).evaluate(
+        "(one, old) => { const at = one.value.indexOf(old); if (at < 0) throw old; one.focus();"
+        " one.setSelectionRange(at, at + old.length); }",
+        old,
+    )
+    explorer.page.keyboard.insert_text(new)
+
+
+def status(explorer: ExplorerPage, text: str) -> None:
+    explorer.find(".draft [role=status]:visible").filter(has_text=text).wait_for()
+
+
+def test_a_block_size_is_edited_and_the_reader_stays(explorer: ExplorerPage, python: Python) -> None:
+    explorer.go("D5")
+    explorer.source_row(21).click()
+    listing = explorer.find(".diff")
+    explorer.press("c")
+    listing.evaluate("one => one.scrollTo(0, 60)")
+    assert listing.evaluate("one => one.scrollTop") == 60
+    before = explorer.find(".history").inner_text()
+    facts = explorer.find("header").inner_text()
+    assert "\nL21\n" in before
+    explorer.press("e")
+    assert explorer.find(".steplist [aria-selected=true] .letter").inner_text() == "D5"
+    # A new line above what is pinned.
+    replace(explorer, "        A_shared =", "        # tiles\n        A_shared =")
+    status(explorer, "lowering …")
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    assert explorer.letter() == "D5"
+    assert "L22\n" in explorer.find(".history").inner_text()
+    assert listing.evaluate("one => one.scrollTop") == 60
+    # The block size: a few keys are one question.
+    replace(explorer, "block_K=32", "block_K=")
+    explorer.page.keyboard.type("128", delay=30)
+    python.answer(2)
+    explorer.find("header .fact.flash").first.wait_for()
+    assert explorer.find("header").inner_text() != facts
+    assert explorer.find(".step.flash").count()
+    assert explorer.letter() == "D5"
+    assert "L22\n" in explorer.find(".history").inner_text()
+    assert listing.evaluate("one => one.scrollTop") == 60
+    explorer.page.wait_for_function("() => !document.querySelector('.flash')")
+
+
+def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: Python, gemm: Exploration) -> None:
+    explorer.press("e")
+    replace(explorer, "T.clear(C_local)", "T.clera(C_local)")
+    error = python.answer(1)["error"]
+    marked = explorer.find(".text [data-mark=error]")
+    marked.wait_for()
+    assert "T.clera" in marked.inner_text()
+    assert "T.clera does not exist" in explorer.find(".marks:visible").inner_text()
+    status(explorer, "✖ not lowered")
+    outdated = explorer.root.evaluate("one => getComputedStyle(one.querySelector('.tabs'), '::after').content")
+    assert outdated == '"of the text before the last edits"'
+    facts = explorer.find("header").inner_text()
+    assert explorer.find(".steplist [role=option]").count() == len(gemm.steps)
+    for theme in ("Steps", "Code"):
+        explorer.tab(theme)
+        assert violations(explorer) == []
+    # A click on the message leads to the line; mended, all is well.
+    explorer.tab("Steps")
+    explorer.find(".marks .link:visible").first.click()
+    at = field(explorer).evaluate("one => one.value.slice(0, one.selectionStart).split('\\n').length")
+    assert at + gemm.kernel.first_line - 1 == error["line"]
+    replace(explorer, "T.clera", "T.clear")
+    explorer.page.wait_for_function("() => !document.querySelector('.outdated')")
+    assert explorer.find("header").inner_text() == facts
+    # A lowering that fails on the way says so, too.
+    replace(explorer, "num_stages=2", "num_stages=2000")
+    assert "of L1" in "".join(python.answer(2)["error"]["message"])
+    explorer.page.locator(".outdated .text [data-mark=error]").wait_for()
+    assert explorer.find("header").inner_text() == facts
+
+
+def test_a_lowering_that_failed_is_mended(show: Show, refused: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = show(refused.data)
+    python = Python(explorer, refused, monkeypatch)
+    failed = explorer.letter()
+    explorer.press("e")
+    # Another failure takes the place of this one.
+    replace(explorer, "num_stages=2", "num_stages=3")
+    assert python.answer(1)["error"] is not None
+    explorer.find(".text [data-mark=error]").wait_for()
+    assert not explorer.page.locator(".outdated").count()
+    assert explorer.letter() == failed
+    replace(explorer, "    M, N, K = T.const", "    block_M = block_N = 64\n    M, N, K = T.const")
+    assert python.answer(2)["error"] is None
+    status(explorer, "edited; source unchanged")
+    assert explorer.letter() == failed
+    assert not explorer.find(".card.fault").count()
+
+
+def test_only_the_newest_text_counts(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.press("e")
+    replace(explorer, "num_stages=2", "num_stages=3")
+    asked = "(count) => sent.filter((one) => one.do === 'edit').length === count"
+    explorer.page.wait_for_function(asked, arg=1)
+    replace(explorer, "num_stages=3", "num_stages=4")
+    explorer.page.wait_for_function(asked, arg=2)
+    first, cancel, second = explorer.sent()
+    assert cancel == {"do": "cancel", "edit": first["id"]}
+    other, newest = (gemm.edited(one["text"]) for one in (first, second))
+    done: dict[str, Any] = {"state": "done", "moved": [], "error": None}
+    explorer.answer({**done, "variant": "2"}, newest.data, 2)
+    status(explorer, "edited; source unchanged")
+    shown = explorer.find("header").inner_text()
+    # What comes late changes nothing; Python may forget it.
+    explorer.answer({**done, "variant": "1"}, other.data, 0)
+    replace(explorer, "num_stages=4", "num_stages=5")
+    explorer.page.wait_for_function(asked, arg=3)
+    third = explorer.sent()[-1]
+    assert (third["variant"], third["unused"]) == ("2", ["1"])
+    assert explorer.find("header").inner_text() == shown
+
+
+def test_all_edits_are_undone_and_copied(explorer: ExplorerPage, python: Python, gemm: Exploration) -> None:
+    facts = explorer.find("header").inner_text()
+    explorer.button("edit the kernel").click()
+    replace(explorer, "block_K=32", "block_K=64")
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    # Code shows the same text, and edits it.
+    explorer.tab("Code")
+    assert "block_K=64" in field(explorer).input_value()
+    replace(explorer, "num_stages=2", "num_stages=3")
+    python.answer(2)
+    status(explorer, "edited; source unchanged")
+    explorer.button("copy the kernel").click()
+    explorer.spoken("kernel copied")
+    copied = explorer.page.evaluate("navigator.clipboard.readText()")
+    wanted = gemm.kernel.source.text.replace("block_K=32", "block_K=64").replace("num_stages=2", "num_stages=3")
+    assert copied == wanted[:-1]
+    # Esc ends it, the edits stay; Run takes their lowering.
+    field(explorer).press("Escape")
+    assert not field(explorer).count()
+    explorer.tab("Run")
+    explorer.root.get_by_role("button", name="Run", exact=True).click()
+    assert explorer.sent()[-1]["variant"] == "2"
+    explorer.tab("Steps")
+    assert "block_K=64" in explorer.find(".source .rows").inner_text()
+    explorer.button("undo all").click()
+    python.answer(3)
+    explorer.page.wait_for_function("(facts) => document.querySelector('header').innerText === facts", arg=facts)
+    assert not explorer.button("undo all").is_visible()
+
+
+def test_a_what_if_gives_the_edits_back(explorer: ExplorerPage, python: Python) -> None:
+    explorer.press("e")
+    replace(explorer, "block_K=32", "block_K=64")
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    # One that is not lowered yet, and one of a C++ kernel.
+    replace(explorer, "T.clear(C_local)", "T.clera(C_local)")
+    python.answer(2)
+    explorer.page.locator(".outdated").wait_for()
+    text = field(explorer).input_value()
+    explorer.tab("Code")
+    explorer.file("reader.cpp").get_by_role("button", name="edit reader.cpp").click()
+    explorer.page.keyboard.type("// mine\n")
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    assert explorer.sent()[-1]["variant"] == "1"
+    python.answer(1, "fork")
+    explorer.button("Explore this lowering").click()
+    assert not explorer.page.locator(".outdated").count()
+    explorer.button("Back to the original").click()
+    assert field(explorer).input_value() == text
+    python.answer(3)
+    explorer.find(".text [data-mark=error]").first.wait_for()
+    explorer.tab("Code")
+    assert "// mine" in explorer.root.get_by_role("textbox", name="reader.cpp, edited").input_value()
+
+
+def test_what_cannot_be_edited_says_why(show: Show, gemm: Exploration) -> None:
+    for state, reason in (
+        ({"live": False}, "this page has no Python"),
+        ({"missing": {"edit": "needs the kernel"}}, "Not available: needs the kernel."),
+    ):
+        explorer = show(gemm.data, **state)
+        explorer.press("e")
+        status(explorer, reason)
+        assert not field(explorer).count()
+        assert violations(explorer) == []
+        explorer.press("e")
+        assert explorer.find(".draft [role=status]").first.inner_text() == ""
+
+
+def test_a_view_that_opens_later_shows_the_edited_text(
+    show: Show, gemm: Exploration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = gemm.kernel.source.text[:-1].replace("block_K=32", "block_K=64")
+    explorer = show(gemm.data, here={"tab": "Steps", "step": "D3", "pin": "21", "file": "", "text": text})
+    python = Python(explorer, gemm, monkeypatch)
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    assert explorer.letter() == "D3"
+    assert "L21" in explorer.find(".history").inner_text()
+
+
+def test_options_of_a_what_if_stay(explorer: ExplorerPage, python: Python) -> None:
+    explorer.tab("What if")
+    form = explorer.find(".whatifview form")
+    form.get_by_label("stages").fill("3")
+    form.get_by_label("policy").select_option("strided")
+    form.get_by_label("target").select_option("blackhole_p150")
+    explorer.tab("Steps")
+    explorer.press("e")
+    replace(explorer, "block_K=32", "block_K=64")
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    explorer.tab("What if")
+    chosen = {name: form.get_by_label(name).input_value() for name in ("stages", "policy", "target")}
+    assert chosen == {"stages": "3", "policy": "strided", "target": "blackhole_p150"}
+    explorer.button("Lower and compare").click()
+    question = explorer.sent()[-1]
+    assert (question["variant"], question["options"]) == ("1", {"stages": "3", "policy": "strided"})

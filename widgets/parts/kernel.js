@@ -1,0 +1,57 @@
+// The kernel's own lines, and the field in which they are edited.
+
+/** @import { Kernel } from "../model/questions.js" */
+/** @import { Explorer } from "../model/state.js" */
+
+import { draftText, isOutdated } from "../model/live.js";
+import { chip, focusOn, h, set, take } from "./dom.js";
+import { Editor } from "./editor.js";
+import { kernelSource } from "./listing.js";
+
+/** `bar` has the controls, `body` what stands below them. An explorer has several; all show the same text. @param {Explorer} store @param {Kernel} kernel */
+export function kernelPane(store, kernel) {
+  const view = kernelSource(store);
+  const editor = new Editor("kernel, edited", "python", (draft) => store.set({ draft }));
+  editor.element.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    toggle();
+    take(event);
+  });
+  const status = h("span.q", { role: "status" });
+  const edit = chip("edit", toggle, { label: "edit the kernel", title: "lower the kernel as you type (e)" });
+  const undo = chip("undo all", () => store.set({ draft: store.state.first }), { title: "the text as in the notebook or file, which edits do not change" });
+  const copy = chip("copy", async () => {
+    await navigator.clipboard.writeText(draftText(store.state));
+    store.set({ say: "kernel copied" });
+  }, { label: "copy the kernel" });
+
+  store.on(["editing", "draft", "drafting", "draftError", "lowering", "stale"], (state) => {
+    const { editing, drafting, draftError, lowering, first } = state;
+    const reason = kernel.missing("edit");
+    const isOpen = editing && !reason;
+    const text = draftText(state);
+    set(edit, { "aria-pressed": isOpen });
+    copy.hidden = !isOpen && text === first;
+    undo.hidden = text === first;
+    undo.disabled = !!reason;
+    editor.element.hidden = !isOpen;
+    view.element.hidden = view.pins.element.hidden = isOpen;
+    if (isOpen) {
+      editor.first = lowering.source.lines[0];
+      editor.value = text;
+    }
+    status.textContent = status.title = editing && reason ? `Not available: ${reason}.`
+      : drafting ? "lowering …"
+        : isOutdated(state) ? `✖ ${draftError?.line ? "not lowered" : draftError?.message.join(" ")}`
+          : text !== first ? "edited; source unchanged" : isOpen ? "lowered as you type" : "";
+  });
+  store.on(["draftError", "editing"], ({ draftError: error }) => {
+    editor.marks(error?.line ? [{ line: error.line, kind: "error", message: [...error.message, ...error.hint].join(" · ") }] : []);
+  });
+
+  function toggle() {
+    store.set({ editing: !store.state.editing });
+    focusOn(view.element.hidden ? editor.element.querySelector("textarea") : view.element);
+  }
+  return { view, bar: h("div.draft", status, view.pins.element, copy, undo, edit), body: [view.element, editor.element], toggle };
+}
