@@ -591,7 +591,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "How many passes the matrix engine makes over the bits of a product's mantissas: LoFi one, HiFi2 two, "
             "HiFi3 three, HiFi4 four. More passes are more exact and slower.",
             cuda="The precision of the tensor core's inputs: TF32, BF16, or several products for one, as in 3xTF32.",
-            aliases=("fidelity", "LoFi", "HiFi2", "HiFi3", "HiFi4"),
+            aliases=("fidelity", "math_fidelity", "LoFi", "HiFi2", "HiFi3", "HiFi4"),
         ),
         Term(
             "approximation mode",

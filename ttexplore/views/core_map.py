@@ -213,7 +213,7 @@ def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: s
         if letter := _LETTERS[kind]:
             parts.append(text(x, y, letter, "b", "s"))
         else:
-            parts.append(f'<path class="panel" d="M{x - 3} {y - 10}h12v12h-12z"/>')
-        parts.append(text(x + 12, y, label, "s", "t"))
-        x += 18 + sum(9 if one.isupper() else 6 for one in label)
+            parts.append(f'<path class="panel" d="M{x} {y - 10}h10v12h-10z"/>')
+        parts.append(text(x + 13, y, label, "s", "t"))
+        x += 20 + sum(9 if one.isupper() else 6 for one in label)
     return "".join(parts), x + 8
