@@ -359,7 +359,9 @@ def _compare_parser() -> argparse.ArgumentParser:
 
 
 def _timeline_parser() -> argparse.ArgumentParser:
-    parser = _kernel_parser("timeline", "Record a run on the emulator: which kernels of a core waited, and for what.")
+    parser = _kernel_parser(
+        "timeline", "Record a run on the emulator: how long kernels waited on all cores, and on one of them for what."
+    )
     parser.add_argument(
         "--core", metavar="X,Y", help="logical coordinates (default: the core with the most work items)"
     )
@@ -604,7 +606,8 @@ def _timeline(arguments: argparse.Namespace) -> Answer:
         cast("tuple[int, int] | None", core), inputs=arguments.inputs, seed=arguments.seed,
         time_limit_seconds=arguments.time_limit, progress=_told(),
     )  # fmt: skip
-    text = f"emulator, in logical steps, one for each operation: not a time of the chip\n{found}"
+    unit = "emulator, in logical steps, one for each operation: not a time of the chip"
+    text = f"{unit}\n{found.recording.summary}\n{found}"
     data: JsonObject = {
         **_identity(exploration), "core": list(found.core), "end": found.end,
         "waits": [to_json(wait) for wait in found.waits], "deadlock": found.deadlock,

@@ -204,8 +204,9 @@ class Recording:
         stride = 2 * max(self.stride, self.events.stride)
         return dataclasses.replace(self, stride=stride, reason=reason).within(largest_bytes)
 
-    def __str__(self) -> str:
-        """For cores that are alike their steps, how much each kernel waited, and whether they are done."""
+    @property
+    def summary(self) -> str:
+        """For cores that are alike their steps, how much of them each kernel waited, and whether they are done."""
         head = f"{plural(len(self), 'core')} recorded, {plural(self.events.total, 'event')} in all"
         rows = [("cores", "steps", *(f"{kernel} waits" for kernel in self.events.kernels), "end")]
         for group, cores in zip(self._patterns.values(), self.alike, strict=True):
@@ -216,14 +217,18 @@ class Recording:
             rest = f" and {len(cores) - 2} alike" if len(cores) > 2 else ""
             rows.append((f"{named}{rest}", f"{one.end + 1:,}", *shares, state))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
+        last = len(widths) - 1
+        table = [
             "  ".join(
-                text.ljust(width) if column in (0, len(widths) - 1) else text.rjust(width)
+                text.ljust(width) if column in (0, last) else text.rjust(width)
                 for column, (text, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in rows
-        ]  # fmt: skip
-        return "\n".join([head, *([self.missing] if self.missing else []), *lines, UNIT, *self.deadlock.splitlines()])
+        ]
+        return "\n".join([head, *([self.missing] if self.missing else []), *table])
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary, f"{UNIT}.", *self.deadlock.splitlines()])
 
     def __repr__(self) -> str:
         return f"<recording of {plural(len(self), 'core')}: {plural(self.events.total, 'event')}>"

@@ -37,27 +37,29 @@ export class Moments {
   constructor(recording, pattern) {
     this.recording = recording;
     this.pattern = pattern;
-    let time = 0;
-    this.times = pattern.time.map((step) => (time += step));
-    /** The last moment: after the last event comes the one in which kernels are stuck. */
-    this.end = time + (pattern.waits.some((wait) => wait[8]) ? 1 : 0);
     /** The events of each kernel with their times, and its waits with their starts. */
     this.kernels = recording.kernels.map((_, k) => {
-      const events = pattern.kernel.flatMap((own, i) => (own === k ? [i] : []));
       const waits = pattern.waits.filter((wait) => wait[0] === k);
-      return { events, times: events.map((i) => this.times[i]), waits, starts: waits.map((wait) => wait[1]) };
+      return { events: /** @type {number[]} */ ([]), times: /** @type {number[]} */ ([]), waits, starts: waits.map((wait) => wait[1]) };
     });
     /** When the pages in each buffer changed, and how many there were from then on. */
-    this.levels = recording.buffers.map((_, b) => {
-      const [times, pages] = [[0], [0]];
-      pattern.buffer.forEach((own, i) => {
-        const sign = own === b ? { push_back: 1, pop_front: -1 }[recording.operations[pattern.operation[i]]] : 0;
-        if (!sign) return;
-        times.push(this.times[i]);
-        pages.push(/** @type {number} */ (pages.at(-1)) + sign * pattern.amount[i]);
-      });
-      return { times, pages };
+    this.levels = recording.buffers.map(() => ({ times: [0], pages: [0] }));
+    let time = 0;
+    this.times = pattern.time.map((step, i) => {
+      time += step;
+      const { events, times } = this.kernels[pattern.kernel[i]];
+      events.push(i);
+      times.push(time);
+      const sign = { push_back: 1, pop_front: -1 }[recording.operations[pattern.operation[i]]];
+      const level = this.levels[pattern.buffer[i]];
+      if (sign && level) {
+        level.pages.push(level.pages[level.times.length - 1] + sign * pattern.amount[i]);
+        level.times.push(time);
+      }
+      return time;
     });
+    /** The last moment: after the last event comes the one in which kernels are stuck. */
+    this.end = time + (pattern.waits.some((wait) => wait[8]) ? 1 : 0);
   }
 
   /** The pages in buffer `b`. @param {number} b @param {number} time */
