@@ -89,6 +89,11 @@ def test_tab_leaves_and_brackets_indent(show: Show, gemm: Exploration) -> None:
     assert editor.input_value() == "    one\n\n    two\nthree"
     explorer.type("Control+]", "Control+[", "Control+[")
     assert editor.input_value() == "one\n\ntwo\nthree"
+    # In one line, the caret stays where it is in it.
+    explorer.type("Control+Home", "ArrowRight", "Control+]", "x", "Control+[", "y")
+    assert editor.input_value() == "oxyne\n\ntwo\nthree"
+    explorer.type("Home", "Control+[", "z")
+    assert editor.input_value() == "zoxyne\n\ntwo\nthree"
     explorer.type("Tab")
     assert not editor.evaluate("one => one === document.activeElement")
     explorer.type("Shift+Tab")

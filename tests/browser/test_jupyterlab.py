@@ -483,3 +483,43 @@ def test_a_kernel_that_ends_by_itself_is_told(notebook: Page) -> None:
     notebook.locator(".jp-Dialog .jp-mod-accept").click()
     first.tab("Run")
     assert first.root.get_by_role("button", name="Run", exact=True).is_disabled()
+
+
+def test_a_kernel_is_broken_and_mended(notebook: Page) -> None:
+    """Typed with JupyterLab's own keys around it, run on the emulator, mended by the fix that was tried."""
+    shown = explorer(notebook)
+    shown.tab("Code")
+    pane = shown.file("compute.cpp")
+    pane.get_by_role("button", name="edit compute.cpp").click()
+    field = pane.locator("textarea")
+    text = field.input_value()
+    before = cells(notebook)
+    lines = text.split("\n")
+    position = next(i for i, line in enumerate(lines) if ".push_back(" in line)
+    shown.type("Control+Home", *["ArrowDown"] * position, "Control+]", "Control+[")
+    assert field.input_value() == text
+    assert pane.locator(".text > .at").text_content() == lines[position]
+    shown.type("Shift+End", "Delete")
+    assert field.input_value().split("\n") == [*lines[:position], "", *lines[position + 1 :]]
+    # What is seen lies where it is typed, whatever JupyterLab's style says of such fields.
+    assert field.evaluate(
+        """field => {
+            const heights = [...field.previousSibling.children].map((row) => row.getBoundingClientRect().height);
+            field.style.height = 0;
+            const typed = field.scrollHeight;
+            field.style.height = "";
+            return typed - Math.round(heights.reduce((sum, one) => sum + one));
+        }"""
+    ) == 0  # fmt: skip
+    shown.type("Tab")
+    assert not field.evaluate("one => one === document.activeElement")
+    shown.tab("Run")
+    shown.find("select[aria-label=backend]").select_option("emulator")
+    shown.button("Run").click()
+    shown.button("Apply this fix").click()
+    shown.find(".result").get_by_role("button", name="compute.cpp line").first.click()
+    assert sorted(field.input_value().split("\n")) == sorted([*lines, ""])
+    shown.tab("Run")
+    shown.button("Run").click()
+    shown.find(".result").filter(has_text="PASS").wait_for()
+    assert cells(notebook) == before

@@ -182,10 +182,13 @@ export class Editor {
     if (altKey || event.isComposing) return;
     if (control && (key === "]" || key === "[")) {
       const lines = this.#lines.slice(from, to + 1);
+      const { length } = lines.join("\n");
       const text = lines.map((line) => (key === "]" ? line && INDENT + line : line.replace(/^ {1,4}|^\t/, ""))).join("\n");
       const begin = this.#start(from);
-      if (text !== lines.join("\n")) this.#type(begin, begin + lines.join("\n").length, text);
-      if (from !== to) this.#area.setSelectionRange(begin, begin + text.length);
+      const grown = text.length - length;
+      if (grown) this.#type(begin, begin + length, text);
+      if (from === to) this.#area.setSelectionRange(Math.max(begin, start + grown), Math.max(begin, end + grown));
+      else this.#area.setSelectionRange(begin, begin + text.length);
     } else if (key === "Enter" && !control && !shiftKey) {
       const before = this.#lines[from].slice(0, start - this.#start(from));
       this.#type(start, end, `\n${/^\s*/.exec(before)?.[0]}${/[:{([]\s*$/.test(before) ? INDENT : ""}`);
