@@ -166,7 +166,8 @@ def test_report_of_several_kernels(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_timeline_says_what_its_steps_are(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, "timeline", *KERNELS["matmul"], "--core", "1,0")
     assert status == 0
-    assert out.startswith("emulator, in logical steps, one for each operation: not a time of the chip\n4 cores recorded")
+    unit = "emulator, in logical steps, one for each operation: not a time of the chip"
+    assert out.startswith(f"{unit}\n4 cores recorded")
     assert "\ncore (1, 0): " in out
     assert re.search(r"^  CB 0 +A_shared ", out, re.MULTILINE)
     status, data = call_json(capsys, "timeline", *KERNELS["matmul"])
