@@ -127,6 +127,34 @@ def test_compare_with_another_option(capsys: pytest.CaptureFixture[str], monkeyp
     assert ["policy", "contiguous", "strided"] in data["rows"]
 
 
+def test_compare_names_steps_and_files_and_shows_each(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("compare", *KERNELS["matmul"], "--with", "policy=strided")
+    _, out, _ = call(capsys, *words)
+    assert "\n● B2  grid_to_core_grid              rewrites differently\n" in out
+    assert "\n↓ C1  lower_shared_to_cb             only passes on earlier differences\n" in out
+    assert out.endswith("\nfiles that differ: reader.cpp, writer.cpp\n")
+    _, data = call_json(capsys, *words)
+    assert [one["change"] for one in data["steps"]] == [*["same"] * 4, "plan", "program", *["carried"] * 9]
+    assert data["files"] == ["reader.cpp", "writer.cpp"]
+    for what, line in (("B2", "+         work = work_start + item * "), ("reader.cpp", "work = work_start + item * ")):
+        status, out, _ = call(capsys, *words, "--show", what)
+        assert (status, line in out) == (0, True)
+    status, out, complaint = call(capsys, *words, "--show", "B9")
+    assert (status, out, "there is no step or file 'B9'" in complaint) == (2, "", True)
+
+
+def test_show_compares_two_steps_and_tells_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = call(capsys, "show", *KERNELS["matmul"], "--step", "C1", "--against", "B1")
+    assert out.startswith("B1 layout_aware_work_partition → C1 lower_shared_to_cb: ")
+    status, _, complaint = call(capsys, "show", *KERNELS["matmul"], "--against", "B1")
+    assert (status, "--against is given without a step" in complaint) == (2, True)
+    words = ("show", *KERNELS["matmul"], "--options", "--option", "stages=3")
+    _, out, _ = call(capsys, *words)
+    assert "A2  stages            3              option\n      Blocks per circular buffer" in out
+    _, data = call_json(capsys, *words)
+    assert {one["name"]: one["by"] for one in data["options"]}["stages"] == "option"
+
+
 def test_compare_two_kernels_or_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     saved = str(tmp_path / "a=b.ttx")
     assert call(capsys, "save", *KERNELS["bias_exp"], "-o", saved)[0] == 0

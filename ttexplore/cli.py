@@ -34,7 +34,7 @@ from ttexplore.views.terminal import fold, terminal_columns
 if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
     from ttexplore.exploration import Exploration
-    from ttexplore.explored import Explored
+    from ttexplore.explored import BaseStep, Explored
     from ttexplore.target import Target
 
 SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
@@ -323,7 +323,9 @@ def _add_time_limit(parser: argparse.ArgumentParser, default: str) -> None:
 def _show_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("show", "Lower a kernel and show its steps.")
     parser.add_argument("--step", metavar="S", help="show one step, by name, letter or number: what it changed")
+    parser.add_argument("--against", metavar="S", help="with --step: show what differs from the program after step S")
     parser.add_argument("--plan", action="store_true", help="show the plan: all facts that the passes decided")
+    parser.add_argument("--options", action="store_true", help="show each option: its value, who set it, its default")
     parser.add_argument("--code", choices=("reader", "compute", "writer", "host"), help="show the emitted C++")
     parser.add_argument("--launch", metavar="N", type=int, help="show one launch of several, counted from 1")
     return parser
@@ -355,6 +357,7 @@ def _compare_parser() -> argparse.ArgumentParser:
         help="compare with the same kernel lowered with this option of a pass; may be repeated",
     )  # fmt: skip
     parser.add_argument("--with-target", metavar="T", help="compare with the same kernel lowered for this chip")
+    parser.add_argument("--show", metavar="WHAT", help="show a step, by name or letter, or an emitted file in both")
     return parser
 
 
@@ -494,7 +497,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
         exploration = exploration.launches[number - 1]
     identity = _identity(exploration)
     if len(exploration.launches) != 1:
-        if arguments.step is not None or arguments.code is not None or arguments.plan:
+        if any(getattr(arguments, name) for name in ("step", "against", "code", "plan", "options")):
             raise UsageError(
                 "U019",
                 f"{exploration.kernel.name} has {len(exploration.launches)} launches, each with steps and code",
@@ -503,11 +506,15 @@ def _show(arguments: argparse.Namespace) -> Answer:
         shown: JsonObject = {**identity, "launches": [_shown(launch).data for launch in exploration.launches]}
         return Answer(str(exploration), shown, error=exploration.error)
     if arguments.step is not None:
-        key = int(arguments.step) if re.fullmatch("[0-9]{1,9}", arguments.step) else arguments.step
-        if isinstance(key, int) and key >= len(exploration.steps):
-            raise UsageError("U001", f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
-        step = exploration.steps[key]
-        return Answer(str(step.diff()), {**identity, "step": to_json(step.record)}, error=step.error, code=True)
+        step = _step(exploration, arguments.step)
+        diff = step.diff(None if arguments.against is None else _step(exploration, arguments.against))
+        return Answer(str(diff), {**identity, "step": to_json(diff.record)}, error=step.error, code=True)
+    if arguments.against is not None:
+        raise UsageError("U002", "--against is given without a step", hint="name it: --step S")
+    if arguments.options:
+        return Answer(
+            str(exploration.settings), {**identity, "options": [to_json(one) for one in exploration.settings]}
+        )
     if arguments.plan:
         plan = to_json(exploration.plan)
         text = "\n".join(f"{path}: {value}" for path, value in flat_plan(plan))
@@ -516,6 +523,14 @@ def _show(arguments: argparse.Namespace) -> Answer:
         text = str(exploration.code[arguments.code])
         return Answer(text.rstrip("\n"), {**identity, "code": {arguments.code: text}}, code=True)
     return _shown(exploration)
+
+
+def _step(exploration: Explored, given: str) -> BaseStep:
+    """The step of this name, letter or number. Raises UsageError."""
+    key = int(given) if re.fullmatch("[0-9]{1,9}", given) else given
+    if isinstance(key, int) and key >= len(exploration.steps):
+        raise UsageError("U001", f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
+    return exploration.steps[key]
 
 
 def _shown(exploration: Explored) -> Answer:
@@ -593,10 +608,18 @@ def _compare(arguments: argparse.Namespace) -> Answer:
                 hint="name the kernel, or a second saved exploration",
             )
         found.append(first.fork(target=arguments.with_target, **options))
-    rows = compare_explorations(*found).rows
-    data: JsonObject = {"first": _identity(first), "second": _identity(found[1]), "rows": [list(row) for row in rows]}
+    comparison = compare_explorations(*found)
+    data: JsonObject = {"first": _identity(first), "second": _identity(found[1])}
     error = next((one.error for one in found if one.error is not None), None)
-    return Answer(comparison_text(rows, terminal_columns()), data, error=error)
+    if arguments.show is not None:
+        diff = comparison.diff(arguments.show)
+        return Answer(str(diff), {**data, "diff": to_json(diff.record)}, error=error, code=True)
+    data["rows"] = [list(row) for row in comparison.rows]
+    data["steps"] = [{"letter": one.letter, "name": one.name, "change": one.kind} for one in comparison.steps]
+    data["files"] = list(comparison.files)
+    files = f"files that differ: {', '.join(comparison.files) or 'none'}"
+    text = f"{comparison_text(comparison.rows, terminal_columns())}\n\n{comparison.steps}\n\n{files}"
+    return Answer(text, data, error=error)
 
 
 def _timeline(arguments: argparse.Namespace) -> Answer:

@@ -24,7 +24,7 @@ Change = Literal["same", "carried", "plan", "program", "stopped"]
 GLYPHS: dict[Change, str] = {"same": "=", "carried": "↓", "plan": "◐", "program": "●", "stopped": "✖"}
 WORDS: dict[Change, str] = {
     "same": "the same",
-    "carried": "differs only where earlier steps differ",
+    "carried": "only passes on earlier differences",
     "plan": "decides differently",
     "program": "rewrites differently",
     "stopped": "fails or is not reached",
