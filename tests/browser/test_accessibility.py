@@ -67,6 +67,11 @@ def test_axe_finds_nothing_serious(
     for tab in TABS:
         explorer.tab(tab)
         found[tab] = violations(explorer, theme)
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    explorer.answer_what_if(gemm, gemm.fork(policy="strided"))
+    explorer.find(".lanesview .step").first.wait_for()
+    found["lanes"] = violations(explorer, theme)
     explorer.tab("Steps")
     explorer.press("c", "s", "w")
     explorer.source_row(25).click()
