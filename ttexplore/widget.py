@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from ttexplore.backends.base import AddedLine, Deadlock, KernelFault
+from ttexplore.backends.base import AddedLine, Deadlock, KernelFault, ordered_layouts
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
@@ -49,9 +49,9 @@ _LISTED = ("do", "variant", "words")
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer of one exploration, and of those that its What if creates.
 
-    Answers messages ``{"id", "do": "run" | "check" | "record" | "fork" | "edit" | "cancel", ...}`` with ``{"id",
-    "state": "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never sees an
-    exception.
+    Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "cancel", ...}`` with
+    ``{"id", "state": "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never sees
+    an exception.
     """
 
     _esm = widget_module()
@@ -155,6 +155,8 @@ class ExplorerWidget(anywidget.AnyWidget):
                     answer = self._edit(exploration, question, cancel)
                 case "record":
                     answer = _record(exploration, question, progress, cancel)
+                case "tile":
+                    answer = _tile(exploration, question, progress, cancel)
                 case other:
                     raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
@@ -297,6 +299,17 @@ def _record(
         time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
     )  # fmt: skip
     return {}, [packed(record.recording.within().data)]
+
+
+def _tile(
+    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
+) -> Answer:
+    outputs: list[str] = [one.name for one in ordered_layouts(exploration.plan) if one.role != "input"]
+    history = exploration.tile(
+        outputs[int(question["output"])], *question["tile"], inputs=_inputs(question), seed=question["seed"],
+        code=question.get("code") or None, time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
+    )  # fmt: skip
+    return history.data, []
 
 
 def _check(

@@ -59,6 +59,7 @@ export interface Lowering {
   classes: string[];
   /** Each input as "name dtype shape". */
   inputs: string[];
+  outputs: Output[];
   cores: Cores | null;
   buffers: Buffers | null;
   /** The whole in a few numbers: what, and how many. */
@@ -75,6 +76,9 @@ export interface Lowering {
    */
   listings: number[][];
 }
+
+/** How many tiles an output has along each dimension; a vector has one. */
+export interface Output { name: string; tiles: number[] }
 
 export interface Step {
   name: string;
@@ -236,6 +240,18 @@ export type Wait = [
   other: string, stuck: number,
 ];
 
+/** How a tile was made, and what the recording does not tell. */
+export interface TileHistory {
+  tensor: string;
+  tile: number[];
+  facts: [name: string, value: string][];
+  notes: string[];
+  stops: Stop[];
+}
+
+/** What a line of the C++ did, in so many turns; C++ line from 1 and kernel line, 0 for none. A host has neither. */
+export interface Stop { kernel: string; core: number[]; line: number; text: string; own: number; turns: number; does: string }
+
 export interface Failure {
   kind: string;
   message: string[];
@@ -273,6 +289,8 @@ export type Question =
   | ({ do: "run"; backend: string; arithmetic: string; code?: Edits; variant?: string } & Inputs & Asked)
   | ({ do: "check"; variant?: string } & Inputs & Asked)
   | ({ do: "record"; core: string; code: Edits } & Inputs & Asked)
+  /** `output` is the position among the outputs. */
+  | ({ do: "tile"; output: number; tile: number[]; code: Edits } & Inputs & Asked)
   | { do: "fork"; options: Record<string, string>; target: string }
   /** `unused` are variants that edits gave and no page shows any more. */
   | { do: "edit"; text: string; unused: string[] }
@@ -284,6 +302,7 @@ export interface Answers {
   run: { html: string; passed: boolean };
   check: { results: CheckedStep[]; first_bad: string | null };
   record: { buffer: Bytes };
+  tile: TileHistory;
   /** For each step whether it does something else, and the names of the files that differ. */
   fork: { variant: string; buffer: Bytes; steps: StepChange[]; files: string[] };
   /** For each line of the kernel before, the line that it has become, -1 for none; why the lowering failed on the way. */

@@ -109,6 +109,18 @@ def test_a_recording_has_this_type(gemm: Exploration, tmp_path: Path) -> None:
     assert faults(tmp_path, [("Recording", gemm.timeline().recording.data)]) == []
 
 
+def test_a_followed_tile_has_this_type(gemm: Exploration, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if missing := next(one["missing"] for one in gemm.backends if one["name"] == "emulator"):
+        pytest.skip(missing)
+    *progress, done = answers(gemm, monkeypatch, do="tile", output=0, tile=[1, 0], code={})
+    assert {message["state"] for message in progress} == {"progress"}
+    assert (done.pop("state"), done["tensor"], done["tile"]) == ("done", "C", [1, 0])
+    del done["id"], done["buffer"]
+    assert faults(tmp_path, [("Answers['tile']", done)]) == []
+    failed = answers(gemm, monkeypatch, do="tile", output=0, tile=[2, 0], code={})[-1]
+    assert failed["error"]["message"] == ["C has no tile (2, 0)"]
+
+
 def test_what_is_missing_wrong_or_too_much_is_found(gemm: Exploration, tmp_path: Path) -> None:
     data = gemm.data
     less = {name: value for name, value in data.items() if name != "facts"}

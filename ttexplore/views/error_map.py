@@ -42,12 +42,14 @@ STYLE = (
 @dataclass(frozen=True, slots=True)
 class TileErrors:
     """The largest absolute error of each tile of an output, `errors[tile row][tile column]`; infinite where an element
-    is broken (not finite though it should be). `name` says which output or slice of it this is, as "output 0". An error
-    beyond `bound` is too large; where the comparison passed, none is."""
+    is broken (not finite though it should be). `name` says which output or slice of it this is, as "output 0", `place`
+    the same in numbers: the output and its leading indices. An error beyond `bound` is too large; where the comparison
+    passed, none is."""
 
     name: str
     errors: Sequence[Sequence[float]]
     bound: float = math.inf
+    place: tuple[int, ...] = (0,)
 
 
 def error_map_svg(tiles: TileErrors) -> str:
@@ -65,7 +67,8 @@ def error_map_svg(tiles: TileErrors) -> str:
     for row, errors in enumerate(cells):
         for column, error in enumerate(errors):
             x, y = _LEFT + column * size, _TOP + row * size
-            shape = f'<path d="M{x} {y}h{size - 1}v{size - 1}H{x}z"><title>{_place(row, column, block)}: '
+            d, tile = f"M{x} {y}h{size - 1}v{size - 1}H{x}z", _worst_of(tiles, row, column, block)
+            shape = f'<path d="{d}" data-tile="{tile}"><title>{_place(row, column, block)}: '
             groups.setdefault(_tint(error, largest, tiles.bound), []).append(f"{shape}{_number(error)}</title></path>")
             if math.isinf(error):
                 crosses.append(_cross(x, y, size))
@@ -78,7 +81,8 @@ def error_map_svg(tiles: TileErrors) -> str:
     parts.append(
         path(f"M{_LEFT - 1.5} {_TOP - 1.5}h{columns * size + 2}v{rows * size + 2}h-{columns * size + 2}z", "frame")
     )
-    parts += [f'<g class="{style}">{"".join(shapes)}</g>' for style, shapes in sorted(groups.items())]
+    shown = "".join(f'<g class="{style}">{"".join(shapes)}</g>' for style, shapes in sorted(groups.items()))
+    parts.append(f'<g data-place="{",".join(map(str, tiles.place))}">{shown}</g>')
     if crosses:
         parts.append(path("".join(crosses), "cross", extra=' pointer-events="none"'))
     parts.append(_ring(cells, size))
@@ -125,6 +129,13 @@ def _cells(errors: Sequence[Sequence[float]]) -> tuple[int, list[list[float]]]:
 def _worst_place(errors: Sequence[Sequence[float]]) -> tuple[int, int]:
     places = ((row, column) for row, line in enumerate(errors) for column in range(len(line)))
     return max(places, key=lambda place: errors[place[0]][place[1]])  # the first of several
+
+
+def _worst_of(tiles: TileErrors, row: int, column: int, block: int) -> str:
+    """The row and column of the tile with the largest error in a cell."""
+    errors = [line[column * block : (column + 1) * block] for line in tiles.errors[row * block : (row + 1) * block]]
+    down, right = _worst_place(errors)
+    return f"{row * block + down},{column * block + right}"
 
 
 def _worst(tiles: TileErrors, block: int) -> str:

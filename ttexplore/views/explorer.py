@@ -30,6 +30,7 @@ from ttexplore.views.plan_lines import inline_value, plan_lines
 from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
 from ttexplore.views.settings import Setting
 from ttexplore.views.terms import definitions
+from ttexplore.views.tile_history import tile_grid
 from ttexplore.views.work_map import work_map_svg
 
 # Version of this form: a page made by another version says so instead of showing nonsense.
@@ -118,6 +119,11 @@ def explorer_data(
             f"{visible(one.name)} {one.dtype} {one.shape}"
             for one in sorted(plan.layouts, key=lambda one: one.position)
             if one.role != "output"
+        ],
+        "outputs": [
+            {"name": visible(one.name), "tiles": list(tile_grid(one))}
+            for one in sorted(plan.layouts, key=lambda one: one.position)
+            if one.role != "input"
         ],
         "cores": _cores(plan, target),
         "buffers": _buffers(plan, target),

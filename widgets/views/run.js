@@ -8,8 +8,9 @@ import { select } from "../model/state.js";
 import { limitOf, work } from "../model/work.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
-import { button, choice, grid, h, heading, isolated, link, number, offer, put } from "../parts/dom.js";
+import { button, choice, closest, grid, h, heading, isolated, link, number, offer, put } from "../parts/dom.js";
 import { editedKernels, inputsControl, inputsWords } from "../parts/inputs.js";
+import { followTile } from "./tile.js";
 
 const CHECK = "Check every step";
 const ALL_GOOD = "every step matches the reference";
@@ -28,6 +29,7 @@ export function runView(store, kernel, recorded) {
   const limit = limitControl(store, kernel, () => store.state.backends[Math.max(0, backend.selectedIndex)]?.limit);
   const result = h("div.result");
   const steps = h("div.checks");
+  const tile = followTile(store, kernel);
 
   store.on(["backends", "backend", "lowering", "busy", "edits", "stale"], drawState);
   store.on(["progress"], ({ progress }) => {
@@ -94,7 +96,14 @@ export function runView(store, kernel, recorded) {
   }
   /** @param {Answers["run"]} answer @returns {[HTMLElement, string]} */
   function ran({ html, passed }) {
-    return [isolated(html), passed ? "the run passed" : "the run failed"];
+    const card = isolated(html);
+    card.addEventListener("click", (event) => {
+      // A tile of the map of errors, which is in a tree of its own.
+      const { dataset } = /** @type {SVGElement} */ (event.composedPath()[0]);
+      const place = dataset.tile && closest(event.composedPath()[0], "[data-place]")?.dataset.place;
+      if (place) tile.follow(`${place},${dataset.tile}`.split(",").map(Number));
+    });
+    return [card, passed ? "the run passed" : "the run failed"];
   }
 
   function check() {
@@ -123,7 +132,7 @@ export function runView(store, kernel, recorded) {
   return {
     element: h("div.runview",
       h("div.tools", on, inputsControl(store, kernel), sums, limit, start, checks, busyControl(store, kernel), why),
-      result, steps, told),
+      result, steps, tile.element, told),
     keys: { r: () => start.click() },
   };
 }
