@@ -172,6 +172,45 @@ def test_compare_two_kernels_or_files(capsys: pytest.CaptureFixture[str], tmp_pa
         assert complaint.startswith(f"UsageError: {problem}\n  hint: ")
 
 
+TWO_LAUNCHES = """
+import ttexplore.language as T
+
+
+def two(M=64):
+    @T.prim_func
+    def main(A: T.Tensor((M, 32), "bfloat16"), B: T.Tensor((M, 32), "bfloat16"), C: T.Tensor((M, 32), "bfloat16")):
+        with T.Kernel(M // 32) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[bx * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+        with T.Kernel(M // 32) as bx:
+            b = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(B[bx * 32, 0], b)
+            T.copy(b, C[bx * 32, 0])
+
+    return main
+"""
+
+
+def test_one_launch_of_several(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "launches.py"
+    file.write_text(TWO_LAUNCHES)
+    kernel = f"{file}::two"
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (("show", kernel), ("run", kernel), ("check", kernel), ("timeline", kernel, "--launch", "2"),
+                  ("compare", kernel, "--launch", "1", "--with", "stages=1")):  # fmt: skip
+        status, out, complaint = call(capsys, *words)
+        assert (status, complaint) == (0, ""), words
+        assert max(map(len, out.splitlines())) <= 80
+    for command in ("timeline", "compare"):
+        words = (command, kernel, *(("--with", "stages=1") if command == "compare" else ()), "--launch", "3")
+        assert call(capsys, *words)[::2] == (
+            2, "UsageError: there is no launch 3\n  hint: the kernel has 2, counted from 1 [TTX-U001]\n"
+        )  # fmt: skip
+
+
 def test_cells_of_a_comparison_are_folded_in_their_columns() -> None:
     rows = [("cores", "8 of 64 cores, 1 item each", "one"), ("same", "a", "a")]
     assert comparison_text(rows, 24) == (

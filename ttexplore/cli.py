@@ -316,6 +316,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
 
 
+def _add_launch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--launch", metavar="N", type=int, help="one launch of several, counted from 1")
+
+
 def _add_time_limit(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--time-limit", metavar="SECONDS", type=float, help=f"(default: {default})")
 
@@ -327,7 +331,7 @@ def _show_parser() -> argparse.ArgumentParser:
     parser.add_argument("--plan", action="store_true", help="show the plan: all facts that the passes decided")
     parser.add_argument("--options", action="store_true", help="show each option: its value, who set it, its default")
     parser.add_argument("--code", choices=("reader", "compute", "writer", "host"), help="show the emitted C++")
-    parser.add_argument("--launch", metavar="N", type=int, help="show one launch of several, counted from 1")
+    _add_launch(parser)
     return parser
 
 
@@ -358,6 +362,7 @@ def _compare_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--with-target", metavar="T", help="compare with the same kernel lowered for this chip")
     parser.add_argument("--show", metavar="WHAT", help="show a step, by name or letter, or an emitted file in both")
+    _add_launch(parser)
     return parser
 
 
@@ -368,6 +373,7 @@ def _timeline_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--core", metavar="X,Y", help="logical coordinates (default: the core with the most work items)"
     )
+    _add_launch(parser)
     _add_inputs(parser)
     _add_time_limit(parser, "that of the backend")
     return parser
@@ -487,14 +493,18 @@ def _identity(exploration: Explored) -> JsonObject:
     return {"kernel": exploration.kernel.name, "target": exploration.target.name}
 
 
+def _chosen_launch(exploration: Explored, number: int | None) -> Explored:
+    """One launch of several, counted from 1; the whole for None. Raises UsageError if there is no such launch."""
+    if number is None:
+        return exploration
+    count = len(exploration.launches)
+    if not 1 <= number <= count:
+        raise UsageError("U001", f"there is no launch {number}", hint=f"the kernel has {count}, counted from 1")
+    return exploration.launches[number - 1]
+
+
 def _show(arguments: argparse.Namespace) -> Answer:
-    exploration = _explored(arguments)
-    number: int | None = arguments.launch
-    if number is not None:
-        count = len(exploration.launches)
-        if not 1 <= number <= count:
-            raise UsageError("U001", f"there is no launch {number}", hint=f"the kernel has {count}, counted from 1")
-        exploration = exploration.launches[number - 1]
+    exploration = _chosen_launch(_explored(arguments), arguments.launch)
     identity = _identity(exploration)
     if len(exploration.launches) != 1:
         if any(getattr(arguments, name) for name in ("step", "against", "code", "plan", "options")):
@@ -608,6 +618,7 @@ def _compare(arguments: argparse.Namespace) -> Answer:
                 hint="name the kernel, or a second saved exploration",
             )
         found.append(first.fork(target=arguments.with_target, **options))
+    found = [_chosen_launch(one, arguments.launch) for one in found]
     comparison = compare_explorations(*found)
     data: JsonObject = {"first": _identity(first), "second": _identity(found[1])}
     error = next((one.error for one in found if one.error is not None), None)
@@ -624,7 +635,7 @@ def _compare(arguments: argparse.Namespace) -> Answer:
 
 def _timeline(arguments: argparse.Namespace) -> Answer:
     core = None if arguments.core is None else parse_value(arguments.core)
-    exploration = _explored(arguments)
+    exploration = _chosen_launch(_explored(arguments), arguments.launch)
     found = exploration.timeline(
         cast("tuple[int, int] | None", core), inputs=arguments.inputs, seed=arguments.seed,
         time_limit_seconds=arguments.time_limit, progress=_told(),

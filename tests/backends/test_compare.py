@@ -344,6 +344,10 @@ def test_sides_stand_in_a_table() -> None:
     ]
     long = [Side(f"wolfpine against {other}", compare([got], [want])) for other in ("reference", "emulator", "ttsim")]
     assert max(map(len, sides_text(long).splitlines())) <= 80
+    many = sides_text(long * 3)
+    assert max(map(len, many.splitlines())) <= 80
+    assert many.count("wolfpine") == 9
+    assert many.count("elements by ULP") == 3
 
 
 @pytest.mark.parametrize("shape", [(3, 100, 70), (2, 2, 33, 40), (1000, 33), (5000,), (7, 1, 20)])

@@ -133,23 +133,37 @@ class Side:
         return cls(name, comparison, tuple(tuple(row) for row in errors.tolist()))
 
 
+_TABLE_WIDTH = 80
+
+
 def sides_text(sides: Sequence[Side]) -> str:
-    """The comparisons as a table with a column for each: what is compared, the measures, and below them the numbers of
-    elements by ULP of error."""
+    """The comparisons as tables with a column for each: what is compared, the measures, and below them the numbers of
+    elements by ULP of error. A table has as many columns as fit a terminal of 80."""
     heads = ("", "", "PCC", "max rel error", "max ULP", "equal", "worst tile", "", "elements by ULP")
-    columns: list[Sequence[str]] = [(*heads, *(f"  {one}" for one in ULP_CLASSES))]
+    labels = (*heads, *(f"  {one}" for one in ULP_CLASSES))
+    tables: list[list[Sequence[str]]] = [[labels]]
     for side in sides:
         one = side.comparison
         tile = f"{one.worst_tile.output}: {one.worst_tile.index}" if one.worst_tile and one.equal_share < 1 else "-"
         figures = (f"{one.pcc:.7f}", f"{one.max_rel_error:.2e}", f"{one.max_ulp:.1f}", f"{one.equal_share:.2%}")
         counts = (f"{count:,}" if count else "-" for count in one.ulp_histogram)
         first, against, second = side.name.partition(" against ")
-        columns.append((first, f"{against}{second}".strip(), *figures, tile, "", "", *counts))
-    widths = [max(map(len, column)) for column in columns]
+        column = (first, f"{against}{second}".strip(), *figures, tile, "", "", *counts)
+        if len(tables[-1]) > 1 and _width([*tables[-1], column]) > _TABLE_WIDTH:
+            tables.append([labels])
+        tables[-1].append(column)
+    return "\n\n".join(map(_aligned, tables))
+
+
+def _width(columns: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(len, column)) + 2 for column in columns) - 2
+
+
+def _aligned(columns: Sequence[Sequence[str]]) -> str:
+    """Columns side by side, the first to the left and the others to the right."""
+    first, *others = (max(map(len, column)) for column in columns)
     rows = zip(*columns, strict=True)
-    return "\n".join(
-        "  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]))).rstrip() for row in rows
-    )
+    return "\n".join("  ".join((row[0].ljust(first), *map(str.rjust, row[1:], others))).rstrip() for row in rows)
 
 
 def compare(
