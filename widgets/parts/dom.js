@@ -73,6 +73,15 @@ export function focusIn(element) {
 /** Focuses, without scrolling the page around. @param {HTMLElement | SVGElement | null | undefined} element */
 export const focusOn = (element) => element?.focus({ preventScroll: true });
 
+/** Selects one of the options of a list, and brings it into sight. @param {HTMLElement} list @param {HTMLElement[]} options @param {number} chosen */
+export function pick(list, options, chosen) {
+  options.forEach((option, i) => set(option, { "aria-selected": i === chosen, tabindex: i === chosen ? 0 : -1 }));
+  if (focusIn(list)) focusOn(options[chosen]);
+  // Not scrollIntoView: that would move the page around the explorer as well.
+  const { offsetTop: top, offsetHeight: height } = options[chosen];
+  if (top < list.scrollTop || top + height > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
+}
+
 /** All elements with a selector. @param {ParentNode} root @param {string} selector */
 export const all = (root, selector) => /** @type {(HTMLElement | SVGElement)[]} */ ([...root.querySelectorAll(selector)]);
 

@@ -7,7 +7,7 @@
 
 import { countsOf, rowsBetween } from "../model/align.js";
 import { counts } from "../parts/cards.js";
-import { button, chip, focusIn, focusOn, h, put, quiet, set, take } from "../parts/dom.js";
+import { button, chip, h, pick, put, quiet, take } from "../parts/dom.js";
 import { panes } from "../parts/panes.js";
 import { changeRows } from "./changes.js";
 
@@ -67,7 +67,7 @@ export function lanesView(store) {
   /** @param {Lowering} now @param {Lowering} other @param {Differences} differences */
   function show(now, other, differences) {
     items = itemsOf(now, other, differences);
-    options = items.map(({ glyph, letter, name, words }, i) => h("div.step", { role: "option", "aria-setsize": items.length, "aria-posinset": i + 1, title: words, onclick: () => choose(i) },
+    options = items.map(({ glyph, letter, name, words }, i) => h("div.step", { role: "option", title: words, onclick: () => choose(i) },
       h("span", { class: `k ${{ "✖": "bad", "●": "tilde", "◐": "tilde" }[glyph] ?? "q"}`, role: "img", label: words }, glyph),
       h("span.letter", letter), h("span.name", name)));
     put(list, ...options);
@@ -78,11 +78,8 @@ export function lanesView(store) {
   function choose(i) {
     if (!items.length) return;
     chosen = Math.max(0, Math.min(items.length - 1, i));
-    options.forEach((option, k) => set(option, { "aria-selected": k === chosen, tabindex: k === chosen ? 0 : -1 }));
-    if (focusIn(list)) focusOn(options[chosen]);
+    pick(list, options, chosen);
     const { letter, name, words } = items[chosen];
-    const { offsetTop: top, offsetHeight: height } = options[chosen];
-    if (top < list.scrollTop || top + height > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
     store.set({ open: new Set(), say: `${letter} ${name}, ${words}` });
   }
 
@@ -92,7 +89,7 @@ export function lanesView(store) {
     const { letter, name, words, texts, language } = items[chosen];
     const kind = texts.file ? "file" : part;
     const pair = texts[kind];
-    put(title, h("span.letter", letter), h("b", name), h("span.q.what", { title: words }, words));
+    put(title, h("span.letter", letter), h("b", name), h("span.q.what", { title: words }, words), changes.pins.element);
     heads.hidden = !lanes || !pair;
     changes.element.hidden = !pair;
     /** @type {(key: "ir" | "plan", label: string) => Child} */

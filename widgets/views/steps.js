@@ -7,7 +7,7 @@
 import { select, totals } from "../model/state.js";
 import { meaning } from "../model/terms.js";
 import { counts } from "../parts/cards.js";
-import { choice, focusIn, focusOn, h, put, set } from "../parts/dom.js";
+import { choice, focusIn, h, pick, put } from "../parts/dom.js";
 import { kernelPane } from "../parts/kernel.js";
 import { panes } from "../parts/panes.js";
 import { diffPane } from "./diff.js";
@@ -56,12 +56,7 @@ function stepList(store) {
     put(chooser, ...steps.map((step) => h("option", `${step.glyph} ${step.letter} ${step.name}`)));
   });
   store.on(["step", "lowering"], ({ step }) => {
-    options.forEach((option, i) => set(option, { "aria-selected": i === step, tabindex: i === step ? 0 : -1 }));
-    const chosen = options[step];
-    if (focusIn(list)) focusOn(chosen);
-    // Not scrollIntoView: that would move the page around the explorer as well.
-    const { offsetTop: top, offsetHeight: height } = chosen;
-    if (top < list.scrollTop || top + height > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
+    pick(list, options, step);
     chooser.selectedIndex = step;
   });
   return h("div.pane.steppane", list, chooser);
