@@ -510,6 +510,7 @@ def test_exploration_text_is_one_screen() -> None:
         "           ●  B2  grid_to_core_grid            +4 −2 ~1  ·",
         "tiles      ○  C2  lower_tt_tile_intrinsics     ·         ·",
         "",
+        "passes         3 steps: 1 rewrites the program, 1 decides facts, 1 changes nothing",
         f"cores          grid 67 on 8×8 cores: {summary(partition())}",
         "buffers        4 circular buffers, tiles: A_shared 8, B_shared 12, C_local_out 32, C_local_partials 16",
         "L1             168 KiB of 1,360.7 KiB (12.3 %) per core",

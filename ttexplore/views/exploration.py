@@ -88,7 +88,7 @@ def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, 
             + "\n  ".join(visible(line) for line in coded(failed.message, failed.code).splitlines()),
         ]
         lines += [f"  hint: {visible(coded(failed.hint, failed.code))}"] if failed.hint else []
-    facts = plan_facts(plan, target)
+    facts = [*([("passes", tally(trace.steps))] if trace.steps else []), *plan_facts(plan, target)]
     if trace.files:
         facts.append(
             ("files", ", ".join(f"{visible(name)} {len(file.lines)}" for name, file in trace.files.items()) + " lines")
