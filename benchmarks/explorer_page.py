@@ -1,4 +1,4 @@
-"""The explorer for a lowering of 80 steps and 2,000 lines of IR: first paint, and the time to switch steps.
+"""The explorer for a lowering of 80 steps and 4,000 lines of IR: first paint, the time to switch steps, that to hover.
 
     python benchmarks/explorer_page.py
 
@@ -19,7 +19,7 @@ from ttexplore.record import Line, Listing, Origin, Span, StepRecord, Trace
 from ttexplore.views.explorer import explorer_data, packed
 from ttexplore.views.report import Reported, report_html
 
-STEPS, LINES, KERNEL_LINES = 80, 2000, 60
+STEPS, LINES, KERNEL_LINES = 80, 4000, 60
 SWITCHES = 200
 CHROMIUM = "/usr/bin/chromium"
 
@@ -42,6 +42,18 @@ _MEASURE = """async (switches) => {
   return {script, layout, frame};
 }"""
 
+# The script of hovering over one line after the other, of the changes and of the kernel.
+_HOVER = """async () => {
+  const hover = [];
+  for (const row of document.querySelectorAll(".ttx-explorer :is(.diff, .source) .l")) {
+    const start = performance.now();
+    row.dispatchEvent(new MouseEvent("mouseover", {bubbles: true}));
+    hover.push(performance.now() - start);
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  }
+  return hover;
+}"""
+
 
 def main() -> None:
     """Prints the figures."""
@@ -60,8 +72,9 @@ def main() -> None:
         paint_ms = page.evaluate("() => performance.getEntriesByName('ttexplore first paint')[0].duration")
         print(f" paint: {paint_ms:.0f} ms after the widget was asked to render")
         figures = page.evaluate(_MEASURE, SWITCHES)
+        figures["hover"] = page.evaluate(_HOVER)
         browser.close()
-    for name in ("script", "layout", "frame"):
+    for name in ("script", "layout", "frame", "hover"):
         values = sorted(figures[name])
         print(f"{name:>6}: p50 {values[len(values) // 2]:.1f} ms, p95 {values[len(values) * 95 // 100]:.1f} ms")
 

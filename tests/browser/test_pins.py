@@ -137,7 +137,7 @@ def test_a_changed_line_says_which_rule_made_it(explorer: ExplorerPage) -> None:
     row = explorer.find(".diff .l.new").filter(has_text="tt.matmul_block(").first
     row.hover()
     card = explorer.find(".rule")
-    card.filter(has_text="product: A product is a sum, in DST").wait_for()
+    card.filter(has_text="product of line 16 before: A product is a sum, in DST").wait_for()
     row.click()
     explorer.page.mouse.move(2, 2)
     card.get_by_role("button").first.click()

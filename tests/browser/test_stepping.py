@@ -86,8 +86,6 @@ def test_the_whole_step_is_the_listing_after_it(explorer: ExplorerPage) -> None:
 
 def test_a_fold_opens(explorer: ExplorerPage) -> None:
     explorer.go("D4")
-    # Room for all rows.
-    explorer.press("f")
     explorer.button("collapse").focus()
     gap = explorer.find(".diff .gap").first
     count = int(gap.inner_text().split()[1])

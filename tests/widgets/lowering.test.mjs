@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { distance, hits, kernelFile, labels, landing, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings, beside } from "../../widgets/model/lowering.js";
+import { countLinked, distance, hits, kernelFile, labels, landing, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings, beside } from "../../widgets/model/lowering.js";
 
 // Kernel lines 10 and 20. Listing 0 is before, 1 after: "b" comes from line 10 exactly, "c" from 10 (inferred) and 20.
 const data = {
@@ -36,6 +36,8 @@ test("a kernel line lights up what comes from it, by the best link", () => {
   assert.deepEqual(lit.places, new Set([0]));
   assert.deepEqual([0, 1, 2].map((origins) => link(lowering, origins, lit)), [-1, 0, 2]);
   assert.deepEqual(linked(lowering, after, lit), [[0, 0], [1, 2]]);
+  assert.equal(countLinked(lowering, after, lit), 2);
+  assert.equal(countLinked(lowering, lowering.listings[0], lit), 0);
   assert.deepEqual(linked(lowering, after, litByLine(lowering, 20)), [[1, 1]]);
   assert.equal(litByLine(lowering, 11), null);
 });

@@ -69,6 +69,8 @@ function positions(values, more) {
 export class Listing {
   /** @type {number | undefined} */
   #longest;
+  /** @type {Map<number, number> | undefined} */
+  #tally;
 
   /** @param {string[]} texts @param {number[]} flat */
   constructor(texts, flat) {
@@ -106,6 +108,11 @@ export class Listing {
   /** The width of the longest line. */
   get longest() {
     return (this.#longest ??= this.lines().reduce((most, i) => Math.max(most, this.width(i)), 0));
+  }
+
+  /** How many lines have each set of origins. */
+  get tally() {
+    return (this.#tally ??= this.lines().reduce((tally, i) => tally.set(this.origins(i), (tally.get(this.origins(i)) ?? 0) + 1), new Map()));
   }
 
   /** The positions of all lines. */
@@ -179,6 +186,15 @@ export function link(lowering, origins, lit) {
 export function linked(lowering, listing, lit) {
   return listing.lines().map((i) => [i, link(lowering, listing.origins(i), lit)]).filter(([, kind]) => kind >= 0);
 }
+
+/**
+ * How many lines of a listing are linked to what is lit.
+ * @param {Lowering} lowering
+ * @param {Listing} listing
+ * @param {Lit} lit
+ */
+export const countLinked = (lowering, listing, lit) =>
+  [...listing.tally].reduce((sum, [origins, count]) => sum + (link(lowering, origins, lit) < 0 ? 0 : count), 0);
 
 /**
  * How far line `i`, linked by `kind`, is from what a reader looks for who follows a kernel line: what does the work comes

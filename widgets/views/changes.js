@@ -47,13 +47,15 @@ export function changeRows(store, label) {
   /** @param {ShownRow} row */
   const place = (row) => {
     if (row.gap) return `${row.gap} unchanged lines`;
-    const [listing, line] = sideOf(row);
-    return `${ROWS[row.kind]} line ${1 + line}: ${listing.text(line)}`;
+    const [, line] = sideOf(row);
+    return `${ROWS[row.kind]} line ${1 + line}`;
   };
   /** @param {number} i */
   const said = (i) => {
-    const { i: old, j } = shown[i];
-    return place(shown[i]) + (compared.why?.(+(j >= 0), j >= 0 ? j : old) ?? "");
+    const row = shown[i];
+    if (row.gap) return place(row);
+    const [listing, line] = sideOf(row);
+    return `${place(row)}: ${listing.text(line)}${compared.why?.(+(row.j >= 0), line) ?? ""}`;
   };
   const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]), said);
   rows.element.addEventListener("click", (event) => {

@@ -5,7 +5,7 @@
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
-import { ROLES, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
+import { ROLES, countLinked, kernelFile, kernelName, linkedShare } from "../model/lowering.js";
 import { button, chip, download, focusIn, h, put, quiet, set } from "../parts/dom.js";
 import { Editor } from "../parts/editor.js";
 import { kernelPane } from "../parts/kernel.js";
@@ -38,7 +38,7 @@ export function codeView(store, kernel) {
   store.on(["lowering", "file", "columns", "pinned"], ({ lowering, file: wanted, columns: beside, pinned }) => {
     const { files: all, listings } = lowering;
     /** @param {EmittedFile | undefined} one */
-    const count = (one) => (pinned && one ? linked(lowering, listings[one.listing], pinned).length : 0);
+    const count = (one) => (pinned && one ? countLinked(lowering, listings[one.listing], pinned) : 0);
     const old = all.find(({ name }) => name === last);
     // As long as none has been chosen, one that comes from what is pinned is shown.
     const file = all.find(({ name }) => name === wanted) ?? [old, ...all].find(count) ?? old ?? all[0];

@@ -50,7 +50,7 @@ export function diffPane(store) {
     h("details.about", h("summary", "description", options), prose),
     // What is being typed must not be taken out of the page, so the search stands beside what is drawn anew.
     h("div.tools", toggles, against, h("span.search", query, where)),
-    error, changes.element, rule.element);
+    error, changes.element);
 
   store.on(["lowering"], ({ lowering: { steps } }) => put(against, h("option", "compare with"), ...steps.map(({ letter, name }) => h("option", `${letter} ${name}`))));
   store.on(["step", "part", "against", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], (state) => {
@@ -133,5 +133,5 @@ export function diffPane(store) {
     select(store, next);
     nextMatch(direction, true);
   }
-  return { element, pins: changes.pins, keys: { ...changes.keys, "/": () => query.focus(), v: () => against.focus() } };
+  return { element, rule: rule.element, pins: changes.pins, keys: { ...changes.keys, "/": () => query.focus(), v: () => against.focus() } };
 }

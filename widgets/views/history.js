@@ -3,7 +3,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { range, ranges, runs } from "../model/figures.js";
-import { KINDS, ROLES, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
+import { KINDS, ROLES, countLinked, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
 import { select } from "../model/state.js";
 import { button, h, link, put, quiet } from "../parts/dom.js";
 
@@ -21,11 +21,10 @@ export function historyStrip(store) {
     const covered = h("span.q.coverage", { title: [...KINDS, "unknown"].map((kind, i) => `${coverage[i]} ${kind}`).join(", ") }, `${linkedShare(coverage) ?? 100} % of statements linked`);
     if (!lit) return put(strip, quiet("Hover over a line to see where it came from and where it went. Click or press Enter to pin it."), covered);
     const lines = [...lit.places].map((place) => places[place][1]).sort((a, b) => a - b);
-    const found = steps.map((step) => linked(lowering, listings[step.ir.after], lit).length);
+    const found = steps.map((step) => countLinked(lowering, listings[step.ir.after], lit));
     const most = Math.max(1, ...found);
     put(strip,
-      h("p", lit.from),
-      h("span", !hover && quiet("pinned "), h("b", `L${lines.join(" L")}`)),
+      h("span", { title: lit.from }, !hover && quiet("pinned "), h("b", `L${lines.join(" L")}`)),
       h("span.cells", steps.map((step, i) => button([
         h("span.bar", { style: `height:${found[i] ? 3 + Math.round((BAR_PIXELS * found[i]) / most) : 0}px` }), h("span.lab", step.letter),
       ], () => select(store, i), { class: i === index ? "cell now" : "cell", title: `${step.letter} ${step.name}: ${found[i]} lines` }))),

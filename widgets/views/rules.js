@@ -44,14 +44,16 @@ export function ruleCard(store, changes, isStep) {
     const decision = lit ? landing(lowering, listing, lit) : -1;
     const text = decision < 0 ? "" : listing.text(decision);
     const found = made(side, line);
-    put(element,
-      found.length ? found.flatMap(({ rule, sentence, replaced }) => [
-        !side && "replaced by ", h("b", rule), `: ${sentence} `,
-        side > 0 && replaced.length > 0 && ["Of line ", runs(replaced).flatMap((run, k) => [
+    put(element, quiet(`line ${line + 1} `),
+      !found.length && quiet("no rule of this step changed it "),
+      found.flatMap(({ rule, sentence, replaced }) => [
+        side ? " by " : " replaced by ", h("b", rule),
+        side > 0 && replaced.length > 0 && [" of line ", runs(replaced).flatMap((run, k) => [
           k > 0 && ", ", link(range(run), () => changes.goTo("i", run[0]), { title: "go to the line before the step" }),
-        ]), " before. "],
-      ]) : quiet("No rule of this step changed this line. "),
-      text && ["In the plan: ", link(text.split(": ")[0], () => {
+        ]), " before"],
+        `: ${sentence}`,
+      ]),
+      text && [" In the plan: ", link(text.split(": ")[0], () => {
         store.set({ part: "plan", collapsed: false });
         changes.goTo("j", decision);
       }, { class: "link m", title: text })]);

@@ -16,7 +16,7 @@ import { historyStrip } from "./history.js";
 /** @param {Explorer} store @param {Kernel} kernel */
 export function stepsView(store, kernel) {
   const { remembered } = store.state;
-  const { element, keys, pins } = diffPane(store);
+  const { element, keys, pins, rule } = diffPane(store);
   const { view, bar, body, toggle } = kernelPane(store, kernel);
   const source = h("details.pane.source", { open: true }, h("summary", "kernel"), bar, body);
   /** @param {number} direction */
@@ -27,7 +27,7 @@ export function stepsView(store, kernel) {
         ["the list of steps", stepList(store), 19],
         ["", panes(remembered, "kernel and step", [["the kernel", source, 37], ["", element, 63]]), 81],
       ]),
-      historyStrip(store)),
+      h("div.underneath", rule, historyStrip(store))),
     keys: { ...keys, e: toggle, N: () => follow(1), P: () => follow(-1) },
     // Lists that are out of the page have no height.
     shown: () => [view.pins, pins].forEach((one) => one.reveal()),
