@@ -203,7 +203,8 @@ def test_typing_in_the_search_steers_nothing(explorer: ExplorerPage) -> None:
 def test_a_hidden_class_of_lines_leaves_the_diff(explorer: ExplorerPage) -> None:
     explorer.go("E1")
     explorer.button("program").click()
-    explorer.press("c")
+    # Room for all rows.
+    explorer.press("c", "f")
     chip = explorer.button("protocol").first
     assert any("cb_wait_front" in text for text in texts(explorer))
     chip.click()

@@ -31,9 +31,7 @@ export function rowsBetween(before, after, plan) {
 
 /** How many lines were added, removed, and only indented. @param {Row[]} rows */
 export function countsOf(rows) {
-  /** @param {...number} kinds */
-  const count = (...kinds) => rows.filter(([kind]) => kinds.includes(kind)).length;
-  return [count(ADDED, CHANGED), count(REMOVED, CHANGED), count(INDENTED)];
+  return [[ADDED, CHANGED], [REMOVED, CHANGED], [INDENTED]].map((kinds) => rows.filter(([kind]) => kinds.includes(kind)).length);
 }
 
 /**
@@ -146,10 +144,9 @@ function best(n, m, most, score) {
 function similar(before, after) {
   const [one, other] = [before, after].map((lines) => lines.map((line) => line.match(/\w+/g) ?? []));
   return best(before.length, after.length, LARGEST_PAIRING, (x, y) => {
-    const rest = [...other[y]];
-    const all = one[x].length + rest.length;
-    const agree = one[x].filter((word) => rest.includes(word) && rest.splice(rest.indexOf(word), 1)).length;
-    return 2 * agree >= SIMILAR * all ? (all ? (2 * agree) / all : 1) : 0;
+    const [a, b] = [one[x], other[y]];
+    const share = (2 * [...matches(a, 0, a.length, b, 0, b.length)].length) / (a.length + b.length || 1);
+    return share >= SIMILAR ? share : 0;
   });
 }
 

@@ -27,11 +27,11 @@ async function inflated(buffer) {
   return JSON.parse(await new Response(stream).text());
 }
 
-/** @type {(buffer: sent.Bytes) => Promise<Lowering>} */
-export const unpacked = async (buffer) => withListings(await inflated(buffer));
-
-/** The same for another lowering of a kernel. @type {(buffer: sent.Bytes, base: Lowering) => Promise<Lowering>} */
-export const unpackedBeside = async (buffer, base) => withListings(beside(await inflated(buffer), base));
+/** A lowering, or another one of the kernel of `base`. @type {(buffer: sent.Bytes, base?: Lowering) => Promise<Lowering>} */
+export const unpacked = async (buffer, base) => {
+  const data = await inflated(buffer);
+  return withListings(base ? beside(data, base) : data);
+};
 
 /** @type {(buffer: sent.Bytes) => Promise<sent.Recording>} */
 export const unpackedRecording = inflated;

@@ -60,7 +60,7 @@ export function lanesView(store) {
   const tools = h("div.tools");
   const heads = h("div.laneheads", h("b", "now"), h("b", "what if"));
   const pane = h("section.pane.diffpane", { label: "lanes" }, title, tools, heads, changes.element);
-  const element = h("div.lanesview", panes(store.state.remembered, "lanes", [["the steps and files", h("div.pane", list, h("p.q.marks", "● rewrites, ◐ decides differently, ↓ passes on differences, = the same")), 27], ["", pane, 73]]));
+  const element = h("div.lanesview", panes(store.state.remembered, "lanes", [["the steps and files", h("div.pane", list, h("p.q.scroll", "● rewrites, ◐ decides differently, ↓ passes on differences, = the same")), 27], ["", pane, 73]]));
 
   store.on(["part", "open", "collapsed", "hidden", "wrap", "lanes", "tab"], ({ tab }) => { if (tab === "What if" && items.length) draw(); });
 

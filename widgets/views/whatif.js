@@ -6,7 +6,7 @@
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Child } from "../parts/child.js" */
 
-import { unpackedBeside } from "../model/lowering.js";
+import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
 import { limitOf, work } from "../model/work.js";
 import { busyControl } from "../parts/busy.js";
@@ -108,7 +108,7 @@ export function whatIfView(store, kernel) {
     }
     try {
       const answer = await work(store, "fork", (progressed) => kernel.ask({ do: "fork", options, target: target.value }, progressed));
-      const other = await unpackedBeside(answer.buffer, now);
+      const other = await unpacked(answer.buffer, now);
       if (store.state.lowering === now) draw(other, answer, options);
     } catch (error) {
       if (error instanceof Error) return put(result, h("p", `${error}`));
