@@ -794,3 +794,28 @@ def kernel(
         T.copy(s, C[bx * 32, 0])
 """
     holds(text, tmp_path)
+
+
+def test_a_cast_that_wraps_in_an_index_of_elements(tmp_path: Path) -> None:
+    """-1 as uint8 is 255: proofs of TVM took it for no number at all, and so the block for one inside of its tensor."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((2, 1, 6), "bfloat16"), C: T.Tensor((2, 48), "bfloat16")):
+    with T.Kernel(3, 1, 2) as (bx, by, bz):
+        a = T.alloc_shared((1, 16), "bfloat16")
+        for i, j in T.Parallel(1, 16):
+            a[i, j] = A[bz, i, T.cast(bx - 3, "uint8") % 3 * 16 + j]
+        T.copy(a, C[bz, bx * 16])
+"""
+    holds(text, tmp_path)
+    exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
+    a = exploration.inputs()[0].astype(np.float32)
+    expected = np.zeros((2, 48), np.float32)
+    for bx in range(3):
+        start = (bx - 3) % 256 % 3 * 16
+        inside = a[:, 0, start : start + 16]
+        expected[:, bx * 16 : bx * 16 + inside.shape[1]] = inside
+    np.testing.assert_array_equal(exploration.run().outputs[0].astype(np.float32), expected)

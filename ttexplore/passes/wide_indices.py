@@ -1,6 +1,7 @@
-"""Widen starts, bounds and conditions in narrow integer types to int32.
+"""Widen starts, bounds, conditions and indices in narrow integer types to int32.
 
-TVM's proofs stop at a cast that may change its operand, such as a narrow cast of a block index or a loop variable.
+TVM's proofs stop at a cast that may change its operand, such as a narrow cast of a block index or a loop variable, or
+take it for a number that both types hold: of a cast of -1 to uint8, that there is none, so that anything follows.
 Values that the kernel computes in a narrow type do not overflow (`integers` has checked), and a cast keeps the low
 bits, so int32 arithmetic gives the same results.
 
@@ -12,15 +13,15 @@ from __future__ import annotations
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements
-from ttexplore.ir.build import arguments, regions, with_arguments
-from ttexplore.ir.dag import folded, nodes_of, with_parts
+from ttexplore.ir.build import arguments, regions, with_arguments, with_value
+from ttexplore.ir.dag import folded, nodes_of, replaced, with_parts
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
 
 
 def with_wide_indices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
-    """The kernel with region starts, loop bounds and conditions in int32."""
+    """The kernel with region starts, loop bounds, conditions and indices of elements in int32."""
     if not any(_is_narrow(e) for one in walk(function.body) for e in _indices(one)):
         return function
     return rewrite([_WIDE], Context(function, firings))
@@ -34,8 +35,17 @@ def _indices(statement: tirx.Stmt) -> list[ir.Expr]:
             return [statement.condition]
         case tirx.Evaluate(value=ir.Call()):
             return [part.min for region in regions(statement) for part in elements(region.region)]
+        case tirx.BufferStore():
+            return [*elements(statement.indices), *_inner(statement.value)]
+        case tirx.Bind():
+            return _inner(statement.value)
         case _:
             return []
+
+
+def _inner(value: ir.Expr) -> list[ir.Expr]:
+    """The indices of elements in a value."""
+    return [index for one in nodes_of(value) if isinstance(one, ir.TensorLoad) for index in elements(one.indices)]
 
 
 def _is_narrow(e: ir.Expr) -> bool:
@@ -52,6 +62,10 @@ def _widest(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         case tirx.For() | tirx.IfThenElse():
             inner = context.inside(statement, lambda body: rewrite_body(body, [_WIDE], context))
             return [_with_wide_bounds(inner)]
+        case tirx.BufferStore():
+            return [with_value(statement, _with_wide_parts(statement.value), [_wide(i) for i in statement.indices])]
+        case tirx.Bind():
+            return [with_value(statement, _with_wide_parts(statement.value))]
         case _:
             parts = [_region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
             return [with_arguments(statement, parts)]
@@ -66,8 +80,17 @@ def _with_wide_bounds(statement: tirx.For | tirx.IfThenElse) -> tirx.Stmt:
     )  # fmt: skip
 
 
+def _with_wide_parts(value: ir.Expr) -> ir.Expr:
+    def wide(one: ir.Expr) -> ir.Expr:
+        if not isinstance(one, ir.TensorLoad):
+            return one
+        return with_parts(one, [_wide(index) for index in elements(one.indices)])
+
+    return replaced(value, wide)
+
+
 _WIDE = StatementRule(
-    "indices in int32", "Starts, bounds and conditions in narrow integer types are computed in int32.", _widest
+    "indices in int32", "Starts, bounds, conditions and indices in narrow integer types are computed in int32.", _widest
 )
 
 
