@@ -819,3 +819,37 @@ def kernel(A: T.Tensor((2, 1, 6), "bfloat16"), C: T.Tensor((2, 48), "bfloat16"))
         inside = a[:, 0, start : start + 16]
         expected[:, bx * 16 : bx * 16 + inside.shape[1]] = inside
     np.testing.assert_array_equal(exploration.run().outputs[0].astype(np.float32), expected)
+
+
+def test_one_side_of_a_branch_overwrites_in_a_loop(tmp_path: Path) -> None:
+    """The loop makes a turn, so both sides overwrite the block."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    L: T.Tensor((2,), "int32"), A: T.Tensor((64, 16), "bfloat16"), B: T.Tensor((16, 48), "bfloat16"),
+    C: T.Tensor((64, 48), "float32"),
+):
+    with T.Kernel(2) as bx:
+        c = T.alloc_fragment((32, 48), "float32")
+        a = T.alloc_shared((32, 16), "bfloat16")
+        b = T.alloc_shared((16, 48), "bfloat16")
+        if L[bx] > 0:
+            for k in T.serial(2):
+                T.copy(A[bx * 32, 0], a)
+                T.copy(B, b)
+                T.gemm(a, b, c, clear_accum=True)
+        else:
+            T.fill(c, 2.0)
+        T.copy(c, C[bx * 32, 0])
+"""
+    holds(text, tmp_path)
+    exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
+    _, a, b = exploration.inputs()
+    product = a.astype(np.float64) @ b.astype(np.float64)
+    for chosen in ([1, 0], [0, 1]):
+        expected = np.where(np.repeat(chosen, 32)[:, None] > 0, product, 2.0)
+        run = exploration.run([np.array(chosen, np.int32), a, b])
+        np.testing.assert_allclose(run.outputs[0], expected, rtol=1e-2, atol=1e-2)

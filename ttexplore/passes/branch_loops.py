@@ -9,7 +9,7 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.branches import branch
-from ttexplore.ir.build import dtype_of, op_name, scope_of, sequence, statements, whole_region
+from ttexplore.ir.build import constant, dtype_of, op_name, scope_of, sequence, statements, whole_region
 from ttexplore.ir.dag import conjuncts
 from ttexplore.ir.dataflow import accesses, blocks, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body
@@ -116,13 +116,19 @@ def _uses(body: list[tirx.Stmt]) -> dict[tirx.Buffer, int]:
 
 
 def _first_writes(body: list[tirx.Stmt]) -> list[tirx.Buffer]:
-    """The blocks of which a sequence overwrites the whole before it reads them, outside of loops."""
+    """The blocks of which a sequence overwrites the whole before it reads them, outside of loops that may make no
+    turn."""
     written: list[tirx.Buffer] = []
     read = set[tirx.Buffer]()
-    for statement in body:
+
+    def visit(statement: tirx.Stmt) -> None:
+        if isinstance(statement, tirx.For) and not is_parallel(statement) and (constant(statement.extent) or 0) > 0:
+            for one in statements(statement.body):
+                visit(one)
+            return
         if isinstance(statement, tirx.IfThenElse) and statement.else_case is not None:
             sides = [_first_writes(statements(one)) for one in (statement.then_case, statement.else_case)]
-            written += [one for one in sides[0] if one in sides[1] and one not in read]
+            written.extend(one for one in sides[0] if one in sides[1] and one not in read)
         for one in blocks(statement):
             if not _is_block_statement(one):
                 continue
@@ -131,6 +137,9 @@ def _first_writes(body: list[tirx.Stmt]) -> list[tirx.Buffer]:
                     read.add(access.buffer)
                 elif one is statement and access.buffer not in read and is_on_chip(access.buffer):
                     written.append(access.buffer)
+
+    for statement in body:
+        visit(statement)
     return written
 
 
