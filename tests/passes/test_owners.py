@@ -155,6 +155,44 @@ def test_races_between_blocks(refused: Callable[..., TTExploreError], body: str,
     assert error.span.line == HEAD.count("\n") + 1 + line
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cores": (1, 1)}, {"cores": (2, 2)}, {"cores": (2, 2), "policy": "rectangular"},
+        {"cores": (1, 1), "order": "column_major"}, {"cores": (2, 1), "policy": "z_order"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_blocks_that_write_the_same_elements_race_on_one_core_too(options: dict[str, Any]) -> None:
+    """That a core runs its work items in order is a choice of the partition, not what the kernel says."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 256), "float32"), B: T.Tensor((128, 256), "float32")):
+        with T.Kernel(8, 4) as (bx, by):
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[by * 32, bx * 32], a)
+            T.copy(a, B[by * 32, T.max(bx, 1) * 32])
+
+    error = ttx.explore(kernel, options=options).error
+    assert isinstance(error, KernelError)
+    assert error.message == (
+        "block (0, 0) and block (1, 0) both write page 1 of B: the result depends on which comes last"
+    )
+    assert error.hint == "let one block own each element of B, or add to B with T.atomic_add"
+    assert error.span is not None
+
+
+def test_elements_that_two_blocks_of_one_core_write() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 64), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(4) as bx:
+            B[bx // 2] = A[bx, 3]
+
+    error = ttx.explore(kernel, options={"cores": (1, 1)}).error
+    assert isinstance(error, KernelError)
+    assert error.message.startswith("block (0) and block (1) both write element 0 of page 0 of B")
+
+
 def test_other_refusals(refused: Callable[..., TTExploreError]) -> None:
     unknown = (
         "T.copy(B[I[bx], 0], b)\nT.copy(b, B[I[bx], 0])", "T.atomic_add(B[I[bx], 0], a)\nT.copy(B[I[bx], 0], b)",

@@ -23,7 +23,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.errors import VerifyError
+from ttexplore.errors import KernelError, VerifyError
 from ttexplore.ir.index import (
     Binary,
     CoreItem,
@@ -51,13 +51,15 @@ Pages = NDArray[np.bool_]
 _MOST_ROWS = 1 << 24
 # How many iterations are evaluated side by side.
 _ROWS_AT_ONCE = 1 << 20
+_OWN = "let one block own each element of {0}, or add to {0} with T.atomic_add"
 # More bytes than any page has.
 _ANY_SIZE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """All runs of one transfer operation: for each row, the core (its position in the partition) and the page's range.
+    """All runs of one transfer operation: for each row, the core (its position in the partition) and the page's range,
+    and, if it is known, the number of the core's work items before this one.
 
     At most `count_bytes` (one number, or one per row) of a page are moved, from `offset_bytes`; without an offset, the
     whole page.
@@ -70,6 +72,7 @@ class Transfer:
     page: Range
     offset_bytes: Range | None = None
     count_bytes: Rows | int = 0
+    turn: Rows | None = None
 
     def parts(self, piece_bytes: int, pieces: int) -> Iterator[Rows]:
         """The pieces that it moves, if each page has `pieces` of them: one for each row at a time."""
@@ -90,8 +93,9 @@ class Transfer:
         offset = None if self.offset_bytes is None else _at_range(self.offset_bytes, rows)
         count = _at_rows(self.count_bytes, rows)
         return dataclasses.replace(
-            self, core=self.core[rows], page=_at_range(self.page, rows), offset_bytes=offset, count_bytes=count
-        )
+            self, core=self.core[rows], page=_at_range(self.page, rows), offset_bytes=offset, count_bytes=count,
+            turn=None if self.turn is None else self.turn[rows],
+        )  # fmt: skip
 
     @property
     def exact(self) -> bool:
@@ -128,9 +132,12 @@ def check_pages(
     those tensors whose names it is given, the elements of pages. Raises VerifyError."""
     assert plan.partition is not None
     writers: dict[str, NDArray[np.int64]] = {}
+    blocks: dict[str, NDArray[np.int64]] = {}
+    races: list[KernelError] = []
     last: dict[str, Call] = {}
     _check_movers(kernels)
     written, pieces = _written_tensors(kernels), _pieces(kernels, plan)
+    read = {tensor for kernel in kernels.values() for tensor, _ in _transfers(kernel, writes=False)}
     unsure: set[str] = set()
 
     def check(transfer: Transfer, role: str) -> None:
@@ -143,6 +150,8 @@ def check_pages(
             assert plan.partition is not None
             last[transfer.tensor] = transfer.call
             _claim(transfer, pieces[transfer.tensor], writers, plan.partition)
+            if transfer.tensor not in read:
+                races.extend(_races(transfer, pieces[transfer.tensor], blocks, plan.partition))
 
     for kernel in kernels.values():
         if _moves(kernel.names):
@@ -167,6 +176,9 @@ def check_pages(
             # Strips of 16 elements reach into the padding, where nothing is.
             given &= _existing(tensor, plan)
         _same_places(tensor, pieces.get(tensor), places, given, last.get(tensor))
+    # The program does what the kernel says: if blocks race, these are the kernel's own.
+    for race in races:
+        raise race
 
 
 def _check_movers(kernels: Mapping[str, Kernel]) -> None:
@@ -251,13 +263,46 @@ def _claim(
     found = (clash for places in parts for clash in _clashes(owner, places, transfer.core))
     for place, core in found:
         places = [f"({one.x}, {one.y})" for one in (partition.cores[int(owner[place])], partition.cores[core])]
-        what = "an element" if pieces.elements == 1 else "a page"
         raise VerifyError(
             "V014",
-            f"{pieces.show(place)} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
-            hint=f"assign all work items that write {what} to one core: the order of the writes is undefined",
+            f"{pieces.show(place)} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}: "
+            "their order is undefined",
+            hint=_OWN.format(transfer.tensor),
             span=transfer.call.span,
         )
+
+
+def _races(
+    transfer: Transfer, pieces: _Pieces, writers: dict[str, NDArray[np.int64]], partition: Partition
+) -> Iterator[KernelError]:  # fmt: skip
+    """Record which work item writes which page, or piece of a page; an error where another one of the same core has
+    written it: that the core runs them in order is nothing that the kernel asks for."""
+    if transfer.turn is None:
+        return
+    most = max(len(partition.items_of(core)) for core in partition.cores)
+    items = transfer.core * most + transfer.turn
+    owner = writers.setdefault(transfer.tensor, np.full(pieces.accessor.pages * pieces.per_page, -1))
+    parts = transfer.parts(pieces.bytes, pieces.per_page)
+    found = (clash for places in parts for clash in _clashes(owner, places, items))
+    for place, item in found:
+        numbers = sorted(divmod(one, most) for one in (int(owner[place]), item))
+        one, two = (_block(partition.items_of(partition.cores[core])[turn], partition) for core, turn in numbers)
+        yield KernelError(
+            "K017",
+            f"{one} and {two} both write {pieces.show(place)} of {transfer.tensor}: the result depends on which comes "
+            "last",
+            hint=_OWN.format(transfer.tensor),
+            span=transfer.call.span,
+        )
+
+
+def _block(item: int, partition: Partition) -> str:
+    """A work item as the launch grid numbers it, along x first."""
+    numbers = list[int]()
+    for extent in partition.grid:
+        item, number = divmod(item, extent)
+        numbers.append(number)
+    return f"block ({', '.join(map(str, numbers))})"
 
 
 def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]:
@@ -374,6 +419,10 @@ class _Walk:
         # The number of passes over the rows, with a part of them each time.
         self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
+        # How many work items the core has begun before; None where they are not told apart.
+        self.turn: Rows | None = np.zeros(len(partition.cores), np.int64)
+        # Names for the counts of work items that the cores are given.
+        self.counts = set[Variable]()
         # Names that depend on elements of tensors. The places that they decide are checked when the kernel runs.
         self.decided = set[Variable]()
         self.known: dict[Key, Range] = {}
@@ -445,7 +494,7 @@ class _Walk:
             )
         # An unknown size is at most the rest of the page.
         size = value_range(call.values.get("count_bytes", 0), self.known) or (0, _ANY_SIZE)
-        self.take(Transfer(call, tensor, writes, self.core, found, within, size[1]), self.role)
+        self.take(Transfer(call, tensor, writes, self.core, found, within, size[1], self.turn), self.role)
 
     def bind(self, bind: Bind) -> None:
         match bind.value:
@@ -458,6 +507,8 @@ class _Walk:
                 values = table[self.core, at[0]]
                 self.known[bind.variable] = (values, values)
             case value:
+                if isinstance(value, CoreValue) and value.name in self.partition.arguments:
+                    self.counts.add(bind.variable)
                 if self.depends(value):
                     self.decided.add(bind.variable)
                 found = value_range(value, self.known)
@@ -483,15 +534,21 @@ class _Walk:
         if exact and (loop.turns is None or follow) and rows <= _MOST_ROWS:
             self.expanded(loop, low[0], extent[0])
             return
-        kept = self.core, self.known
+        kept = self.core, self.turn, self.known
         runs = np.broadcast_to(extent[1] > 0, self.core.shape)
         self.keep(runs)
+        if self.counts_items(loop):
+            self.turn = None
         self.known[loop.variable] = _at_range((low[0], low[1] + extent[1] - 1), runs)
         self.body(loop.body)
-        self.core, self.known = kept
+        self.core, self.turn, self.known = kept
+
+    def counts_items(self, loop: Loop) -> bool:
+        """Whether the turns of a loop are work items of the core, or rows or columns of them."""
+        return loop.extent in self.counts
 
     def expanded(self, loop: Loop, low: Rows | int, extent: Rows | int) -> None:
-        core, known, times = self.core, self.known, self.times
+        core, item, known, times = self.core, self.turn, self.known, self.times
         turns = np.maximum(np.broadcast_to(extent, core.shape), 0)
         ends = np.cumsum(turns)
         lows = np.broadcast_to(low, core.shape)
@@ -500,15 +557,18 @@ class _Walk:
         for begin in range(0, total, _ROWS_AT_ONCE):
             places = np.arange(begin, min(total, begin + _ROWS_AT_ONCE))
             rows = np.searchsorted(ends, places, side="right")
-            turn = places - (ends - turns)[rows] + lows[rows]
+            number = places - (ends - turns)[rows]
+            turn = number + lows[rows]
             self.keep(rows)
+            if self.turn is not None and self.counts_items(loop):
+                self.turn = self.turn * turns[rows] + number
             self.known[loop.variable] = (turn, turn)
             self.body(loop.body)
-            self.core, self.known = core, known
+            self.core, self.turn, self.known = core, item, known
         self.times = times
 
     def branch(self, branch: Branch) -> None:
-        kept = self.core, self.known
+        kept = self.core, self.turn, self.known
         for arm, holds in ((branch.then, True), (branch.otherwise, False)):
             if not arm:
                 continue
@@ -516,7 +576,7 @@ class _Walk:
             self.known = narrowed(branch.condition, self.known, holds=holds)
             self.keep(runs)
             self.body(arm)
-            self.core, self.known = kept
+            self.core, self.turn, self.known = kept
 
     def possible(self, condition: Expression, *, holds: bool) -> Pages | bool:
         """The rows in which a condition can hold, or can fail: also by that part of it that is known."""
@@ -538,6 +598,8 @@ class _Walk:
         """Continue with some of the rows, or with repeated rows."""
         self.known = {one: _at_range(known, rows) for one, known in self.known.items()}
         self.core = self.core[rows]
+        if self.turn is not None:
+            self.turn = self.turn[rows]
 
 
 def _at_range(known: Range, rows: Rows | Pages) -> Range:
