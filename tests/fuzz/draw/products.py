@@ -40,7 +40,6 @@ def chain(draft: Draft) -> None:
     if draft.is_vector or draft.loops:
         return
     into = _accumulator(draft, draft.block)
-    draft.add(Fill(into, 0.0))
     axis, loop = _turns(draft, _summed(draft))
     depth = 32 * draft.number(1, 2)
     inner = Axis("0", 1, depth, depth)
@@ -56,6 +55,10 @@ def chain(draft: Draft) -> None:
     changed(draft, middle, made)
     d, transpose_d = _factor(draft, draft.column, axis, turned=True)
     draft.body.append(Gemm(made, d, into, False, transpose_d))
+    # Only now, so that no turn multiplies what the one before has added up: that grows without end.
+    inside, draft.body = draft.body, outside
+    draft.add(Fill(into, 0.0))
+    outside, draft.body = draft.body, inside
     _loop(draft, loop, outside)
     for name in (middle, made):
         draft.unstored.pop(name, None)
