@@ -77,6 +77,10 @@ def test_the_field_lies_on_its_rows(show: Show, gemm: Exploration, width: int, w
             }"""
         )
         assert ends > 0
+        # Line numbers stay in sight.
+        pane.locator(".aside").wait_for()
+        first = pane.locator(".text > *").first
+        assert first.evaluate("one => getComputedStyle(one, '::before').position") == "sticky"
 
 
 def test_tab_leaves_and_brackets_indent(show: Show, gemm: Exploration) -> None:

@@ -40,8 +40,7 @@ export class Editor {
       spellcheck: false, label,
       oninput: () => this.#changed(), onkeydown: (event) => this.#key(event), onselectionchange: () => this.#follow(),
     });
-    this.#sheet = h("div.sheet", { onscroll: () => { this.#place = [this.#sheet.scrollLeft, this.#sheet.scrollTop]; } },
-      h("div.paper", this.#text, this.#area));
+    this.#sheet = h("div.sheet", { onscroll: () => this.#scrolled() }, h("div.paper", this.#text, this.#area));
     this.element = h("div.editor", this.#sheet, this.#listed);
     // Out of the page, an element forgets where it was scrolled to.
     new ResizeObserver(() => this.#sheet.scrollTo(this.#place[0], this.#place[1])).observe(this.#sheet);
@@ -118,6 +117,13 @@ export class Editor {
     // Kept even where there is no room yet.
     if (top < scrollTop || top + height > scrollTop + clientHeight) this.#place[1] = Math.max(0, top - clientHeight / 2);
     this.#sheet.scrollTo(0, this.#place[1]);
+  }
+
+  #scrolled() {
+    const { scrollLeft, scrollTop, classList } = this.#sheet;
+    this.#place = [scrollLeft, scrollTop];
+    // Numbers that stay in sight are slow where there are many, and mostly need not.
+    classList.toggle("aside", scrollLeft > 0);
   }
 
   /** Shows which line the caret is in. */
