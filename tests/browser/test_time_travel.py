@@ -355,6 +355,13 @@ def test_a_run_is_recorded_from_the_map_too(show: Show, gemm: Exploration) -> No
     assert explorer.find("[aria-label=measure]").input_value() == "recorded run"
     assert explorer.find(".recorded .m").inner_text().startswith("core (3, 0), logical step 0 of ")
     assert violations(explorer) == []
+    # Buffers, which was not open before, comes up at that moment.
+    explorer.find(".recorded .scrubber").focus()
+    explorer.type("ArrowRight", "ArrowRight")
+    explorer.find(".coremap [data-core='2,0']").click()
+    assert explorer.find(".timeline .clock .m").inner_text().startswith("core (2, 0), logical step 2 of ")
+    assert explorer.find(".lane").count() == 3
+    assert explorer.find(".track").count() == 3 + len(gemm.plan.buffers)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

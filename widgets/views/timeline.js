@@ -118,7 +118,9 @@ export function timeTravel(store, kernel, graph) {
   }
 
   /** @param {NonNullable<Doing["wait"]>} wait */
-  const bufferOf = (wait) => store.state.recording?.recording.buffers[wait[4]]?.[0];
+  function bufferOf(wait) {
+    return store.state.recording?.recording.buffers[wait[4]]?.[0];
+  }
 
   /** The moment in the drawing of the dataflow: pages in each buffer, what each kernel does, and where it waits. @param {Moments} moments @param {Doing[]} doing */
   function draw(moments, doing) {
