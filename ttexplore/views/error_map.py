@@ -208,6 +208,13 @@ def _legend(largest: float, bound: float, y: int, broken: bool) -> str:
         parts.append(path(f"M{_LEFT + 1} {y + 17}h9v9h-9z", "ring"))
         parts.append(text(_LEFT + 16, y + 26, "worst", "s"))
     if largest > bound:
-        parts.append(rectangle(_LEFT + 58, y + 17, _LEGEND_CELL, 8, f"x{TINTS} beyond"))
-        parts.append(text(_LEFT + 75, y + 26, f"beyond the bound, {bound:.2g}" if bound else "not equal", "s"))
+        x = _LEFT + 58
+        # A bound of 0 allows no error: what is within it has no colour.
+        names = (
+            (("within", ""), (f"beyond the {bound:.2g} allowed", " beyond")) if bound else (("not equal", " beyond"),)
+        )
+        for name, hue in names:
+            parts.append(rectangle(x, y + 17, 10, 10, f"x{TINTS // 2}{hue}"))
+            parts.append(text(x + 14, y + 26, name, "s"))
+            x += 56
     return "".join(parts)
