@@ -40,17 +40,17 @@ def test_a_clicked_tile_names_its_pages_and_plays_its_lines(show: Show, product:
     asked = explorer.sent()[-1]
     assert (asked["do"], asked["output"], asked["tile"], asked["inputs"]) == ("tile", 0, [3, 5], "random")
     explorer.answer({"state": "done", **history.data})
-    told = explorer.find(".chain table").inner_text()
+    told = explorer.find(".way table").inner_text()
     assert "A[3, 0–7], B[0–7, 5]" in told
     assert f"({history.core[0]}, {history.core[1]})" in told
     stops = explorer.find(".stops li")
     assert stops.count() == len(history.stops) == 5
     for number, stop in enumerate(history.stops):
         assert stop.does in stops.nth(number).inner_text()
-        stops.nth(number).get_by_role("button").click()
+        stops.nth(number).get_by_role("button").first.click()
         assert stops.nth(number).get_attribute("aria-current") == "step"
-        assert stop.text in explorer.find(".around .at").inner_text()
-        assert explorer.find(".around .at").inner_text().strip().startswith(str(stop.line))
+        assert f"{stop.kernel}.cpp:{stop.line}" in stops.nth(number).inner_text()
+        assert stop.text in stops.nth(number).locator("code").inner_text()
 
 
 def test_playing_goes_through_the_stops_to_the_last(show: Show, product: Exploration) -> None:
@@ -58,12 +58,14 @@ def test_playing_goes_through_the_stops_to_the_last(show: Show, product: Explora
     click_tile(explorer, 3, 5)
     history = product.tile("C", 3, 5)
     explorer.answer({"state": "done", **history.data})
-    explorer.find(".stops li").nth(2).get_by_role("button").click()
-    explorer.find("[aria-label='play the stops']").click()
+    explorer.find(".stops li").nth(2).get_by_role("button").first.click()
+    explorer.find(".way [aria-label=play]").click()
+    explorer.find(".way [aria-label=pause]").wait_for()
     explorer.find(".stops li:last-child[aria-current=step]").wait_for()
-    explorer.find("[aria-label='play the stops']").wait_for()
+    explorer.find(".way [aria-label=play]").wait_for()
     explorer.spoken(f"stop 5 of 5: writer {history.stops[-1].does}")
-    assert history.stops[-1].text in explorer.find(".around .at").inner_text()
+    explorer.find(".way [aria-label=play]").click()
+    explorer.find(".stops li:first-child[aria-current=step]").wait_for()
 
 
 def test_a_stop_leads_to_its_file_and_pins_its_kernel_line(show: Show, product: Exploration) -> None:
@@ -71,9 +73,9 @@ def test_a_stop_leads_to_its_file_and_pins_its_kernel_line(show: Show, product: 
     click_tile(explorer, 3, 5)
     history = product.tile("C", 3, 5)
     explorer.answer({"state": "done", **history.data})
-    explorer.find(".stops li").nth(2).get_by_role("button").click()
+    explorer.find(".stops li").nth(2).get_by_role("button").first.click()
     stop = history.stops[2]
-    explorer.button(f"compute.cpp line {stop.line}").click()
+    explorer.button(f"compute.cpp:{stop.line}").click()
     # What the mouse is over is lit instead of what is pinned.
     explorer.page.mouse.move(0, 0)
     explorer.find(".codeview").wait_for()
@@ -90,7 +92,7 @@ def test_tiles_are_chosen_with_the_keyboard(show: Show, product: Exploration) ->
     explorer.type("Enter")
     assert explorer.sent()[-1]["tile"] == [1, 0]
     explorer.answer({"state": "done", **product.tile("C", 1, 0).data})
-    explorer.find("[aria-label='tile column']").fill("7")
+    explorer.find("[aria-label=tile]").fill("1, 7")
     explorer.button("Follow").click()
     assert explorer.sent()[-1]["tile"] == [1, 7]
 
@@ -103,7 +105,8 @@ def test_large_and_deep_tensors_keep_their_picture_small(show: Show, product: Ex
     assert box is not None
     assert box["width"] < 300
     assert box["height"] < 300
-    explorer.find("[aria-label='index 0']").fill("2")
+    explorer.find("[aria-label=tile]").fill("2 0 0")
+    explorer.type("Tab")
     click_tile(explorer, 100, 31, 128, 128)
     # A tile has two pixels: the keys get from a neighbour to the one that was meant.
     leading, row, column = explorer.sent()[-1]["tile"]
@@ -134,7 +137,7 @@ def test_an_error_is_shown_instead_of_the_stops(show: Show, product: Exploration
     }  # fmt: skip
     explorer.answer({"state": "failed", "error": error})
     explorer.find(".way").get_by_text("nothing wrote tile (0, 0) of C").wait_for()
-    assert not explorer.find(".chain").is_visible()
+    assert not explorer.find(".stops").is_visible()
 
 
 def test_without_python_it_says_why_no_tile_can_be_followed(show: Show, product: Exploration) -> None:
