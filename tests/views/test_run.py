@@ -129,7 +129,7 @@ def test_only_what_is_beyond_the_bound_has_a_hue_of_alarm() -> None:
         assert re.search(r'class="[^"]*beyond', error_map_svg(within)) is None
     drawing = error_map_svg(TileErrors("output 0", errors, 0.3))
     assert {cell for cell, style in cells(drawing).items() if "beyond" in style} == {"(0, 2): 0.5", "(1, 0): 1"}
-    assert shown(drawing)[-4:] == ["1", "worst", "within", "beyond the 0.3 allowed"]
+    assert shown(drawing)[-4:] == ["1", "worst", "within", "beyond 0.3"]
     exact = error_map_svg(TileErrors("output 0", errors, 0.0))
     assert shown(exact)[-1] == "not equal"
     assert {style for cell, style in cells(exact).items() if not cell.endswith("equal")} >= {"x8 beyond", "x1 beyond"}

@@ -211,7 +211,7 @@ def _legend(largest: float, bound: float, y: int, broken: bool) -> str:
         x = _LEFT + 58
         # A bound of 0 allows no error: what is within it has no colour.
         names = (
-            (("within", ""), (f"beyond the {bound:.2g} allowed", " beyond")) if bound else (("not equal", " beyond"),)
+            (("within", ""), (f"beyond {bound:.2g}", " beyond")) if bound else (("not equal", " beyond"),)
         )
         for name, hue in names:
             parts.append(rectangle(x, y + 17, 10, 10, f"x{TINTS // 2}{hue}"))
