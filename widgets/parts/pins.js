@@ -18,18 +18,17 @@ export function followPins(store, rows, find, say) {
   let found = [];
   let nearest = -1;
   let isNew = true;
-  const label = () => rows.element.ariaLabel;
   const back = chip("‹", () => step(-1), { title: "P" });
   const count = h("span.q");
   const on = chip("›", () => step(1), { title: "N" });
-  const element = h("span.pins", { role: "group" }, back, count, on);
+  const element = h("span.pins", back, count, on);
 
   function draw() {
     const at = found.indexOf(rows.cursor);
     element.classList.toggle("off", !store.state.pinned);
-    element.ariaLabel = `lines of what is pinned in ${label()}`;
-    back.ariaLabel = `previous line of what is pinned in ${label()}`;
-    on.ariaLabel = `next line of what is pinned in ${label()}`;
+    const where = ` line of what is pinned in ${rows.element.ariaLabel}`;
+    back.ariaLabel = `previous${where}`;
+    on.ariaLabel = `next${where}`;
     back.disabled = on.disabled = !found.length;
     count.textContent = found.length ? `${at < 0 ? "–" : at + 1} of ${found.length}` : "none";
   }

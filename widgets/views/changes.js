@@ -17,7 +17,7 @@ const ROW_CLASSES = ["", "a", "r", "c", "w", "w", "v"];
 
 /**
  * Two listings and the rows that align them. Rows stay where they are scrolled to while the `name` is the same; `why`
- * has words about a line of the listing before (0) or after (1).
+ * has words about the row that the cursor is on.
  * @typedef {object} Compared
  * @property {string} name
  * @property {Listing} before
@@ -25,7 +25,7 @@ const ROW_CLASSES = ["", "a", "r", "c", "w", "w", "v"];
  * @property {Row[]} rows
  * @property {string} language
  * @property {boolean} split whether both sides are beside each other
- * @property {(side: number, line: number) => string} [why]
+ * @property {(() => string) | undefined} [why]
  * @property {Set<string>[] | null | undefined} [known] the lines of both before the kernel's text was edited
  */
 
@@ -55,7 +55,7 @@ export function changeRows(store, label) {
     const row = shown[i];
     if (row.gap) return place(row);
     const [listing, line] = sideOf(row);
-    return `${place(row)}: ${listing.text(line)}${compared.why?.(+(row.j >= 0), line) ?? ""}`;
+    return `${place(row)}: ${listing.text(line)}${compared.why?.() ?? ""}`;
   };
   const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]), said);
   rows.element.addEventListener("click", (event) => {

@@ -72,7 +72,7 @@ export function diffPane(store) {
   function sides(state, part) {
     const { lowering: { listings, steps }, step, against } = state;
     const { before, after, rows } = steps[step][part];
-    if (!other(state)) return { before: listings[before], after: listings[after], rows, why: rule.words };
+    if (!other(state)) return { before: listings[before], after: listings[after], rows, why: part === "ir" ? () => ` · ${rule.element.textContent}` : undefined };
     const [from, to] = [step, against].sort((a, b) => a - b).map((i) => listings[steps[i][part].after]);
     return { before: from, after: to, rows: rowsBetween(from, to, part === "plan") };
   }

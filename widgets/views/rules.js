@@ -3,7 +3,7 @@
 /** @import { Explorer } from "../model/state.js" */
 /** @import { changeRows } from "./changes.js" */
 
-import { runs, range, ranges } from "../model/figures.js";
+import { range, runs } from "../model/figures.js";
 import { landing, litByOrigins } from "../model/lowering.js";
 import { closest, h, link, put, quiet } from "../parts/dom.js";
 
@@ -24,17 +24,13 @@ export function ruleCard(store, changes, isStep) {
     return diff.made[diff.why[side]?.[line] ?? 0].map(([rule, replaced]) => ({ rule: diff.rules[rule][0], sentence: diff.rules[rule][1], replaced }));
   };
 
-  /** The same in words. @param {number} side @param {number} line */
-  const words = (side, line) => made(side, line).map(({ rule, sentence, replaced }) =>
-    (side ? ` · ${rule}: ${sentence}${replaced.length ? ` (line ${ranges(replaced)} before)` : ""}` : ` · replaced by ${rule}: ${sentence}`)).join("");
-
   /** @param {number} [i] */
   function draw(i = rows.cursor) {
     const { lowering, step: index, part } = store.state;
     const row = changes.row(i);
-    if (!isStep()) return put(element, quiet("Between two steps several rules may have made a line: see the steps one by one."));
-    if (part === "plan") return put(element, quiet("The plan has the decisions of the steps; rules make the lines of the program."));
-    if (!row || row.gap) return put(element, quiet("Hover over a changed line, or go to it with n, to see which rule made it."));
+    if (!isStep()) return put(element, quiet("Rules belong to one step."));
+    if (part === "plan") return put(element, quiet("Rules make lines of the program."));
+    if (!row || row.gap) return put(element, quiet("Hover over a changed line, or press n, to see the rule that made it."));
     const side = +(row.j >= 0);
     const line = side ? row.j : row.i;
     const { ir, plan } = lowering.steps[index];
@@ -49,7 +45,7 @@ export function ruleCard(store, changes, isStep) {
       found.flatMap(({ rule, sentence, replaced }) => [
         side ? " by " : " replaced by ", h("b", rule),
         side > 0 && replaced.length > 0 && [" of line ", runs(replaced).flatMap((run, k) => [
-          k > 0 && ", ", link(range(run), () => changes.goTo("i", run[0]), { title: "go to the line before the step" }),
+          k > 0 && ", ", link(range(run), () => changes.goTo("i", run[0]), { title: "go there" }),
         ]), " before"],
         `: ${sentence}`,
       ]),
@@ -66,5 +62,5 @@ export function ruleCard(store, changes, isStep) {
     onmove();
     draw();
   };
-  return { element, words, draw: () => draw() };
+  return { element, draw: () => draw() };
 }
