@@ -210,9 +210,7 @@ def _legend(largest: float, bound: float, y: int, broken: bool) -> str:
     if largest > bound:
         x = _LEFT + 58
         # A bound of 0 allows no error: what is within it has no colour.
-        names = (
-            (("within", ""), (f"beyond {bound:.2g}", " beyond")) if bound else (("not equal", " beyond"),)
-        )
+        names = (("within", ""), (f"beyond {bound:.2g}", " beyond")) if bound else (("not equal", " beyond"),)
         for name, hue in names:
             parts.append(rectangle(x, y + 17, 10, 10, f"x{TINTS // 2}{hue}"))
             parts.append(text(x + 14, y + 26, name, "s"))
