@@ -204,6 +204,8 @@ export interface Recording {
   core: number[];
   /** How many cores are recorded and why not all; empty if all are. */
   missing: string;
+  /** What the map of cores shows. */
+  map: string;
   /** What is drawn, and what a step is. */
   unit: string;
   deadlock: string[];

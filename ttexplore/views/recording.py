@@ -38,6 +38,11 @@ _LEGEND = (
     "while a kernel waits for it."
 )
 
+_MAP = (
+    "In each core reader, compute, writer: ▸ runs, ‖ waits, ■ is done, ✖ is stuck. The colour is that of compute until "
+    "it is done. Enter or a click opens the core at this moment in Buffers."
+)
+
 _TRANSFERS = ("read", "write")
 _WITH_BUFFER = (RESERVE, PUSH, WAIT, POP, "fpu", "pack", "zeros", "multicast", *_TRANSFERS)
 
@@ -145,7 +150,7 @@ class Recording:
             shown = records[: len(timelines[of[index]].records)]
             pages.append(shown["amount"][self._transfers(shown)].tolist())
         return {
-            "core": list(self.core), "missing": self.missing, "unit": f"{_LEGEND} {UNIT}.",
+            "core": list(self.core), "missing": self.missing, "unit": f"{_LEGEND} {UNIT}.", "map": _MAP,
             "deadlock": [visible(line) for line in self.deadlock.splitlines()],
             "cores": [[*self._places[i], of[i]] for i in self._records],
             "pages": pages,

@@ -8,7 +8,7 @@ import { shownCore } from "./record.js";
 
 const TICK_MS = 50;
 // What leads out of the window, too.
-const STEPS = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity });
+const STEPS = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity });
 
 /** Nothing moves by itself for who does not want that. */
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

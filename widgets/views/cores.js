@@ -27,8 +27,8 @@ export function coresView(store, kernel) {
   const figures = quiet();
   const { record, why, problem } = recordingControls(store, kernel);
   const { element: controls, scrubber, keys } = clock(store);
-  const recorded = h("div.recorded", controls, h("div.slide", scrubber),
-    h("p.q", "In each core reader, compute, writer: ▸ runs, ‖ waits, ■ is done, ✖ is stuck. The colour is that of compute until it is done. Enter or a click opens the core at this moment in Buffers."));
+  const legend = h("p.q");
+  const recorded = h("div.recorded", controls, h("div.slide", scrubber), legend);
   const element = h("div.coresview",
     h("div.tools", h("label", "colour by ", measure), figures, record, busyControl(store, kernel), why, h("span.gapper"), pictureButtons(map, "cores")),
     problem, recorded,
@@ -51,6 +51,7 @@ export function coresView(store, kernel) {
   store.on(["metric", "recording", "lowering"], ({ metric, recording, lowering: { cores } }) => {
     measure.value = metric;
     recorded.hidden = metric !== MOMENT;
+    legend.textContent = recording?.recording.map ?? "";
     record.hidden = why.hidden = !!recording;
     if (metric !== MOMENT) figures.textContent = cores?.summary ?? "";
     colour();

@@ -49,7 +49,7 @@ export function timeTravel(store, kernel, graph) {
     stage.hidden = !state.recording;
     lanes.hidden = plots.hidden = !moments;
     const { missing = "", unit = "" } = state.recording?.recording ?? {};
-    put(notes, missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record a run again, which has the chosen core in any case.`, ` ${unit} `,
+    put(notes, missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record it with the button.`, ` ${unit} `,
       link("Play all cores on their map", () => store.set({ metric: MOMENT, tab: "Cores" })));
     if (!moments) graph.querySelector("svg")?.classList.remove("moment");
   });
