@@ -1,6 +1,6 @@
 // One tile of an output, followed back: which lines read, computed, packed and wrote for it, from which pages.
 
-/** @import { Answers, Failure, Stop, TileHistory } from "../messages.js" */
+/** @import { Failure, Stop, TileHistory } from "../messages.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
@@ -55,9 +55,6 @@ export function followTile(store, kernel) {
     follow.disabled = !!(state.busy || reason);
     why.textContent = reason || (edited ? `uses the edited ${edited}` : "click a tile, or press arrow keys and Enter");
   });
-  store.on(["followed"], ({ followed }) => {
-    if (followed?.do === "tile" && followed.variant === store.state.variant) answer(/** @type {Promise<Answers["tile"]>} */ (followed.answer));
-  });
 
   /** @param {number[]} wanted what it lacks is 0 */
   function choose(wanted) {
@@ -83,21 +80,16 @@ export function followTile(store, kernel) {
     take(event);
   }
 
-  function go() {
+  async function go() {
     if (follow.disabled) return;
-    const { edits, inputs } = store.state;
+    const { edits, inputs, lowering } = store.state;
     const words = `tile (${field.value}) of ${output.value}, ${inputsWords(store.state)}`;
     const asked = { output: output.selectedIndex, tile, code: edits, limit: limitOf(store.state), words, ...inputs };
-    answer(work(store, "tile", (progressed) => kernel.ask({ do: "tile", ...asked }, progressed)));
-  }
-
-  /** @param {Promise<TileHistory>} promised */
-  async function answer(promised) {
     toggle(false);
     put(way);
     try {
-      const { lowering } = store.state;
-      const { tensor, tile: of, facts, notes, stops: made } = await promised;
+      /** @type {TileHistory} */
+      const { tensor, tile: of, facts, notes, stops: made } = await work(store, "tile", (progressed) => kernel.ask({ do: "tile", ...asked }, progressed));
       // What was asked about another lowering is not of this one.
       if (store.state.lowering !== lowering) return;
       shown = made;
