@@ -136,7 +136,7 @@ def test_an_exploration_is_two_outputs(shell: Any) -> None:
         ("gallery/attention.py::attention_with_sink", {}),
     ],
 )
-def test_what_a_notebook_saves_of_a_large_kernel_is_small(shell: Any, kernel: str, arguments: dict[str, int]) -> None:
+def test_what_a_notebook_saves_of_a_large_kernel_is_small(shell: Any, kernel: str, arguments: dict[str, Any]) -> None:
     with capture_output() as captured:
         exploration = ttx.explore(f"{Path(__file__).parents[1] / 'notebooks' / kernel}", **arguments)
         exploration._ipython_display_()
