@@ -212,8 +212,8 @@ export const distance = (listing, i, kind) => (kind > 1 ? 100 : 0) + 10 * listin
  * @param {Lit} lit
  */
 export function landing(lowering, listing, lit) {
-  const found = linked(lowering, listing, lit).map(([i, kind]) => [distance(listing, i, kind), i]);
-  return found.sort((a, b) => a[0] - b[0] || a[1] - b[1])[0]?.[1] ?? -1;
+  const found = linked(lowering, listing, lit).sort(([a, x], [b, y]) => distance(listing, a, x) - distance(listing, b, y) || a - b);
+  return found[0]?.[0] ?? -1;
 }
 
 /**

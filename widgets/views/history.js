@@ -39,7 +39,7 @@ export function historyStrip(store) {
           // The file is shown before the line is looked for in it.
           store.set({ file });
           store.set({ tab: "Code", goTo: line + 1 });
-        }, { class: `link ${KINDS[best][0]}`, title: `go to line ${line + 1} of ${file}` });
+        }, { class: `link ${KINDS[best][0]}`, title: `${file} line ${line + 1}` });
         return listing && h("span.file", quiet(`${role} `),
           hover || !own.length ? h("span", { class: KINDS[best]?.[0] ?? "q" }, ranges(own.map(([i]) => i)) || "–") : [
             all.slice(0, MOST_LINKS).map((run, k) => [k > 0 && ", ", go(range(run), run[0])]),

@@ -14,7 +14,7 @@ import { closest, h, link, put, quiet } from "../parts/dom.js";
  * @param {() => boolean} isStep whether the changes are those of one step
  */
 export function ruleCard(store, changes, isStep) {
-  const element = h("div.rule", { role: "group", label: "what made the line" });
+  const element = h("div.rule");
   const { rows } = changes;
 
   /** What rules did to a line of one side. @param {number} side @param {number} line */
@@ -28,9 +28,7 @@ export function ruleCard(store, changes, isStep) {
   function draw(i = rows.cursor) {
     const { lowering, step: index, part } = store.state;
     const row = changes.row(i);
-    if (!isStep()) return put(element, quiet("Rules belong to one step."));
-    if (part === "plan") return put(element, quiet("Rules make lines of the program."));
-    if (!row || row.gap) return put(element, quiet("Hover over a changed line, or press n, to see the rule that made it."));
+    if (!isStep() || part === "plan" || !row || row.gap) return put(element);
     const side = +(row.j >= 0);
     const line = side ? row.j : row.i;
     const { ir, plan } = lowering.steps[index];
