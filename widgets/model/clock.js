@@ -14,7 +14,7 @@ const SECONDS = 20;
 /** What a store has of a recording that it starts to show. @param {Recorded} recording @returns {Partial<State>} */
 export const started = (recording) => ({
   recording, time: 0, window: [0, recording.end], core: `${recording.recording.core}`, playing: false,
-  speed: SPEEDS.find((speed) => speed * SECONDS >= recording.end) ?? SPEEDS[SPEEDS.length - 1],
+  speed: SPEEDS.find((speed) => speed * SECONDS >= recording.end) ?? 10000,
 });
 
 /** The moments of the chosen core, if it is recorded. @param {State} state */

@@ -68,25 +68,23 @@ export function clock(store) {
     h("label", "waits of ", kernels), h("label", "speed ", speed),
     chip("−", () => zoom(store, 2), { label: "zoom out", title: "-" }), chip("+", () => zoom(store, 0.5), { label: "zoom in", title: "+" }),
       chip("whole run", () => zoom(store, Infinity)), moment);
-  put(speed, SPEEDS.map((steps) => h("option", { value: steps }, `${steps.toLocaleString("en")} steps/s`)));
+  put(speed, SPEEDS.map((steps) => h("option", { value: steps }, `${steps} steps/s`)));
   store.on(["recording"], ({ recording }) => {
     element.hidden = !recording;
     put(kernels, ["any kernel", ...(recording?.recording.kernels ?? [])].map((name, k) => h("option", { value: k - 1 }, name)));
-    kernels.value = `${store.state.waitsOf}`;
   });
   store.on(["recording", "speed", "waitsOf"], (state) => {
     speed.value = `${state.speed}`;
     kernels.value = `${state.waitsOf}`;
   });
   store.on(["playing"], ({ playing }) => {
-    button.textContent = still() ? "▸|" : playing ? "❚❚" : "▶";
-    button.ariaLabel = still() ? "next event" : playing ? "pause" : "play";
+    [button.textContent, button.ariaLabel] = still() ? ["▸|", "next event"] : playing ? ["❚❚", "pause"] : ["▶", "play"];
   });
   store.on(["recording", "time", "window", "core"], ({ recording, time, window: [min, max], core }) => {
     if (!recording) return;
-    set(scrubber, { min, max, "aria-valuetext": `step ${time}` });
+    set(scrubber, { min, max });
     scrubber.valueAsNumber = time;
-    moment.textContent = `core ${shownCore(`${core}`)}, logical step ${time.toLocaleString("en")} of ${recording.end.toLocaleString("en")}`;
+    moment.textContent = `core ${shownCore(`${core}`)}, logical step ${time} of ${recording.end}`;
   });
   const keys = { t: () => play(store), n: () => jump(store, 1), p: () => jump(store, -1), "+": () => zoom(store, 0.5), "-": () => zoom(store, 2) };
   return { element, scrubber, keys };

@@ -110,7 +110,7 @@ export function coresView(store, kernel) {
       const state = doing ? together(doing.map(({ state }) => state)) : "";
       if (doing) counts[state] = (counts[state] ?? 0) + 1;
       square.setAttribute("class", `at ${state}`);
-      label.setAttribute("class", "n at");
+      label.setAttribute("class", "n");
       label.textContent = doing ? doing.map(({ state }) => STATES[state][0]).join("") : "?";
       const told = doing ? doing.map(({ kernel, state }) => `${kernel} ${STATES[state][1] ?? state}`).join(", ") : "not recorded";
       cell.ariaLabel = `core (${core.x}, ${core.y}): ${told}`;

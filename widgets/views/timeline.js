@@ -49,7 +49,7 @@ export function timeTravel(store, kernel, graph) {
     stage.hidden = !state.recording;
     lanes.hidden = plots.hidden = !moments;
     const { missing = "", unit = "" } = state.recording?.recording ?? {};
-    put(notes, missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record it with the button.`, ` ${unit} `,
+    put(notes, missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record again.`, ` ${unit} `,
       link("Play all cores on their map", () => store.set({ metric: MOMENT, tab: "Cores" })));
     if (!moments) graph.querySelector("svg")?.classList.remove("moment");
   });
@@ -91,7 +91,7 @@ export function timeTravel(store, kernel, graph) {
     const { left, width } = track.getBoundingClientRect();
     const { window: [from, to] } = store.state;
     store.set({ playing: false });
-    goToMoment(store, from + ((to - from) * Math.max(0, Math.min(width, event.clientX - left))) / width);
+    goToMoment(store, from + ((to - from) * (event.clientX - left)) / width);
   }
 
   function show() {
