@@ -99,9 +99,9 @@ export function runView(store, kernel, recorded) {
     const card = isolated(html);
     card.addEventListener("click", (event) => {
       // A tile of the map of errors, which is in a tree of its own.
-      const { dataset } = /** @type {SVGElement} */ (event.composedPath()[0]);
-      const place = dataset.tile && closest(event.composedPath()[0], "[data-place]")?.dataset.place;
-      if (place) tile.follow(`${place},${dataset.tile}`.split(",").map(Number));
+      const [cell] = event.composedPath();
+      const index = closest(cell, "[data-tile]")?.dataset.tile;
+      if (index) tile.follow(`${closest(cell, "[data-place]")?.dataset.place},${index}`.split(",").map(Number));
     });
     return [card, passed ? "the run passed" : "the run failed"];
   }

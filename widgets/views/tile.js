@@ -4,6 +4,7 @@
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
+import { neighbour } from "../model/keys.js";
 import { kernelName, litByLine } from "../model/lowering.js";
 import { nearest, tileAt } from "../model/tiles.js";
 import { limitOf, work } from "../model/work.js";
@@ -16,8 +17,6 @@ import { noRecording } from "../parts/record.js";
 const SIDE_PIXELS = 256;
 const LARGEST_PIXELS = 20;
 const TICK_MS = 1500;
-// Rows down and columns to the right.
-const MOVES = /** @type {Record<string, [number, number]>} */ ({ ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] });
 
 /** Gives the element, and what follows a tile, given its output and its index. @param {Explorer} store @param {Kernel} kernel */
 export function followTile(store, kernel) {
@@ -33,7 +32,7 @@ export function followTile(store, kernel) {
   const play = chip("▶", () => toggle(!timer));
   const way = h("div.way");
   const stops = h("ol.stops");
-  const element = h("section.followed", { label: "follow one tile" },
+  const element = h("div.followed",
     h("div.tools", h("b", "follow one tile"), h("label", "output ", output), h("label", "tile ", field), follow, why), h("div.two", picture, way));
   /** @type {number[]} */
   let tile = [];
@@ -53,7 +52,7 @@ export function followTile(store, kernel) {
     const reason = noRecording(state, kernel);
     const edited = editedKernels(state);
     follow.disabled = !!(state.busy || reason);
-    why.textContent = reason || (edited ? `uses the edited ${edited}` : "click a tile, or press arrow keys and Enter");
+    why.textContent = reason || (edited ? `uses the edited ${edited}` : "click one, or use arrow keys and Enter");
   });
 
   /** @param {number[]} wanted what it lacks is 0 */
@@ -64,17 +63,18 @@ export function followTile(store, kernel) {
     const [rows, columns] = [1, ...most].slice(-2);
     const [row, column] = [0, ...tile].slice(-2);
     const size = Math.min(LARGEST_PIXELS, SIDE_PIXELS / Math.max(rows, columns));
-    picture.style.cssText = `width:${size * columns}px;height:${size * rows}px;background-size:${size > 3 ? `${size}px ${size}px` : "0"}`;
+    picture.style.cssText = `width:${size * columns}px;height:${size * rows}px;background-size:${size}px ${size}px`;
     square.style.cssText = `left:${size * column}px;top:${size * row}px;width:${size}px;height:${size}px`;
     picture.ariaLabel = `${most.join(" × ")} tiles of ${output.value}; tile (${field.value}) is chosen`;
   }
 
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const by = MOVES[event.key];
+    const [row, column] = [0, ...tile].slice(-2);
+    const near = neighbour(event.key, `${column},${row}`)?.split(",").map(Number).reverse();
     if (event.key === "Enter") go();
-    else if (by) {
-      choose(tile.map((one, axis) => one + (by[axis - tile.length + 2] ?? 0)));
+    else if (near) {
+      choose([...tile.slice(0, -2), ...near].slice(-tile.length));
       store.set({ say: `tile ${field.value}` });
     } else return;
     take(event);
@@ -94,9 +94,9 @@ export function followTile(store, kernel) {
       if (store.state.lowering !== lowering) return;
       shown = made;
       put(stops, made.map(({ kernel, line, text, own, turns, does }, i) => h("li",
-        link(kernel, () => show(i), { class: "link m" }), ` ${does}`, turns > 1 && quiet(`, ${turns} turns`),
+        link(kernel, () => show(i)), ` ${does}`, turns > 1 && quiet(`, ${turns} turns`),
         line > 0 && h("div", link(`${kernelName(kernel)}:${line}`, () =>
-          store.set({ tab: "Code", file: kernelName(kernel), pinned: litByLine(store.state.lowering, own) }), { class: "link m" }),
+          store.set({ tab: "Code", file: kernelName(kernel), pinned: litByLine(store.state.lowering, own) })),
           " ", pinLink(store, own), " ", h("code", ...code(text, "cpp"))))));
       put(way, h("div.tools", play, h("b", `tile (${of.join(", ")}) of ${tensor}`)), table(facts), notes.map((note) => h("p", note)), stops);
       show(0);
