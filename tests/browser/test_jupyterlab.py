@@ -523,3 +523,48 @@ def test_a_kernel_is_broken_and_mended(notebook: Page) -> None:
     shown.button("Run").click()
     shown.find(".result").filter(has_text="PASS").wait_for()
     assert cells(notebook) == before
+
+
+def test_a_kernel_is_edited_and_its_cell_runs_again(notebook: Page, record_property: Any) -> None:
+    first = explorer(notebook)
+    first.root.scroll_into_view_if_needed()
+    first.find(".steplist [data-step='11']").click()
+    first.find(".source .l").filter(has_text="C_local = ").click()
+    pinned = first.find(".history b").inner_text()
+    facts = first.find("header").inner_text()
+    first.press("e")
+    field = first.root.get_by_role("textbox", name="kernel, edited").locator("visible=true")
+    field.evaluate(
+        "one => { const at = one.value.indexOf('block_K=32') + 9; one.setSelectionRange(at - 1, at + 1); one.focus(); }"
+    )
+    # Typed keys, among them those that are commands of the notebook.
+    count = cells(notebook)
+    first.type("Delete", "Delete", "6", "4")
+    start = time.monotonic()
+    notebook.wait_for_function(
+        "(facts) => document.querySelector('.ttx-explorer header').innerText !== facts", arg=facts
+    )
+    record_property("seconds from the last key to the new counts", time.monotonic() - start)
+    print(f"new counts {time.monotonic() - start:.2f} s after the last key")
+    assert (first.step(), first.find(".history b").inner_text(), cells(notebook)) == (11, pinned, count)
+    # An error leaves that in sight; a text that is right again is lowered.
+    edited = first.find("header").inner_text()
+    first.type("(")
+    notebook.locator(".ttx-explorer.outdated .text [data-mark=error]").wait_for()
+    assert first.find("header").inner_text() == edited
+    first.type("Backspace")
+    first.find(".draft [role=status]:visible").filter(has_text="edited; source unchanged").wait_for()
+    # The cell runs again: its text, in the same place.
+    first.tab("Code")
+    first.file("writer.cpp").wait_for()
+    first.root.evaluate("one => { one.dataset.old = 1; }")
+    notebook.locator(".jp-NotebookPanel .jp-Cell").first.click(position={"x": 60, "y": 12})
+    run(notebook, "notebook:run-cell")
+    notebook.wait_for_function("() => document.querySelector('.ttx-explorer:not([data-old]) .codeview')")
+    again = ExplorerPage(notebook, {})
+    assert again.find("[aria-label=views] [aria-selected=true]").inner_text() == "Code"
+    assert again.find(".files [role=tab][aria-selected=true]").inner_text().startswith("writer.cpp")
+    assert "block_K=32" in again.find(".codeview .rows").first.inner_text()
+    again.tab("Steps")
+    assert (again.step(), again.find(".history b").inner_text()) == (11, pinned)
+    assert again.find("header").inner_text() == facts
