@@ -16,7 +16,7 @@ const lit = (...places) => ({ places: new Set(places), from: "" });
 
 test("what is pinned moves with its lines", () => {
   const found = followed(kernel(3, 10), kernel(4, 10), [0, 2, 3], lit(1, 2));
-  assert.deepEqual(found, { places: new Set([2, 3]), from: "kernel line 12, 13" });
+  assert.deepEqual(found, { places: new Set([2, 3]), from: "the edited kernel" });
 });
 
 test("a line that is gone is not pinned any more", () => {

@@ -49,11 +49,10 @@ export function lowerDrafts(store, kernel) {
       if (number !== newest) return;
       // What can be lowered stays in sight.
       if (!error || state.lowering.steps.some((step) => step.error)) replace(store, other, variant, moved);
-      store.set({ drafting: false, draftError: error, say: error ? error.message.join(" ") : "lowered" });
+      store.set({ drafting: false, draftError: error });
     } catch (error) {
       if (error instanceof Error) throw error;
-      const failure = /** @type {Failure} */ (error);
-      if (number === newest) store.set({ drafting: false, draftError: failure, say: failure.message.join(" ") });
+      if (number === newest) store.set({ drafting: false, draftError: /** @type {Failure} */ (error) });
     }
   }
 }
@@ -89,6 +88,5 @@ export function followed(before, after, moved, lit) {
     const to = row === undefined ? after.places.findIndex(([a, b]) => a === file && b === line) : placeOf(after, moved[row]) ?? -1;
     return to < 0 ? [] : [to];
   });
-  const lines = [...new Set(places.map((place) => after.places[place][1]))].sort((a, b) => a - b);
-  return places.length ? { places: new Set(places), from: `kernel line ${lines.join(", ")}` } : null;
+  return places.length ? { places: new Set(places), from: "the edited kernel" } : null;
 }

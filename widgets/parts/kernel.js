@@ -18,8 +18,8 @@ export function kernelPane(store, kernel) {
     take(event);
   });
   const status = h("span.q", { role: "status" });
-  const edit = chip("edit", toggle, { label: "edit the kernel", title: "lower the kernel as you type (e)" });
-  const undo = chip("undo all", () => store.set({ draft: store.state.first }), { title: "the text as in the notebook or file, which edits do not change" });
+  const edit = chip("edit", toggle, { label: "edit the kernel", title: "e" });
+  const undo = chip("undo all", () => store.set({ draft: store.state.first }), { title: "as in the notebook" });
   const copy = chip("copy", async () => {
     await navigator.clipboard.writeText(draftText(store.state));
     store.set({ say: "kernel copied" });
