@@ -539,7 +539,7 @@ def test_a_kernel_is_edited_and_its_cell_runs_again(notebook: Page, record_prope
     )
     # Typed keys, among them those that are commands of the notebook.
     count = cells(notebook)
-    first.type("Delete", "Delete", "6", "4")
+    first.type("Delete", "6", "4")
     start = time.monotonic()
     notebook.wait_for_function(
         "(facts) => document.querySelector('.ttx-explorer header').innerText !== facts", arg=facts

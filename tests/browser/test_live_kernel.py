@@ -82,7 +82,7 @@ def test_a_block_size_is_edited_and_the_reader_stays(explorer: ExplorerPage, pyt
     assert listing.evaluate("one => one.scrollTop") == 60
     before = explorer.find(".history").inner_text()
     facts = explorer.find("header").inner_text()
-    assert "\nL21\n" in before
+    assert "L21\n" in before
     explorer.press("e")
     assert explorer.find(".steplist [aria-selected=true] .letter").inner_text() == "D5"
     # A new line above what is pinned.
