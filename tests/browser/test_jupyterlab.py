@@ -122,7 +122,7 @@ def run(page: Page, command: str, arguments: dict[str, Any] | None = None) -> No
 
 
 def explorer(page: Page, number: int = 0) -> ExplorerPage:
-    page.locator(".ttx-explorer").nth(number).locator(".history").wait_for()
+    page.locator(".ttx-explorer").nth(number).get_by_role("tab", name="Steps").wait_for()
     return ExplorerPage(page, {}, number)
 
 
@@ -226,6 +226,8 @@ def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
     save(notebook)
     open_notebook(notebook, lab)
     again = explorer(notebook)
+    again.find(".timeline").wait_for()
+    again.tab("Steps")
     again.press("j")
     assert again.find(".steplist [role=option]").count() == 15
     wait_until_seen(notebook, LIVE)
