@@ -32,8 +32,8 @@ export function followTile(store, kernel) {
   const play = chip("▶", () => toggle(!timer));
   const way = h("div.way");
   const stops = h("ol.stops");
-  const element = h("div.followed",
-    h("div.tools", h("b", "follow one tile"), h("label", "output ", output), h("label", "tile ", field), follow, why), h("div.two", picture, way));
+  const choices = [h("label", "output ", output), h("label", "tile ", field), h("div.two", picture, way)];
+  const element = h("div.followed", h("div.tools", h("b", "follow one tile"), choices.slice(0, 2), follow, why), choices[2]);
   /** @type {number[]} */
   let tile = [];
   /** @type {Stop[]} */
@@ -52,6 +52,7 @@ export function followTile(store, kernel) {
     const reason = noRecording(state, kernel);
     const edited = editedKernels(state);
     follow.disabled = !!(state.busy || reason);
+    for (const one of choices) one.hidden = !!reason;
     why.textContent = reason || (edited ? `uses the edited ${edited}` : "click one, or use arrow keys and Enter");
   });
 
