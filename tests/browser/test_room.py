@@ -80,6 +80,20 @@ def test_each_line_can_be_read_to_its_end(show: Show, large: Exploration, width:
     assert lines_of_steps(explorer)["over"] == 0
 
 
+def test_each_line_can_be_read_to_its_end_under_the_style_of_jupyterlab(show: Show, large: Exploration) -> None:
+    """JupyterLab gives code a size and a height of line of its own."""
+    explorer = show(large.data, width=NARROW)
+    explorer.page.add_style_tag(content=".jp-ThemedContainer code{font:13px/1.3077 serif}")
+    explorer.page.evaluate("document.body.className = 'jp-ThemedContainer'")
+    for total in (lines_of_steps(explorer), lines_of_code(explorer)):
+        assert total["over"] > 0
+        assert total["cut"] == 0
+    fonts = explorer.find(".codeview .l code, .codeview .n").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one).font)"
+    )
+    assert len(set(fonts)) == 1
+
+
 def test_numbers_and_origins_stay_in_sight_while_code_moves_sideways(show: Show, large: Exploration) -> None:
     explorer = show(large.data, width=NARROW)
     for keys in ((), ("s",)):
