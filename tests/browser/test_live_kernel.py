@@ -137,6 +137,34 @@ def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: P
     assert explorer.find("header").inner_text() == facts
 
 
+def test_a_line_above_the_decorator_moves_numbers_and_marks(
+    explorer: ExplorerPage, python: Python, gemm: Exploration
+) -> None:
+    explorer.press("e")
+    first = gemm.kernel.first_line
+    field(explorer).evaluate("one => { one.focus(); one.setSelectionRange(0, 0); }")
+    explorer.page.keyboard.insert_text("# hi\n")
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    assert explorer.find(".source .listing .l .n").first.text_content() == str(first)
+    numbers = "one => getComputedStyle(one.querySelector('.source .text')).getPropertyValue('--before')"
+    assert explorer.root.evaluate(numbers) == str(first - 1)
+    replace(explorer, "T.gemm(A_shared, B_shared", "T.gemm(A_shared, B_shard")
+    error = python.answer(2)["error"]
+    marked = explorer.find(".source .text [data-mark=error]")
+    marked.wait_for()
+    assert "B_shard" in (marked.text_content() or "")
+    rows = field(explorer).input_value().split("\n")
+    assert "B_shard" in rows[error["line"] - first]
+    assert f"line {error['line']}:" in explorer.find(".marks:visible").inner_text()
+    # Undone, the numbers are the first ones again.
+    explorer.button("undo all").click()
+    python.answer(3)
+    explorer.page.wait_for_function("() => !document.querySelector('.outdated')")
+    explorer.find(".draft [role=status]:visible").filter(has_text="lowered as you type").wait_for()
+    assert explorer.find(".source .listing .l").first.text_content() == f"{first}{gemm.kernel.source.lines[0].text}"
+
+
 def test_a_lowering_that_failed_is_mended(show: Show, refused: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
     explorer = show(refused.data)
     python = Python(explorer, refused, monkeypatch)

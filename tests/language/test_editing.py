@@ -158,6 +158,19 @@ def test_the_text_of_several_launches_is_edited_as_a_whole() -> None:
         launch.edited(ex.kernel.source.text)
 
 
+@pytest.mark.parametrize("around", [("# above\n", ""), ("one = 1\n\n", "\n# below"), ("\n", "")])
+def test_what_stands_around_the_function_is_of_the_text(around: tuple[str, str]) -> None:
+    ex = ttx.explore(f"{GEMM}::matmul", M=128, N=128, K=128)
+    wanted = text(ex).join(around)
+    edited = ex.edited(wanted)
+    assert edited.kernel.source.text.rstrip("\n") == wanted.rstrip("\n")
+    assert edited.kernel.first_line == ex.kernel.first_line
+    numbers = [line.origins[0].span.line for line in edited.kernel.source.lines]
+    assert numbers == [ex.kernel.first_line + i for i in range(len(numbers))]
+    # What is undone is the first kernel again.
+    assert edited.edited(text(ex)).kernel is ex.kernel
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [

@@ -23,7 +23,7 @@ from ttexplore.errors import KernelError, UsageError
 from ttexplore.language.alias import tilelang_alias
 from ttexplore.language.builder import cancelling
 from ttexplore.language.kernel import PrimFunc, TracedKernel, errors_at, trace_named, with_outputs
-from ttexplore.language.spans import code_file, display_name
+from ttexplore.language.spans import code_file, display_name, numbered_listing
 from ttexplore.language.surroundings import Surroundings
 from ttexplore.record import Span, lines_of
 
@@ -71,7 +71,10 @@ def _defined(kernel: TracedKernel, surroundings: Surroundings, text: str) -> Tra
         with errors_at({file: display_name(file)}, None):
             exec(code, namespace)
             made = namespace[_NAME](**_visible(surroundings))
-        return trace_named(made, {} if isinstance(made, PrimFunc) else dict(surroundings.arguments), name)
+        traced = trace_named(made, {} if isinstance(made, PrimFunc) else dict(surroundings.arguments), name)
+        # Also what stands around the function in the text, such as a comment above it.
+        source = numbered_listing(lines_of(text), kernel.first_line, traced.file, traced.source.name)
+        return dataclasses.replace(traced, source=source, first_line=kernel.first_line)
     finally:
         linecache.cache.pop(file, None)
 

@@ -66,8 +66,8 @@ class TracedKernel:
     """A kernel as TIR: one nest of loops over blocks for each T.Kernel, in order.
 
     `outputs` are the indices of output parameters of `function`; if empty, outputs follow from the dataflow. `source`
-    is the text of the kernel's function and `first_line` the number of its first line in `file` (a path as it was
-    given, or ``cell N``). `notes` list the GPU hints that were left out, each with its line; `annotations` are the
+    is the text of the kernel's function (all of an edited text), `first_line` the number of its first line in `file`
+    (as given, or ``cell N``). `notes` list the GPU hints that were left out, each with its line; `annotations` are the
     options that the kernel sets; `said` are those of each T.Kernel. `allocated` are the tensors of T.alloc_global.
     """
 

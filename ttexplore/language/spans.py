@@ -8,7 +8,7 @@ import linecache
 import re
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ttexplore.errors import KernelError
@@ -121,11 +121,16 @@ def source_listing(function: types.FunctionType, file: str) -> tuple[Listing, in
     node = definition(function)
     first = first_line(node)
     texts = lines_of(source_text(function))[first - 1 : node.end_lineno]
+    return numbered_listing(texts, first, file, function.__name__), first
+
+
+def numbered_listing(texts: Iterable[str], first: int, file: str, name: str) -> Listing:
+    """Lines of Python that stand in `file` from line `first` on."""
     lines = tuple(
         Line(text, (Origin(Span(file, number, 1, number, len(text) + 1), "exact"),))
         for number, text in enumerate(texts, first)
     )
-    return Listing("python", lines, function.__name__), first
+    return Listing("python", lines, name)
 
 
 def node_span(file: str, node: Located, last: Located | None = None) -> Span:
