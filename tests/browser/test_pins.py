@@ -109,6 +109,21 @@ def test_steps_follow_what_is_pinned_with_keys(explorer: ExplorerPage) -> None:
     assert explorer.find(".source .pins .q").inner_text() == "1 of 1"
 
 
+def test_no_fold_hides_what_is_pinned(explorer: ExplorerPage) -> None:
+    explorer.go("C1")
+    pane = explorer.find(".diffpane")
+    work = pane.locator(".diff .l").filter(has_text="T.gemm(")
+    fold = pane.get_by_role("button", name="2 unchanged lines", exact=False)
+    assert (fold.count(), work.count()) == (1, 0)
+    pin(explorer, PRODUCT)
+    assert cursor(pane).startswith("T.gemm(")
+    assert fold.count() == 0
+    after = explorer.data["steps"][explorer.step()]["ir"]["after"]
+    assert pane.locator(".pins .q").inner_text().endswith(f" of {len(explorer.linked(after, PRODUCT))}")
+    pin(explorer, PRODUCT)
+    assert (fold.count(), work.count()) == (1, 0)
+
+
 def test_a_line_that_is_clicked_stays_where_it_is(explorer: ExplorerPage) -> None:
     explorer.tab("Code")
     pane = explorer.file("compute.cpp")

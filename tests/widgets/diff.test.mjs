@@ -4,7 +4,7 @@ import { ADDED, CHANGED, EQUAL, MOVED, REMOVED, hasWords, nextChange, piecesOf, 
 import { Listing } from "../../widgets/model/lowering.js";
 
 const visible = () => false;
-const how = { collapsed: true, split: false, open: new Set() };
+const how = { collapsed: true, split: false, open: new Set(), isPinned: () => false };
 const places = ({ rows }) => rows.map(({ kind, i, j, gap }) => (gap ? `…${gap}` : `${kind}:${i},${j}`));
 
 // Ten equal lines, one that is changed, ten equal ones.
@@ -26,6 +26,15 @@ test("folds open one by one, or all", () => {
   assert.deepEqual([rows[0].key, rows.at(-1).key], [0, 2]);
   assert.equal(shownRows(packed, visible, { ...how, open: new Set([0]) }).rows.length, 10 + 2 + 4);
   assert.equal(shownRows(packed, visible, { ...how, collapsed: false }).rows.length, 22);
+});
+
+test("no fold hides what is pinned", () => {
+  const pinned = (...lines) => places(shownRows(packed, visible, { ...how, isPinned: (line) => lines.includes(line) }));
+  assert.deepEqual(pinned(3).slice(0, 4), ["…3", "0:3,3", "…3", "0:7,7"]);
+  // What is left of a fold may be a single row.
+  assert.deepEqual(pinned(1, 15).slice(0, 4), ["0:0,0", "0:1,1", "…5", "0:7,7"]);
+  const [one, , other] = shownRows(packed, visible, { ...how, isPinned: (line) => line === 3 }).rows;
+  assert.deepEqual([one.key, other.key], [0, 0]);
 });
 
 test("a changed line is one row side by side, two below one another", () => {

@@ -31,13 +31,13 @@ const CONTEXT_ROWS = 3;
  */
 
 /**
- * The rows to show: runs of equal ones folded, but for those in `open`, lines of hidden classes left out, never one
- * side of a change alone.
+ * The rows to show: runs of equal ones folded, but for those in `open` and lines of which the one after is pinned, lines
+ * of hidden classes left out, never one side of a change alone.
  * @param {Row[]} packed
  * @param {(side: "i" | "j", line: number) => boolean} isHidden
- * @param {{ collapsed: boolean, split: boolean, open: Set<number> }} how
+ * @param {{ collapsed: boolean, split: boolean, open: Set<number>, isPinned: (line: number) => boolean }} how
  */
-export function shownRows(packed, isHidden, { collapsed, split, open }) {
+export function shownRows(packed, isHidden, { collapsed, split, open, isPinned }) {
   /** @type {ShownRow[]} */
   const rows = [];
   let hiddenRows = 0;
@@ -54,9 +54,10 @@ export function shownRows(packed, isHidden, { collapsed, split, open }) {
       const length = row[3];
       const top = key ? CONTEXT_ROWS : 0;
       const bottom = key + 1 < packed.length ? CONTEXT_ROWS : 0;
-      const gap = collapsed && !open.has(key) && length > top + bottom + 1 ? length - top - bottom : 0;
       for (let k = 0; k < length; k++) {
-        if (gap && k === top) {
+        let gap = 0;
+        if (collapsed && !open.has(key) && k >= top) while (k + gap < length - bottom && !isPinned(j + k + gap)) gap++;
+        if (gap > 1) {
           rows.push({ kind, i: -1, j: -1, gap, key });
           k += gap - 1;
         } else push({ kind, i: i + k, j: j + k });

@@ -35,9 +35,11 @@ export class Rows {
   /**
    * Shows `count` rows from the top, or from where the list is; the longest has so many characters.
    * @param {number} count
-   * @param {{ keep?: boolean, wrapped: boolean, longest: number }} how
+   * Where the list keeps its place, the row of the cursor may have become row `cursor`: it stays at its height.
+   * @param {{ keep?: boolean, cursor?: number | undefined, wrapped: boolean, longest: number }} how
    */
-  reset(count, { keep = false, wrapped, longest }) {
+  reset(count, { keep = false, cursor = this.cursor, wrapped, longest }) {
+    const [height] = this.#place(this.cursor);
     const wraps = wrapped && count <= LARGEST_WRAPPED;
     // Only what has other heights now has to be found again.
     const top = keep && wraps !== this.#wrapped ? this.#top() : -1;
@@ -51,8 +53,10 @@ export class Rows {
       this.element.scrollTo(0, 0);
       this.cursor = -1;
     }
+    else this.cursor = cursor;
     this.#first = this.#last = -1;
     this.#draw();
+    if (keep && cursor >= 0) this.element.scrollTop += this.#place(cursor)[0] - height;
     if (top >= 0) {
       this.element.scrollTo(0, this.#place(top)[0]);
       this.#draw();

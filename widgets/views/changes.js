@@ -35,6 +35,8 @@ export function changeRows(store, label) {
   let shown = [];
   /** @type {Compared} */
   let compared;
+  /** What was shown when the rows were made. @type {import("../model/lowering.js").Lowering | undefined} */
+  let of;
   const rows = new Rows(label, "diff", (i) => diffRow(store, shown[i], compared));
   /** The side of a row that stands for it, and its line there. @type {(row: ShownRow) => [Listing, number]} */
   const sideOf = ({ i, j }) => (j >= 0 ? [compared.after, j] : [compared.before, i]);
@@ -59,8 +61,16 @@ export function changeRows(store, label) {
   };
   const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]), said);
   rows.element.addEventListener("click", (event) => {
-    const { key } = shown[Number(closest(event.target, ".gap")?.dataset.i)] ?? {};
-    if (key !== undefined) store.set({ open: new Set([...store.state.open, key]) });
+    const key = closest(event.target, ".gap")?.dataset.key;
+    if (key) store.set({ open: new Set([...store.state.open, Number(key)]) });
+  });
+  // Before what is pinned is looked for: no fold may hide it.
+  store.on(["pinned"], () => {
+    if (of !== store.state.lowering) return;
+    const was = shown.slice(Math.max(0, rows.cursor)).find((row) => !row.gap);
+    fold();
+    const at = was ? shown.findIndex((row) => (was.j < 0 ? row.i === was.i : row.j >= was.j)) : -1;
+    reset(true, rows.cursor < 0 ? -1 : at < 0 ? shown.length - 1 : at);
   });
   const pins = followPins(store, rows, () => {
     const { lowering, pinned } = store.state;
@@ -74,21 +84,37 @@ export function changeRows(store, label) {
 
   /** Shows the rows; gives how many of them are hidden. @param {Compared} next */
   function show(next) {
-    const { state } = store;
-    const keep = compared?.name === next.name && (compared.after === next.after || state.updating);
+    const keep = compared?.name === next.name && (compared.after === next.after || store.state.updating);
     compared = next;
-    const { before, after } = next;
-    const made = shownRows(next.rows, (side, i) => state.hidden.has(state.lowering.classes[(side === "j" ? after : before).class(i) - 1]), { ...state, split: next.split });
-    shown = made.rows;
+    const hiddenRows = fold();
     rows.element.classList.toggle("split", next.split);
-    const longest = shown.reduce((most, { i, j }) => Math.max(most, i < 0 ? 0 : before.width(i), j < 0 ? 0 : after.width(j)), 0);
-    rows.reset(shown.length, { keep, wrapped: state.wrap, longest });
+    reset(keep);
     if (!keep) {
       const first = shown.findIndex(isChange);
       if (first > 10) rows.show(first);
     }
     pins.reveal();
+    return hiddenRows;
+  }
+
+  /** Makes the rows; gives how many of them are hidden. */
+  function fold() {
+    const { state } = store;
+    const { hidden, lowering, pinned } = state;
+    const { before, after, rows: packed, split } = compared;
+    const made = shownRows(packed, (side, i) => hidden.has(lowering.classes[(side === "j" ? after : before).class(i) - 1]), {
+      ...state, split, isPinned: (line) => linkOf(lowering, after.origins(line), pinned) >= 0,
+    });
+    of = lowering;
+    shown = made.rows;
     return made.hiddenRows;
+  }
+
+  /** @param {boolean} keep @param {number} [cursor] */
+  function reset(keep, cursor) {
+    const { before, after } = compared;
+    const longest = shown.reduce((most, { i, j }) => Math.max(most, i < 0 ? 0 : before.width(i), j < 0 ? 0 : after.width(j)), 0);
+    rows.reset(shown.length, { keep, cursor, wrapped: store.state.wrap, longest });
   }
 
   /** Goes to line `line` of one side, if it is shown. @param {"i" | "j"} side @param {number} line */
@@ -128,7 +154,7 @@ export function changeRows(store, label) {
 function diffRow(store, row, { before, after, language, split, known }) {
   const { kind, i, j, gap, partner } = row;
   const { lowering, query } = store.state;
-  if (gap) return h("div.l.gap", { role: "listitem" }, h("button", { type: "button", tabindex: "-1" }, `⋯ ${gap} unchanged lines`));
+  if (gap) return h("div.l.gap", { role: "listitem", "data-key": row.key }, h("button", { type: "button", tabindex: "-1" }, `⋯ ${gap} unchanged lines`));
   const glyph = GLYPHS[kind];
   /** The code of a line with the pieces that differ in bold. @param {"before" | "after"} name @param {string} sign */
   const side = (name, sign) => {
