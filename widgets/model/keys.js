@@ -16,7 +16,7 @@ export const keys = (tabs) => [
   ["f", "full screen; Esc leaves it"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
   ["e", "edit the kernel, in Steps and Code; Esc ends it"],
-  ["r", "run the kernels"],
+  ["r", "go to Run; there, run the kernels"],
   ["Ctrl+] Ctrl+[", "indent lines of an edited text more, less; Tab leaves it"],
   ["?", "this list"],
   ["Esc", "unpin or close; otherwise leave the explorer"],
@@ -43,6 +43,7 @@ export function meaning(key, { tab, hover, pinned, full }, tabs) {
     case "s": return { turn: "split" };
     case "w": return { turn: "wrap" };
     case "f": return { turn: "full" };
+    case "r": return { tab: "Run" };
     case "?": return "help";
     case "Escape": return full ? { turn: "full" } : pinned || hover ? "unpin" : "leave";
     default: return null;
