@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
@@ -198,6 +198,11 @@ def span_of(node: Node) -> Span | None:
 def to_tvm_span(span: Span) -> ir.Span:
     """The TVM span of one source range."""
     return ir.Span(ir.SourceName(span.file), span.line, span.end_line, span.column, span.end_column)
+
+
+def to_tvm_spans(spans: Iterable[Span]) -> ir.SequentialSpan:
+    """The TVM span of several source ranges."""
+    return ir.SequentialSpan([to_tvm_span(one) for one in spans])
 
 
 @functools.cache

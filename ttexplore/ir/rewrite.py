@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeGuard, TypeVar, overload
 
 from tvm import ir, tirx
 
 from ttexplore.errors import TTExploreError
-from ttexplore.ir.adapter import identity, set_span, span_of, spans_of, to_tvm_span
+from ttexplore.ir.adapter import identity, set_span, span_of, spans_of, to_tvm_spans
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import sequence, statements, with_body, with_function_body
 from ttexplore.ir.dataflow import is_parallel
@@ -204,44 +204,63 @@ def inherit_places(source: tirx.Stmt, made: Sequence[tirx.Stmt]) -> None:
     left = _places(made)
     if left.issuperset(_places([source])):
         return
-    old = {identity(one) for one in walk(source)}
-    lost: dict[int, tuple[tirx.Stmt, list[Span]]] = {}
+    heirs = _Heirs(made, {identity(one) for one in walk(source)})
+    lost: dict[int, tuple[tirx.Stmt, dict[Span, None]]] = {}
 
     def look(statement: tirx.Stmt, around: tuple[tirx.Stmt, ...]) -> None:
         within = (*around, statement)
         # A declaration says nothing of what happens around it.
         alone = around and isinstance(statement, tirx.AllocBuffer)
         if not alone and (places := [one for one in spans_of(statement) if one not in left]):
-            for part in reversed(within):
-                known = _places([part])
-                if heirs := [one for each in made for one in _outermost(each, known, old)]:
-                    break
-            else:
-                heirs = [one for each in made for one in statements(each) if identity(one) not in old]
-            for heir in heirs:
-                found = lost.setdefault(identity(heir), (heir, []))[1]
-                found += [one for one in places if one not in found]
+            chosen = (found for part in reversed(within) if (found := heirs.of(part)))
+            for heir in next(chosen, heirs.first):
+                lost.setdefault(identity(heir), (heir, {}))[1].update(dict.fromkeys(places))
         for body in bodies(statement):
             for one in statements(body):
                 look(one, within)
 
     look(source, ())
     for heir, places in lost.values():
-        set_span(heir, ir.SequentialSpan([to_tvm_span(one) for one in (*spans_of(heir), *places)]))
+        set_span(heir, to_tvm_spans((*spans_of(heir), *places)))
 
 
 def _places(body: Sequence[tirx.Stmt]) -> set[Span]:
     return {place for part in body for one in walk(part) for place in spans_of(one)}
 
 
-def _outermost(statement: tirx.Stmt, places: set[Span], old: set[int]) -> Iterator[tirx.Stmt]:
-    """The outermost new statements that come from some places."""
-    for one in statements(statement):
-        if identity(one) not in old and not places.isdisjoint(spans_of(one)):
-            yield one
-        else:
-            for body in bodies(one):
-                yield from _outermost(body, places, old)
+class _Heirs:
+    """Which new statements came of a statement: the outermost ones that have its place, or that of one in it."""
+
+    def __init__(self, made: Sequence[tirx.Stmt], old: set[int]) -> None:
+        # The new statements that have a place, in order, and the one around each.
+        self.having: dict[Span, list[tirx.Stmt]] = {}
+        self.around: dict[int, tirx.Stmt | None] = {}
+        self.known: dict[int, list[tirx.Stmt]] = {}
+        self.first = [one for each in made for one in statements(each) if identity(one) not in old]
+        for each in made:
+            self._enter(each, None, old)
+
+    def _enter(self, body: tirx.Stmt, around: tirx.Stmt | None, old: set[int]) -> None:
+        for one in statements(body):
+            is_new = identity(one) not in old
+            if is_new:
+                self.around[identity(one)] = around
+                for place in dict.fromkeys(spans_of(one)):
+                    self.having.setdefault(place, []).append(one)
+            for inner in bodies(one):
+                self._enter(inner, one if is_new else around, old)
+
+    def of(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        if identity(statement) not in self.known:
+            found = {identity(one): one for place in _places([statement]) for one in self.having.get(place, ())}
+            self.known[identity(statement)] = [one for one in found.values() if not self._is_within(one, found)]
+        return self.known[identity(statement)]
+
+    def _is_within(self, statement: tirx.Stmt, others: Container[int]) -> bool:
+        outer = self.around[identity(statement)]
+        while outer is not None and identity(outer) not in others:
+            outer = self.around[identity(outer)]
+        return outer is not None
 
 
 def bodies(statement: tirx.Stmt) -> list[tirx.Stmt]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError, UsageError
-from ttexplore.ir.adapter import identity, span_of
+from ttexplore.ir.adapter import identity, set_span, span_of, spans_of, to_tvm_spans
 from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import (
     allocation,
@@ -24,7 +24,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.names import DST
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import Firings, Rule, inherit_places, walk
+from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.options import Epilogue
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
@@ -181,9 +181,9 @@ class _Management:
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
         self.dst_allocation = allocation(DST, (self.capacity, 32, 32), dtype, "tt.dst")
         self.firings.made(_DST, None, [self.dst_allocation])
-        for one in allocations.values():
-            if scope_of(one.buffer) == "tt.dst":
-                inherit_places(one, [self.dst_allocation])
+        held = [one for one in allocations.values() if scope_of(one.buffer) == "tt.dst"]
+        if places := dict.fromkeys(place for one in held for place in spans_of(one)):
+            set_span(self.dst_allocation, to_tvm_spans(places))
         self.dst = self.dst_allocation.buffer
         self.used_dst = False
         self.reasons: list[str] = []
