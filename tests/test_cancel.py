@@ -162,7 +162,7 @@ def test_parts_of_the_work_are_told() -> None:
     told.clear()
     exploration.timeline(progress=told.append)
     assert told == [
-        "recording on emulator", "simulating 4 cores", "reading the outputs", "sorting the events of the core"
+        "recording on emulator", "simulating 4 cores", "reading the outputs", "sorting the events"
     ]  # fmt: skip
     told.clear()
     check = exploration.check(progress=told.append)

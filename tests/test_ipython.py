@@ -332,7 +332,7 @@ def test_an_edited_kernel_runs_and_its_deadlock_is_drawn(monkeypatch: pytest.Mon
     # What is recorded is the edited kernel too.
     asked = {"do": "record", "core": "0,0", "inputs": "random"}
     assert answers(widget, monkeypatch, code={"compute": "\n".join(kept)}, **asked)["state"] == "done"
-    assert answers(widget, monkeypatch, code={"compute": "void"}, **asked)["error"]["kind"] == "BackendError"
+    assert answers(widget, monkeypatch, code={"compute": "void"}, **asked)["error"]["kind"] == "KernelFault"
 
 
 @pytest.mark.parametrize("magic", [False, True])
