@@ -19,6 +19,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing them")
 
 
+def pytest_configure() -> None:
+    # The processes that run tests side by side are told of 80 columns, which fold the output of the command.
+    os.environ.pop("COLUMNS", None)
+
+
 def compare_golden(path: Path, text: str, *, update: bool) -> None:
     """Fail with a diff unless the file at `path` contains `text`; with `update`, write it there."""
     if update:
