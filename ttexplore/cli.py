@@ -477,8 +477,8 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
     return explore(arguments.kernel, target=target, options=options, **kernel_arguments)
 
 
-def _all_explored(arguments: argparse.Namespace) -> list[Explored]:
-    """Explore each kernel of the words with the arguments that follow it, or load it."""
+def _each(arguments: argparse.Namespace) -> list[argparse.Namespace]:
+    """Each kernel of the words with the arguments that follow it."""
     found: list[argparse.Namespace] = []
     for word in arguments.words:
         # A path may contain the sign, too, but the name of an argument has no "::" or suffix.
@@ -486,7 +486,12 @@ def _all_explored(arguments: argparse.Namespace) -> list[Explored]:
             found.append(argparse.Namespace(**{**vars(arguments), "kernel": word, "arguments": []}))
         else:
             found[-1].arguments.append(word)
-    return [_explored(one) for one in found or [argparse.Namespace(**{**vars(arguments), "kernel": None})]]
+    return found or [argparse.Namespace(**{**vars(arguments), "kernel": None})]
+
+
+def _all_explored(arguments: argparse.Namespace) -> list[Explored]:
+    """Explore each kernel of the words, or load it."""
+    return [_explored(one) for one in _each(arguments)]
 
 
 def _identity(exploration: Explored) -> JsonObject:
@@ -665,7 +670,10 @@ def _report(arguments: argparse.Namespace) -> Answer:
     from ttexplore.explored import report
 
     found = _all_explored(arguments)
-    file = str(report(arguments.output, *found, run=not arguments.no_run))
+    # What was typed: the kernels of factories are often all called main.
+    words = [str(one.kernel).partition("::")[2] for one in _each(arguments)]
+    names = [word or one.kernel.name for word, one in zip(words, found, strict=True)]
+    file = str(report(arguments.output, *found, run=not arguments.no_run, names=names))
     data: JsonObject = {**_identity(found[0]), "file": file, "lowerings": [_identity(one) for one in found]}
     return Answer(file, data, error=next((one.error for one in found if one.error is not None), None))
 

@@ -835,11 +835,12 @@ def edited_listing(listing: Listing, text: str | None) -> Listing:
     return dataclasses.replace(listing, lines=tuple(lines))
 
 
-def report(path: str | Path, *explorations: Explored, run: bool = True) -> Path:
+def report(path: str | Path, *explorations: Explored, run: bool = True, names: Sequence[str] | None = None) -> Path:
     """Write the explorers of one or more lowerings as one page that works offline, with an index if there are several.
 
-    Of each it shows what :meth:`Explored.report` does. Raises UsageError if an argument is not an exploration or the
-    file cannot be written, and what a run raises.
+    Of each it shows what :meth:`Explored.report` does. `names` are what the index and links call them, one for each,
+    instead of the names of their kernels; the launches of one keep theirs. Raises UsageError if an argument is not an
+    exploration or the file cannot be written, and what a run raises.
     """
     for one in cast(tuple[object, ...], explorations):
         if not isinstance(one, Explored):
@@ -847,7 +848,13 @@ def report(path: str | Path, *explorations: Explored, run: bool = True) -> Path:
     if not explorations:
         raise wrong("what to report", explorations, "explorations, as ttx.explore returns them")
     title = ", ".join(dict.fromkeys(f"{one.kernel.name} on {one.target.name}" for one in explorations))
-    return write_file(path, report_html(title, [page for one in explorations for page in one._reported(run)]))
+    pages = [one._reported(run) for one in explorations]
+    if names is not None:
+        pages = [
+            [dataclasses.replace(own[0], name=name)] if len(own) == 1 else own
+            for own, name in zip(pages, names, strict=True)
+        ]
+    return write_file(path, report_html(title, [page for own in pages for page in own]))
 
 
 def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:

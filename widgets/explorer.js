@@ -127,9 +127,10 @@ async function render({ model, el }) {
     root.classList.toggle("wrapping", wrap);
     if (wrap !== remembered.numbers("wrap", [0])[0] > 0) remembered.keep("wrap", wrap ? [1] : []);
   });
-  store.on(["stale", "original"], ({ stale, original, back }) => {
+  store.on(["stale", "original", "lost"], ({ stale, original, back, lost }) => {
     put(banner,
       stale && h("p", "⟳ ", stale),
+      lost && h("p", lost),
       original && h("p", "This is the what-if lowering. ", link("Back to the original", () =>
         explore(store, { lowering: original, original: null, variant: "" }, store.state.step, back ?? {}))));
     banner.hidden = !banner.firstChild;

@@ -37,7 +37,8 @@ export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 /** A backend, why it cannot run (empty where it can), whether it has a choice of arithmetic, and its limit in seconds. */
 export interface Backend { name: string; missing: string; arithmetic: boolean; limit: number | null }
 /** A tab, the letter of a step, numbers of kernel lines with commas between, the name of a file. */
-export interface Place { tab?: string; step?: string; pin?: string; file?: string }
+/** `lowering` is one that a link names and the page lacks. */
+export interface Place { lowering?: string; tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
 export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit">; variant: string; words: string; since: number }

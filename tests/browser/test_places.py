@@ -14,6 +14,7 @@ from tests.browser.conftest import Open, Show
 from tests.browser.explorer_page import ExplorerPage
 from tests.browser.test_accessibility import violations
 from ttexplore import Exploration
+from ttexplore.cli import main
 from ttexplore.explored import View
 
 _ROOT = Path(__file__).parents[2]
@@ -80,10 +81,15 @@ def test_a_fragment_leads_to_its_place_and_follows_the_reader(
     assert again.find(".files [aria-selected=true]").inner_text().split()[0] == "compute.cpp"
     again.tab("Steps")
     assert (letter(again), pinned(again)) == ("D4", ["27"])
-    # What is nowhere leads nowhere.
+    # What is nowhere leads nowhere, and says so.
     page.goto("about:blank")
-    page.goto(f"{address}#tab=Nowhere&step=Z9&pin=x&more=1")
-    assert letter(shown(page)) == "B2"
+    page.goto(f"{address}#lowering=<b>relu&tab=Nowhere&step=Z9&pin=x&more=1")
+    lost = shown(page)
+    assert letter(lost) == "B2"
+    told = "Not here: lowering <b>relu, step Z9, kernel line x."
+    assert lost.find(".banner").inner_text() == told
+    page.evaluate("location.hash = 'step=C2'")
+    lost.find(".banner").wait_for(state="hidden")
 
 
 @pytest.mark.parametrize("width", [1000, 1400, 1920])
@@ -149,3 +155,27 @@ def test_several_lowerings_have_an_index(
     bare = open_context(viewport={"width": 1400, "height": 800}, color_scheme=theme, bypass_csp=True).new_page()
     bare.goto(address)
     assert violations(shown(bare), theme) == []
+
+
+def test_the_index_names_lowerings_as_they_were_typed(open_context: Open, tmp_path: Path) -> None:
+    gemm, file = f"{_ROOT / 'notebooks' / 'kernels' / 'gemm.py'}", tmp_path / "report.html"
+    main(
+        [
+            "report",
+            f"{gemm}::matmul",
+            *(f"{one}=1024" for one in "MNK"),
+            f"{gemm}::matmul_relu",
+            "--no-run",
+            "-o",
+            str(file),
+        ]
+    )
+    page = open_context(viewport={"width": 1400, "height": 800}).new_page()
+    page.goto(f"{file.as_uri()}#lowering=matmul_relu")
+    shown(page)
+    assert [one.split()[0] for one in page.locator("nav a").all_inner_texts()] == ["matmul", "matmul_relu"]
+    assert page.locator("nav a[aria-current=page]").inner_text().startswith("matmul_relu")
+    page.evaluate("location.hash = 'lowering=relu'")
+    page.locator(".banner").filter(has_text="Not here: lowering relu.").wait_for()
+    page.evaluate("location.hash = 'lowering=matmul'")
+    page.locator(".banner").wait_for(state="hidden")

@@ -7,7 +7,7 @@ import { opened } from "../../widgets/model/state.js";
 const TABS = ["Steps", "Code", "What if"];
 const none = [0, 0, 0, 0, 0];
 const step = (letter) => ({ name: letter, letter, state: "done", ir: { counts: none }, plan: { counts: none } });
-const lowering = withListings({ listings: [], places: [["k.py", 7], ["k.py", 9], ["k.py", 7]], steps: ["A0", "B1", "C2"].map(step) });
+const lowering = withListings({ listings: [], files: [{ name: "a" }, { name: "reader.cpp" }], places: [["k.py", 7], ["k.py", 9], ["k.py", 7]], steps: ["A0", "B1", "C2"].map(step) });
 const explorer = () => opened(lowering, {});
 
 test("a place leads there, and is what it was made from", () => {
@@ -38,4 +38,16 @@ test("what is not named and what there is not stays", () => {
     goTo(store, place, TABS);
     assert.deepEqual(placeOf(store.state), before, JSON.stringify(place));
   }
+});
+
+test("what a place names and there is not is said, until another one leads somewhere", () => {
+  const store = explorer();
+  for (const [place, words] of [
+    [{ lowering: "relu", step: "B1" }, "lowering relu"], [{ step: "Z9", pin: "7,8" }, "step Z9, kernel line 7,8"], [{ file: "<b>" }, "file <b>"],
+  ]) {
+    goTo(store, place, TABS);
+    assert.equal(store.state.lost, `Not here: ${words}.`);
+  }
+  goTo(store, { step: "B1", pin: "", file: "a" }, TABS);
+  assert.equal(store.state.lost, "");
 });

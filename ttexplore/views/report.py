@@ -51,15 +51,18 @@ const model = {
 };
 async function show() {
   clearTimeout(writing);
-  const wanted = lowerings.find(({name}) => name === place().lowering) ?? lowerings[0];
+  const {lowering, ...rest} = place();
+  const named = lowerings.find(({name}) => name === lowering);
+  const wanted = named ?? lowerings[0];
+  const to = named ? rest : place();
   if (shown === wanted) {
-    state.place = place();
+    state.place = to;
     heard?.();
     return;
   }
   close?.();
   shown = wanted;
-  state = {live: false, ...shown.state, data: bytes(shown.data), place: place()};
+  state = {live: false, ...shown.state, data: bytes(shown.data), place: to};
   if (shown.timeline) state.timeline = bytes(shown.timeline);
   holder.replaceChildren();
   links.forEach((link, i) => link.setAttribute("aria-current", lowerings[i] === shown ? "page" : "false"));
@@ -89,8 +92,9 @@ nav span{color:light-dark(#59636e,#9aa4af);font-weight:400}
 class Reported:
     """One lowering of a page: the explorer's data, and `static`, an HTML fragment for where no script runs.
 
-    `note` says in the index what it is. `state` are further values that the widget's model has, such as the card of a
-    run; `timeline` is the data of what happened on a core.
+    `note` says in the index what it is, `name` what it is called there instead of the kernel's name. `state` are
+    further values that the widget's model has, such as the card of a run; `timeline` is the data of what happened on a
+    core.
     """
 
     data: dict[str, Any]
@@ -98,6 +102,7 @@ class Reported:
     note: str = ""
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     timeline: dict[str, Any] | None = None
+    name: str = ""
 
 
 def report_html(title: str, lowerings: Sequence[Reported]) -> str:
@@ -106,7 +111,7 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
     It names no folder of the machine on which it is made: of absolute paths to kernels only the file's name stays.
     """
     lowerings = [_without_folders(one) for one in lowerings]
-    names = _names([one.data["kernel"] for one in lowerings])
+    names = _names([one.name or one.data["kernel"] for one in lowerings])
     sent = [
         {
             "name": name, "data": base64.b64encode(packed(one.data)).decode(), "state": one.state,
@@ -169,8 +174,9 @@ def _without_folders(lowering: Reported) -> Reported:
     if not folders:
         return lowering
     return Reported(
-        plain(lowering.data), plain(lowering.static), lowering.note, plain(lowering.state), plain(lowering.timeline)
-    )
+        plain(lowering.data), plain(lowering.static), lowering.note, plain(lowering.state), plain(lowering.timeline),
+        plain(lowering.name),
+    )  # fmt: skip
 
 
 def _in_script(value: Any) -> str:

@@ -13,15 +13,16 @@ export function placeOf({ lowering: { steps, places }, tab, step, pinned, file }
 }
 
 /**
- * Goes there. What the place does not name stays, and so does what it names and there is not.
+ * Goes there. What the place does not name stays, and so does what it names and there is not, which is said.
  * @param {Explorer} store
  * @param {Place} place
  * @param {string[]} tabs
  */
-export function goTo(store, { tab = "", step, pin, file }, tabs) {
+export function goTo(store, { lowering: other, tab = "", step, pin, file }, tabs) {
   const { state } = store;
   const { lowering } = state;
-  const lit = (pin ?? "").split(",").map((line) => litByLine(lowering, Number(line))).filter((one) => one !== null);
+  const lines = pin ? pin.split(",") : [];
+  const lit = lines.map((line) => litByLine(lowering, Number(line))).filter((one) => one !== null);
   const pinned = lit.length ? { places: new Set(lit.flatMap(({ places }) => [...places])), from: lit.map(({ from }) => from).join(", ") } : null;
   const at = lowering.steps.findIndex(({ letter }) => letter === step);
   const patch = {
@@ -31,4 +32,9 @@ export function goTo(store, { tab = "", step, pin, file }, tabs) {
   };
   if (at < 0) store.set(patch);
   else select(store, at, patch);
+  const lost = [
+    other && `lowering ${other}`, step && at < 0 && `step ${step}`, lit.length < lines.length && `kernel line ${pin}`,
+    file && !lowering.files.some(({ name }) => name === file) && `file ${file}`,
+  ].filter(Boolean).join(", ");
+  store.set({ lost: lost && `Not here: ${lost}.` });
 }

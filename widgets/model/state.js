@@ -62,6 +62,7 @@ import { Store } from "./store.js";
  * @property {Inputs} inputs
  * @property {string[]} targets
  * @property {string} stale
+ * @property {string} lost what a link named and there is not
  */
 
 /** @typedef {Running & { answer: Promise<Answers[Question["do"]]> }} Followed */
@@ -82,7 +83,7 @@ export function opened(lowering, given) {
     lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
-    busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
+    busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);
   const error = lowering.steps[failed]?.error;
