@@ -93,6 +93,15 @@ def test_the_keyboard_goes_through_the_lanes(show: Show, gemm: Exploration, othe
     assert "lit" in (row.get_attribute("class") or "")
 
 
+def test_the_consequences_stand_above_the_lanes(show: Show, gemm: Exploration, other: Exploration) -> None:
+    explorer = show(gemm.data)
+    compared(explorer, gemm, other)
+    table, lanes = explorer.find(".compared table").first.bounding_box(), explorer.find(".lanesview").bounding_box()
+    assert table
+    assert lanes
+    assert table["y"] < lanes["y"]
+
+
 def test_a_value_without_effect_says_so(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data)
     compared(explorer, gemm, gemm.fork(eltwise="sfpu"))

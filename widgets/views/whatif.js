@@ -162,12 +162,13 @@ export function whatIfView(store, kernel) {
         quiet(same ? "no effect with these values: every step and every file is the same" : changed.join(", ")),
         h("span.gapper"), !failed && runBoth,
         chip("Explore this lowering", () => explore(store, { lowering: other, original: original || lowering, variant }, first, { tab: "Steps" }))),
-      ran, runs, lanes.element,
+      ran, runs,
       h("div.two.even",
         grid(["", "now", "what if"], lowering.figures.map(([label, a], i) => {
           const b = other.figures[i][1];
           return h("tr", { class: a === b ? "q" : "differs" }, heading(label), number(a), number(b));
         }))),
+      lanes.element,
       h("div.two.even", ...sides.map(({ cores }) => (cores ? markup(cores.svg) : h("p.q", "no partition")))),
       h("div.two.even", ...sides.map(({ buffers }) => (buffers?.l1 ? markup(buffers.l1) : h("p")))));
   }
