@@ -146,7 +146,7 @@ async function render({ model, el }) {
   player(store, root);
   followRecordings(store, model.get("timeline"));
   store.on(["draftError", "draft", "lowering"], (state) => root.classList.toggle("outdated", isOutdated(state)));
-  store.on(["before"], ({ before }) => { if (!before) for (const one of all(root, ".flash")) one.classList.remove("flash"); });
+  store.on(["before"], ({ before }) => { if (!before) for (const { element } of [{ element: root }, ...Object.values(views)]) for (const one of all(element, ".flash")) one.classList.remove("flash"); });
   let speaking = 0;
   store.on(["say"], () => {
     clearTimeout(speaking);

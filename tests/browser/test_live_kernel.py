@@ -264,6 +264,82 @@ def test_a_what_if_gives_the_edits_back(explorer: ExplorerPage, python: Python) 
     assert "// mine" in explorer.root.get_by_role("textbox", name="reader.cpp, edited").input_value()
 
 
+def test_edits_of_another_lowering_do_not_run(explorer: ExplorerPage, python: Python, gemm: Exploration) -> None:
+    """An edited kernel for which another text is emitted now is kept and marked, and runs when that is undone."""
+    text = gemm.kernel.source.text.replace("block_K=32", "block_K=64")
+    other = gemm.edited(text)
+    changed = [role for role in ("reader", "compute", "writer") if str(gemm.code[role]) != str(other.code[role])]
+    assert "compute" in changed
+    assert "writer" not in changed
+    explorer.tab("Code")
+    for name in ("compute.cpp", "writer.cpp"):
+        explorer.file(name).get_by_role("button", name=f"edit {name}").click()
+        explorer.page.keyboard.type("// mine\n")
+    explorer.tab("Steps")
+    explorer.press("e")
+    replace(explorer, "block_K=32", "block_K=64")
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    explorer.tab("Code")
+    assert explorer.file("writer.cpp").locator(".filehead .q").inner_text() == "edited"
+    pane = explorer.file("compute.cpp")
+    assert pane.locator(".filehead .q").inner_text() == "✖ edited before the kernel changed"
+    assert "// mine" in explorer.root.get_by_role("textbox", name="compute.cpp, edited").input_value()
+    assert violations(explorer) == []
+    # Nothing runs a mix of two lowerings.
+    explorer.tab("Run")
+    run = explorer.root.get_by_role("button", name="Run", exact=True)
+    assert run.is_disabled()
+    reason = "compute.cpp edited before the kernel changed: undo one of the two"
+    assert explorer.find(".runview .tools .why").inner_text() == f"Run: {reason}"
+    assert explorer.button("Follow").first.is_disabled()
+    explorer.tab("Buffers")
+    assert explorer.button("Record a run").is_disabled()
+    # With the kernel's edit undone it is the lowering that was edited.
+    explorer.tab("Steps")
+    explorer.button("undo all").click()
+    python.answer(2)
+    explorer.page.wait_for_function("() => !document.querySelector('.outdated')")
+    status(explorer, "lowered as you type")
+    explorer.tab("Run")
+    run.click()
+    assert set(explorer.sent()[-1]["code"]) == {"compute", "writer"}
+
+
+def test_edits_of_a_kernel_are_undone_for_the_new_lowering(explorer: ExplorerPage, python: Python) -> None:
+    explorer.tab("Code")
+    explorer.file("compute.cpp").get_by_role("button", name="edit compute.cpp").click()
+    explorer.page.keyboard.type("// mine\n")
+    explorer.tab("Steps")
+    explorer.press("e")
+    replace(explorer, "block_K=32", "block_K=64")
+    python.answer(1)
+    status(explorer, "edited; source unchanged")
+    explorer.tab("Code")
+    pane = explorer.file("compute.cpp")
+    pane.get_by_role("button", name="undo the edits of compute.cpp").click()
+    pane.get_by_role("button", name="edit compute.cpp").click()
+    explorer.page.keyboard.type("// again\n")
+    assert pane.locator(".filehead .q").inner_text() == "edited"
+    explorer.tab("Run")
+    explorer.root.get_by_role("button", name="Run", exact=True).click()
+    code = explorer.sent()[-1]["code"]
+    assert list(code) == ["compute"]
+    assert code["compute"].startswith("// again\n")
+
+
+def test_what_changed_flashes_once(explorer: ExplorerPage, python: Python) -> None:
+    explorer.press("e")
+    replace(explorer, "block_K=32", "block_K=64")
+    python.answer(1)
+    explorer.find(".step.flash").first.wait_for()
+    explorer.tab("Run")
+    # Longer than it lasts, out of the page.
+    explorer.page.wait_for_timeout(2000)
+    explorer.tab("Steps")
+    assert not explorer.find(".flash").count()
+
+
 def test_what_cannot_be_edited_says_why(show: Show, gemm: Exploration) -> None:
     for state, reason in (
         ({"live": False}, "this page has no Python"),

@@ -57,6 +57,7 @@ import { Store } from "./store.js";
  * @property {string} backend the chosen one
  * @property {string} say for who hears the page
  * @property {Edits} edits
+ * @property {Edits} emitted the texts that edits began with
  * @property {Backend[]} backends
  * @property {InputKind[]} kinds
  * @property {Inputs} inputs
@@ -66,7 +67,7 @@ import { Store } from "./store.js";
  */
 
 /** @typedef {Running & { answer: Promise<Answers[Question["do"]]> }} Followed */
-/** @typedef {Pick<State, "variant" | "pinned" | "edits" | "draft">} Back */
+/** @typedef {Pick<State, "variant" | "pinned" | "edits" | "emitted" | "draft">} Back */
 /** @typedef {Store<State>} Explorer */
 
 /**
@@ -83,7 +84,7 @@ export function opened(lowering, given) {
     lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
-    busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
+    busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", edits: {}, emitted: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);
   const error = lowering.steps[failed]?.error;
@@ -120,9 +121,9 @@ export function select(store, index, patch) {
  * @param {Partial<State>} [patch]
  */
 export function explore(store, which, step, patch) {
-  const { original, back, variant, pinned, edits, draft } = store.state;
+  const { original, back, variant, pinned, edits, emitted, draft } = store.state;
   select(store, step, {
     ...which, pinned: null, hover: null, edits: {}, marks: [], recording: null, recordFailure: null, draft: null, draftError: null,
-    back: which.original && (original ? back : { variant, pinned, edits, draft }), ...patch,
+    back: which.original && (original ? back : { variant, pinned, edits, emitted, draft }), ...patch,
   });
 }

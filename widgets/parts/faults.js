@@ -24,13 +24,15 @@ function repair(store, { kernel, line, text, around }) {
   const file = kernelName(kernel);
   const told = h("span", { role: "status" });
   const apply = button("Apply this fix", () => {
-    const { edits, lowering } = store.state;
-    const lines = (edits[kernel] ?? `${kernelFile(lowering, kernel).listing}`).split("\n");
+    const { edits, emitted, lowering } = store.state;
+    const now = `${kernelFile(lowering, kernel).listing}`;
+    const lines = (edits[kernel] ?? now).split("\n");
     if (`${lines.slice(line - 2, line)}` !== `${around}`) {
       put(told, `${file} has changed around line ${line}: run it again`);
       return;
     }
     store.set({
+      emitted: edits[kernel] === undefined ? { ...emitted, [kernel]: now } : emitted,
       edits: { ...edits, [kernel]: lines.toSpliced(line - 1, 0, text).join("\n") },
       marks: [{ file, line, kind: "changed", message: "added by the fix" }],
     });

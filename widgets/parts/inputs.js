@@ -4,9 +4,11 @@
 /** @import { Explorer, State } from "../model/state.js" */
 /** @import { Inputs } from "../messages.js" */
 
+import { ROLES, kernelFile, kernelName } from "../model/lowering.js";
 import { choice, h, offer, quiet } from "./dom.js";
 
 const YOURS = "yours";
+export const EARLIER = "edited before the kernel changed";
 
 /** The choice as words: "inputs random, seed 3". @param {Pick<State, "inputs" | "kinds">} state */
 export function inputsWords({ inputs: { inputs, seed, names }, kinds }) {
@@ -16,6 +18,15 @@ export function inputsWords({ inputs: { inputs, seed, names }, kinds }) {
 
 /** The kernels that have been edited: "reader, compute". @param {Pick<State, "edits">} state */
 export const editedKernels = ({ edits }) => Object.keys(edits).join(", ");
+
+/** Whether a kernel was edited when another text was emitted for it. @param {Pick<State, "edits" | "emitted" | "lowering">} state @param {string} role */
+export const isEarlier = ({ edits, emitted, lowering }, role) => edits[role] !== undefined && emitted[role] !== `${kernelFile(lowering, role).listing}`;
+
+/** Why edits cannot run: they belong to another lowering. Empty if they can. @param {State} state */
+export function noMix(state) {
+  const earlier = ROLES.filter((role) => isEarlier(state, role)).map(kernelName);
+  return earlier.length ? `${earlier.join(", ")} ${EARLIER}: undo one of the two` : "";
+}
 
 /** A control for the choice; nothing where there is no Python. An explorer has several; all show the same one. @param {Explorer} store @param {Kernel} kernel */
 export function inputsControl(store, kernel) {

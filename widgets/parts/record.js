@@ -10,7 +10,7 @@ import { Recorded } from "../model/moments.js";
 import { limitOf, work } from "../model/work.js";
 import { errorCard } from "./cards.js";
 import { button, h, put, quiet } from "./dom.js";
-import { editedKernels, inputsWords } from "./inputs.js";
+import { editedKernels, inputsWords, noMix } from "./inputs.js";
 
 /** The names of the cores that work, as the store has them. @param {State} state */
 export const workingCores = ({ lowering: { cores } }) => cores?.cores.filter(({ items }) => items).map(({ x, y }) => `${x},${y}`) ?? [];
@@ -19,7 +19,7 @@ export const workingCores = ({ lowering: { cores } }) => cores?.cores.filter(({ 
 export const shownCore = (name) => `(${name.replace(",", ", ")})`;
 
 /** Why no run can be recorded; empty if one can. @param {State} state @param {Kernel} kernel */
-export const noRecording = ({ lowering: { steps } }, kernel) => kernel.missing("record") || (steps.some((step) => step.error) ? "the lowering failed" : "");
+export const noRecording = (state, kernel) => kernel.missing("record") || (state.lowering.steps.some((step) => step.error) ? "the lowering failed" : noMix(state));
 
 /**
  * The button, the reason why it is off, and the place where failures are shown.

@@ -10,6 +10,7 @@ import { button, chip, download, focusIn, h, put, quiet, set } from "../parts/do
 import { Editor } from "../parts/editor.js";
 import { kernelPane } from "../parts/kernel.js";
 import { ListingView } from "../parts/listing.js";
+import { EARLIER, isEarlier } from "../parts/inputs.js";
 import { panes } from "../parts/panes.js";
 import { tabList } from "../parts/tabs.js";
 
@@ -98,7 +99,7 @@ function column(store, role = "", live = false) {
     const text = () => store.state.edits[role] ?? `${listing}`;
     const share = linkedShare(file.coverage);
     put(head,
-      h("b", name), quiet(isEdited ? "edited" : share === null ? `${listing.count} lines` : `${share} % linked`), !isEdited && view.pins.element, h("span.gapper"),
+      h("b", name), quiet(isEdited ? (isEarlier(store.state, role) ? `✖ ${EARLIER}` : "edited") : share === null ? `${listing.count} lines` : `${share} % linked`), !isEdited && view.pins.element, h("span.gapper"),
       live && chip(isEdited ? "undo" : "edit", () => edit(isEdited ? undefined : text()), { label: `${isEdited ? "undo the edits of" : "edit"} ${name}` }),
       chip("copy", async () => {
         await navigator.clipboard.writeText(text());
@@ -115,7 +116,7 @@ function column(store, role = "", live = false) {
   function edit(text) {
     const { edits: { [role]: _, ...edits }, marks } = store.state;
     if (text === undefined) store.set({ edits, marks: marks.filter(({ file }) => file !== kernelName(role)) });
-    else store.set({ edits: { ...edits, [role]: text } });
+    else store.set({ edits: { ...edits, [role]: text }, emitted: { ...store.state.emitted, [role]: text } });
     mark();
     goTo(1);
   }

@@ -9,7 +9,7 @@ import { limitOf, work } from "../model/work.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
 import { button, choice, closest, grid, h, heading, isolated, link, number, offer, put } from "../parts/dom.js";
-import { editedKernels, inputsControl, inputsWords } from "../parts/inputs.js";
+import { editedKernels, inputsControl, inputsWords, noMix } from "../parts/inputs.js";
 import { followTile } from "./tile.js";
 
 const CHECK = "Check every step";
@@ -46,7 +46,7 @@ export function runView(store, kernel, recorded) {
     offer(backend, backends.map((one) => one.name));
     const chosen = backends[backend.selectedIndex];
     const failed = lowering.steps.some((step) => step.error) && "the lowering failed: there is no program to run";
-    const whyRun = kernel.missing("run") || failed || chosen?.missing;
+    const whyRun = kernel.missing("run") || failed || noMix(store.state) || chosen?.missing;
     const whyCheck = kernel.missing("check") || failed;
     start.disabled = !!(busy || whyRun);
     checks.disabled = !!(busy || whyCheck);
@@ -58,7 +58,7 @@ export function runView(store, kernel, recorded) {
     const edited = editedKernels(store.state);
     const reasons = [
       ...(whyRun === whyCheck ? [whyRun] : [whyRun && `Run: ${whyRun}`, whyCheck && `${CHECK}: ${whyCheck}`]),
-      edited && `Run uses the edited ${edited} (Code tab).`,
+      edited && !whyRun && `Run uses the edited ${edited} (Code tab).`,
     ];
     put(why, !busy && reasons.map((reason) => reason && h("div", reason)));
     sums.hidden = !chosen?.arithmetic;
