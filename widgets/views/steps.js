@@ -46,7 +46,7 @@ function stepList(store) {
     const isNew = (step) => before && `${totals(step)}` !== `${before.steps.filter(({ letter }) => letter === step.letter).map(totals)}`;
     options = steps.map((step, i) => h("div", {
       class: `step ${step.glyph === "○" ? "noop" : ""} ${isNew(step) ? "flash" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
-      "data-step": i, title: step.summary, onclick: () => select(store, i),
+      "data-step": i, title: `${step.name}: ${step.summary}`, onclick: () => select(store, i),
     },
     h("span", { class: `k ${{ "✖": "bad", "○": "q" }[step.glyph] ?? "tilde"}`, role: "img", label: step.state, title: step.state }, step.glyph),
     h("span.letter", step.letter),
