@@ -155,14 +155,49 @@ def _line(rng: random.Random, a: tuple[int, int], b: tuple[int, int]) -> Part:
     return Part(("rows", "columns")[axis], (f"for k in T.serial({turns}):", f"    {line}"), moved)
 
 
+def _steps(rng: random.Random, a: tuple[int, int], b: tuple[int, int]) -> Part:
+    """Elements of a part of one block become some of the other, in steps along its axes, perhaps side by side, and
+    perhaps in both sides of a branch."""
+    down, across = rng.choice((1, 1, 2, -1)), rng.choice((2, 2, 3, -1, -2))
+    extents = [min(length, -(-room // abs(factor))) for length, room, factor in zip(a, b, (down, across), strict=True)]
+    m, n = (rng.randint(1, one) for one in extents)
+    starts: list[int] = []
+    for room, factor, extent in ((b[0], down, m), (b[1], across, n)):
+        low = rng.randint(0, room - abs(factor) * (extent - 1) - 1)
+        starts.append(low if factor > 0 else low - factor * (extent - 1))
+    y, x = starts
+    beside = abs(across) > 1 and 0 <= x + across * (n - 1) + 1 < b[1] and x + 1 < b[1]
+    branch, bound = rng.random() < 0.4, rng.randint(-1, 1)
+    own = f"b[{_plus(f'i * {down}', y)}, {_plus(f'j * {across}', x)}"
+    stores = [f"{own}] = a[i, j]", *([f"{own} + 1] = a[i, j] - 1"] if beside else [])]
+    if branch:
+        inside = [*stores, f"{own}] = {own}] + a[i, j]"]
+        stores = [
+            f"if a[i, j] > {bound}:", *(f"    {one}" for one in inside), "else:", *(f"    {one}" for one in stores),
+        ]  # fmt: skip
+
+    def moved(one: Block, other: Block) -> None:
+        given = one[:m, :n]
+        rows, columns = (y + down * np.arange(m))[:, None], x + across * np.arange(n)
+        other[rows, columns] = np.where(given > bound, 2 * given, given) if branch else given
+        if beside:
+            other[rows, columns + 1] = given - 1
+
+    return Part("steps", (f"for i, j in T.Parallel({m}, {n}):", *(f"    {one}" for one in stores)), moved)
+
+
 def _fill(rng: random.Random, a: tuple[int, int], b: tuple[int, int]) -> Part:
     m, n = _extents(rng, b, b)
     y, x, value = _start(rng, b[0], m), _start(rng, b[1], n), rng.randint(-3, 3)
+    u, v, computed = rng.randrange(a[0]), rng.randrange(a[1]), rng.random() < 0.3
+    text = f"a[{u}, {v}] + {value}" if computed else str(value)
 
     def filled(one: Block, other: Block) -> None:
-        other[y : y + m, x : x + n] = value
+        other[y : y + m, x : x + n] = one[u, v] + value if computed else value
 
-    return Part("fill", (f"T.fill(b[{y}:{y + m}, {x}:{x + n}], {value})",), filled)
+    return Part(
+        "fill with an element" if computed else "fill", (f"T.fill(b[{y}:{y + m}, {x}:{x + n}], {text})",), filled
+    )
 
 
 def _shapes(rng: random.Random) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -175,7 +210,8 @@ def verdict(seed: int, folder: Path) -> list[str]:
     a, b = _shapes(rng)
     dtype, held = rng.choice(("float32", "bfloat16")), rng.choice(("float32", "bfloat16"))
     parts = [
-        rng.choice((_region, _region, _broadcast, _computed, _line, _fill))(rng, a, b) for _ in range(rng.randint(1, 3))
+        rng.choice((_region, _region, _broadcast, _computed, _line, _fill, _steps))(rng, a, b)
+        for _ in range(rng.randint(1, 3))
     ]
     text = "\n".join((
         "import ttexplore.language as T", "", "", "@T.prim_func",

@@ -12,7 +12,7 @@ from ttexplore.passes import lower_tt_tile_intrinsics, nest_parts
 
 def test_parts_are_those_of_numpy() -> None:
     told = campaign(0, 16)
-    for what in ("region", "turned", "copy", "element", "rows", "columns", "fill", "computed"):
+    for what in ("region", "turned", "copy", "element", "rows", "columns", "fill", "computed", "steps"):
         assert told[what] >= 1, told
 
 

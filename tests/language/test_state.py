@@ -333,7 +333,6 @@ HINTS: list[tuple[str, str, str]] = [
     ("T.fill(c, [0] * bx)", "TypeError: ", "plain Python cannot compute with values known only when the kernel runs; "),
     ("T.fill(c, 1 / len([2][1:]))", "ZeroDivisionError: ", "the kernel's own Python raised this"),
     ("T.fill(c, int('x'))", "ValueError: ", "the kernel's own Python raised this"),
-    ("T.fill(c, -(bx == 0))", "T.fill with a value that is computed at run time", "write `for i, j in T.Parallel"),
     ("T.fill(c, [1] * 10000)", "T.fill works on numbers, not on [1, 1,", "pass a number, an element such as a[i, j]"),
     (f"{PARALLEL}a[i * 1.0, j]", "an index of a has the dtype float32", INDEX),
     ("T.copy(A[bx * 32.0, 0], a)", "an index of A has the dtype float32", INDEX),

@@ -66,8 +66,10 @@ def test_what_has_no_operation(function: Callable[[Any], Any], message: str, hin
         (lambda x, r, c, bx, by: x + T.cast(r * r * r * c, "float32"), "is between 0 and 260144641", "keep index"),
         (lambda x, r, c, bx, by: x + T.cast(T.cast(r, "uint32"), "float32"), "a cast of int32 to uint32",
          "read its bits"),
-        (lambda x, r, c, bx, by: x + T.cast((r - c) // 4, "float32"), "divides a number between -127 and 127",
-         "divide numbers from 0"),
+        (lambda x, r, c, bx, by: x + T.cast(r * r * c * c // 5 % 3, "float32"), "divides a number between 0 and",
+         "divide numbers between -2097152 and 2097152"),
+        (lambda x, r, c, bx, by: x + T.cast(T.max(r * c, 0) * r * c + 1 - T.max(r * c, 0) * r * c, "float32"),
+         "is between -", "keep index values within 16777216"),
         (lambda x, r, c, bx, by: x + T.cast(c // (bx + 1), "float32"), "a division of loop variables by bx + 1",
          "divide by a positive constant"),
         (lambda x, r, c, bx, by: x + T.cast(bx // by, "float32"), "divides by by, which can be 0",
@@ -79,6 +81,35 @@ def test_whole_numbers_that_cannot_be_computed(function: Callable[..., Any], mes
     error = refused(kernel, Unsupported)
     assert message in error.message
     assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda r, c, bx: (r - c) // 4,
+        lambda r, c, bx: (c - 9) // 4 * 100 + (r - 40) % 7,
+        lambda r, c, bx: (c - 9) // 4 + (bx - 3) // 2 - (bx - 5) % 3,
+        # Bounds of each variable for itself say that it may be negative, or large.
+        lambda r, c, bx: (r - (bx - 3) + bx) % 2,
+        lambda r, c, bx: (bx * 3000000 + c - bx * 3000000 - 70) // 6,
+    ],
+)
+def test_divisions_of_negative_indices(value: Callable[..., Any]) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), "float32"), B: T.Tensor((128, 64), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((64, 64), "float32")
+            T.copy(A[bx * 64, 0], a)
+            for r, c in T.Parallel(64, 64):
+                a[r, c] = T.if_then_else(value(r, c, bx) % 3 == 1, a[r, c], T.cast(value(r, c, bx), "float32"))
+            T.copy(a, B[bx * 64, 0])
+
+    exploration = ttx.explore(kernel)
+    (a,) = exploration.inputs()
+    row, column = np.indices(a.shape)
+    wanted = value(row % 64, column, row // 64)
+    assert exploration.check()
+    np.testing.assert_array_equal(exploration.run().outputs[0], np.where(wanted % 3 == 1, a, wanted))
 
 
 @pytest.mark.parametrize(

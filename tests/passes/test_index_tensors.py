@@ -12,7 +12,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.index_tensors import chained, counted, in_two_loops, masked_blocks, ragged, table
-from ttexplore.errors import BackendError, Unsupported
+from ttexplore.errors import BackendError, KernelError, Unsupported
 from ttexplore.plan import KERNEL_ROLES
 
 Numbers = np.ndarray[Any, Any]
@@ -124,20 +124,49 @@ def test_a_place_outside_of_the_tensor(pages: Any) -> None:
     exploration = ttx.explore(table())
     inputs = [*exploration.inputs()]
     inputs[1], inputs[2] = np.array(pages, np.int32), np.arange(4, dtype=np.int32)
-    check = exploration.check(inputs)
-    assert not check
-    assert "a place that elements of tensors decide is outside of its tensor" in str(check)
+    with pytest.raises(KernelError, match="a place that elements of tensors decide is outside of its tensor"):
+        exploration.check(inputs)
     with pytest.raises(BackendError) as caught:
         exploration.run(inputs)
     assert "a place that elements of tensors decide is outside: not page < 5" in caught.value.message
     assert "check the elements" in caught.value.hint
 
 
+@pytest.mark.parametrize("cores", [(1, 1), (2, 1)])
+def test_two_blocks_that_store_to_one_place(cores: tuple[int, int]) -> None:
+    """Nothing orders blocks, on one core either; a block may store to one place again."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 8, 32), "float32"), To: T.Tensor((4, 2), "int32"), B: T.Tensor((9, 8, 32), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((8, 32), "float32")
+            T.copy(A[bx, 0, 0], a)
+            for k in T.serial(2):
+                T.copy(a, B[To[bx, k], 0, 0])
+
+    exploration = ttx.explore(kernel, options={"cores": cores})
+    (a, to) = (one.copy() for one in exploration.inputs())
+    to[:] = [[8, 8], [1, 0], [3, 4], [6, 2]]
+    assert exploration.check([a, to])
+    np.testing.assert_array_equal(exploration.run([a, to]).outputs[0][to[:, 1]], a)
+    to[2, 1] = 1
+    for action in (exploration.check, exploration.run):
+        with pytest.raises(KernelError) as caught:
+            action([a, to])
+        assert caught.value.message == (
+            "block (1) and block (2) both store to the same elements of B, where elements of a tensor say: the result "
+            "depends on which comes last"
+        )
+        assert caught.value.hint == "give each block other elements of B, or add to B with T.atomic_add"
+        assert caught.value.span is not None
+
+
 def test_an_element_outside_of_its_tensor() -> None:
     exploration = ttx.explore(chained())
     inputs = [*exploration.inputs()]
     inputs[1], inputs[2] = np.array([3, 0, 0], np.int32), np.zeros(3, np.int32)
-    assert "a place that elements of tensors decide is outside of its tensor" in str(exploration.check(inputs))
+    with pytest.raises(KernelError, match="a place that elements of tensors decide is outside of its tensor"):
+        exploration.check(inputs)
     with pytest.raises(BackendError, match="a place that elements of tensors decide is outside"):
         exploration.run(inputs)
 
@@ -152,7 +181,7 @@ def test_inputs_that_are_drawn_stay_inside(make: Callable[[], Any], seed: int) -
     assert check, str(check)
     for array, again in zip(inputs, exploration.inputs(seed), strict=True):
         np.testing.assert_array_equal(array, again)
-    others = ttx.explore(make()).reference([inputs[0], *(np.zeros_like(one) for one in inputs[1:])])
+    others = ttx.explore(make()).reference([inputs[0], np.zeros_like(inputs[1]), *inputs[2:]])
     assert any((one != other).any() for one, other in zip(exploration.reference(inputs), others, strict=True))
 
 

@@ -78,6 +78,172 @@ def test_turned_parts(dtype: str) -> None:
     np.testing.assert_array_equal(d.astype(np.float64), a[:8, :40])
 
 
+@pytest.mark.parametrize(("columns", "dtype"), [(48, "float32"), (128, "bfloat16")])
+def test_pairs_side_by_side(columns: int, dtype: str) -> None:
+    """RoPE with its pairs interleaved: stored to another block, and in place."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((40, columns), dtype), F: T.Tensor((40, columns // 2), dtype), Out: T.Tensor((40, columns), dtype),
+        Own: T.Tensor((40, columns), dtype),
+    ):  # fmt: skip
+        with T.Kernel(3) as bx:
+            a, f = T.alloc_shared((16, columns), dtype), T.alloc_shared((16, columns // 2), dtype)
+            o = T.alloc_fragment((16, columns), dtype)
+            T.copy(A[bx * 16, 0], a)
+            T.copy(F[bx * 16, 0], f)
+            for i, j in T.Parallel(16, columns // 2):
+                o[i, 2 * j] = a[i, 2 * j] * f[i, j] - a[i, 2 * j + 1]
+                o[i, 2 * j + 1] = a[i, 2 * j + 1] * f[i, j] + a[i, 2 * j]
+            T.copy(o, Out[bx * 16, 0])
+            for i, j in T.Parallel(16, columns // 2):
+                a[i, 2 * j] = a[i, 2 * j] + 1
+                a[i, 2 * j + 1] = a[i, 2 * j + 1] + a[i, 2 * j]
+            T.copy(a, Own[bx * 16, 0])
+
+    (a, f), (out, own), _ = run(kernel)
+    even, odd = a[:, ::2], a[:, 1::2]
+    close = 1e-5 if dtype == "float32" else 4e-2
+    for found, want in ((out, (even * f - odd, odd * f + even)), (own, (even + 1, odd + even + 1))):
+        np.testing.assert_allclose(found.astype(np.float64), np.stack(want, 2).reshape(a.shape), rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_steps_of_a_store(dtype: str) -> None:
+    """Every third column backwards in a block; all of three, and backwards, in a tensor, up to its last row."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((40, 20), dtype), Back: T.Tensor((40, 64), dtype), Three: T.Tensor((40, 60), dtype),
+        Turned: T.Tensor((40, 20), dtype),
+    ):  # fmt: skip
+        with T.Kernel(3) as bx:
+            a, back = T.alloc_shared((16, 20), dtype), T.alloc_fragment((16, 64), dtype)
+            T.copy(A[bx * 16, 0], a)
+            T.fill(back, 3)
+            for i, j in T.Parallel(8, 20):
+                back[2 * i + 1, 62 - 3 * j] = a[i, j]
+            T.copy(back, Back[bx * 16, 0])
+            for i, j in T.Parallel(16, 20):
+                Three[bx * 16 + i, j * 3 + 1] = a[i, j] + 1
+                Three[bx * 16 + i, j * 3] = a[i, j]
+                Three[bx * 16 + i, j * 3 + 2] = a[i, j] + 2
+            for i, j in T.Parallel(16, 20):
+                if bx * 16 + i < 40:
+                    Turned[bx * 16 + i, 19 - j] = a[i, j]
+
+    (a,), (back, three, turned), _ = run(kernel)
+    want = np.full((48, 64), 3.0)
+    for block in range(3):
+        rows = np.concatenate([a, np.zeros((8, 20))])[block * 16 : block * 16 + 8]
+        want[block * 16 + 1 : block * 16 + 16 : 2, 62 - 3 * np.arange(20)] = rows
+    np.testing.assert_array_equal(back.astype(np.float64), want[:40])
+    np.testing.assert_allclose(three.astype(np.float64), np.repeat(a, 3, 1) + np.arange(60) % 3, rtol=1e-2, atol=1e-2)
+    np.testing.assert_array_equal(turned.astype(np.float64), a[:, ::-1])
+
+
+def test_fills_with_values_of_the_kernel() -> None:
+    """Numbers of blocks, scalars and elements fill blocks, parts of them, and tensors."""
+
+    @T.prim_func
+    def kernel(
+        S: T.Tensor((3,), "float32"), N: T.Tensor((3,), "int32"), A: T.Tensor((3, 40, 33), "float32"),
+        B: T.Tensor((3, 40, 33), "float32"), C: T.Tensor((3, 2, 5, 34), "bfloat16"), D: T.Tensor((3, 70), "int32"),
+    ):  # fmt: skip
+        with T.Kernel(3) as b:
+            a, c = T.alloc_shared((40, 33), "float32"), T.alloc_fragment((2, 5, 34), "bfloat16")
+            T.copy(A[b, 0, 0], a)
+            T.fill(a[3:7, :], S[b])
+            T.fill(a[b + 8, 2:9], a[0, 1] * 2)
+            T.copy(a, B[b, 0, 0])
+            T.fill(c, b * 3 - 2)
+            T.fill(c[1, 0:5, 3:34], -(b == 1))
+            T.copy(c, C[b, 0, 0, 0])
+            T.fill(D[b, 3:67], N[b])
+            T.fill(D[b, 0:3], b)
+            T.fill(D[b, 67:70], N[b] + b)
+
+    (s, n, a), (out, c, d), _ = run(kernel)
+    want = np.repeat(n[:, None], 70, 1)
+    for item in range(3):
+        a[item, 3:7] = s[item]
+        a[item, item + 8, 2:9] = a[item, 0, 1] * 2
+        blocks = np.full((2, 5, 34), item * 3 - 2)
+        blocks[1, 0:5, 3:34] = -(item == 1)
+        np.testing.assert_array_equal(c[item].astype(np.float64), blocks)
+        want[item, :3], want[item, 67:] = item, n[item] + item
+    np.testing.assert_array_equal(out, a)
+    np.testing.assert_array_equal(d, want)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_parts_whose_rows_do_not_follow_one_another(dtype: str) -> None:
+    """One head of a block of several, copied, reduced and filled."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((20, 3, 40), dtype), S: T.Tensor((3, 20, 20), "float32"), R: T.Tensor((3, 40), "float32"),
+        Out: T.Tensor((20, 3, 40), dtype), Head: T.Tensor((20, 20), dtype),
+    ):  # fmt: skip
+        with T.Kernel(1):
+            a, b = T.alloc_shared((20, 3, 40), dtype), T.alloc_shared((20, 3, 40), dtype)
+            q, r = T.alloc_shared((20, 40), dtype), T.alloc_fragment((1, 40), "float32")
+            s = T.alloc_fragment((20, 20), "float32")
+            T.copy(A, a)
+            T.clear(b)
+            for h in range(3):
+                T.copy(a[:, h, :], q)
+                T.gemm(q, q, s, transpose_B=True, clear_accum=True)
+                T.copy(s, S[h, 0, 0])
+                T.reduce_max(a[0:20, h, :], r, dim=0)
+                T.copy(r, R[h, 0])
+            T.copy(a[0:8, 1, 0:40], b[12:20, 0, 0:40])
+            T.fill(b[0:9, 2, :], 4)
+            T.copy(b, Out)
+            T.copy(a[:, 2, 3:23], Head)
+
+    (a,), (s, r, out, head), _ = run(kernel)
+    np.testing.assert_allclose(s, np.einsum("ihd,jhd->hij", a, a), rtol=2e-2, atol=1e-1)
+    np.testing.assert_array_equal(r, a.max(0))
+    want = np.zeros(a.shape)
+    want[12:20, 0], want[0:9, 2] = a[0:8, 1], 4
+    np.testing.assert_array_equal(out.astype(np.float64), want)
+    np.testing.assert_array_equal(head.astype(np.float64), a[:, 2, 3:23])
+
+
+def test_a_branch_that_stores_an_element_twice() -> None:
+    """What is stored first is rounded to the block's dtype, and read by what is stored over it."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((40, 48), "float32"), B: T.Tensor((40, 48), "bfloat16"), C: T.Tensor((40, 48), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((40, 48), "float32"), T.alloc_fragment((40, 48), "bfloat16")
+            c = T.alloc_fragment((40, 48), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(40, 48):
+                if a[i, j] > 0.5:
+                    b[i, j] = a[i, j] * 1.01
+                    c[i, j] = b[i, j] - a[i, j]
+                    b[i, j] = T.min(b[i, j], 1.5)
+                else:
+                    b[i, j] = a[i, j]
+                    if i < j:
+                        b[i, j] = b[i, j] * 2
+                        c[i, j] = 1.0
+                    else:
+                        c[i, j] = b[i, j]
+            T.copy(b, B)
+            T.copy(c, C)
+
+    (a,), (b, c), _ = run(kernel)
+    first, low = (a * 1.01).astype(b.dtype).astype(np.float64), a.astype(b.dtype).astype(np.float64)
+    upper = np.triu(np.ones((40, 48)), 1) > 0
+    np.testing.assert_allclose(
+        b.astype(np.float64), np.where(a > 0.5, np.minimum(first, 1.5), low * (1 + upper)), rtol=1e-2
+    )
+    np.testing.assert_allclose(c, np.where(a > 0.5, first - a, np.where(upper, 1, low)), rtol=1e-2, atol=1e-2)
+
+
 def test_a_narrower_nest_reads_the_tiles_of_its_own_rows() -> None:
     """The second row of tiles of a wider block does not follow the first tiles of its first row."""
 
@@ -160,6 +326,19 @@ def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
         (
             "for j in T.Parallel(64):\n    b[0, j] = a[0, j]\n    b[bx, j] = a[1, j]", 2, Unsupported,
             "b[bx, j]: two stores of one T.Parallel to b may overlap", "",
+        ),
+        (
+            "for i, j in T.Parallel(64, 16):\n    b[i, 2 * j] = a[i, j]\n    b[i, 3 * j] = a[i, j]", 2, Unsupported,
+            "b[i, 3 * j]: two stores of one T.Parallel to b may overlap", "",
+        ),
+        (
+            "for i, j in T.Parallel(64, 64):\n    b[i, 2 * j] = a[i, j]", 1, KernelError,
+            "b has 64 elements along axis 1, but 2 * j reaches 126", "make the buffer as large as the loop",
+        ),
+        (
+            "for i, j in T.Parallel(64, 32):\n    B[i, 2 * j + 1] = a[i, j]", 1, Unsupported,
+            "T.Parallel stores to B[i, 2 * j + 1]: of each 2 elements it leaves some as they are",
+            "store all of them in one T.Parallel: B[i, 2 * j + 1], B[i, j * 2 + 2] and so on",
         ),
         (
             "for i, j in T.Parallel(64, 64):\n    b[i, j] = b[2, j]", 1, Unsupported,

@@ -51,6 +51,30 @@ def test_a_block_in_two_shapes(shape: tuple[int, ...], other: tuple[int, int], d
     np.testing.assert_array_equal(stored, a * 2)
 
 
+@pytest.mark.parametrize(
+    ("shape", "other"), [((20, 16), (40, 8)), ((20, 16), (8, 40)), ((4, 6, 8), (12, 16)), ((512,), (16, 32))]
+)
+def test_a_view_that_is_stored_to(shape: tuple[int, ...], other: tuple[int, int]) -> None:
+    """T.Parallel over the view's shape changes the block in place."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor(shape, "float32"), Out: T.Tensor(shape, "float32")):
+        with T.Kernel(1):
+            a, r = T.alloc_shared(shape, "float32"), T.alloc_fragment((other[0],), "float32")
+            v = T.reshape(a, other)
+            T.copy(A, a)
+            T.reduce_max(v, r, dim=1)
+            for i, j in T.Parallel(*other):
+                if j > 2:
+                    v[i, j] = v[i, j] - r[i] * 0.5 + i
+            T.copy(a, Out)
+
+    (a,), (found,) = run(kernel, [numbered(*shape)])
+    want = a.reshape(other).copy()
+    want[:, 3:] += np.arange(other[0])[:, None] - want.max(1, keepdims=True) * 0.5
+    np.testing.assert_array_equal(found, want.reshape(shape))
+
+
 def test_elements_are_those_of_one_memory() -> None:
     """What Python read from a view keeps its value when its base is stored to, also where a branch asks for it."""
 

@@ -32,6 +32,11 @@ VALUES: dict[str, Any] = {
     "A[S[i], j]": lambda a, s, i, j: a[s[i], j],
     "A[S[i] + 1, j] * 2 + A[i, j]": lambda a, s, i, j: a[s[i] + 1, j] * 2 + a[i, j],
     "T.if_then_else(S[i] > 3, A[S[i] - 3, j], 7.0)": lambda a, s, i, j: np.where(s[i] > 3, a[s[i] - 3, j], 7),
+    # Behind the end of S, and before its start, there are zeros, as everywhere.
+    "A[S[i + 9], j] + 1": lambda a, s, i, j: a[np.append(s, [0] * 9)[i + 9], j] + 1,
+    "T.if_then_else(i < 30, A[S[i - 5] + S[i + 2], j], 7.0)": lambda a, s, i, j: np.where(
+        i < 30, np.pad(a, ((0, 40), (0, 0)))[np.pad(s, 5)[i] + np.append(s, [0, 0])[i + 2], j], 7
+    ),
     "A[S[bx * 4 + i], j]": lambda a, s, i, j: a[s[i], j],
 }
 

@@ -98,7 +98,7 @@ def test_products_that_arrive_at_barriers() -> None:
         ("no full wait", "a race for a", "wait for that copy first: T.barrier_wait(full[0], parity)"),
         ("full parity", "a race for a", "in which that copy ends: check the parity"),
         ("no empty arrive", "for the phase of parity 0 of empty[0], at which nobody arrives", "let 128 threads arrive"),
-        ("no empty wait", "a race for a", "wait for that copy first"),
+        ("no empty wait", "a race for a", "wait before a is filled again: let threads "),
         ("empty parity", "threads wait for ever:", "check the parities: the first wait for what others fill has"),
         ("count", "128 threads arrive at full[0], where 64 of 64 are missing", "allocate it for 128 threads"),
         ("other slot", "a race for a", "wait for that copy first: T.barrier_wait(full[1], parity)"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 
 import numpy as np
 import tvm
@@ -25,11 +24,11 @@ from ttexplore.ir.index import (
     convert,
     follows,
     learn_loop,
-    narrowed,
     placed,
     tried,
     value_range,
     variables,
+    where_all_hold,
 )
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
@@ -172,6 +171,10 @@ class Bounds:
         found = self.known.range(value)
         return (least, most) if found is None else (max(least, found[0]), min(most, found[1]))
 
+    def simple_range(self, value: ir.Expr) -> tuple[int, int]:
+        """The same of the value as proofs simplify it: bounds look at each variable for itself."""
+        return self.range(value if is_large(value, _PROVED_DEPTH) else self.proofs.simplify(value))
+
     def is_multiple(self, value: ir.Expr, unit: int) -> bool:
         """Whether a number is always a multiple of another one."""
         rest = tirx.floormod(value, unit)
@@ -258,10 +261,7 @@ class _Values:
     def range(self, value: ir.Expr) -> tuple[int, int] | None:
         """The values that a number can have; None where that is not known."""
         wanted, given = self._asked(value)
-        there: Mapping[Key, Range] = self.ranges
-        for one in given:
-            there = narrowed(one, there, holds=True)
-        found = close_range(wanted, there)
+        found = close_range(wanted, where_all_hold(given, self.ranges))
         return None if found is None else (int(np.min(found[0])), int(np.max(found[1])))
 
     def _asked(self, e: ir.Expr) -> tuple[Expression, list[Expression]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import tvm_ffi
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.ir.adapter import elements, identity
 from ttexplore.ir.index import is_binary
@@ -92,6 +92,14 @@ def replaced(expression: ir.Expr, rule: Callable[[ir.Expr], ir.Expr]) -> ir.Expr
 def uses(expression: ir.Expr, variable: ir.Var) -> bool:
     """Whether a variable is a part of an expression."""
     return any(one.same_as(variable) for one in nodes_of(expression))
+
+
+def factor_of(expression: ir.Expr, variable: ir.Var) -> int:
+    """The constant that a whole number grows by with a variable; 0 where that is not known, or not the same
+    everywhere."""
+    following = replaced(expression, lambda one: variable + 1 if one.same_as(variable) else one)
+    difference = sym.Analyzer().simplify(following - expression)
+    return int(difference.value) if isinstance(difference, tirx.IntImm) else 0
 
 
 def written_out(expression: ir.Expr, names: Mapping[ir.Var, ir.Expr]) -> ir.Expr:

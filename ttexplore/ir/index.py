@@ -658,9 +658,7 @@ def _always_by_sides(e: Expression, known: Known) -> bool:
 def follows(e: Expression, given: Sequence[Expression], known: Known) -> bool:
     """Whether a condition holds wherever all the given ones do, for all values that variables can have; False where
     that is not known."""
-    there = known
-    for one in given:
-        there = narrowed(one, there, holds=True)
+    there = where_all_hold(given, known)
     if always(e, there):
         return True
     # What conditions say of several variables together shows where each of their values is tried.
@@ -866,6 +864,13 @@ def narrowed(test: Expression, known: Known, *, holds: bool) -> dict[Key, Range]
         for sign, limit in _BOUNDS[symbol]:
             _bound(made, {one: sign * factor for one, factor in difference.items()}, limit)
     return made
+
+
+def where_all_hold(tests: Sequence[Expression], known: Known) -> Known:
+    """The ranges where several conditions hold."""
+    for one in tests:
+        known = narrowed(one, known, holds=True)
+    return known
 
 
 def _learn_difference(known: dict[Key, Range], symbol: str, terms: Mapping[Expression, int]) -> None:

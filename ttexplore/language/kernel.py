@@ -111,12 +111,13 @@ def errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[None
         yield
     except TTExploreError as error:
         raise error.at(error_span(error, files) or fallback) from error.__cause__
-    except Exception as error:
+    # A kernel that calls sys.exit ends itself, not the program that traces it.
+    except (Exception, SystemExit) as error:
         span = error_span(error, files) or fallback
         raise _kernel_error(error, span) from error
 
 
-def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
+def _kernel_error(error: BaseException, span: Span | None) -> TTExploreError:
     text = str(error)
     if isinstance(error, UnknownName):
         return KernelError("K011", error.message, hint=error.hint, span=span)
@@ -745,7 +746,7 @@ class Tuned:
     def trace(self, arguments: dict[str, object], reference: str = "") -> TracedKernel:
         """Trace with `arguments`, completed from the first configuration."""
         first = self.configs[0] if is_sequence(self.configs) and self.configs else None
-        parameters = _parameters(self.kernel)
+        parameters = parameters_of(self.kernel)
         chosen = {
             name: value
             for name, value in (first if is_dict(first) else {}).items()
@@ -765,13 +766,15 @@ class Tuned:
         return dataclasses.replace(traced, notes=(*traced.notes, note))
 
 
-def _parameters(kernel: object) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a kernel; a T.prim_func has none to be given."""
+def parameters_of(kernel: object) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a kernel or factory; a T.prim_func has none to be given."""
     match kernel:
         case JitKernel():
             return kernel.signature.parameters
         case Tuned():
-            return _parameters(kernel.kernel)
+            return parameters_of(kernel.kernel)
+        case types.FunctionType():
+            return inspect.signature(kernel).parameters
         case _:
             return {}
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -132,11 +133,36 @@ def kernels_in(module: types.ModuleType) -> dict[str, object]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class FoundKernel:
+    """A kernel as its file defines it, to be traced with arguments: an eager one, a factory or a T.prim_func.
+
+    `reference` is how the user named it, ``file.py::name``; while it is traced, files in `folder` are importable.
+    """
+
+    kernel: object
+    reference: str
+    folder: Path
+
+    def trace(self, arguments: dict[str, object]) -> TracedKernel:
+        """Trace the kernel with its arguments. Raises what :func:`load_kernel` raises for them."""
+        with tilelang_alias(self.folder):
+            return trace_named(self.kernel, arguments, self.reference)
+
+
 def load_kernel(path_and_name: str, /, **arguments: object) -> TracedKernel:
     """Load ``file.py::name`` and trace the kernel with its arguments.
 
     The name may be omitted if the file has one kernel. Raises UsageError if the file, the kernel or an argument is
     missing or wrong, KernelError for errors in the kernel, Unsupported for constructs that are not lowered.
+    """
+    return find_kernel(path_and_name).trace(arguments)
+
+
+def find_kernel(path_and_name: str) -> FoundKernel:
+    """Load ``file.py::name``; the name may be omitted if the file has one kernel.
+
+    Raises UsageError if the file or the kernel is missing.
     """
     file, separator, name = path_and_name.rpartition("::")
     if not separator:
@@ -156,8 +182,7 @@ def load_kernel(path_and_name: str, /, **arguments: object) -> TracedKernel:
         raise UsageError(
             "U002", f"{file} has no kernel {name}" if name else f"{file}: which kernel is meant?", hint=hint
         )
-    with tilelang_alias(Path(file).absolute().parent):
-        return trace_named(kernel, arguments, f"{file}::{name}")
+    return FoundKernel(kernel, f"{file}::{name}", Path(file).absolute().parent)
 
 
-__all__ = ["TracedKernel", "kernels_in", "load_kernel", "load_module", "trace"]
+__all__ = ["FoundKernel", "TracedKernel", "find_kernel", "kernels_in", "load_kernel", "load_module", "trace"]

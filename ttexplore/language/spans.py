@@ -49,7 +49,11 @@ def display_name(file: str) -> str:
     number = _cell_number(file)
     if number is not None:
         return f"cell {number}"
-    return "cell" if re.search(r"ipykernel_\d+", file) else file
+    if not re.search(r"ipykernel_\d+", file):
+        return file
+    # A cell that came from another process has brought its name along.
+    cached = linecache.cache.get(file, ())
+    return cached[3] if len(cached) == 4 and cached[3] != file else "cell"
 
 
 def _shell() -> Any:

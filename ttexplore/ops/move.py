@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ttexplore.ops.costs import COPY_CYCLES, PACK_CYCLES
 from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, integer, scalar, tile
 
 
@@ -45,7 +46,7 @@ COPY_TILE = Op(
     takes="any",
     gives="same",
     source_a="source",
-    cycles=32,
+    cycles=COPY_CYCLES,
     note="exact for a Float32 buffer that is unpacked to DST, otherwise truncated to TF32",
 )
 
@@ -111,7 +112,7 @@ PACK_TILE = Op(
     takes="any",
     gives="same",
     packs="out",
-    cycles=36,
+    cycles=PACK_CYCLES,
 )
 
 FILL_TILE = Op(

@@ -36,6 +36,7 @@ NOC_READ_NUMBER = Op(
     note="a whole number: an int32, or a bfloat16 that holds one; what lies around it arrives first",
     functions=("whole_number", "read_number"),
     has_result=True,
+    cycles=20,
 )  # fmt: skip
 WRITE_NUMBER = Op(
     "write_number",
@@ -45,6 +46,7 @@ WRITE_NUMBER = Op(
     "riscv",
     role="reader",
     note="the number is the first word of the page",
+    cycles=10,
 )
 TILE_NUMBER = Op(
     "tile_number",
@@ -54,6 +56,7 @@ TILE_NUMBER = Op(
     "riscv",
     note="the first word of a page: the unpacker's processor reads it, and the two others get it from there",
     has_result=True,
+    cycles=60,
 )
 L1_NUMBER = Op(
     "l1_number",
@@ -64,14 +67,17 @@ L1_NUMBER = Op(
     role="writer",
     note="the first word of a page",
     has_result=True,
+    cycles=10,
 )
 _CHECK = "the place of a transfer depends on elements of tensors, so that it is checked when the kernel runs"
 CHECK_READ = Op(
-    "check_read", (condition("holds"),), "ASSERT({holds})", "api/debug/assert.h", "riscv", role="reader", note=_CHECK
-)
+    "check_read", (condition("holds"),), "ASSERT({holds})", "api/debug/assert.h", "riscv", role="reader", cycles=4,
+    note=_CHECK,
+)  # fmt: skip
 CHECK_WRITE = Op(
-    "check_write", (condition("holds"),), "ASSERT({holds})", "api/debug/assert.h", "riscv", role="writer", note=_CHECK
-)
+    "check_write", (condition("holds"),), "ASSERT({holds})", "api/debug/assert.h", "riscv", role="writer", cycles=4,
+    note=_CHECK,
+)  # fmt: skip
 
 SCALAR_OPS = (
     READ_NUMBER,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tvm import ir, sym, tirx
@@ -27,7 +27,16 @@ from ttexplore.ir.build import (
     with_nest,
     with_value,
 )
-from ttexplore.ir.dag import conjuncts, nodes_of, replaced, same_expression, same_expressions, uses, written_out
+from ttexplore.ir.dag import (
+    conjuncts,
+    factor_of,
+    nodes_of,
+    replaced,
+    same_expression,
+    same_expressions,
+    uses,
+    written_out,
+)
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.limited import condition_of, value_of
 from ttexplore.ir.reductions import reduction_of
@@ -200,7 +209,7 @@ class _Staging(NewBuffers):
         if any(loads_of(index) for one in (*stores, *loads) for index in one.indices):
             # Where to read or write depends on elements: that is refused where all such uses are.
             return None
-        elements = _Elements(self, loops, {one.var: one.value for one in body if isinstance(one, tirx.Bind)})
+        elements = _Elements(self, loops, {one.var: one.value for one in body if isinstance(one, tirx.Bind)}, stores)
         inside: list[tirx.Stmt] = []
         for one in body:
             match one:
@@ -219,12 +228,36 @@ class _Staging(NewBuffers):
         return [*before, *allocated, with_nest(loops, inside), *after]
 
 
+@dataclass(frozen=True)
+class _Run:
+    """Elements of a tensor that the turns of a loop store in steps along one axis: `low` is the first of them. `others`
+    are the loop variables and the starts of the other axes."""
+
+    axis: int
+    variable: ir.Var
+    factor: int
+    extent: int
+    low: ir.Expr
+    others: tuple[tuple[ir.Var | None, ir.Expr], ...] = ()
+
+    def apart(self, other: _Run) -> int | None:
+        """How many elements after this one another store begins; None where they are no parts of one run."""
+        same = self.axis == other.axis and self.factor == other.factor and self.variable.same_as(other.variable)
+        if not same or not _same_axes(*(tuple(one for one, _ in run.others) for run in (self, other))):
+            return None
+        if not same_expressions(*([low for _, low in run.others] for run in (self, other))):
+            return None
+        return constant(sym.Analyzer().simplify(other.low - self.low))
+
+
 class _Elements:
     """The blocks that the elements of tensors in one T.Parallel nest make. `names` are those of the nest and what they
-    stand for."""
+    stand for, `stores` its stores to tensors."""
 
-    def __init__(self, staging: _Staging, loops: list[tirx.For], names: dict[ir.Var, ir.Expr]) -> None:
-        self.staging, self.names = staging, names
+    def __init__(
+        self, staging: _Staging, loops: list[tirx.For], names: dict[ir.Var, ir.Expr], stores: list[tirx.BufferStore]
+    ) -> None:
+        self.staging, self.names, self.stores = staging, names, stores
         self.extents = {loop.loop_var: extent for loop in loops if (extent := constant(loop.extent)) is not None}
         self.variables = [loop.loop_var for loop in loops]
         self.loaded: list[_Block] = []
@@ -256,8 +289,82 @@ class _Elements:
         value = plain(self.read(value_of(statement.value), statement.buffer if atomic else None))
         if condition is not None:
             condition = written_out(condition, self.names)
+        run = None if atomic else self.run(statement)
+        if run is not None and (condition is None or not uses(condition, run.variable)):
+            return self.stored_in(run, statement, value, condition)
         block = self.block(statement, atomic=atomic, condition=condition)
         return tirx.BufferStore(block.buffer, value, block.indices, statement.span)
+
+    def run(self, store: tirx.BufferStore) -> _Run | None:
+        """The run of elements that a store with others like it stores to a tensor, each some of them."""
+        runs = [
+            run for run in map(self.steps, (one for one in self.stores if one.buffer.same_as(store.buffer)))
+            if run is not None
+        ]  # fmt: skip
+        own = self.steps(store)
+        if own is None or len(runs) != sum(one.buffer.same_as(store.buffer) for one in self.stores):
+            return None
+        apart = [own.apart(one) for one in runs]
+        if None in apart:
+            return None
+        first = min(one for one in apart if one is not None)
+        if {one - first for one in apart if one is not None} != {*range(abs(own.factor))}:
+            beside = [*store.indices]
+            beside[own.axis] = sym.Analyzer().simplify(beside[own.axis] + 1)
+            shown = [f"{store.buffer.name}[{', '.join(map(str, one))}]" for one in (store.indices, beside)]
+            raise self.refusal(
+                store, "stores to", f"of each {abs(own.factor)} elements it leaves some as they are",
+                hint=f"store all of them in one T.Parallel: {shown[0]}, {shown[1]} and so on",
+            )  # fmt: skip
+        low = own.low + first + min(own.factor, 0) * (own.extent - 1)
+        return replace(own, low=sym.Analyzer().simplify(low))
+
+    def steps(self, store: tirx.BufferStore) -> _Run | None:
+        """The run that a store begins whose index counts in steps along one axis, and along others one by one."""
+        places: list[tuple[ir.Var | None, ir.Expr]] = []
+        found: _Run | None = None
+        for axis, index in enumerate(store.indices):
+            index = written_out(index, self.names)
+            used = [one for one in self.variables if uses(index, one)]
+            if not used:
+                places.append((None, index))
+                continue
+            factor = factor_of(index, used[0])
+            low = sym.Analyzer().simplify(index - used[0] * factor)
+            extent = self.extents.get(used[0])
+            if not factor or extent is None or any(uses(low, one) for one in self.variables):
+                return None
+            places.append((used[0], low))
+            if factor != 1 and found is not None:
+                return None
+            if factor != 1:
+                found = _Run(axis, used[0], factor, extent, low)
+        if found is None or len({one for one, _ in places if one is not None}) < len(self.variables):
+            return None
+        return replace(found, others=tuple(one for axis, one in enumerate(places) if axis != found.axis))
+
+    def stored_in(
+        self, run: _Run, store: tirx.BufferStore, value: ir.Expr, condition: ir.Expr | None
+    ) -> tirx.BufferStore:  # fmt: skip
+        """The store to the block of a run."""
+        places = [*run.others]
+        places.insert(run.axis, (run.variable, run.low))
+        lengths = {**self.extents, run.variable: run.extent * abs(run.factor)}
+        region = tirx.BufferRegion(store.buffer, [
+            ir.Range.from_min_extent(low, tirx.const(1 if one is None else lengths[one], "int32"))
+            for one, low in places
+        ])  # fmt: skip
+        block = next((one for one in self.stored if _same_region(one.region, region)), None)
+        if block is None:
+            used = tuple(one for one, _ in places if one is not None)
+            buffer = self.staging.block_of(store.buffer, tuple(lengths[one] for one in used))
+            block = _Block(region, buffer, used, tuple(one for one, _ in places), condition=condition)
+            self.stored.append(block)
+        elif not _same_condition(block.condition, condition):
+            raise self.refusal(store, "stores to", "other stores to these elements have other conditions")
+        at = sym.Analyzer().simplify(written_out(store.indices[run.axis], self.names) - run.low)
+        indices = [at if one.same_as(run.variable) else one for one in block.variables]
+        return tirx.BufferStore(block.buffer, value, indices, store.span)
 
     def gathered(self, load: ir.TensorLoad) -> _Block | None:
         """The block of elements at computed places; None where the nest is no block."""
@@ -337,7 +444,13 @@ class _Elements:
                 raise self.refusal(access, does, f"the length of {variable.name} is only known when the kernel runs")
         for part in nodes_of(low):
             if part in self.variables:
-                raise self.refusal(access, does, f"{index} is no loop variable with something added to it")
+                divides = any(isinstance(one, tirx.FloorDiv | tirx.FloorMod) for one in nodes_of(index))
+                hint = (
+                    "through a view of another shape, T.copy a block on the chip: one that divides the last axes of "
+                    "the tensor, or is a multiple of them"
+                )
+                why = f"{index} is no loop variable with something added to it"
+                raise self.refusal(access, does, why, hint if divides and isinstance(access, tirx.BufferStore) else "")
         return variable, low
 
     def refusal(self, access: _Access, does: str, why: str, hint: str = "") -> Unsupported:

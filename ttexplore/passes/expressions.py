@@ -531,8 +531,8 @@ def _has_text(e: ir.Expr) -> bool:
 
 
 def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
-    """Check the index values in a T.Parallel nest: float32 must hold them, and their operands must allow unsigned
-    division. Raises Unsupported at the line of the store."""
+    """Check the index values in a T.Parallel nest: float32 must hold them, and divide them exactly. Raises Unsupported
+    at the line of the store."""
     loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
     for one in loops:
@@ -579,12 +579,12 @@ class _Indices:
         seen.add((e, inside))
         index = not isinstance(e, tirx.IntImm) and self.is_checked(e)
         if index and not inside:
-            _check_size(e, self.bounds)
+            self._check_size(e)
         exact = False
         if is_binary(e) and type(e) in _COMPARISONS and self.is_checked(e.a) and self.is_checked(e.b):
             exact = self._is_exact(e.a - e.b)
             if not exact:
-                _check_size(e.a - e.b, self.bounds)
+                self._check_size(e.a - e.b)
         if index and isinstance(e, tirx.FloorDiv | tirx.FloorMod):
             self._check_division(e)
         for part in parts_of(e):
@@ -603,56 +603,59 @@ class _Indices:
         return affine.spread <= LARGEST_INDEX
 
     def _check_division(self, e: tirx.FloorDiv | tirx.FloorMod) -> None:
-        known = self.bounds.proofs.const_int_bound(e.a)
-        if self.bounds.proofs.const_int_bound(e.b).min_value < 1:
+        if self.bounds.range(e.b)[0] < 1:
             raise Unsupported(
                 "L002", f"{e} divides by {e.b}, which may be 0 or negative", hint="divide by a positive number"
             )
         # The kernel itself divides what is the same for all elements, in int32.
-        by_tiles = self.reader.affine(self.reader.written_out(e)) is None
-        if known.min_value < 0 or (by_tiles and known.max_value >= LARGEST_DIVIDEND):
+        if self._is_affine(e):
+            return
+        least, most = self._range(e.a)
+        if max(-least, most) >= LARGEST_DIVIDEND:
             raise Unsupported(
                 "L002",
-                f"{e} divides a number between {known.min_value} and {known.max_value}",
-                hint=f"divide numbers from 0 to {LARGEST_DIVIDEND}",
+                f"{e} divides a number between {least} and {most}",
+                hint=f"divide numbers between -{LARGEST_DIVIDEND} and {LARGEST_DIVIDEND}",
             )
 
+    def _check_size(self, e: ir.Expr) -> None:
+        low, high = self._range(e)
+        if low < -LARGEST_INDEX or high > LARGEST_INDEX:
+            raise Unsupported(
+                "L002",
+                f"{e} is between {low} and {high}",
+                hint=f"keep index values within {LARGEST_INDEX}, which float32 holds exactly",
+            )
 
-def _range(e: ir.Expr, bounds: Bounds) -> tuple[int, int]:
-    """The minimum and maximum of an index value."""
-    choices: set[type[ir.Expr]] = {tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min}
-    if isinstance(e, tirx.Select):
-        return _hull(_range(e.true_value, bounds), _range(e.false_value, bounds))
-    if isinstance(e, ir.Call) and str(e.op.name).endswith(".if_then_else"):
-        return _hull(_range(e.args[1], bounds), _range(e.args[2], bounds))
-    if isinstance(e, tirx.Cast):
-        return _range(e.value, bounds)
-    holds_choice = type(e) in choices and any(isinstance(one, tirx.Select | ir.Call) for one in nodes_of(e))
-    if not is_binary(e) or not holds_choice:
-        return bounds.range(e)
-    (a, b), (c, d) = _range(e.a, bounds), _range(e.b, bounds)
-    match e:
-        case tirx.Add():
-            return a + c, b + d
-        case tirx.Sub():
-            return a - d, b - c
-        case tirx.Max():
-            return max(a, c), max(b, d)
-        case tirx.Min():
-            return min(a, c), min(b, d)
-        case _:
-            return min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)
+    def _is_affine(self, e: ir.Expr) -> bool:
+        return self.reader.affine(self.reader.written_out(e)) is not None
+
+    def _range(self, e: ir.Expr) -> tuple[int, int]:
+        """The minimum and maximum of an index value, and of the numbers that tiles hold on the way to it."""
+        if self._is_affine(e):
+            # Tiles hold nothing of what it adds and takes away again.
+            return self.bounds.simple_range(e)
+        if isinstance(e, tirx.Select):
+            return _hull(self._range(e.true_value), self._range(e.false_value))
+        if isinstance(e, ir.Call) and str(e.op.name).endswith(".if_then_else"):
+            return _hull(self._range(e.args[1]), self._range(e.args[2]))
+        if isinstance(e, tirx.Cast):
+            return self._range(e.value)
+        if not is_binary(e) or type(e) not in _ARITHMETIC:
+            return self.bounds.range(e)
+        (a, b), (c, d) = self._range(e.a), self._range(e.b)
+        match e:
+            case tirx.Add():
+                return a + c, b + d
+            case tirx.Sub():
+                return a - d, b - c
+            case tirx.Max():
+                return max(a, c), max(b, d)
+            case tirx.Min():
+                return min(a, c), min(b, d)
+            case _:
+                return min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)
 
 
 def _hull(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return min(one[0], other[0]), max(one[1], other[1])
-
-
-def _check_size(e: ir.Expr, bounds: Bounds) -> None:
-    low, high = _range(e, bounds)
-    if low < -LARGEST_INDEX or high > LARGEST_INDEX:
-        raise Unsupported(
-            "L002",
-            f"{e} is between {low} and {high}",
-            hint=f"keep index values within {LARGEST_INDEX}, which float32 holds exactly",
-        )

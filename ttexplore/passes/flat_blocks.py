@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tvm import ir, sym, tirx
 
-from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.adapter import call
 from ttexplore.ir.build import (
     allocation,
     arguments,
@@ -21,16 +20,19 @@ from ttexplore.ir.build import (
     operation,
     parallel_loops,
     parallel_nest,
+    parallel_variables,
     regions,
     scope_of,
     shape_of,
     variable,
     whole_region,
+    with_arguments,
 )
 from ttexplore.ir.dag import nodes_of, replaced, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
+from ttexplore.ir.sizes import constant_extents
 from ttexplore.passes.added_buffers import NewBuffers
 
 
@@ -39,6 +41,8 @@ def with_joined_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
 
     for i, j in T.Parallel(4, 8):        for i_j in T.Parallel(32):
         c[i * 8 + j] = a[i, j]     ==>       c[i_j] = a[i_j // 8, i_j % 8]
+
+    A nest that stores all elements of a block in order, seen in another shape, counts along the axes of the block.
     """
     return rewrite([_JOINED], _Joining(function, firings))
 
@@ -85,8 +89,18 @@ class _Loops:
         self.variables[outer] = one.joined
         self.extents[outer] *= self.extents[inner]
         del self.variables[inner], self.extents[inner]
+        self.replace(one.values)
+
+    def reshape(self, shape: Sequence[int]) -> None:
+        """Count along the axes of a block of as many elements."""
+        own = parallel_variables(len(shape))
+        values = dict(zip(self.variables, _split(_flat(own, shape), self.extents), strict=True))
+        self.variables, self.extents = own, [*shape]
+        self.replace({**values})
+
+    def replace(self, values: Mapping[ir.Expr, ir.Expr]) -> None:
+        """Put what variables are now in their place."""
         known = self.ranges()
-        values = one.values
 
         def rule(part: ir.Expr) -> ir.Expr:
             if isinstance(part, ir.TensorLoad):
@@ -133,7 +147,34 @@ class _Joining(Context):
         while (pair := self.pair(loops)) is not None:
             loops.join(*pair)
             fired = True
+        if (shape := self.shape(loops)) is not None:
+            loops.reshape(shape)
+            fired = True
         return [loops.made()] if fired else None
+
+    @staticmethod
+    def shape(loops: _Loops) -> tuple[int, ...] | None:
+        """The shape of the blocks to which the stores of a nest go, all elements in order, if they divide for that."""
+        names = {one.var: one.value for one in loops.body if isinstance(one, tirx.Bind)}
+        known = loops.ranges()
+        turn = _flat(loops.variables, loops.extents)
+        shapes: set[tuple[int, ...]] = set()
+        divides = False
+        for store in loops.body:
+            if not isinstance(store, tirx.BufferStore):
+                continue
+            indices = [written_out(index, names) for index in store.indices]
+            if not is_on_chip(store.buffer) or any(map(loads_of, indices)):
+                return None
+            divides |= any(isinstance(part, tirx.FloorDiv) for index in indices for part in nodes_of(index))
+            shape = shape_of(store.buffer)
+            shapes.add(shape)
+            if not divides or constant(known.simplify(_flat(indices, shape) - turn)) != 0:
+                return None
+        if len(shapes) != 1:
+            return None
+        (shape,) = shapes
+        return shape if math.prod(shape) == math.prod(loops.extents) else None
 
     def pair(self, loops: _Loops) -> tuple[int, int] | None:
         """Two variables that a store's index counts with as with one."""
@@ -227,36 +268,73 @@ class _Flattening(NewBuffers):
             return None
         if not any(one.source in self.flat for one in regions(statement)):
             return None
+        if any(one.source in self.flat and self.rows(one) is None for one in regions(statement)):
+            return self.staged(statement)
         reduction = reduction_of(statement)
         if reduction is not None and regions(statement)[0].source in self.flat:
             return self.reduced(statement)
         given = operation(statement).attrs
         attrs = {} if given is None else {str(key): value for key, value in given.items()}
-        parts = [
-            self.region(one, statement) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)
-        ]
+        parts = [self.region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
         return [tirx.Evaluate(call(name, parts, attrs), statement.span)]
 
-    def region(self, region: ir.TensorRegion, statement: tirx.Stmt) -> ir.TensorRegion:
+    def region(self, region: ir.TensorRegion) -> ir.TensorRegion:
         """The rows of the matrix that a region of a block is."""
         if region.source not in self.flat:
             return region
-        shape = shape_of(region.source)
+        rows = self.rows(region)
+        assert rows is not None, "other parts have blocks of their own"
+        return tirx.BufferRegion(self.matrix(region.source), [rows, region.region[-1]])
+
+    @staticmethod
+    def rows(region: ir.TensorRegion) -> ir.Range | None:
+        """The rows of the matrix that a region of a block is; None for rows that do not follow one another."""
         start: ir.Expr = tirx.const(0, "int32")
         count, is_open = 1, False
-        for part, length in zip(region.region[:-1], shape[:-1], strict=True):
-            extent = constant(part.extent)
-            if extent is None or (is_open and extent != length):
-                raise Unsupported(
-                    "L010",
-                    f"a part of {region.source.name} that is no sequence of its rows",
-                    hint="take whole blocks, or one slot of them: block[slot, :, :]",
-                    span=span_of(statement),
-                )
+        extents, lengths = constant_extents(region)[:-1], shape_of(region.source)[:-1]
+        for part, extent, length in zip(region.region[:-1], extents, lengths, strict=True):
+            if is_open and extent != length:
+                return None
             is_open = is_open or extent > 1
             start, count = start * length + part.min, count * extent
-        rows = ir.Range.from_min_extent(sym.Analyzer().simplify(start), tirx.const(count, "int32"))
-        return tirx.BufferRegion(self.matrix(region.source), [rows, region.region[len(shape) - 1]])
+        return ir.Range.from_min_extent(sym.Analyzer().simplify(start), tirx.const(count, "int32"))
+
+    def staged(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        """An operation with blocks of their own for parts whose rows do not follow one another."""
+        parts = arguments(statement)
+        targets = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1}
+        before: list[tirx.Stmt] = []
+        after: list[tirx.Stmt] = []
+        for place, region in enumerate(parts):
+            if not isinstance(region, ir.TensorRegion) or region.source not in self.flat or self.rows(region):
+                continue
+            lengths = constant_extents(region)
+            whole = self.temporary(region.source, "part", lengths).buffer
+            made = self.flat[whole] = self.temporary(region.source, "part", (math.prod(lengths[:-1]), lengths[-1]))
+            before += [made, self.moved(region, made.buffer, loads=True)]
+            if place == targets.get(op_name(statement)):
+                if op_name(statement) in ("tl.copy", "tl.fill"):
+                    before.pop()
+                after.append(self.moved(region, made.buffer, loads=False))
+            parts[place] = whole_region(whole)
+        own = with_arguments(statement, parts)
+        return [*before, *(self.operation(own) or [own]), *after]
+
+    def moved(self, region: ir.TensorRegion, block: tirx.Buffer, *, loads: bool) -> tirx.Stmt:
+        """The T.Parallel that loads a part of a block into a block of its own, or stores it from there."""
+        own, extents = [variable("i"), variable("j")], shape_of(block)
+        known = sym.Analyzer()
+        for one, extent in zip(own, extents, strict=True):
+            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        indices = [*_split(own[0], constant_extents(region)[:-1]), own[1]]
+        indices = [part.min + index for part, index in zip(region.region, indices, strict=True)]
+        place = self.places(region.source, indices, known)
+        matrix = self.matrix(region.source)
+        if loads:
+            store = tirx.BufferStore(block, tirx.BufferLoad(matrix, place), [*own])
+        else:
+            store = tirx.BufferStore(matrix, tirx.BufferLoad(block, [*own]), place)
+        return parallel_loops(own, extents, store)
 
     def reduced(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """A reduction of a block of more dimensions: of a matrix with the axis of it as columns, along its rows."""
@@ -298,7 +376,7 @@ class _Flattening(NewBuffers):
             new = tirx.BufferLoad(rows.buffer, [known.simplify(flat)])
             return new if reduction.clear else joined(tirx.BufferLoad(out, where), new)
 
-        after = [] if is_whole(target) else [_copied(whole_region(out), self.region(target, statement))]
+        after = [] if is_whole(target) else [_copied(whole_region(out), self.region(target))]
         return [*before, parallel_nest(out, result), *after]
 
     def part(
@@ -311,7 +389,7 @@ class _Flattening(NewBuffers):
         extents = [number_of(one.extent) for one in region.region]
         shape = (math.prod(extents[:-1]), extents[-1]) if region.source in self.flat else extents
         taken = self.temporary(region.source, name, shape)
-        made += [taken, _copied(self.region(region, statement), whole_region(taken.buffer))]
+        made += [taken, _copied(self.region(region), whole_region(taken.buffer))]
         return taken.buffer
 
 
@@ -319,12 +397,17 @@ def _copied(source: ir.TensorRegion, target: ir.TensorRegion) -> tirx.Stmt:
     return tirx.Evaluate(call("tl.copy", [source, target]))
 
 
+def _flat(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:
+    """The number of an element in a block of a shape, row by row."""
+    number: ir.Expr = tirx.const(0, "int32")
+    for index, length in zip(indices, shape, strict=True):
+        number = number * length + index
+    return number
+
+
 def _row(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:
     """The row in the matrix of a block of a shape, in which an element lies."""
-    row: ir.Expr = tirx.const(0, "int32")
-    for index, length in zip(indices[:-1], shape[:-1], strict=True):
-        row = row * length + index
-    return row
+    return _flat(indices[:-1], shape[:-1])
 
 
 def _is_deep(buffer: tirx.Buffer) -> bool:

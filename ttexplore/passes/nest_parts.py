@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from ttexplore.ir.build import (
     with_nest,
     with_value,
 )
-from ttexplore.ir.dag import replaced, same_expression, same_expressions, uses, written_out
+from ttexplore.ir.dag import factor_of, replaced, same_expression, same_expressions, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings
 from ttexplore.passes.added_buffers import NewBuffers
@@ -30,13 +31,15 @@ from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 @dataclass(frozen=True)
 class _Index:
-    """An index of a block: a loop variable with something added to it, or something that is the same for all turns."""
+    """An index of a block: a multiple of a loop variable with something added to it, or something that is the same for
+    all turns."""
 
     variable: ir.Var | None
     start: ir.Expr
+    factor: int = 1
 
     def same_as(self, other: _Index) -> bool:
-        if (self.variable is None) != (other.variable is None):
+        if (self.variable is None) != (other.variable is None) or self.factor != other.factor:
             return False
         if self.variable is not None and not self.variable.same_as(other.variable):
             return False
@@ -159,7 +162,7 @@ class Nest:
         return any(buffer.same_as(one) for one in self.kept)
 
     def place(self, indices: Sequence[ir.Expr]) -> list[_Index] | None:
-        """What the indices of an element are; None for others than starts with a loop variable each."""
+        """What the indices of an element are; None for others than starts with a multiple of a loop variable each."""
         found: list[_Index] = []
         for index in indices:
             index = written_out(index, self.names)
@@ -169,10 +172,11 @@ class Nest:
             if not used:
                 found.append(_Index(None, sym.Analyzer().simplify(index)))
                 continue
-            start = sym.Analyzer().simplify(index - used[0])
-            if any(uses(start, one) for one in self.variables):
+            factor = factor_of(index, used[0])
+            start = sym.Analyzer().simplify(index - used[0] * factor)
+            if not factor or any(uses(start, one) for one in self.variables):
                 return None
-            found.append(_Index(used[0], start))
+            found.append(_Index(used[0], start, factor))
         variables = [one.variable for one in found if one.variable is not None]
         return found if len({*variables}) == len(variables) else None
 
@@ -183,14 +187,19 @@ class Nest:
         ]
         return self.extents[found[0]] if found else 1
 
+    def ends(self, index: _Index) -> tuple[ir.Expr, ir.Expr]:
+        """The least and the greatest value of an index."""
+        last = index.start + index.factor * (self.extent(index) - 1)
+        return (index.start, last) if index.factor > 0 else (last, index.start)
+
     def check_inside(self, access: ir.TensorLoad | tirx.BufferStore, place: Sequence[_Index]) -> None:
         """Raise KernelError where indices leave a block."""
         buffer = access.buffer if isinstance(access, tirx.BufferStore) else access.source
-        for axis, (one, length) in enumerate(zip(place, shape_of(buffer), strict=True)):
-            first = constant(one.start)
-            if first is not None and (first < 0 or first + self.extent(one) > length):
-                reached = first if first < 0 else first + self.extent(one) - 1
-                what = "the index" if one.variable is None else str(one.variable.name)
+        for axis, (one, length, index) in enumerate(zip(place, shape_of(buffer), access.indices, strict=True)):
+            low, high = (constant(end) for end in self.ends(one))
+            if low is not None and high is not None and (low < 0 or high >= length):
+                reached = low if low < 0 else high
+                what = "the index" if one.variable is None else str(one.variable.name if one.factor == 1 else index)
                 raise KernelError(
                     "K001",
                     f"{buffer.name} has {length} elements along axis {axis}, but {what} reaches {reached}",
@@ -213,8 +222,12 @@ class Nest:
             raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
         place = self.place(load.indices)
         if place is None:
+            if any(one.buffer.same_as(buffer) for one in self.stores):
+                raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
             return self.computed(load)
-        self.check_inside(load, place)
+        steps = any(one.factor != 1 for one in place)
+        if not steps:
+            self.check_inside(load, place)
         for one in reversed(self.stores):
             if not one.buffer.same_as(buffer):
                 continue
@@ -222,6 +235,8 @@ class Nest:
                 return tirx.BufferLoad(one.allocation.buffer, [*self.variables], load.span)
             if not self.are_apart(one.place, place):
                 raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
+        if steps:
+            return self.computed(load)
         if self.fits(load):
             return load
         for known in self.reads:
@@ -236,9 +251,6 @@ class Nest:
         buffer, indices = load.source, [written_out(one, self.names) for one in load.indices]
         if any(loads_of(one) for one in indices):
             return load
-        for stored in self.stores:
-            if stored.buffer.same_as(buffer):
-                raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
         for known in self.gathered:
             if known.source.same_as(buffer) and same_expressions(known.places, indices):
                 return tirx.BufferLoad(known.made, known.indices, load.span)
@@ -379,26 +391,26 @@ class Nest:
             variables = [variables[1 - axis]]
             block, made = self.chosen(block, axis, tirx.const(0, "int32"))
         wanted = [1] * len(variables)
-        starts: list[ir.Expr] = [tirx.const(0, "int32") for _ in variables]
+        along = [_Index(None, tirx.const(0, "int32")) for _ in variables]
         axes: dict[int, int] = {}
         for axis, one in enumerate(stored.place):
             for number, variable in enumerate(variables):
                 if one.variable is not None and one.variable.same_as(variable):
-                    wanted[number], starts[number], axes[number] = shape[axis], 0 - one.start, axis
-        if [*shape_of(block)] != wanted or any(constant(start) != 0 for start in starts):
+                    wanted[number], along[number], axes[number] = shape[axis], one, axis
+        if [*shape_of(block)] != wanted or any(constant(one.start) != 0 or one.factor != 1 for one in along):
             sizes = _tiles(len(wanted))[:: -1 if stored.turned else 1]
             placed = self.parts.of(buffer, "placed", wanted)
-            backs = [self.tiles(0 - start, tile) for start, tile in zip(starts, sizes, strict=True)]
+            backs = [self.tiles(one.start, tile) for one, tile in zip(along, sizes, strict=True) if one.factor == 1]
             tiles = [sym.Analyzer().simplify(0 - one) for one in backs if one is not None]
-            if len(tiles) == len(backs):
+            if len(tiles) == len(along):
                 made += [placed, _copied_tiles(block, placed.buffer, tiles)]
             else:
                 given = shape_of(block)
 
                 def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
                     return [
-                        nearest(one, sym.Analyzer().simplify(0 - start), length)
-                        for one, start, length in zip(at, starts, given, strict=True)
+                        nearest(index, one.start, length, one.factor)
+                        for index, one, length in zip(at, along, given, strict=True)
                     ]
 
                 made += [placed, rearranged(block, placed.buffer, places, self.parts.bounds, span_of(self.statement))]
@@ -421,22 +433,30 @@ class Nest:
         """What holds for an index of the part, of those of the block along one axis."""
         if at.variable is None:
             return [] if length == 1 else [tirx.EQ(index, at.start)]
-        extent = self.extent(at)
+        low, high = self.ends(at)
+        unit = abs(at.factor)
         found: list[ir.Expr] = []
-        if constant(at.start) != 0:
-            found.append(index >= at.start)
-        if constant(at.start + extent) != length:
-            found.append(index < at.start + extent)
+        if constant(low) not in range(unit):
+            found.append(index >= low)
+        if constant(high) not in range(length - unit, length):
+            found.append(index < high + 1)
+        if unit != 1:
+            rest = tirx.floormod(index - at.start, tirx.const(unit, "int32"))
+            found.append(tirx.EQ(sym.Analyzer().simplify(rest), tirx.const(0, "int32")))
         return found
 
     def are_apart(self, one: Sequence[_Index], other: Sequence[_Index]) -> bool:
-        """Whether two parts of a block have no element in common."""
-
-        return any(
-            self.parts.bounds.proves(a.start + self.extent(a) <= b.start)
-            or self.parts.bounds.proves(b.start + self.extent(b) <= a.start)
-            for a, b in zip(one, other, strict=True)
-        )
+        """Whether two parts of a block have no element in common: along an axis one ends before the other one begins,
+        or they are others of the elements that a step leaves between."""
+        for a, b in zip(one, other, strict=True):
+            (low, high), (least, most) = self.ends(a), self.ends(b)
+            if self.parts.bounds.proves(high < least) or self.parts.bounds.proves(most < low):
+                return True
+            unit = math.gcd(*(abs(index.factor) for index in (a, b) if index.variable is not None))
+            between = constant(sym.Analyzer().simplify(a.start - b.start))
+            if unit > 1 and between is not None and between % unit:
+                return True
+        return False
 
     def refusal(self, access: ir.TensorLoad | tirx.BufferStore, why: str) -> Unsupported:
         return Unsupported(

@@ -118,7 +118,8 @@ class _Flat:
         if statement.else_case is not None:
             # Each side is made plain once, whatever becomes of it, so that long chains of branches stay short work.
             first, other = (self.body(statements(one), []) for one in (statement.then_case, statement.else_case))
-            if (both := _chosen(condition, first, other)) is not None:
+            both = _chosen(condition, first, other) or _joined(condition, first, other)
+            if both is not None:
                 return [*made, *self.body(both, conditions)]
             made += self.body(first, [*conditions, *conjuncts(condition)])
             return [*made, *self.body(other, [*conditions, tirx.Not(condition)])]
@@ -174,8 +175,58 @@ def _chosen(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) 
     return made
 
 
+def _joined(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) -> list[tirx.Stmt] | None:
+    """The statements of two branches with names for what they store on the chip, and after them a choice for each
+    element that one of them stores; None where they store or read several elements of one block."""
+    elements: list[tirx.BufferStore] = []
+    for one in (*first, *other):
+        if not isinstance(one, tirx.Bind | tirx.BufferStore):
+            return None
+        if not isinstance(one, tirx.BufferStore):
+            continue
+        alike = [known for known in elements if known.buffer.same_as(one.buffer)]
+        if not is_on_chip(one.buffer) or updates(one.value) or (alike and not _same_element(alike[0], one)):
+            return None
+        if not alike:
+            elements.append(one)
+    loads = [load for one in (*first, *other) if isinstance(one, tirx.Bind | tirx.BufferStore)
+             for load in loads_of(one.value)]  # fmt: skip
+    for known in elements:
+        if any(load.source.same_as(known.buffer) and not _is_element(known, load.source, load.indices)
+               for load in loads):  # fmt: skip
+            return None
+    made: list[tirx.Stmt] = []
+    values: list[dict[tirx.Buffer, ir.Expr]] = []
+    for side in (first, other):
+        stored: dict[tirx.Buffer, ir.Expr] = {}
+
+        def value(part: ir.Expr, stored: dict[tirx.Buffer, ir.Expr] = stored) -> ir.Expr:
+            return stored.get(part.source, part) if isinstance(part, ir.TensorLoad) else part
+
+        for one in side:
+            match one:
+                case tirx.BufferStore():
+                    name = tirx.Var(f"{one.buffer.name}_value", one.value.ty)
+                    made.append(tirx.Bind(name, replaced(one.value, value), one.span))
+                    stored[one.buffer] = name
+                case tirx.Bind():
+                    made.append(with_value(one, replaced(one.value, value)))
+                case _:
+                    made.append(one)
+        values.append(stored)
+    for one in elements:
+        old = tirx.BufferLoad(one.buffer, [*one.indices])
+        then, otherwise = (stored.get(one.buffer, old) for stored in values)
+        made.append(with_value(one, tirx.if_then_else(condition, then, otherwise)))
+    return made
+
+
 def _same_element(one: tirx.BufferStore, other: tirx.BufferStore) -> bool:
-    return one.buffer.same_as(other.buffer) and same_expressions([*one.indices], [*other.indices])
+    return _is_element(one, other.buffer, other.indices)
+
+
+def _is_element(one: tirx.BufferStore, buffer: tirx.Buffer, indices: Sequence[ir.Expr]) -> bool:
+    return one.buffer.same_as(buffer) and same_expressions([*one.indices], [*indices])
 
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE)

@@ -39,7 +39,9 @@ def rearranged(
     return tirx.Evaluate(call("tl.gather", [whole_region(source), whole_region(made), *own, *found]))
 
 
-def nearest(index: ir.Expr, start: ir.Expr, length: int) -> ir.Expr:
-    """How far an index is from a start, or the nearest index that a block of a length has. What is subtracted is never
-    more than there is."""
-    return sym.Analyzer().simplify(tirx.Min(tirx.Max(index, start) - start, tirx.const(length - 1, "int32")))
+def nearest(index: ir.Expr, start: ir.Expr, length: int, factor: int = 1) -> ir.Expr:
+    """How many steps of `factor` an index is from a start, or the nearest number of steps that a block of a length has.
+    What is subtracted is never more than there is."""
+    away = tirx.Max(index, start) - start if factor > 0 else start - tirx.Min(index, start)
+    steps = tirx.floordiv(away, tirx.const(abs(factor), "int32"))
+    return sym.Analyzer().simplify(tirx.Min(steps, tirx.const(length - 1, "int32")))

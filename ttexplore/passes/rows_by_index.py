@@ -15,6 +15,7 @@ from ttexplore.ir.build import (
     parallel_loops,
     parallel_nest,
     shape_of,
+    to_expr,
     variable,
     when,
     whole_region,
@@ -39,7 +40,8 @@ def with_rows_by_index(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFu
                                                        for i, j in T.Parallel(64, 128):
                                                            k_block[i, j] = T.if_then_else(i == row, k_row[j], ...)
 
-    What lies outside of the tensor is zero. A vector is a column of rows of one element.
+    What lies outside of the tensor is zero, and so is what lies outside of the index tensor. A vector is a column of
+    rows of one element.
     """
     return rewrite([ROWS], _Rows(function, firings))
 
@@ -104,7 +106,8 @@ class _Rows(NewBuffers):
         row = variable("row")
         column = loops[1].loop_var if len(loops) == 2 else variable("j")
         made = self.allocate(f"{block.name}_row", (width,), dtype_of(block), span=statement.span)
-        numbers: list[tirx.Stmt] = []
+        numbers: list[tirx.Bind] = []
+        self.bounds.counts(loop(row, loops[0].extent, []))
         known: list[tuple[ir.TensorLoad, ir.Var]] = []
 
         def of_row(e: ir.Expr) -> ir.Expr:
@@ -124,9 +127,8 @@ class _Rows(NewBuffers):
         for load in deciding:
             read = of_row(load)
             if isinstance(read, ir.TensorLoad) and not _is_one_of(read, [one for one, _ in known]):
-                name = tirx.Var(f"{load.source.name}_value", load.ty)
-                numbers.append(bind(name, read))
-                known.append((read, name))
+                numbers += self.number(read)
+                known.append((read, numbers[-1].var))
         places = [of_row(index) for index in place.indices]
         inside = [
             test
@@ -150,6 +152,27 @@ class _Rows(NewBuffers):
             return tirx.if_then_else(tirx.EQ(at[0], row), own, tirx.BufferLoad(block, at))
 
         return [zeros, made, loop(row, loops[0].extent, [*numbers, fill, parallel_nest(block, joined)])]
+
+    def number(self, load: ir.TensorLoad) -> list[tirx.Bind]:
+        """The names, the last of which is an element of an index tensor: zero where it lies outside, as elsewhere."""
+        name = tirx.Var(f"{load.source.name}_value", load.ty)
+        nearest: list[ir.Expr] = []
+        inside: list[ir.Expr] = []
+        for index, length in zip(load.indices, extents_of(load.source), strict=True):
+            least, most = index >= 0, index < length
+            nearest.append(index)
+            if not self.bounds.proves(least):
+                inside.append(least)
+                nearest[-1] = tirx.Max(nearest[-1], tirx.const(0, "int32"))
+            if not self.bounds.proves(most):
+                inside.append(most)
+                nearest[-1] = tirx.Min(nearest[-1], to_expr(length - 1))
+        found = bind(name, tirx.BufferLoad(load.source, nearest, load.span))
+        if not inside:
+            return [found]
+        known = tirx.Var(f"{load.source.name}_or_zero", load.ty)
+        zero = tirx.const(0, str(load.ty.dtype))
+        return [found, bind(known, tirx.Select(functools.reduce(tirx.And, inside), name, zero))]
 
 
 def _fresh(nest: tirx.Stmt, column: ir.Var) -> tirx.Stmt:

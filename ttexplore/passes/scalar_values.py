@@ -17,6 +17,7 @@ from ttexplore.ir.build import (
     op_name,
     parallel_loops,
     parallel_nest,
+    parallel_variables,
     regions,
     scope_of,
     shape_of,
@@ -29,6 +30,7 @@ from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.ir.dataflow import certain_loads, is_on_chip, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.ir.sizes import constant_extents
 from ttexplore.passes.added_buffers import NewBuffers
 from ttexplore.passes.loaded_blocks import LoadedBlocks
 from ttexplore.passes.plain_elements import flattened
@@ -195,13 +197,12 @@ class _Scalars(NewBuffers):
             if isinstance(part, ir.TensorRegion) and part.source in self.blocks:
                 parts[number] = tirx.BufferRegion(self.blocks[part.source], list(part.region))
         region = parts[0]
-        if op_name(statement) == "tl.fill" and isinstance(region, ir.TensorRegion) and self._has_elements(parts[1]):
-            target = region.source
-            if len(target.ty.shape) > 2 or not is_on_chip(target):
-                return None
-            value = self._kept(f"{target.name}_value", parts[1], made)
-            made.append(parallel_nest(target, lambda _: _stored(value, target)))
-            return made
+        known = isinstance(parts[1], tirx.FloatImm | tirx.IntImm) if op_name(statement) == "tl.fill" else True
+        if not known and isinstance(region, ir.TensorRegion):
+            value = parts[1]
+            if self._has_elements(value):
+                value = self._kept(f"{region.source.name}_value", value, made)
+            return [*made, _filled_with(region, value)]
         if all(one.same_as(other) for one, other in zip(parts, arguments(statement), strict=True)):
             return None
         return [with_arguments(statement, parts)]
@@ -299,6 +300,19 @@ def _filled(block: tirx.Buffer, value: ir.Expr) -> tirx.Stmt:
         region = tirx.BufferRegion(value.source, [ir.Range.from_min_extent(index, one) for index in value.indices])
         return tirx.Evaluate(call("tl.copy", [region, whole_region(block)]))
     return parallel_nest(block, lambda at: _stored(_at(value, block, at), block))
+
+
+def _filled_with(region: ir.TensorRegion, value: ir.Expr) -> tirx.Stmt:
+    """The T.Parallel that stores a value to all elements of a region."""
+    extents = constant_extents(region)
+    axes = [axis for axis, extent in enumerate(extents) if extent != 1] or [len(extents) - 1]
+    own = dict(zip(axes, parallel_variables(len(axes)), strict=True))
+    indices = [
+        part.min if axis not in own else own[axis] if constant(part.min) == 0 else part.min + own[axis]
+        for axis, part in enumerate(region.region)
+    ]  # fmt: skip
+    store = tirx.BufferStore(region.source, _stored(value, region.source), indices)
+    return parallel_loops([*own.values()], [extents[axis] for axis in axes], store)
 
 
 def _at(value: ir.Expr, block: tirx.Buffer, at: list[ir.Var]) -> ir.Expr:

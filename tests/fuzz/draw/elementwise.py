@@ -193,9 +193,13 @@ def _position(draft: Draft, variables: tuple[str, ...]) -> Expression:
     """A whole number of loop variables and block indices; there is always a loop variable in it."""
     variable = draft.one(variables)
     axes = [axis.text for axis in (draft.row, draft.column, *draft.loops) if axis.text.isidentifier()]
-    match draft.number(0, 2):
+    match draft.number(0, 3):
         case 1 if axes:
             return Position(f"{variable} + {draft.one(axes)} * 32")
+        case 3 if axes:
+            other = draft.one(axes)
+            dividend = draft.one([f"{variable} - {draft.number(1, 40)}", f"{variable} - ({other} - 3) + {other}"])
+            return Position(f"({dividend}) {draft.one(['//', '%'])} {draft.number(2, 9)}")
         case 2:
             return Position(f"{variable} * {draft.number(2, 3)} + {draft.number(0, 40)}")
         case _:

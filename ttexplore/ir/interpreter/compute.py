@@ -76,7 +76,7 @@ def _step(op: Op, operand: Operand, at: int, places: dict[str, int]) -> _Step | 
             return real
         case "int" | "flag":
             return number
-        case "slot" | "tensor" | "page" | "condition":
+        case "slot" | "tensor" | "page" | "condition" | "semaphore":
             raise AssertionError(f"{op.name} computes, and has a {operand.kind}")
         case _:
             assert_never(operand.kind)

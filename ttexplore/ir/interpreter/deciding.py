@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
-from ttexplore.errors import Unsupported
+from ttexplore.errors import KernelError, Unsupported
+from ttexplore.ir.adapter import span_of
 from ttexplore.ir.atomics import ATOMIC
 from ttexplore.ir.build import (
     arguments,
@@ -66,15 +67,43 @@ def valid_inputs(
         deciding = deciding_tensors(normal)
         if deciding and given.keys() >= {*deciding}:
             names += [name for name in deciding if name not in names]
-            kernels += [made for one in (normal, traced) if (made := _decisions(one)) is not None]
+            kernels += [made for one in (normal, traced) if (made := _decisions(one, _Decisions(_index_blocks(one))))]
     if not kernels:
         return dict(given)
     return _Search(kernels, sizes, shapes, dict(given)).found(names, np.random.default_rng(seed))
 
 
-def _decisions(function: tirx.PrimFunc) -> Callable[[_Trial], None] | None:
-    """What executes what decides of a function; None where that depends on what is computed."""
+def check_places(
+    function: tirx.PrimFunc, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]],
+    given: Mapping[str, Array],
+) -> None:  # fmt: skip
+    """Raise KernelError where elements of these inputs make two work items store to one place. `function` is a kernel
+    after the first pass, `given` are all inputs by name. A kernel of too many turns, or in which a computed number
+    decides, is left unchecked."""
     writer = _Decisions(_index_blocks(function))
+    kernel = _decisions(function, writer) if given.keys() >= {*deciding_tensors(function)} else None
+    if kernel is None or not writer.scattered:
+        return
+    trial = _Trial(given, sizes, shapes)
+    try:
+        with np.errstate(all="ignore"):
+            kernel(trial)
+    except _TooLong:
+        return
+    for name, one, other in trial.clashes:
+        if name in writer.scattered:
+            blocks = " and ".join(f"block ({', '.join(map(str, item))})" for item in (one, other))
+            raise KernelError(
+                "K017",
+                f"{blocks} both store to the same elements of {name}, where elements of a tensor say: the result "
+                "depends on which comes last",
+                hint=f"give each block other elements of {name}, or add to {name} with T.atomic_add",
+                span=span_of(writer.scattered[name]),
+            )
+
+
+def _decisions(function: tirx.PrimFunc, writer: _Decisions) -> Callable[[_Trial], None] | None:
+    """What executes what decides of a function; None where that depends on what is computed."""
     try:
         for name, block in writer.held.items():
             writer.emit(1, f"core.blocks['{name}'] = np.zeros({shape_of(block)}, np.int64)")
@@ -126,6 +155,8 @@ class _Decisions(TirWriter):
         self.unknown: set[ir.Var] = set()
         # The names that depend on elements of tensors.
         self.decided: set[ir.Var] = set()
+        # The first statement that stores to a tensor where elements of tensors say.
+        self.scattered: dict[str, tirx.Stmt] = {}
 
     def expression(self, e: ir.Expr) -> str:
         if isinstance(e, ir.TensorLoad) and self.is_known(e.source):
@@ -182,6 +213,9 @@ class _Decisions(TirWriter):
                     else:
                         self.emit(depth, f"core.{way}{self.region(region)}")
                 source, target = regions(s)
+                stores = not is_on_chip(target.source) and not attribute(s, ATOMIC)
+                if stores and any(self.depends(part.min) for part in target.region):
+                    self.scattered.setdefault(str(target.source.name), s)
                 if is_on_chip(target.source) and str(target.source.name) in self.held:
                     self.emit(depth, f"core.hold_part('{target.source.name}', *{self.region(source)})")
             case _:
@@ -265,6 +299,10 @@ class _Trial:
     blocks: dict[str, Array] = field(default_factory=dict[str, Array])
     owners: dict[str, Array] = field(default_factory=dict[str, Array])
     items: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    # The tensors to which two work items store at one place, with these.
+    clashes: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = field(
+        default_factory=list[tuple[str, tuple[int, ...], tuple[int, ...]]]
+    )
 
     @property
     def merit(self) -> tuple[int, ...]:
@@ -327,7 +365,10 @@ class _Trial:
         owners = self.owners.setdefault(name, np.full(self.shapes[name], -1, np.int32))
         own = self.items.setdefault(self.item, len(self.items))
         part = owners[tuple(slice(max(start, 0), max(start + extent, 0)) for start, extent in parts)]
-        self.faults += bool(((part >= 0) & (part != own)).any())
+        others = part[(part >= 0) & (part != own)]
+        if others.size:
+            self.faults += 1
+            self.clashes.append((name, [*self.items][int(others.flat[0])], self.item))
         part[...] = own
 
 

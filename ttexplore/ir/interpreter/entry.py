@@ -91,9 +91,11 @@ def interpret(
         functions = projected(functions[KERNEL])
     programs = {role: translate(role, function, mode) for role, function in functions.items()}
     partition = plan.partition
-    works: Sequence[CoreWork | None] = (
-        partition.cores if partition is not None and _has_core_values(functions) else [None]
-    )
+    works: Sequence[CoreWork | None] = [None]
+    if partition is not None and _has_core_values(functions):
+        # A sender, the upper left corner of its rectangle, starts before its receivers.
+        cores_in_rows = sorted(partition.cores, key=lambda core: (core.y, core.x))
+        works = cores_in_rows
     limits = Limits(control, start if control.start is None else control.start, len(works))
     dtypes = {name: in_tiles(dtype) if tiled else dtype for name, (dtype, _) in tensors.items()}
     # From D5 on the values share one DST buffer, which is used in sections.

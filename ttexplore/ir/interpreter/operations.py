@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ttexplore.ir.interpreter import blocks, compute, scalars, transfers
+from ttexplore.ir.interpreter import blocks, compute, scalars, semaphores, transfers
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.waits import Wait
 from ttexplore.ops.blocks import (
@@ -71,6 +71,17 @@ from ttexplore.ops.scalars import (
     SEND_NUMBER,
     TILE_NUMBER,
     WRITE_NUMBER,
+)
+from ttexplore.ops.semaphores import (
+    NOC_FULL_BARRIER,
+    NOC_MULTICAST,
+    NOC_MULTICAST_TO_ALL,
+    RECEIVE_MULTICAST,
+    SEMAPHORE_MULTICAST,
+    SEMAPHORE_MULTICAST_TO_ALL,
+    SEMAPHORE_SET,
+    SEMAPHORE_UP,
+    SEMAPHORE_WAIT,
 )
 
 # What an operation with a result gives is that, once it need not wait.
@@ -155,6 +166,15 @@ _OPERATIONS: dict[Op, Operation] = {
     WRITE_NUMBER: scalars.write_number,
     TILE_NUMBER: scalars.first_word,
     L1_NUMBER: scalars.first_word,
+    SEMAPHORE_SET: semaphores.set_semaphore,
+    SEMAPHORE_WAIT: semaphores.wait,
+    SEMAPHORE_UP: semaphores.up,
+    RECEIVE_MULTICAST: semaphores.receive,
+    NOC_MULTICAST: semaphores.multicast,
+    NOC_MULTICAST_TO_ALL: semaphores.multicast_to_all,
+    SEMAPHORE_MULTICAST: semaphores.multicast_semaphore,
+    SEMAPHORE_MULTICAST_TO_ALL: semaphores.multicast_semaphore_to_all,
+    NOC_FULL_BARRIER: semaphores.full_barrier,
     CHECK_READ: scalars.check,
     CHECK_WRITE: scalars.check,
 }

@@ -14,12 +14,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-# Costs in cycles. Per tile: a spilled value is packed, and copied back for each section that reads it again. Per
-# section: semaphores, and the FPU drains before the packer starts. Per operation: its init, after another operation.
-PACK_CYCLES = 36
-COPY_CYCLES = 32
-SECTION_CYCLES = 100
-INIT_CYCLES = 24
+from ttexplore.ops.costs import COPY_CYCLES, INIT_CYCLES, PACK_CYCLES, SECTION_CYCLES
 
 
 @dataclass(frozen=True, slots=True)

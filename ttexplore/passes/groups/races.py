@@ -36,6 +36,11 @@ class Races:
             identity(touch.buffer) for leaf in tree.leaves for touch in leaf.accesses if touch.kind != "read"
         }
 
+        self._readers: dict[int, frozenset[int]] = {}
+        for leaf in tree.leaves:
+            for key in {identity(touch.buffer) for touch in leaf.accesses if touch.kind != "write"}:
+                self._readers[key] = self._readers.get(key, frozenset()) | leaf.groups
+
     def check(self, members: Sequence[Running], buffer: tirx.Buffer, access: Access) -> None:
         self._check_owner(buffer, access.leaf)
         key = identity(buffer)
@@ -88,7 +93,13 @@ class Races:
     def _race(self, buffer: tirx.Buffer, other: Access, access: Access) -> KernelError:
         """Of two accesses that nothing orders."""
         told = "".join(f"\n  {self._told(one)}" for one in (other, access))
-        if other.barrier is not None and access.group not in other.barrier.waiting:
+        readers = self._readers.get(identity(buffer), frozenset()) - {access.group}
+        if other.kind == access.kind == "write" and other.group == access.group and readers:
+            hint = (
+                f"wait before {buffer.name} is filled again: let {self._names(readers)} arrive at a barrier once they "
+                "have read it, T.barrier_arrive(empty), and wait for that here: T.barrier_wait(empty, parity)"
+            )
+        elif other.barrier is not None and access.group not in other.barrier.waiting:
             hint = f"wait for that copy first: T.barrier_wait({other.barrier.name}, parity)"
         elif other.barrier is not None:
             hint = f"wait for the phase of {other.barrier.name} in which that copy ends: check the parity"
