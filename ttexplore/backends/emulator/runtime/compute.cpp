@@ -321,7 +321,7 @@ static void check_fpu_operand(uint32_t buffer, const char* call) {
 
 // ---- operands
 
-// What `sources` can hold of a page. Transposed is a flag beside.
+// What `sources` and `operands` can hold of a page. Transposed is a flag beside.
 enum Variant : uint8_t { Nothing, Exact, FullA, HighA, HighB };
 static constexpr uint8_t TRANSPOSED = 0x80;
 
@@ -384,24 +384,42 @@ static uint32_t source_position(Core* core, uint32_t id, uint32_t tile, const ch
     return position;
 }
 
+static void unpack_as(Core* core, uint32_t id, uint32_t position, uint8_t variant, float* tile) {
+    const BufferConfig& config = machine.buffers[id];
+    const uint8_t* page = page_memory(core, id, position);
+    if (variant & TRANSPOSED) {
+        float upright[TILE_ELEMENTS];
+        unpack(page, config.format, config.unpack_to_dest, variant_mask(variant), upright);
+        transpose(upright, tile);
+    } else {
+        unpack(page, config.format, config.unpack_to_dest, variant_mask(variant), tile);
+    }
+}
+
 // The tile as the source register holds it; unpacked once per page and variant.
 static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t variant, const char* call) {
-    const uint32_t position = source_position(core, id, tile, call);
-    const BufferConfig& config = machine.buffers[id];
-    float* source = core->memory->sources + static_cast<uint64_t>(config.first_page + position) * TILE_ELEMENTS;
-    uint8_t& tag = core->memory->source_tag[config.first_page + position];
+    const uint32_t position = source_position(core, id, tile, call), index = machine.buffers[id].first_page + position;
+    float* source = core->memory->sources + static_cast<uint64_t>(index) * TILE_ELEMENTS;
+    uint8_t& tag = core->memory->tags[index].source;
     if (tag != variant) {
-        const uint8_t* page = page_memory(core, id, position);
-        if (variant & TRANSPOSED) {
-            float upright[TILE_ELEMENTS];
-            unpack(page, config.format, config.unpack_to_dest, variant_mask(variant), upright);
-            transpose(upright, source);
-        } else {
-            unpack(page, config.format, config.unpack_to_dest, variant_mask(variant), source);
-        }
+        unpack_as(core, id, position, variant, source);
         tag = variant;
     }
     return source;
+}
+
+// The tile as a side of the exact matrix product takes it; taken apart once per page, side and variant.
+static const MatmulOperand& matmul_operand(Core* core, uint32_t id, uint32_t tile, bool left, uint8_t variant,
+                                           const char* call) {
+    const uint32_t position = source_position(core, id, tile, call), index = machine.buffers[id].first_page + position;
+    MatmulOperand& operand = core->memory->operands[static_cast<uint64_t>(index) * 2 + left];
+    uint8_t& tag = left ? core->memory->tags[index].left : core->memory->tags[index].right;
+    if (tag != variant) {
+        unpack_as(core, id, position, variant, operand.tile);
+        (left ? take_left : take_right)(operand);
+        tag = variant;
+    }
+    return operand;
 }
 
 // Notes that an operation made DST tile `dst` of a tile of a buffer, and of what was there if it `adds`.
@@ -667,23 +685,30 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
         in1_variant |= TRANSPOSED;
     }
     const float* right[MAXIMUM_DST_TILES];
+    const MatmulOperand* exact_right[MAXIMUM_DST_TILES];
     for (uint32_t column = 0; column < columns; ++column) {
-        right[column] = source_tile(core, in1, tile1 + column, in1_variant, call);
+        if (machine.exact) {
+            exact_right[column] = &matmul_operand(core, in1, tile1 + column, false, in1_variant, call);
+        } else {
+            right[column] = source_tile(core, in1, tile1 + column, in1_variant, call);
+        }
     }
     for (uint32_t row = 0; row < rows; ++row) {
-        const float* left = source_tile(core, in0, tile0 + row * inner, in0_variant, call);
+        const uint32_t left_tile = tile0 + row * inner;
+        const MatmulOperand* exact_left = machine.exact ? &matmul_operand(core, in0, left_tile, true, Exact, call) : nullptr;
+        const float* left = machine.exact ? nullptr : source_tile(core, in0, left_tile, in0_variant, call);
         for (uint32_t column = 0; column < columns; ++column) {
             const uint32_t slot = dst + row * columns + column;
             const bool fresh = !(state.dst_touched >> slot & 1);
             float* target = dst_for_math(state, slot, cut, call);
             if (machine.exact) {
-                multiply_tiles_exactly(left, right[column], target, fpu_mode());
+                multiply_tiles_exactly(*exact_left, *exact_right[column], target, fpu_mode());
             } else if (in_phases) {
                 multiply_in_phases(left, right[column], target);
             } else {
                 multiply_tiles(left, right[column], target, 0, 32, fresh);
             }
-            unpacked_to(in0, tile0 + row * inner, slot, true);
+            unpacked_to(in0, left_tile, slot, true);
             unpacked_to(in1, tile1 + column, slot, true, true);
         }
     }

@@ -11,29 +11,36 @@ constexpr float NUDGE = 1.0f + 1.0f / 65536.0f;
 
 constexpr int32_t MANTISSA_BITS = 23;
 constexpr int32_t EXPONENT_BIAS = 127;
-// A phase that takes the low mantissa bits of SrcA or SrcB weighs its product so many binary places less.
+// A phase that takes the low mantissa bits of SrcA or SrcB weighs its product so many binary places less. Here it is
+// DST that weighs more in such a phase: then all phases of a group share the largest exponent.
 constexpr int32_t LOW_A_PLACES = 5, LOW_B_PLACES = 7;
+constexpr float LOW_A_FACTOR = 1 << LOW_A_PLACES, LOW_B_FACTOR = 1 << LOW_B_PLACES;
 // A 16-bit DST takes terms to so many places less.
 constexpr int32_t NARROW_PLACES = 13;
 
+// The exponent of a group of zeros: below that of all numbers in DST, yet large enough for its last place.
+constexpr int32_t ZERO_EXPONENT = 26;
 // Biased exponents of products and of DST for which no value on the way leaves the range of float32, and of operands
 // for which their low bits are no denormals.
-constexpr int32_t LEAST_EXPONENT = 40, LARGEST_EXPONENT = 225, LEAST_OPERAND_EXPONENT = 24;
-constexpr int32_t NO_EXPONENT = -4000;  // of zero: below any sum of two exponents
+constexpr int32_t LEAST_EXPONENT = ZERO_EXPONENT + MANTISSA_BITS, LARGEST_EXPONENT = 215;
+constexpr int32_t LEAST_OPERAND_EXPONENT = 24, LARGEST_OPERAND_EXPONENT = 240;
+
+// Exponents of operands are bytes, relative to the largest one of the tile; sums of two fit in a byte as well. Those of
+// zeros stay below all others, also with the largest one beside them.
+constexpr int32_t LEAST_BYTE = -64, LARGEST_BYTE = 63, ZERO_BYTE = -128;
 
 // ---- vectors: the few operations that the processors have under different names
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
 
 constexpr uint32_t LANES = 16;
-// Rows of the result that are worked on at once: their chains of additions hide each other's latency.
-constexpr uint32_t ROWS = 4;
 typedef __m512 Floats;
 typedef __m512i Wholes;
 
 static inline Wholes all(int32_t value) { return _mm512_set1_epi32(value); }
 static inline Floats all(float value) { return _mm512_set1_ps(value); }
 static inline Floats load(const float* from) { return _mm512_loadu_ps(from); }
+static inline Wholes load(const int8_t* from) { return _mm512_load_si512(from); }
 static inline void store(float* to, Floats value) { _mm512_storeu_ps(to, value); }
 static inline Floats as_float(Wholes bits) { return _mm512_castsi512_ps(bits); }
 static inline Wholes as_bits(Floats value) { return _mm512_castps_si512(value); }
@@ -41,21 +48,30 @@ static inline Wholes plus(Wholes a, Wholes b) { return _mm512_add_epi32(a, b); }
 static inline Wholes minus(Wholes a, Wholes b) { return _mm512_sub_epi32(a, b); }
 static inline Wholes masked(Wholes a, Wholes b) { return _mm512_and_si512(a, b); }
 static inline Wholes larger(Wholes a, Wholes b) { return _mm512_max_epi32(a, b); }
-static inline Wholes without_places(Wholes a) { return _mm512_srai_epi32(a, NARROW_PLACES); }
+static inline Wholes sums_of_bytes(Wholes a, Wholes b) { return _mm512_adds_epi8(a, b); }
+static inline Wholes larger_bytes(Wholes a, Wholes b) { return _mm512_max_epi8(a, b); }
+static inline Wholes all_bytes(int32_t value) { return _mm512_set1_epi8(static_cast<char>(value)); }
+// A byte of each word of four moved to its top, above zeros.
+static inline Wholes byte_on_top(Wholes bytes, int32_t number) {
+    const __m128i control = _mm_add_epi32(_mm_setr_epi32(0, 4 << 24, 8 << 24, 12 << 24), _mm_set1_epi32(number << 24 | 0x808080));
+    return _mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(control));
+}
+template <uint32_t places>
+static inline Wholes down(Wholes a) { return _mm512_srai_epi32(a, places); }
 static inline Floats minus(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
 static inline Floats times(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 static inline Floats times_plus(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 static inline Floats to_float(Wholes value) { return _mm512_cvtepi32_ps(value); }
+static inline Wholes truncated(Floats value) { return _mm512_cvttps_epi32(value); }
 
 // The largest whole number that is not above `value`.
 static inline Wholes whole_below(Floats value) {
     return _mm512_cvt_roundps_epi32(value, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
 
-// value * scale as a whole number, halves away from zero; at most 24 bits.
-static inline Wholes whole_nearest(Floats value, Floats scale) {
-    const Floats half = _mm512_or_ps(_mm512_and_ps(value, all(-0.0f)), all(0.5f));
-    return _mm512_cvttps_epi32(_mm512_fmadd_round_ps(value, scale, half, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+// `to` with the sign of `from`.
+static inline Floats with_sign(Floats to, Floats from) {
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(as_bits(from), all(INT32_MIN), as_bits(to), 0xEA));
 }
 
 // A whole number of at most 30 bits as a float, halves away from zero: what is left when it is cut to 24 bits, added
@@ -65,33 +81,23 @@ static inline Floats rounded_away(Wholes value) {
     return _mm512_cvt_roundepi32_ps(minus(plus(value, value), cut), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
 
-// `value`, but `other` where `total` is -1.
-static inline Floats unless_minus_one(Wholes total, Floats value, Floats other) {
-    return _mm512_mask_mov_ps(value, _mm512_cmpeq_epi32_mask(total, all(-1)), other);
-}
+constexpr int32_t ROUNDED_PLACES = 0;
 
-// The largest sums of an exponent of `b` with one of each of 32 columns of `a`, over eight rows.
-static inline void largest_sums(const uint32_t* b, const int16_t* a, Wholes* sums) {
-    Wholes largest = _mm512_set1_epi16(2 * NO_EXPONENT);
-    for (uint32_t k = 0; k < 8; ++k) {
-        const Wholes sum = _mm512_add_epi16(_mm512_load_si512(a + k * 32), all(static_cast<int32_t>(b[k])));
-        largest = _mm512_max_epi16(largest, sum);
-    }
-    sums[0] = _mm512_cvtepi16_epi32(_mm512_castsi512_si256(largest));
-    sums[1] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(largest, 1));
+// `value`, but plus `more` where `total` is -1.
+static inline Wholes plus_at_minus_one(Wholes total, Wholes value, Wholes more) {
+    return _mm512_mask_add_epi32(value, _mm512_cmpeq_epi32_mask(total, all(-1)), value, more);
 }
-static inline Wholes in_exponent_place(Wholes value) { return _mm512_slli_epi32(value, MANTISSA_BITS); }
 
 #else
 
 constexpr uint32_t LANES = 8;
-constexpr uint32_t ROWS = 2;
 typedef __m256 Floats;
 typedef __m256i Wholes;
 
 static inline Wholes all(int32_t value) { return _mm256_set1_epi32(value); }
 static inline Floats all(float value) { return _mm256_set1_ps(value); }
 static inline Floats load(const float* from) { return _mm256_loadu_ps(from); }
+static inline Wholes load(const int8_t* from) { return _mm256_load_si256(reinterpret_cast<const Wholes*>(from)); }
 static inline void store(float* to, Floats value) { _mm256_storeu_ps(to, value); }
 static inline Floats as_float(Wholes bits) { return _mm256_castsi256_ps(bits); }
 static inline Wholes as_bits(Floats value) { return _mm256_castps_si256(value); }
@@ -99,90 +105,108 @@ static inline Wholes plus(Wholes a, Wholes b) { return _mm256_add_epi32(a, b); }
 static inline Wholes minus(Wholes a, Wholes b) { return _mm256_sub_epi32(a, b); }
 static inline Wholes masked(Wholes a, Wholes b) { return _mm256_and_si256(a, b); }
 static inline Wholes larger(Wholes a, Wholes b) { return _mm256_max_epi32(a, b); }
-static inline Wholes without_places(Wholes a) { return _mm256_srai_epi32(a, NARROW_PLACES); }
+static inline Wholes sums_of_bytes(Wholes a, Wholes b) { return _mm256_adds_epi8(a, b); }
+static inline Wholes larger_bytes(Wholes a, Wholes b) { return _mm256_max_epi8(a, b); }
+static inline Wholes all_bytes(int32_t value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+static inline Wholes byte_on_top(Wholes bytes, int32_t number) {
+    const __m128i control = _mm_add_epi32(_mm_setr_epi32(0, 4 << 24, 8 << 24, 12 << 24), _mm_set1_epi32(number << 24 | 0x808080));
+    return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(control));
+}
+template <uint32_t places>
+static inline Wholes down(Wholes a) { return _mm256_srai_epi32(a, places); }
 static inline Floats minus(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
 static inline Floats times(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 static inline Floats times_plus(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 static inline Floats to_float(Wholes value) { return _mm256_cvtepi32_ps(value); }
+static inline Wholes truncated(Floats value) { return _mm256_cvttps_epi32(value); }
 static inline Wholes whole_below(Floats value) { return _mm256_cvttps_epi32(_mm256_floor_ps(value)); }
-
-static inline Wholes whole_nearest(Floats value, Floats scale) {
-    const Floats scaled = times(value, scale);
-    const Wholes cut = _mm256_cvttps_epi32(scaled);
-    const Floats rest = minus(scaled, to_float(cut));
-    return plus(cut, _mm256_cvttps_epi32(_mm256_add_ps(rest, rest)));
+static inline Floats with_sign(Floats to, Floats from) {
+    return _mm256_or_ps(_mm256_and_ps(from, all(-0.0f)), to);
 }
 
-// In double nothing is lost, and a little more in magnitude decides ties.
+// Twice the number has room for a little more in magnitude, which decides ties, where the number has more than 24 bits.
 static inline Floats rounded_away(Wholes value) {
-    const __m256d nudge = _mm256_set1_pd(1.0 + 1.0 / (1ll << 40));
-    const __m256d low = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm256_castsi256_si128(value)), nudge);
-    const __m256d high = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm256_extracti128_si256(value, 1)), nudge);
-    return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+    const Wholes above = _mm256_cmpgt_epi32(value, all((1 << 24) - 1));
+    const Wholes below = _mm256_cmpgt_epi32(all(1 - (1 << 24)), value);
+    return to_float(plus(minus(plus(value, value), above), below));
 }
+constexpr int32_t ROUNDED_PLACES = 1;  // that it gives twice the number
 
-static inline Floats unless_minus_one(Wholes total, Floats value, Floats other) {
-    return _mm256_blendv_ps(value, other, as_float(_mm256_cmpeq_epi32(total, all(-1))));
+static inline Wholes plus_at_minus_one(Wholes total, Wholes value, Wholes more) {
+    return plus(value, masked(_mm256_cmpeq_epi32(total, all(-1)), more));
 }
-
-static inline void largest_sums(const uint32_t* b, const int16_t* a, Wholes* sums) {
-    for (uint32_t half = 0; half < 2; ++half) {
-        Wholes largest = _mm256_set1_epi16(2 * NO_EXPONENT);
-        for (uint32_t k = 0; k < 8; ++k) {
-            const Wholes row = _mm256_load_si256(reinterpret_cast<const Wholes*>(a + k * 32 + half * 16));
-            largest = _mm256_max_epi16(largest, _mm256_add_epi16(row, all(static_cast<int32_t>(b[k]))));
-        }
-        sums[half * 2] = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(largest));
-        sums[half * 2 + 1] = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(largest, 1));
-    }
-}
-static inline Wholes in_exponent_place(Wholes value) { return _mm256_slli_epi32(value, MANTISSA_BITS); }
 
 #endif
 
+// A row of 32 columns as vectors, and where the columns of each begin in a tile in face order.
 constexpr uint32_t SIDES = 32 / LANES;
-// Where columns of a row begin, of a tile in face order.
 static constexpr uint32_t column_of(uint32_t side) { return side * LANES / 16 * FACE_ELEMENTS + side * LANES % 16; }
+// Vectors of bytes for the exponents of a row for both groups of eight of a half of the depth.
+constexpr uint32_t BYTE_VECTORS = SIDES / 2;
+// Rows of the result that are worked on at once: their chains of additions hide each other's latency.
+constexpr uint32_t ROWS = 4;
 
 // ---- operands
 
-// A tile as one side of the multiplier takes it.
-struct Operand {
-    alignas(64) float part[2][TILE_ELEMENTS];            // the values of its high and of its low mantissa bits, by face
-    alignas(64) int16_t exponent[TILE_ELEMENTS];         // in rows of 32 columns
-    alignas(64) uint32_t exponent_twice[TILE_ELEMENTS];  // in both halves of a word, by face
-    int32_t least, largest;                              // of the exponents that are not those of zeros
-};
-
 static int32_t exponent_of(float value) { return static_cast<int32_t>(bits_of(value) >> MANTISSA_BITS & 0xFF); }
 
-static void take_apart(const float* tile, uint32_t mask, uint32_t high_mask, float factor, Operand& operand) {
-    int32_t exponents[TILE_ELEMENTS];
+static void find_range(const float* tile, int32_t& least, int32_t& largest) {
+    least = 0xFF, largest = 0;
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        const int32_t exponent = exponent_of(tile[i]), raised = exponent == 0 ? 0xFF : exponent;
+        least = raised < least ? raised : least;
+        largest = exponent > largest ? exponent : largest;
+    }
+    if (largest == 0) {
+        least = largest = EXPONENT_BIAS;  // any will do for a tile of zeros
+    }
+}
+
+// The values of the high and of the low bits of `mask`, and exponents as bytes.
+static void take_apart(const float* __restrict tile, uint32_t mask, uint32_t high_mask, float high_factor, float low_factor,
+                       int32_t largest, float* __restrict high_part, float* __restrict low_part,
+                       int8_t* __restrict exponents) {
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
         const int32_t exponent = exponent_of(tile[i]);
         const uint32_t live = exponent == 0 ? 0 : 0xFFFFFFFFu;
         const float high = masked(tile[i], high_mask & live);
-        operand.part[0][i] = high * factor;
-        operand.part[1][i] = (masked(tile[i], mask & live) - high) * factor;
-        exponents[i] = exponent;
+        high_part[i] = high * high_factor;
+        low_part[i] = (masked(tile[i], mask & live) - high) * low_factor;
     }
-    int32_t least = 0xFF, largest = 0;
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
-        const int32_t raised = exponents[i] == 0 ? 0xFF : exponents[i];
-        least = raised < least ? raised : least;
-        largest = exponents[i] > largest ? exponents[i] : largest;
+        const int32_t exponent = exponent_of(tile[i]);
+        exponents[i] = static_cast<int8_t>(exponent == 0 ? ZERO_BYTE : exponent - largest + LARGEST_BYTE);
     }
-    operand.least = least;
-    operand.largest = largest;
-    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
-        const int32_t number = exponents[i] == 0 ? NO_EXPONENT : exponents[i];
-        operand.exponent_twice[i] = (static_cast<uint32_t>(number) & 0xFFFF) | static_cast<uint32_t>(number) << 16;
-    }
+}
+
+void take_left(MatmulOperand& operand) {
+    int8_t exponents[TILE_ELEMENTS];
+    find_range(operand.tile, operand.least, operand.largest);
+    take_apart(operand.tile, 0xFFFFFFFFu, SOURCE_B_HIGH_MASK, NUDGE, NUDGE * LOW_B_FACTOR, operand.largest,
+               operand.part[0], operand.part[1], exponents);
     for (uint32_t row = 0; row < TILE_ELEMENTS / 16; ++row) {
-        const uint32_t face = row / 16;
-        int16_t* place = operand.exponent + ((face & 2) * 8 + row % 16) * 32 + (face & 1) * 16;
-        for (uint32_t column = 0; column < 16; ++column) {
-            place[column] = static_cast<int16_t>(operand.exponent_twice[row * 16 + column]);
+        for (uint32_t k = 0; k < 8; ++k) {
+            const uint32_t one = static_cast<uint8_t>(exponents[row * 16 + k]);
+            const uint32_t other = static_cast<uint8_t>(exponents[row * 16 + 8 + k]);
+            operand.left_exponents[row * 8 + k] = (one | other << 8) * 0x10001u;
+        }
+    }
+}
+
+void take_right(MatmulOperand& operand) {
+    int8_t exponents[TILE_ELEMENTS];
+    find_range(operand.tile, operand.least, operand.largest);
+    take_apart(operand.tile, SOURCE_A_MASK, SOURCE_A_HIGH_MASK, 1.0f, LOW_A_FACTOR, operand.largest, operand.part[0],
+               operand.part[1], exponents);
+    for (uint32_t place = 0; place < 16; ++place) {
+        const int8_t* from = exponents + place / 8 * 2 * FACE_ELEMENTS + place % 8 * 16;
+        int8_t* to = operand.right_exponents + place * 64;
+        for (uint32_t vector = 0; vector < BYTE_VECTORS; ++vector) {
+            for (uint32_t lane = 0; lane < LANES; ++lane) {
+                for (uint32_t byte = 0; byte < 4; ++byte) {
+                    to[(vector * LANES + lane) * 4 + byte] = from[column_of(vector * 2 + byte / 2) + lane + byte % 2 * 128];
+                }
+            }
         }
     }
 }
@@ -191,45 +215,58 @@ static bool in_range(const float* result) {
     uint32_t outside = 0;
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
         const int32_t exponent = exponent_of(result[i]);
-        outside |= exponent != 0 && (exponent < LEAST_EXPONENT || exponent > LARGEST_EXPONENT);
+        outside |= exponent != 0 && (exponent < ZERO_EXPONENT || exponent > LARGEST_EXPONENT);
     }
     return outside == 0;
 }
 
 // ---- the product
 
-// The largest exponent of eight products for 32 columns, at the place of float32's exponent. Groups of zeros get the
-// least exponent, which moves nothing else.
-static inline void largest_exponents(const uint32_t* b, const int16_t* a, Wholes* largest) {
-    largest_sums(b, a, largest);
-    for (uint32_t side = 0; side < SIDES; ++side) {
-        const Wholes exponent = minus(largest[side], all(EXPONENT_BIAS));
-        largest[side] = in_exponent_place(larger(exponent, all(LEAST_EXPONENT + LOW_A_PLACES + LOW_B_PLACES)));
+// What the sums of two groups of eight products start from, and the larger of their exponents.
+struct Starts {
+    Wholes sum[2], largest;
+};
+
+// Those of a row and a half of the depth, for all columns. `base` is the exponent that a byte of 0 stands for.
+static inline void find_starts(const uint32_t* left, const int8_t* right, int32_t base, Starts* starts) {
+    const Wholes to_sum = all((base + HEADROOM) * (1 << MANTISSA_BITS) + (1 << (MANTISSA_BITS - 1)));
+    const Wholes to_exponent = all(base * (1 << MANTISSA_BITS));
+    for (uint32_t vector = 0; vector < BYTE_VECTORS; ++vector) {
+        Wholes bytes = all_bytes(ZERO_EXPONENT - base);
+        for (uint32_t k = 0; k < 8; ++k) {
+            const Wholes columns = load(right + k * 64 + vector * LANES * 4);
+            bytes = larger_bytes(bytes, sums_of_bytes(columns, all(static_cast<int32_t>(left[k]))));
+        }
+        for (uint32_t side = 0; side < 2; ++side) {
+            const Wholes one = down<1>(byte_on_top(bytes, side * 2)), two = down<1>(byte_on_top(bytes, side * 2 + 1));
+            starts[vector * 2 + side] = {{plus(one, to_sum), plus(two, to_sum)}, plus(larger(one, two), to_exponent)};
+        }
     }
 }
 
-// The sum of a group of products, and the number that its additions started from.
-struct Group {
-    Floats sum;
-    Wholes largest, start;
-};
-
 // A group's sum in units of 1 / scale, rounded half up.
-static inline Wholes aligned(const Group& group, Floats scale) {
-    return whole_below(times_plus(minus(group.sum, as_float(group.start)), scale, all(0.5f)));
+static inline Wholes aligned(Floats sum, Wholes start, Floats scale) {
+    return whole_below(times_plus(minus(sum, as_float(start)), scale, all(0.5f)));
+}
+
+// value * scale as a whole number, halves away from zero; at most 24 bits. What is added is just below a half, so that
+// the rounding of the addition does not reach the next whole number.
+static inline Wholes whole_nearest(Floats value, Floats scale) {
+    return truncated(times_plus(value, scale, with_sign(all(0.49999997f), value)));
 }
 
 // DST plus two group sums: all three are rounded to the last place of the largest exponent among them, summed as
-// integers, and rounded again. `places` is what the phase takes from the groups' exponents.
+// integers, and rounded again.
 template <bool wide, bool wormhole>
-static inline Floats accumulated(Floats dst, const Group& one, const Group& two, Wholes places) {
+static inline Floats accumulated(Floats dst, Floats one, Floats two, const Starts& starts) {
     const Wholes dst_exponent = masked(as_bits(dst), all(0xFF << MANTISSA_BITS));
-    const Wholes exponent = larger(plus(larger(one.largest, two.largest), places), dst_exponent);
+    const Wholes exponent = larger(starts.largest, dst_exponent);
     const Wholes inverse = minus(all((2 * EXPONENT_BIAS + MANTISSA_BITS) << MANTISSA_BITS), exponent);
-    const Wholes first = aligned(one, as_float(inverse)), second = aligned(two, as_float(inverse));
+    const Wholes first = aligned(one, starts.sum[0], as_float(inverse));
+    const Wholes second = aligned(two, starts.sum[1], as_float(inverse));
     if (!wide) {
         const Wholes half = all(1 << (NARROW_PLACES - 1));
-        const Wholes terms = plus(without_places(plus(first, half)), without_places(plus(second, half)));
+        const Wholes terms = plus(down<NARROW_PLACES>(plus(first, half)), down<NARROW_PLACES>(plus(second, half)));
         const Wholes coarse = minus(inverse, all(NARROW_PLACES << MANTISSA_BITS));
         const Floats total = to_float(plus(terms, whole_nearest(dst, as_float(coarse))));
         const Wholes unit = minus(exponent, all((MANTISSA_BITS - NARROW_PLACES) << MANTISSA_BITS));
@@ -237,96 +274,125 @@ static inline Floats accumulated(Floats dst, const Group& one, const Group& two,
         return as_float(masked(plus(exact, all(0x8000)), all(static_cast<int32_t>(0xFFFF0000u))));
     }
     const Wholes total = plus(plus(first, second), whole_nearest(dst, as_float(inverse)));
-    const Floats result = times(rounded_away(total), as_float(minus(exponent, all(MANTISSA_BITS << MANTISSA_BITS))));
+    Wholes unit = minus(exponent, all((MANTISSA_BITS + ROUNDED_PLACES) << MANTISSA_BITS));
     if (wormhole) {
         // Wormhole normalises a total of -1 wrongly, by 27 places.
-        return unless_minus_one(total, result, as_float(plus(exponent, all(INT32_MIN | 4 << MANTISSA_BITS))));
+        unit = plus_at_minus_one(total, unit, all(27 << MANTISSA_BITS));
     }
-    return result;
+    return times(rounded_away(total), as_float(unit));
+}
+
+// The groups of some rows of the result over a half of the depth, and what the sums of each started from.
+struct Groups {
+    Floats sum[2][ROWS];
+    const Starts (*starts)[SIDES];
+};
+
+// Multiplies a half of the depth and meanwhile, if it `adds`, adds to DST what came before: the one waits for
+// multiplications, the other for conversions.
+template <bool wide, bool wormhole, bool adds>
+static inline __attribute__((always_inline)) void multiply_half(const float* left, const float* right,
+                                                                const Starts (*starts)[SIDES], uint32_t side,
+                                                                Groups& groups, const Groups& earlier, Floats* dst) {
+    groups.starts = starts;
+    for (uint32_t row = 0; row < ROWS; ++row) {
+        groups.sum[0][row] = as_float(starts[row][side].sum[0]);
+        groups.sum[1][row] = as_float(starts[row][side].sum[1]);
+    }
+#pragma GCC unroll 16
+    for (uint32_t k = 0; k < 16; ++k) {
+        const Floats factor = load(right + k * 16);
+#pragma GCC unroll 4
+        for (uint32_t row = 0; row < ROWS; ++row) {
+            groups.sum[k / 8][row] = times_plus(all(left[row * 16 + k]), factor, groups.sum[k / 8][row]);
+        }
+        if (adds && k % 4 == 3) {
+            const uint32_t row = k / 4;
+            dst[row] = accumulated<wide, wormhole>(dst[row], earlier.sum[0][row], earlier.sum[1][row],
+                                                   earlier.starts[row][side]);
+        }
+    }
 }
 
 template <bool wide, bool wormhole>
-static void multiply(const Operand& b, const Operand& a, float* result, uint32_t phases) {
-    for (uint32_t row = 0; row < 32; row += ROWS) {
-        const uint32_t face = row / 16 * 2;
-        float* place = result + face * FACE_ELEMENTS + row % 16 * 16;
-        Floats dst[ROWS][SIDES];
-        Wholes largest[2][2][ROWS][SIDES];  // by half of the depth, group, row, columns
-        for (uint32_t r = 0; r < ROWS; ++r) {
-            for (uint32_t side = 0; side < SIDES; ++side) {
-                dst[r][side] = load(place + column_of(side) + r * 16);
-            }
-            for (uint32_t half = 0; half < 2; ++half) {
-                const uint32_t* b_row = b.exponent_twice + (face + half) * FACE_ELEMENTS + (row % 16 + r) * 16;
-                for (uint32_t group = 0; group < 2; ++group) {
-                    const int16_t* a_rows = a.exponent + (half * 16 + group * 8) * 32;
-                    largest_exponents(b_row + group * 8, a_rows, largest[half][group][r]);
-                }
+static void multiply(const MatmulOperand& left, const MatmulOperand& right, float* result, uint32_t phases) {
+    const int32_t base = left.largest + right.largest - 2 * LARGEST_BYTE - EXPONENT_BIAS;
+    constexpr float unweighted[4] = {1.0f, 1.0f / LOW_A_FACTOR, 1.0f / LOW_B_FACTOR, 1.0f / (LOW_A_FACTOR * LOW_B_FACTOR)};
+    for (uint32_t first = 0; first < 32; first += ROWS) {
+        const uint32_t row_face = first / 16 * 2 * FACE_ELEMENTS, row_start = row_face + first % 16 * 16;
+        Starts starts[2][ROWS][SIDES];
+        for (uint32_t half = 0; half < 2; ++half) {
+            for (uint32_t row = 0; row < ROWS; ++row) {
+                const uint32_t* exponents = left.left_exponents + (row_start + half * FACE_ELEMENTS + row * 16) / 2;
+                find_starts(exponents, right.right_exponents + half * 8 * 64, base, starts[half][row]);
             }
         }
-        for (uint32_t phase = 0; phase < phases; ++phase) {
-            const int32_t less = (phase & 1 ? LOW_A_PLACES : 0) + (phase & 2 ? LOW_B_PLACES : 0);
-            const Wholes places = all(-less * (1 << MANTISSA_BITS));
-            const Wholes start = plus(places, all((HEADROOM << MANTISSA_BITS) | 1 << (MANTISSA_BITS - 1)));
-            for (uint32_t half = 0; half < 2; ++half) {
-                const float* b_part = b.part[phase >> 1] + (face + half) * FACE_ELEMENTS + row % 16 * 16;
-                const float* a_part = a.part[phase & 1] + half * 2 * FACE_ELEMENTS;
-                Group groups[2][ROWS][SIDES];
-                for (uint32_t group = 0; group < 2; ++group) {
-                    for (uint32_t r = 0; r < ROWS; ++r) {
-                        for (uint32_t side = 0; side < SIDES; ++side) {
-                            const Wholes exponent = largest[half][group][r][side], from = plus(exponent, start);
-                            groups[group][r][side] = {as_float(from), exponent, from};
-                        }
-                    }
-                    for (uint32_t k = group * 8; k < group * 8 + 8; ++k) {
-                        for (uint32_t side = 0; side < SIDES; ++side) {
-                            const Floats factor = load(a_part + column_of(side) + k * 16);
-                            for (uint32_t r = 0; r < ROWS; ++r) {
-                                Group& one = groups[group][r][side];
-                                one.sum = times_plus(all(b_part[r * 16 + k]), factor, one.sum);
-                            }
-                        }
-                    }
-                }
-                for (uint32_t r = 0; r < ROWS; ++r) {
-                    for (uint32_t side = 0; side < SIDES; ++side) {
-                        dst[r][side] =
-                            accumulated<wide, wormhole>(dst[r][side], groups[0][r][side], groups[1][r][side], places);
-                    }
-                }
+        for (uint32_t side = 0; side < SIDES; ++side) {
+            float* place = result + row_start + column_of(side);
+            Floats dst[ROWS];
+            for (uint32_t row = 0; row < ROWS; ++row) {
+                dst[row] = load(place + row * 16);
             }
-        }
-        for (uint32_t r = 0; r < ROWS; ++r) {
-            for (uint32_t side = 0; side < SIDES; ++side) {
-                store(place + column_of(side) + r * 16, dst[r][side]);
+            Groups upper, lower;
+            for (uint32_t phase = 0; phase < phases; ++phase) {
+                const float* rows = left.part[phase >> 1] + row_start;
+                const float* columns = right.part[phase & 1] + column_of(side);
+                if (phase == 0) {
+                    multiply_half<wide, wormhole, false>(rows, columns, starts[0], side, upper, lower, dst);
+                } else {
+                    multiply_half<wide, wormhole, true>(rows, columns, starts[0], side, upper, lower, dst);
+                    // Of a zero this makes a number that no other has an influence of, and that rounds to zero.
+                    const Wholes more = all((phase == 2 ? LOW_B_PLACES - LOW_A_PLACES : LOW_A_PLACES) << MANTISSA_BITS);
+                    for (uint32_t row = 0; row < ROWS; ++row) {
+                        dst[row] = as_float(plus(as_bits(dst[row]), more));
+                    }
+                }
+                multiply_half<wide, wormhole, true>(rows + FACE_ELEMENTS, columns + 2 * FACE_ELEMENTS, starts[1], side,
+                                                    lower, upper, dst);
+            }
+            for (uint32_t row = 0; row < ROWS; ++row) {
+                dst[row] = accumulated<wide, wormhole>(dst[row], lower.sum[0][row], lower.sum[1][row], starts[1][row][side]);
+                store(place + row * 16, times(dst[row], all(unweighted[phases - 1])));
             }
         }
     }
 }
 
-void multiply_tiles_exactly(const float* in0, const float* in1, float* result, FpuMode mode) {
-    Operand b, a;
-    take_apart(in0, 0xFFFFFFFFu, SOURCE_B_HIGH_MASK, NUDGE, b);
-    take_apart(in1, SOURCE_A_MASK, SOURCE_A_HIGH_MASK, 1.0f, a);
-    const int32_t least = a.least + b.least - EXPONENT_BIAS - LOW_A_PLACES - LOW_B_PLACES;
-    const int32_t largest = a.largest + b.largest - EXPONENT_BIAS;
-    const bool operands = a.least >= LEAST_OPERAND_EXPONENT && b.least >= LEAST_OPERAND_EXPONENT;
-    if (!operands || least < LEAST_EXPONENT || largest > LARGEST_EXPONENT || !in_range(result)) {
-        fpu_multiply_tiles(in0, in1, result, mode);
+static bool bytes_hold(const MatmulOperand& operand) {
+    return operand.least >= LEAST_OPERAND_EXPONENT && operand.largest <= LARGEST_OPERAND_EXPONENT &&
+           operand.largest - operand.least <= LARGEST_BYTE - LEAST_BYTE;
+}
+
+void multiply_tiles_exactly(const MatmulOperand& left, const MatmulOperand& right, float* result, FpuMode mode) {
+    const int32_t least = left.least + right.least - EXPONENT_BIAS - LOW_A_PLACES - LOW_B_PLACES;
+    const int32_t largest = left.largest + right.largest - EXPONENT_BIAS;
+    if (!bytes_hold(left) || !bytes_hold(right) || least < LEAST_EXPONENT || largest > LARGEST_EXPONENT ||
+        !in_range(result)) {
+        fpu_multiply_tiles(left.tile, right.tile, result, mode);
     } else if (!mode.wide) {
-        multiply<false, false>(b, a, result, mode.phases);
+        multiply<false, false>(left, right, result, mode.phases);
     } else if (mode.wormhole) {
-        multiply<true, true>(b, a, result, mode.phases);
+        multiply<true, true>(left, right, result, mode.phases);
     } else {
-        multiply<true, false>(b, a, result, mode.phases);
+        multiply<true, false>(left, right, result, mode.phases);
     }
 }
 
 #else
 
-void multiply_tiles_exactly(const float* in0, const float* in1, float* result, FpuMode mode) {
-    fpu_multiply_tiles(in0, in1, result, mode);
+void take_left(MatmulOperand&) {}
+void take_right(MatmulOperand&) {}
+void multiply_tiles_exactly(const MatmulOperand& left, const MatmulOperand& right, float* result, FpuMode mode) {
+    fpu_multiply_tiles(left.tile, right.tile, result, mode);
 }
 
 #endif
+
+void multiply_tiles_exactly(const float* in0, const float* in1, float* result, FpuMode mode) {
+    MatmulOperand left, right;
+    memcpy(left.tile, in0, sizeof left.tile);
+    memcpy(right.tile, in1, sizeof right.tile);
+    take_left(left);
+    take_right(right);
+    multiply_tiles_exactly(left, right, result, mode);
+}
