@@ -6,9 +6,12 @@ Sources of the numbers, all from SDK 0.81.1 unless a line says otherwise:
 - compute grids: ``tt_metal/core_descriptors/*.yaml``;
 - usable L1, DRAM bank sizes, alignments: read from the SDK's allocator on a mock device;
 - rates of the matrix and vector units: tt-isa-documentation, ``MatrixUnit`` and ``VectorUnit``;
-- NoC latencies: ``tt_metal/impl/experimental/noc_estimator/latencies/noc_latencies.yaml``, fitted: the model
-  matches its entries for one read of 64 bytes within 3 %;
-- DRAM rates: ``tech_reports/Saturating_DRAM_bandwidth`` and its Blackhole counterpart.
+- NoC latencies, issue and payload rates: ``tt_metal/impl/experimental/noc_estimator/latencies/noc_latencies.yaml``,
+  fitted: the model matches its entries for one read of 64 bytes within 3 %;
+- rate of one DRAM bank, and of all banks for cores all over the grid of Blackhole (344 GB/s):
+  ``tech_reports/Saturating_DRAM_bandwidth`` and its Blackhole counterpart;
+- rates of all banks on Wormhole, of writes, of the unpackers, and the time of a launch: derived once for each chip from
+  the square rows of ``tech_reports/GEMM_FLOPS`` (docs/clock.md says how).
 """
 
 from __future__ import annotations
@@ -51,17 +54,35 @@ class Costs:
     call of matmul_tiles (measured on Blackhole silicon: 34.7, 52.1 and 85.7 cycles at LoFi, HiFi2 and HiFi4);
     matmul_block incurs it once per sub-block. The vector unit processes `vector_lanes` elements per instruction.
 
-    One NoC read takes ``noc_read_cycles + noc_hop_cycles * hops``, round trip, plus `dram_read_cycles` from DRAM;
-    issuing a transaction takes `noc_issue_cycles`. A link moves `noc_bytes_per_cycle` in each direction, at most
-    `noc_packet_bytes` in a packet; one DRAM bank delivers `dram_bank_bytes_per_cycle`.
+    One NoC read takes ``noc_read_cycles + noc_hop_cycles * hops``, round trip, plus `dram_read_cycles` from DRAM, and
+    a write `dram_write_cycles` to it. Issuing a transaction takes `noc_issue_cycles`, of a read from L1
+    `l1_read_issue_cycles`, and finding the bank of a page `accessor_cycles`. A link moves `noc_bytes_per_cycle` in each
+    direction, of which `noc_payload_bytes_per_cycle` arrive, at most `noc_packet_bytes` in a packet. One DRAM bank
+    delivers `dram_bank_bytes_per_cycle`; cores all over the grid together read `dram_read_bytes_per_cycle` from all
+    banks and write `dram_write_bytes_per_cycle`. A multicast takes `multicast_cycles` and `multicast_receiver_cycles`
+    for each receiver, until all have confirmed.
+
+    Both unpackers together take `unpack_bytes_per_cycle` from L1. The math engine spends `matmul_tile_factor` times the
+    cycles of each product. A call that reserves, pushes, waits or pops takes `buffer_call_cycles` (an estimate).
+    Between two launches in a trace, and for the start of their kernels, `launch_cycles` go by.
     """
 
     noc_read_cycles: int
     noc_issue_cycles: int
     dram_read_cycles: int
+    dram_write_cycles: int
+    l1_read_issue_cycles: int
+    accessor_cycles: int
     dram_bank_bytes_per_cycle: float
+    dram_read_bytes_per_cycle: float
+    dram_write_bytes_per_cycle: float
     noc_bytes_per_cycle: int
+    noc_payload_bytes_per_cycle: float
     noc_packet_bytes: int
+    multicast_cycles: int
+    unpack_bytes_per_cycle: float
+    launch_cycles: int
+    multicast_receiver_cycles: int = 11
     noc_hop_cycles: int = 9
     matmul_tile_cycles: dict[str, int] = field(
         default_factory=lambda: {"LoFi": 16, "HiFi2": 32, "HiFi3": 48, "HiFi4": 64}
@@ -70,11 +91,12 @@ class Costs:
         default_factory=lambda: {"LoFi": 8, "HiFi2": 16, "HiFi3": 24, "HiFi4": 32}
     )
     matmul_call_cycles: int = 18
+    matmul_tile_factor: float = 1.06
     add_tile_cycles: int = 8
     vector_lanes: int = 32
-    # Estimates: the ISA gives 64 to 80 for the unpackers together, four packers of 16 bytes each on Wormhole.
-    unpack_bytes_per_cycle: int = 64
+    # Four packers of 16 bytes each on Wormhole.
     pack_bytes_per_cycle: int = 64
+    buffer_call_cycles: int = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +246,20 @@ _N150 = Target(
     clock_hz=1.0e9,
     costs=Costs(
         noc_read_cycles=95,
-        noc_issue_cycles=27,
+        noc_issue_cycles=22,
+        l1_read_issue_cycles=27,
         dram_read_cycles=99,
+        dram_write_cycles=112,
+        accessor_cycles=13,
         dram_bank_bytes_per_cycle=24.0,
+        dram_read_bytes_per_cycle=200.0,
+        dram_write_bytes_per_cycle=83.0,
         noc_bytes_per_cycle=32,
+        noc_payload_bytes_per_cycle=28.4,
         noc_packet_bytes=8192,
+        multicast_cycles=495,
+        unpack_bytes_per_cycle=58.0,
+        launch_cycles=2500,
     ),
 )
 
@@ -258,11 +289,20 @@ _P150 = Target(
     clock_hz=1.35e9,
     costs=Costs(
         noc_read_cycles=112,
-        noc_issue_cycles=38,
+        noc_issue_cycles=22,
+        l1_read_issue_cycles=38,
         dram_read_cycles=126,
+        dram_write_cycles=15,
+        accessor_cycles=5,
         dram_bank_bytes_per_cycle=47.0,
+        dram_read_bytes_per_cycle=255.0,
+        dram_write_bytes_per_cycle=222.0,
         noc_bytes_per_cycle=64,
+        noc_payload_bytes_per_cycle=61.0,
         noc_packet_bytes=16384,
+        multicast_cycles=608,
+        unpack_bytes_per_cycle=80.0,
+        launch_cycles=1600,
     ),
 )
 
@@ -273,7 +313,14 @@ TARGETS: dict[str, Target] = {
         # One chip of the card, two rows harvested; ttnn dispatches from ethernet cores there, so all 8x8 run kernels.
         dataclasses.replace(_N150, name="wormhole_n300", harvested=(10, 11)),
         # One DRAM bank of eight is switched off.
-        dataclasses.replace(_P150, name="blackhole_p100", dram_banks=7),
+        dataclasses.replace(
+            _P150,
+            name="blackhole_p100",
+            dram_banks=7,
+            costs=dataclasses.replace(
+                _P150.costs, dram_read_bytes_per_cycle=255.0 * 7 / 8, dram_write_bytes_per_cycle=222.0 * 7 / 8
+            ),
+        ),
         _P150,
     )
 }

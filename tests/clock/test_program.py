@@ -1,0 +1,338 @@
+"""What the clock reads from programs, against what the emulator records when it runs them."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import time
+from collections import Counter as Count
+from math import prod
+from typing import Any
+
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus import gemm
+from tests.corpus.deciding_variables import searched
+from tests.corpus.launches import two_products
+from tests.corpus.rearranged import computed_places
+from tests.corpus.spine import SPINE
+from tests.corpus.turns import TURNS
+from ttexplore.clock.estimate import Estimate, LaunchEstimates
+from ttexplore.clock.events import CoreClass, Counter, Event, Give, Loop, Signal, Together, counted
+from ttexplore.clock.events import Multicast as EventMulticast
+from ttexplore.clock.program import Processors, core_classes
+from ttexplore.clock.program import classes_of as grouped
+from ttexplore.clock.rates import RESOURCES, Rates, rates_of
+from ttexplore.clock.replay import Replay, replay
+from ttexplore.errors import UsageError
+from ttexplore.exploration import Exploration
+from ttexplore.plan import CoreRange, Multicast, SharedInput
+
+
+def classes_of(exploration: Exploration) -> list[CoreClass]:
+    final = exploration.steps[-1].after
+    return core_classes(final.functions, final.plan, exploration.target)
+
+
+def estimated(exploration: Exploration) -> Estimate:
+    found = exploration.estimate()
+    assert isinstance(found, Estimate)
+    return found
+
+
+def pushed(one: CoreClass) -> Count[str]:
+    """The pages that each circular buffer gets on a core, from the events."""
+    found: Count[str] = Count()
+    for events in one.processors.values():
+        for event, times in counted(events):
+            if isinstance(event, Give) and event.counter.name.startswith("pages of ") and event.amount > 0:
+                found[event.counter.name.removeprefix("pages of ")] += times * event.amount
+    return found
+
+
+CASES = [one for one in (*SPINE, *TURNS) if one.on_chip][:12]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda one: one.name)
+def test_buffers_get_the_pages_that_the_emulator_pushes(case: Any) -> None:
+    exploration = ttx.explore(case.make(), options=case.options)
+    for launch in exploration.launches:
+        found = {core: one for one in classes_of(launch) for core in one.cores}
+        run = launch.timeline()
+        records = run.recording.events
+        timeline = run.recording[run.core]
+        emulated: Count[str] = Count()
+        for record in timeline.records[timeline.records["operation"] == records.operations.index("push_back")]:
+            emulated[timeline.buffers[int(record["object"])]] += int(record["amount"])
+        own = pushed(found[run.core])
+        assert {name.partition(" and ")[0]: pages for name, pages in emulated.items()} == dict(own)
+
+
+def test_a_gemm_reads_each_block_once_per_core() -> None:
+    """1024^3 on 64 cores, each with a block of 128 x 128: all of A and of B go to 8 cores each."""
+    found = estimated(ttx.explore(gemm(1024, 1024, 1024, 128, 128, 64)))
+    matrix = 1024 * 1024 * 2
+    assert (found.read_bytes, found.written_bytes, found.tensor_bytes) == (16 * matrix, matrix, 3 * matrix)
+    assert found.bound == "DRAM"
+    assert len(found.cores) == 1
+    assert len(found.cores[0].cores) == 64
+    # 32^3 products of tiles, 64 cycles each at HiFi4, on 64 cores.
+    assert found.compute_peak_us == pytest.approx(32**3 * 64 / 64 / 1000)
+    assert found.us > found.roofline_us
+    assert found.us - found.gains_us["DRAM"] >= found.compute_peak_us
+
+
+def test_uneven_work_is_imbalance() -> None:
+    """Three work items on two cores: one core ends after two thirds of the time."""
+    kernel = gemm(3 * 64, 64, 2048, 64, 64, 64)
+    found = estimated(ttx.explore(kernel, options={"core_ranges": [((0, 0), (1, 0))]}))
+    assert [len(one.cores) for one in found.cores] == [1, 1]
+    running = found.us - found.gains_us["launch"]
+    assert found.gains_us["imbalance"] == pytest.approx(running / 4, rel=0.05)
+    even = estimated(ttx.explore(kernel, options={"core_ranges": [((0, 0), (2, 0))]}))
+    assert even.gains_us["imbalance"] == pytest.approx(0, abs=1e-9)
+
+
+def test_turns_with_branches_are_looked_at_one_by_one() -> None:
+    """A causal loop: work item n makes n + 1 turns."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((256, 32), "bfloat16"), C: T.Tensor((256, 32), "bfloat16")):
+        with T.Kernel(8) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for k in range(bx + 1):
+                T.copy(A[k * 32, 0], a)
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + a[i, j]
+            T.copy(c, C[bx * 32, 0])
+
+    exploration = ttx.explore(kernel, options={"core_ranges": [((0, 0), (0, 0))]})
+    found = estimated(exploration)
+    assert found.read_bytes == sum(range(1, 9)) * 2048
+    assert found.written_bytes == 8 * 2048
+    spread = estimated(ttx.explore(kernel))
+    assert len(spread.cores) == 8
+    assert spread.us < found.us
+
+
+def test_large_kernels_take_below_a_second() -> None:
+    exploration = ttx.explore(gemm(4096, 4096, 4096, 128, 128, 64), target="blackhole_p150")
+    start = time.process_time()
+    found = estimated(exploration)
+    assert found.bound in found.gains_us
+    assert time.process_time() - start < 1
+    assert prod((128, 128, 128)) * 64 / 110 / 1350 == pytest.approx(found.compute_peak_us, rel=1e-6)
+
+
+def test_the_time_takes_one_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be saved takes one more for each resource, once it is asked for."""
+    replays: list[object] = []
+
+    def counted_replay(classes: list[CoreClass], rates: Rates) -> Replay:
+        replays.append(rates)
+        return replay(classes, rates)
+
+    monkeypatch.setattr("ttexplore.clock.estimate.replay", counted_replay)
+    found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
+    assert found.us > found.roofline_us > 0
+    assert len(replays) == 1
+    assert found.bound in (*RESOURCES, "imbalance", "launch")
+    assert found.gains_us[found.bound] == max(found.gains_us.values())
+    assert len(replays) == 1 + len(RESOURCES)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.us = 0  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_launches_are_added_up() -> None:
+    exploration = ttx.explore(two_products())
+    found = exploration.estimate()
+    assert isinstance(found, LaunchEstimates)
+    assert found.us == pytest.approx(sum(launch.estimate().us for launch in exploration.launches))
+    assert found.cycles == sum(one.cycles for one in found.launches)
+    assert found.bound in found.launches[0].gains_us
+    assert str(found).startswith(f"estimate: {found.us:.1f} us for {exploration.kernel.name}, all launches together")
+    assert "2 launches" in repr(found)
+    one, other = found.launches
+    assert found.gains_us == {name: saved + other.gains_us[name] for name, saved in one.gains_us.items()}
+    assert found.roofline_us == one.roofline_us + other.roofline_us
+    assert found.dram_peak_us == one.dram_peak_us + other.dram_peak_us
+    assert found.compute_share == pytest.approx((one.compute_peak_us + other.compute_peak_us) / found.us)
+    assert found.read_bytes == one.read_bytes + other.read_bytes > 0
+    assert found.written_bytes == one.written_bytes + other.written_bytes > 0
+    assert found.tensor_bytes == one.tensor_bytes + other.tensor_bytes
+    data = found.to_json()
+    assert [launch["us"] for launch in data["launches"]] == [one.us, other.us]
+    assert {*one.to_json()} - {"target", "cores"} == {*data} - {"launches"}
+    assert all(data[name] == getattr(found, name) for name in {*data} - {"launches"})
+    assert found._repr_html_().startswith("<pre>estimate")
+
+
+def test_what_depends_on_elements_is_refused() -> None:
+    exploration = ttx.explore(searched())
+    with pytest.raises(UsageError, match=r"in the \w+ depends on elements of tensors, so that no time") as caught:
+        exploration.estimate()
+    assert caught.value.code == "TTX-U022"
+    assert caught.value.span is not None
+    assert exploration.estimated.startswith("not known: ")
+
+
+def test_the_text_says_that_it_is_an_estimate() -> None:
+    found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
+    text = str(found)
+    assert text.startswith(f"estimate: {found.us:.1f} us for ")
+    assert "error: 7% in the median, at most 29%, against published times" in text
+    assert f"bound by {found.bound}" in text
+    assert all(f"\n  {name} " in text for name in (*found.gains_us, "reader", "writer", "unpack", "math", "pack"))
+    assert repr(found) == f"<{found.summary}>"
+    assert "(estimate)" in found.summary
+    assert found._repr_html_() == f"<pre>{html.escape(text)}</pre>"
+
+
+def copied(rows: int) -> Any:
+    """A kernel that copies the first rows of a tensor of 256."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((256, 256), "bfloat16"), B: T.Tensor((rows, 256), "bfloat16")):
+        with T.Kernel(rows // 32) as bx:
+            a = T.alloc_shared((32, 256), "bfloat16")
+            T.copy(A[bx * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    return kernel
+
+
+def test_a_copy_in_l1_has_no_roofline() -> None:
+    """Nothing is computed, and nothing comes from DRAM: there is no peak to compare with."""
+    in_l1 = {name: {"shard": "height", "memory": "l1"} for name in ("A", "B")}
+    found = estimated(ttx.explore(copied(256), options={"layouts": in_l1}))
+    assert (found.roofline_us, found.compute_share, found.read_bytes) == (0, 0, 0)
+    assert "roofline: 0.0 us (compute 0.0 us, DRAM 0.0 us)\n" in str(found)
+    assert "times as long" in str(estimated(ttx.explore(copied(256))))
+
+
+def test_the_roofline_of_a_kernel_that_reads_a_part() -> None:
+    """Of a tensor of 256 rows, 32 are read: DRAM need not transfer the others."""
+    part, whole = (estimated(ttx.explore(copied(rows))) for rows in (32, 256))
+    assert (part.read_bytes, part.written_bytes, part.tensor_bytes) == (32 * 512, 32 * 512, (256 + 32) * 512)
+    assert (whole.read_bytes, whole.tensor_bytes) == (256 * 512, 2 * 256 * 512)
+    assert part.dram_peak_us == pytest.approx(whole.dram_peak_us / 8)
+    # Read more than once, a tensor still counts once.
+    product = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
+    assert product.read_bytes > product.tensor_bytes
+    assert product.dram_peak_us == pytest.approx(whole.dram_peak_us * 3 / 2)
+
+
+def test_elements_that_processors_copy_bound_a_kernel() -> None:
+    """The writer copies elements one by one nearly all the time."""
+    found = estimated(ttx.explore(computed_places()))
+    writer = found.cores[0].processors["writer"]
+    assert writer.busy_us > 0.9 * found.us
+    assert found.bound == "RISC-V"
+    assert found.gains_us["RISC-V"] == pytest.approx(writer.busy_us, rel=0.1)
+    assert "bound by RISC-V" in str(found)
+
+
+def test_a_faster_chip_takes_less_time() -> None:
+    kernel = gemm(1024, 1024, 1024, 128, 128, 64)
+    wormhole, blackhole = (
+        estimated(ttx.explore(kernel, target=target)) for target in ("wormhole_n150", "blackhole_p150")
+    )
+    assert blackhole.us < wormhole.us
+    fast = estimated(ttx.explore(gemm(2048, 2048, 2048, 256, 256, 64), options={"math_fidelity": "LoFi"}))
+    exact = estimated(ttx.explore(gemm(2048, 2048, 2048, 256, 256, 64), options={"math_fidelity": "HiFi4"}))
+    assert exact.compute_peak_us == pytest.approx(4 * fast.compute_peak_us)
+
+
+SHARING = {"multicast": "auto"}
+
+
+def test_a_gemm_that_shares_its_inputs_reads_them_once() -> None:
+    """Cores in a row share blocks of A, those in a column blocks of B: 64 cores are four kinds of cores."""
+    kernel = gemm(1024, 1024, 1024, 128, 128, 64)
+    found, alone = estimated(ttx.explore(kernel, options=SHARING)), estimated(ttx.explore(kernel))
+    matrix = 1024 * 1024 * 2
+    assert found.read_bytes == 2 * matrix
+    assert sorted(len(one.cores) for one in found.cores) == [1, 7, 7, 49]
+    assert found.us < 0.6 * alone.us
+    # Each waits for others, but for the core that sends both.
+    waiting = {len(one.cores): one.processors["reader"].waits_us.get("semaphore", 0) for one in found.cores}
+    assert waiting[49] > 0
+    assert waiting[49] > waiting[1]
+
+
+@pytest.mark.parametrize("sizes", [(640, 640, 256), (320, 512, 64), (1088, 96, 128), (2048, 64, 64)])
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_uneven_grids_of_cores_that_share_end(sizes: tuple[int, int, int], target: str) -> None:
+    """Every core of a class has a sender of one class, and every sender hears of all its receivers; with and without
+    periods, the same."""
+    m, n, k = sizes
+    exploration = ttx.explore(gemm(m, n, k, 64, 32, 32), target=target, options=SHARING)
+    classes = classes_of(exploration)
+    rates = rates_of(exploration.target)
+    fast, slow = replay(classes, rates), replay(classes, rates, by_periods=False)
+    assert fast.stuck == slow.stuck == ()
+    assert fast.cycles == pytest.approx(slow.cycles, rel=1e-3)
+    assert exploration.plan.partition is not None
+    assert sum(len(one.cores) for one in classes) == len(exploration.plan.partition.cores)
+
+
+def test_classes_tell_cores_apart_by_their_senders() -> None:
+    """Six cores with equal events, two senders: one sends to three, the other to one. What differs is who waits for
+    whom, so each of the four kinds is a class, and three receivers of one class signal as three."""
+    shared = SharedInput(
+        "A", "a", "row", 0, 1,
+        (Multicast((0, 0), CoreRange((0, 0), (3, 0))), Multicast((0, 1), CoreRange((0, 1), (1, 1)))), 0, 0,
+    )  # fmt: skip
+    ready = Counter("ready", "semaphore")
+    events: dict[str, Processors] = {
+        "sends": {"reader": (EventMulticast(2048, 1, 3, ready, ("A_receivers",)),)},
+        "receives": {"reader": (Signal(ready, 1, "A_sender"),)},
+    }
+    names = {
+        (0, 0): "sends", (1, 0): "receives", (2, 0): "receives", (3, 0): "receives", (0, 1): "sends",
+        (1, 1): "receives",
+    }  # fmt: skip
+    made = {one.cores: one for one in grouped(names, events, (shared,), {})}
+    assert [*made] == [((0, 0),), ((1, 0), (2, 0), (3, 0)), ((0, 1),), ((1, 1),)]
+    signal = made[(1, 0), (2, 0), (3, 0)].processors["reader"]
+    assert signal == (Signal(ready, 3, made[((0, 0),)].name),)
+    assert made[((0, 1),)].processors["reader"] == (EventMulticast(2048, 1, 3, ready, (made[((1, 1),)].name,)),)
+
+
+def apart(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The same events, each processor's turns as a loop of its own."""
+    made: list[Event] = []
+    for event in events:
+        match event:
+            case Together(turns, parts, own):
+                made.append(Loop(turns, apart(dict(parts)[own])))
+            case Loop(turns, body):
+                made.append(Loop(turns, apart(body)))
+            case _:
+                made.append(event)
+    return tuple(made)
+
+
+@pytest.mark.parametrize("accumulate", ["l1", "reload"])
+@pytest.mark.parametrize("fidelity", ["LoFi", "HiFi4"])
+@pytest.mark.parametrize("sharing", ["auto", "off"])
+def test_turns_that_processors_run_together_take_as_long_as_apart(accumulate: str, fidelity: str, sharing: str) -> None:
+    options = {"accumulate": accumulate, "math_fidelity": fidelity, "multicast": sharing}
+    exploration = ttx.explore(gemm(512, 512, 1024, 128, 128, 64), options=options)
+    classes, rates = classes_of(exploration), rates_of(exploration.target)
+    split = [
+        CoreClass(one.name, one.cores, {name: apart(events) for name, events in one.processors.items()}, one.start)
+        for one in classes
+    ]
+    assert split != classes
+    found, slow = replay(classes, rates), replay(split, rates)
+    assert found.cycles == pytest.approx(slow.cycles, rel=0.01)
+    assert found.events < slow.events
+    for times, others in zip(found.processors, slow.processors, strict=True):
+        for name, time_ in times.items():
+            assert time_.busy == pytest.approx(others[name].busy, rel=0.01)
+            assert time_.end == pytest.approx(others[name].end, rel=0.01)

@@ -1,0 +1,154 @@
+"""The events of a compute kernel, which three processors run: unpack, math and pack, each its part of every call."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter as Count
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ttexplore.clock.events import Counter, Event, Give, Loop, ProcessorName, Together, Wait, Work, counted, joined
+from ttexplore.ops.costs import INIT_CYCLES, SECTION_CYCLES
+from ttexplore.target import Costs
+
+# The halves of DST that the math engine may fill, and those that wait for the packer.
+DST_FREE, DST_FULL = Counter("free halves of DST", "registers"), Counter("full halves of DST", "registers")
+# The banks of the source registers that the unpackers may fill, and those that wait for the math engine.
+SOURCES_FREE, SOURCES_FULL = Counter("free source banks", "registers"), Counter("full source banks", "registers")
+_SOURCE_BANKS = 2
+# Acquire and commit, wait and release: each a part of a section's cost.
+_HANDOVER_CYCLES = SECTION_CYCLES // 4
+
+
+def starting(full_sync: bool = False) -> dict[Counter, int]:
+    """The counters of an engine before it starts: with `full_sync`, DST is not halved."""
+    return {DST_FREE: 1 if full_sync else 2, SOURCES_FREE: _SOURCE_BANKS}
+
+
+def filled(buffer: str) -> Counter:
+    """The pages of a circular buffer that are pushed and not popped."""
+    return Counter(f"pages of {buffer}", "buffer")
+
+
+def free(buffer: str) -> Counter:
+    """The pages of a circular buffer that are neither pushed nor reserved."""
+    return Counter(f"room in {buffer}", "buffer")
+
+
+def reserve(buffer: str, pages: int) -> tuple[Event, ...]:
+    return (Wait(free(buffer), pages),)
+
+
+def push(buffer: str, pages: int) -> tuple[Event, ...]:
+    return Give(free(buffer), -pages), Give(filled(buffer), pages)
+
+
+def wait(buffer: str, pages: int) -> tuple[Event, ...]:
+    return (Wait(filled(buffer), pages),)
+
+
+def pop(buffer: str, pages: int) -> tuple[Event, ...]:
+    return Give(filled(buffer), -pages), Give(free(buffer), pages)
+
+
+def unpack_cycles(costs: Costs, count_bytes: int) -> int:
+    return math.ceil(count_bytes / costs.unpack_bytes_per_cycle)
+
+
+def pack_cycles(costs: Costs, tile_bytes: int, least: int) -> int:
+    """One tile of a format, at least the cycles of the operation."""
+    return max(least, math.ceil(tile_bytes / costs.pack_bytes_per_cycle))
+
+
+def matmul_cycles(costs: Costs, fidelity: str, tiles: int) -> int:
+    """One call of matmul_block with so many products of tiles, on the math engine."""
+    return costs.matmul_call_cycles + round(costs.matmul_tile_factor * costs.matmul_tile_cycles[fidelity] * tiles)
+
+
+def matmul_unpacked(rows: int, columns: int, left_bytes: int, right_bytes: int) -> int:
+    """The bytes that one call unpacks: a tile of the longer side stays in its register while all of the other side
+    pass by (``llk_unpack_AB_matmul``)."""
+    if columns >= rows:
+        return rows * (left_bytes + columns * right_bytes)
+    return columns * (right_bytes + rows * left_bytes)
+
+
+_REGISTERS = frozenset({DST_FREE, DST_FULL, SOURCES_FREE, SOURCES_FULL})
+
+
+def _together(turns: int, parts: Mapping[ProcessorName, tuple[Event, ...]]) -> dict[ProcessorName, Together]:
+    inner = next(iter(parts.values()))[0]
+    if isinstance(inner, Together) and all(len(events) == 1 for events in parts.values()):
+        turns, parts = turns * inner.turns, dict(inner.parts)
+    return {name: Together(turns, tuple(parts.items()), name) for name in parts}
+
+
+@dataclass(slots=True)
+class Streams:
+    """The events of the processors that run one kernel, to which calls are added in the order of the kernel.
+
+    `private` are counters beside those of the registers that no other kernel changes.
+    """
+
+    costs: Costs
+    private: frozenset[Counter] = frozenset()
+    events: dict[ProcessorName, list[Event]] = field(default_factory=dict[ProcessorName, list[Event]])
+
+    def add(self, part: ProcessorName, *events: Event) -> None:
+        self.events.setdefault(part, []).extend(events)
+
+    def loop(self, turns: int, body: Streams) -> None:
+        parts = body.processors
+        together = _together(turns, parts) if turns > 1 and self._is_closed(parts) else None
+        for part, events in parts.items():
+            if together is not None:
+                self.add(part, together[part])
+            elif events:
+                self.add(part, Loop(turns, events))
+
+    def _is_closed(self, parts: Mapping[ProcessorName, tuple[Event, ...]]) -> bool:
+        """Whether the three processors of a compute kernel wait only for one another, and leave the counters that they
+        found."""
+        if {*parts} != {"unpack", "math", "pack"}:
+            return False
+        left: Count[Counter] = Count()
+        for events in parts.values():
+            for event, times in counted(events):
+                match event:
+                    case Work():
+                        pass
+                    case Wait(counter, amount, takes):
+                        left[counter] -= amount * times if takes else 0
+                    case Give(counter, amount):
+                        left[counter] += amount * times
+                    case _:
+                        return False
+        return not any(left.values()) and {*left} <= self.private | _REGISTERS
+
+    @property
+    def processors(self) -> dict[ProcessorName, tuple[Event, ...]]:
+        return {part: joined(events) for part, events in self.events.items()}
+
+    # The compute kernel
+
+    def acquire(self) -> None:
+        self.add("math", Wait(DST_FREE, 1, takes=True), Work("math", _HANDOVER_CYCLES))
+
+    def commit(self) -> None:
+        self.add("math", Work("math", _HANDOVER_CYCLES), Give(DST_FULL, 1))
+
+    def wait_for_math(self) -> None:
+        self.add("pack", Wait(DST_FULL, 1, takes=True), Work("pack", _HANDOVER_CYCLES))
+
+    def release(self) -> None:
+        self.add("pack", Work("pack", _HANDOVER_CYCLES), Give(DST_FREE, 1))
+
+    def init(self) -> None:
+        self.add("unpack", Work("unpack", INIT_CYCLES))
+        self.add("math", Work("math", INIT_CYCLES))
+
+    def source(self, count_bytes: int, cycles: int, useful: int = 0) -> None:
+        """An operation of the FPU on what the unpackers bring."""
+        unpacked = Work("unpack", unpack_cycles(self.costs, count_bytes))
+        self.add("unpack", Wait(SOURCES_FREE, 1, takes=True), unpacked, Give(SOURCES_FULL, 1))
+        self.add("math", Wait(SOURCES_FULL, 1, takes=True), Work("math", cycles, useful), Give(SOURCES_FREE, 1))

@@ -1,0 +1,284 @@
+"""How long a program takes on its target, predicted: the time, what bounds it, and what would help most."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ttexplore.clock.events import PROCESSORS, CoreClass, ProcessorName, moved_bytes, useful_cycles
+from ttexplore.clock.rates import RESOURCES, Resource, rates_of
+from ttexplore.clock.replay import ProcessorTime, Waits, replay
+from ttexplore.errors import VerifyError
+from ttexplore.plan import Plan
+from ttexplore.record import to_json
+from ttexplore.target import Target
+
+# The median and the largest error against the published times of the SDK's own matmul (docs/clock.md).
+MEDIAN_ERROR, LARGEST_ERROR = 0.07, 0.29
+
+Bound = Resource | Literal["imbalance", "launch"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorEstimate:
+    """The microseconds in which a processor worked, and waited, by reason: for pages or room in circular buffers
+    (`buffer`), for other cores (`semaphore`), for registers (`registers`) and for its own transfers (`read`, `write`).
+    It came to its end at `end_us`."""
+
+    busy_us: float
+    waits_us: Mapping[Waits, float]
+    end_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class CoreEstimate:
+    """The processors of the cores with these logical coordinates, which all do the same."""
+
+    cores: tuple[tuple[int, int], ...]
+    processors: Mapping[ProcessorName, ProcessorEstimate]
+
+    @property
+    def end_us(self) -> float:
+        return max(one.end_us for one in self.processors.values())
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The predicted time of a program on its target, in microseconds and in cycles of the target's clock.
+
+    `gains_us`, found with a replay for each resource when it is first asked for, is the time that the program would
+    save if one resource were free, each by itself: ``DRAM`` and ``NoC`` (their bandwidth), ``math``, ``pack`` and
+    ``unpack`` (the engines), ``RISC-V`` (the instructions of the five processors themselves, such as copies of
+    single elements), ``latency`` (of transfers and signals), ``imbalance`` (if all cores ended at the mean time)
+    and ``launch``. `compute_peak_us` is the time that its computations take on all cores at the peak rate of its
+    math fidelity, `dram_peak_us` the time in which DRAM at its peak transfers each tensor once, or all that the
+    program transfers, if that is less. `read_bytes` and `written_bytes` are what all cores together read from DRAM
+    and write to it, `tensor_bytes` the size of all tensors in DRAM.
+    """
+
+    kernel: str
+    target: str
+    us: float
+    cycles: int
+    cores: tuple[CoreEstimate, ...]
+    compute_peak_us: float
+    dram_peak_us: float
+    read_bytes: int
+    written_bytes: int
+    tensor_bytes: int
+    _find_gains: Callable[[], Mapping[Bound, float]] = field(repr=False, compare=False)
+
+    @functools.cached_property
+    def gains_us(self) -> Mapping[Bound, float]:
+        return self._find_gains()
+
+    @property
+    def bound(self) -> Bound:
+        """What the program waits for most: the resource that would save most if it were free."""
+        return max(self.gains_us, key=lambda one: self.gains_us[one])
+
+    @property
+    def roofline_us(self) -> float:
+        """The longer of the two peaks: faster is only a program of another math fidelity, or one that transfers
+        less."""
+        return max(self.compute_peak_us, self.dram_peak_us)
+
+    @property
+    def compute_share(self) -> float:
+        """The part of the compute peak, at its math fidelity, that the program reaches."""
+        return self.compute_peak_us / self.us
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields and figures as plain JSON values."""
+        return {"kernel": self.kernel, "target": self.target, **_figures(self), "cores": to_json(self.cores)}
+
+    @property
+    def summary(self) -> str:
+        """One line: the time, what bounds it, and the part of the peak."""
+        return f"{_time(self.us)} (estimate), bound by {self.bound}, {self.compute_share:.0%} of the compute peak"
+
+    def __str__(self) -> str:
+        gain = self.gains_us[self.bound]
+        # With everything in L1 and nothing computed, there is no limit to compare with.
+        longer = f", {self.us / self.roofline_us:.1f} times as long" if self.roofline_us else ""
+        rows = [
+            f"estimate: {_time(self.us)} for {self.kernel} on {self.target} ({self.cycles:,} cycles)",
+            f"  error: {MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the "
+            "SDK's matmul",
+            f"  bound by {self.bound}: {_time(self.us - gain)} if it were free",
+            f"  roofline: {_time(self.roofline_us)} (compute {_time(self.compute_peak_us)}, DRAM "
+            f"{_time(self.dram_peak_us)}){longer}",
+            f"  compute: {self.compute_share:.0%} of the peak of its math fidelity",
+            f"  DRAM: {_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
+            f"{_size(self.tensor_bytes)}",
+            "",
+            "if free          time      saves",
+        ]
+        for name, saved in sorted(self.gains_us.items(), key=lambda one: -one[1]):
+            rows.append(f"  {name:<10} {_time(self.us - saved):>10}  {saved / self.us:>8.0%}")
+        rows += ["", "processor         works      waits  for"]
+        slowest = max(self.cores, key=lambda one: one.end_us)
+        for name in PROCESSORS:
+            if name in slowest.processors:
+                rows.append(_processor(name, slowest.processors[name]))
+        (x, y), count = slowest.cores[0], sum(len(one.cores) for one in self.cores)
+        rows.append(f"  of core ({x}, {y}), one of {len(slowest.cores)} of {count} cores that end last")
+        return "\n".join(rows)
+
+    def __repr__(self) -> str:
+        return f"<{self.summary}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEstimates:
+    """The predicted times of the launches of a kernel, which run one after another, and the sums of what they take,
+    would save, transfer and would take at the peaks (:class:`Estimate`)."""
+
+    kernel: str
+    launches: tuple[Estimate, ...]
+
+    @property
+    def us(self) -> float:
+        return sum(one.us for one in self.launches)
+
+    @property
+    def cycles(self) -> int:
+        return sum(one.cycles for one in self.launches)
+
+    @property
+    def bound(self) -> Bound:
+        """What bounds the launch that takes longest."""
+        return max(self.launches, key=lambda one: one.us).bound
+
+    @property
+    def gains_us(self) -> Mapping[Bound, float]:
+        return {name: sum(one.gains_us[name] for one in self.launches) for name in self.launches[0].gains_us}
+
+    @property
+    def compute_peak_us(self) -> float:
+        return sum(one.compute_peak_us for one in self.launches)
+
+    @property
+    def dram_peak_us(self) -> float:
+        return sum(one.dram_peak_us for one in self.launches)
+
+    @property
+    def roofline_us(self) -> float:
+        """Each launch at its own peak, of compute or of DRAM."""
+        return sum(one.roofline_us for one in self.launches)
+
+    @property
+    def compute_share(self) -> float:
+        """The part of the compute peak that the launches reach together."""
+        return self.compute_peak_us / self.us
+
+    @property
+    def read_bytes(self) -> int:
+        return sum(one.read_bytes for one in self.launches)
+
+    @property
+    def written_bytes(self) -> int:
+        return sum(one.written_bytes for one in self.launches)
+
+    @property
+    def tensor_bytes(self) -> int:
+        """The tensors of each launch: one that two of them use counts twice."""
+        return sum(one.tensor_bytes for one in self.launches)
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures as plain JSON values, together and by launch."""
+        return {"kernel": self.kernel, **_figures(self), "launches": [one.to_json() for one in self.launches]}
+
+    @property
+    def summary(self) -> str:
+        return f"{_time(self.us)} (estimate) for {len(self.launches)} launches, the longest bound by {self.bound}"
+
+    def __str__(self) -> str:
+        parts = [f"launch {number}\n{one}" for number, one in enumerate(self.launches)]
+        return "\n\n".join([f"estimate: {_time(self.us)} for {self.kernel}, all launches together", *parts])
+
+    def __repr__(self) -> str:
+        return f"<{self.summary}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+# What is known of one launch, and of several together.
+_FIGURES = (
+    "us", "cycles", "bound", "gains_us", "roofline_us", "compute_peak_us", "dram_peak_us", "compute_share",
+    "read_bytes", "written_bytes", "tensor_bytes",
+)  # fmt: skip
+
+
+def _figures(found: Estimate | LaunchEstimates) -> dict[str, Any]:
+    return {name: to_json(getattr(found, name)) for name in _FIGURES}
+
+
+def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estimate:
+    """Replay a program. Raises VerifyError for one that never ends."""
+    found = replay(classes, rates_of(target))
+    if found.stuck:
+        raise VerifyError("V009", f"deadlock: {', '.join(found.stuck)} wait for ever")
+    launch = target.costs.launch_cycles
+    to_us = 1e6 / target.clock_hz
+    cores = tuple(_core(one, times, to_us) for one, times in zip(classes, found.processors, strict=True))
+    total = sum(len(one.cores) for one in cores)
+    mean = sum(one.end_us * len(one.cores) for one in cores) / total
+    known: dict[Bound, float] = {"imbalance": found.cycles * to_us - mean, "launch": launch * to_us}
+    useful = sum(useful_cycles(events) * len(one.cores) for one in classes for events in one.processors.values())
+    read, written = (
+        sum(moved_bytes(events, way) * len(one.cores) for one in classes for events in one.processors.values())
+        for way in ("read", "write")
+    )
+    in_dram = {one.name for one in plan.layouts if one.memory == "dram"}
+    tensors = sum(one.pages * one.page_bytes for one in plan.accessors if one.tensor in in_dram)
+    dram_peak = target.costs.dram_bank_bytes_per_cycle * target.dram_banks
+    cycles = found.cycles + launch
+    return Estimate(
+        plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
+        min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
+        functools.partial(_gains, classes, target, found.cycles, known),
+    )  # fmt: skip
+
+
+def _gains(
+    classes: Sequence[CoreClass], target: Target, cycles: int, known: Mapping[Bound, float]
+) -> Mapping[Bound, float]:
+    """What each resource would save, of the cycles of a program: one replay each; and what is known without one."""
+    to_us = 1e6 / target.clock_hz
+    gains: dict[Bound, float] = {
+        resource: max(0, cycles - replay(classes, rates_of(target, resource)).cycles) * to_us for resource in RESOURCES
+    }
+    return {**gains, **known}
+
+
+def _core(one: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us: float) -> CoreEstimate:
+    processors: dict[ProcessorName, ProcessorEstimate] = {
+        name: ProcessorEstimate(
+            time.busy * to_us, {why: cycles * to_us for why, cycles in time.waits.items()}, time.end * to_us
+        )
+        for name, time in times.items()
+        if one.processors.get(name)
+    }
+    return CoreEstimate(one.cores, processors)
+
+
+def _processor(name: str, one: ProcessorEstimate) -> str:
+    waited = sum(one.waits_us.values())
+    reasons = ", ".join(f"{why} {_time(us)}" for why, us in sorted(one.waits_us.items(), key=lambda item: -item[1]))
+    return f"  {name:<10} {_time(one.busy_us):>10} {_time(waited):>10}  {reasons}".rstrip()
+
+
+def _time(us: float) -> str:
+    return f"{us / 1000:,.2f} ms" if us >= 10_000 else f"{us:,.1f} us"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} B"

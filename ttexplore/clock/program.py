@@ -1,0 +1,479 @@
+"""The events of each core, read from the three kernels and the plan.
+
+Cores that wait for each other are told apart by whom they wait for: see `classes_of`.
+
+Loops stay loops where each turn does the same: where no branch, no length and no count below depends on the loop's
+variable. Otherwise each turn is looked at. Cores that give the kernels the same values, of those that decide anything,
+do the same, so one of them is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, assert_never
+
+from ttexplore.clock.engines import (
+    Streams,
+    filled,
+    free,
+    matmul_cycles,
+    matmul_unpacked,
+    pack_cycles,
+    starting,
+)
+from ttexplore.clock.events import (
+    Complete,
+    CoreClass,
+    Counter,
+    Direction,
+    Event,
+    Give,
+    Loop,
+    Memory,
+    Multicast,
+    ProcessorName,
+    Put,
+    Signal,
+    Transfer,
+    Wait,
+    Work,
+)
+from ttexplore.errors import Unsupported, UsageError
+from ttexplore.ir.index import (
+    Binary,
+    CoreItem,
+    CoreValue,
+    Expression,
+    Key,
+    Range,
+    Select,
+    Unary,
+    Unknown,
+    Variable,
+    value_range,
+)
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Reader, Store, kernel_name
+from ttexplore.ir.kernel import Loop as KernelLoop
+from ttexplore.ops.costs import INIT_CYCLES
+from ttexplore.plan import CoreWork, Plan, SharedInput, chip_buffers
+from ttexplore.plan import Multicast as SentTo
+from ttexplore.target import Target
+
+Processors = Mapping[ProcessorName, tuple[Event, ...]]
+Place = tuple[int, int]
+
+
+def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> list[CoreClass]:
+    """The classes of cores of a program after the last pass. Raises UsageError where what a core does depends on
+    elements of tensors, Unsupported for an operation of which no time is known."""
+    assert plan.partition is not None, "the program has been lowered"
+    reader = Reader()
+    reader.sizes = {size.core_value: size.value for size in plan.sizes}
+    kernels = [reader.read(role, function) for role, function in functions.items()]
+    known: list[_Known] = []
+    names: dict[Place, str] = {}
+    found: dict[str, Processors] = {}
+    for core in plan.partition.cores:
+        one = next((one for one in known if _values(core, one.asked) == one.values), None)
+        if one is None:
+            walkers = [_Walker(kernel, plan, target, core) for kernel in kernels]
+            asked = frozenset[str]().union(*(walker.run() for walker in walkers))
+            processors: dict[ProcessorName, tuple[Event, ...]] = {}
+            for walker in walkers:
+                processors |= walker.streams.processors
+            one = _Known(asked, _values(core, asked), repr(processors))
+            known.append(one)
+            found.setdefault(one.name, processors)
+        names[core.x, core.y] = one.name
+    full_sync = plan.compute is not None and plan.compute.dst_full_sync_en
+    room = {free(sharing[0].name): sharing[0].pages for sharing in chip_buffers(plan.buffers)}
+    start: dict[Counter, int] = room | starting(full_sync)
+    return classes_of(names, found, plan.shared, start)
+
+
+def classes_of(
+    names: Mapping[Place, str], events: Mapping[str, Processors], shared: Sequence[SharedInput],
+    start: Mapping[Counter, int],
+) -> list[CoreClass]:  # fmt: skip
+    """The classes of cores, of which `names` tells whose `events` are the same. In a class, the senders of all cores
+    are of one class, too, and so are their receivers, in the same numbers: then one core of each class stands for
+    all."""
+    groups = [{core: one for one in input_.multicasts for core in one.cores.cores} for input_ in shared]
+    kinds: dict[Place, object] = dict(names)
+    count = 0
+    while len({*kinds.values()}) > count:
+        count = len({*kinds.values()})
+        kinds = _numbered({core: (kinds[core], *(_around(core, group, kinds) for group in groups)) for core in names})
+    members: dict[object, list[Place]] = {}
+    for core in names:
+        members.setdefault(kinds[core], []).append(core)
+    called = {kind: f"class {number}" for number, kind in enumerate(members)}
+    made: list[CoreClass] = []
+    for kind, cores in members.items():
+        targets: dict[str, Mapping[str, int]] = {}
+        for input_, group in zip(shared, groups, strict=True):
+            if (one := group.get(cores[0])) is not None:
+                alike = Count(called[kinds[core]] for core in one.receivers)
+                targets[input_.named(_SENDER)] = {called[kinds[one.sender]]: alike[called[kind]]}
+                targets[input_.named(_RECEIVERS)] = alike
+        processors: dict[ProcessorName, tuple[Event, ...]] = {
+            name: _sent(part, targets) for name, part in events[names[cores[0]]].items()
+        }
+        made.append(CoreClass(called[kind], tuple(cores), processors, start))
+    return made
+
+
+def _around(core: Place, group: Mapping[Place, SentTo], kinds: Mapping[Place, object]) -> object:
+    """The kinds of the sender and of the receivers of a core's blocks."""
+    one = group.get(core)
+    return None if one is None else (kinds[one.sender], frozenset(Count(kinds[to] for to in one.receivers).items()))
+
+
+def _numbered(kinds: Mapping[Place, object]) -> dict[Place, object]:
+    numbers: dict[object, int] = {}
+    return {core: numbers.setdefault(kind, len(numbers)) for core, kind in kinds.items()}
+
+
+def _sent(events: tuple[Event, ...], targets: Mapping[str, Mapping[str, int]]) -> tuple[Event, ...]:
+    """The events with classes in place of senders and receivers: the signal of one core is that of all of its class."""
+    made: list[Event] = []
+    for event in events:
+        match event:
+            case Loop(turns, body):
+                made.append(Loop(turns, _sent(body, targets)))
+            case Signal(counter, amount, to):
+                made += [Signal(counter, amount * cores, name) for name, cores in targets[to].items()]
+            case Multicast(count, transactions, receivers, counter, (to,)):
+                made.append(Multicast(count, transactions, receivers, counter, tuple(targets[to])))
+            case _:
+                made.append(event)
+    return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What cores do that give the kernels these values, under `name`."""
+
+    asked: frozenset[str]
+    values: tuple[object, ...]
+    name: str
+
+
+# The cores that an event of a shared input is for, named after its tensor until the classes are known.
+_SENDER, _RECEIVERS = "sender", "receivers"
+_SEMAPHORE_BYTES = 16
+# The name of a core's list of work items among its values.
+_LISTED = ""
+
+
+def _values(core: CoreWork, names: frozenset[str]) -> tuple[object, ...]:
+    return tuple(core.listed if name == _LISTED else core.values.get(name, 0) for name in sorted(names))
+
+
+class _Walker:
+    """Goes through one kernel as one core runs it. `used` are the variables that decided something since the start of
+    the innermost loop, `asked` the values of the core that did."""
+
+    def __init__(self, kernel: Kernel, plan: Plan, target: Target, core: CoreWork) -> None:
+        self.kernel, self.plan, self.core = kernel, plan, core
+        self.costs = target.costs
+        assert plan.compute is not None
+        self.fidelity = plan.compute.math_fidelity
+        self.pages = {one.name: one.page_bytes for one in plan.buffers}
+        self.homes = {one.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for one in sharing}
+        self.memory: dict[str, Memory] = {one.name: one.memory for one in plan.layouts}
+        # The compute kernel fills and empties these itself.
+        self.private = frozenset(
+            end(self.homes[one.name])
+            for one in plan.buffers
+            for end in (free, filled)
+            if one.producer == one.consumer == kernel.role == "compute"
+        )
+        self.streams = Streams(self.costs, self.private)
+        self.known: dict[Key, Range] = {CoreValue(name): (value, value) for name, value in core.values.items()}
+        self.bound: dict[Variable, Expression] = {}
+        self.read: dict[Variable, Call] = {}
+        self.used: set[Variable] = set()
+        self.asked: set[str] = set()
+
+    def run(self) -> set[str]:
+        self.body(self.kernel.body)
+        return self.asked
+
+    @property
+    def runner(self) -> ProcessorName:
+        """The processor that runs a kernel that moves data."""
+        return "reader" if self.kernel.role == "reader" else "writer"
+
+    # Statements
+
+    def body(self, body: Body) -> None:
+        for statement in body:
+            match statement:
+                case Call():
+                    self.call(statement)
+                case KernelLoop():
+                    self.loop(statement)
+                case Branch():
+                    self.body(statement.then if self.value(statement.condition, statement) else statement.otherwise)
+                case Bind():
+                    self.bound[statement.variable] = statement.value
+                case Allocation() | Store():
+                    pass
+                case _:
+                    assert_never(statement)
+
+    def loop(self, loop: KernelLoop) -> None:
+        turns = loop.turns if loop.turns is not None else self.value(loop.extent, loop)
+        low = self.value(loop.low, loop)
+        if turns < 1:
+            return
+        outside, self.used = self.used, set()
+        first = self.turn(loop, low)
+        if loop.variable not in self.used:
+            self.streams.loop(turns, first)
+        else:
+            self.streams.loop(1, first)
+            for number in range(low + 1, low + turns):
+                self.streams.loop(1, self.turn(loop, number))
+        self.used = outside | (self.used - {loop.variable})
+
+    def turn(self, loop: KernelLoop, number: int) -> Streams:
+        outer, self.streams = self.streams, Streams(self.costs, self.private)
+        self.known[loop.variable] = (number, number)
+        self.body(loop.body)
+        made, self.streams = self.streams, outer
+        return made
+
+    # Numbers
+
+    def value(self, e: Expression, at: KernelLoop | Branch | Call) -> int:
+        """A number that decides what happens."""
+        if isinstance(e, int):
+            return e
+        found = value_range(self.placed(e, at), self.known)
+        if found is None or not isinstance(found[0], int | bool) or found[0] != found[1]:
+            raise Unsupported(
+                "L001",
+                f"the time of {kernel_name(self.kernel.role)} depends on a number that the clock cannot compute",
+                hint="run it on a device: ttexplore run --backend ttnn",
+                span=at.place.span,
+            )
+        return int(found[0])
+
+    def placed(self, e: Expression, at: KernelLoop | Branch | Call) -> Expression:
+        """An expression of loop variables and values of the core alone."""
+        match e:
+            case Variable():
+                if e in self.bound:
+                    return self.placed(self.bound[e], at)
+                if e in self.read:
+                    raise self.depends(self.read[e], at)
+                self.used.add(e)
+                return e
+            case CoreValue(name):
+                self.asked.add(name)
+                return e
+            case CoreItem(_, position):
+                self.asked.add(_LISTED)
+                return self.core.listed[self.value(position, at)]
+            case Binary(symbol, left, right):
+                return Binary(symbol, self.placed(left, at), self.placed(right, at))
+            case Unary(symbol, operand):
+                return Unary(symbol, self.placed(operand, at))
+            case Select():
+                return Select(*(self.placed(part, at) for part in e))
+            case int() | float() | Unknown():
+                return e
+            case _:
+                assert_never(e)
+
+    def depends(self, source: Call, at: KernelLoop | Branch | Call) -> UsageError:
+        what = (
+            "the length of a loop"
+            if isinstance(at, KernelLoop)
+            else "a branch"
+            if isinstance(at, Branch)
+            else "a count"
+        )
+        return UsageError(
+            "U022",
+            f"{what} in {kernel_name(self.kernel.role)} depends on elements of tensors, so that no time can be "
+            "predicted without them",
+            hint="estimate a kernel with constants in their place, or run this one on a device",
+            span=at.place.span or source.span,
+        )
+
+    # Operations
+
+    def add(self, *events: Event) -> None:
+        self.streams.add(self.runner, *events)
+
+    def page(self, call: Call, operand: str) -> int:
+        return self.pages[call.buffer(operand)]
+
+    def call(self, call: Call) -> None:
+        if call.result is not None:
+            self.read[call.result] = call
+        if call.phase:
+            self.streams.init()
+            return
+        match call.op.engine:
+            case "sync":
+                self.hand_over(call)
+            case "fpu":
+                self.multiply(call)
+            case "sfpu":
+                self.streams.add("math", Work("math", call.op.cycles, call.op.cycles))
+            case "pack":
+                cycles = pack_cycles(self.costs, self.page(call, call.op.packs), call.op.cycles)
+                self.streams.add("pack", Work("pack", cycles))
+            case "block":
+                self.convert(call)
+            case "config":
+                if call.op.packs or "pack" in call.op.name:
+                    self.streams.add("pack", Work("pack", INIT_CYCLES))
+                else:
+                    self.streams.init()
+            case "noc":
+                self.transfer(call)
+            case "riscv":
+                self.instructions(call)
+            case "whole block":
+                raise self.unknown(call)
+            case _:
+                assert_never(call.op.engine)
+
+    def unknown(self, call: Call) -> Unsupported:
+        return Unsupported(
+            "L001",
+            f"no time is known of {call.op.name}",
+            hint="estimate the program after the last pass",
+            span=call.span,
+        )
+
+    def hand_over(self, call: Call) -> None:
+        name = call.op.name
+        match name:
+            case "tile_regs_acquire":
+                self.streams.acquire()
+            case "tile_regs_commit":
+                self.streams.commit()
+            case "tile_regs_wait":
+                self.streams.wait_for_math()
+            case "tile_regs_release":
+                self.streams.release()
+            case "semaphore_set":
+                self.add(Put(self.semaphore(call), self.value(call.values["value"], call)))
+            case "semaphore_wait":
+                self.add(Wait(self.semaphore(call), self.value(call.values["value"], call)))
+            case "semaphore_up":
+                self.add(Signal(self.semaphore(call), 1, self.shared(call).named(_SENDER)))
+            case "receive_multicast":
+                self.add(Wait(self.semaphore(call), 1))
+            case "cb_reserve_back" | "cb_push_back" | "cb_wait_front" | "cb_pop_front":
+                buffer, count = self.homes[call.buffer("cb")], self.value(call.values["count"], call)
+                at_back = name in ("cb_reserve_back", "cb_push_back")
+                by: ProcessorName = (
+                    self.runner if self.kernel.role != "compute" else "pack" if at_back else "unpack"
+                )  # fmt: skip
+                mine, other = (free(buffer), filled(buffer)) if at_back else (filled(buffer), free(buffer))
+                self.streams.add(by, Work("riscv", self.costs.buffer_call_cycles))
+                if call.op.waits:
+                    self.streams.add(by, Wait(mine, count))
+                else:
+                    self.streams.add(by, Give(mine, -count), Give(other, count))
+            case _:
+                raise self.unknown(call)
+
+    def shared(self, call: Call) -> SharedInput:
+        """The input whose blocks a semaphore is for."""
+        number = call.number("semaphore")
+        return next(one for one in self.plan.shared if number in (one.ready, one.valid))
+
+    def semaphore(self, call: Call) -> Counter:
+        return Counter(f"semaphore {call.number('semaphore')}", "semaphore")
+
+    # The compute kernel
+
+    def multiply(self, call: Call) -> None:
+        """An operation of the FPU: the unpackers bring its tiles, but for those that are in DST."""
+        op, costs = call.op, self.costs
+        if op.name == "matmul_block":
+            rows, columns = (self.value(call.values[name], call) for name in ("rt_dim", "ct_dim"))
+            unpacked = matmul_unpacked(rows, columns, self.page(call, "in0"), self.page(call, "in1"))
+            useful = costs.matmul_tile_cycles[self.fidelity] * rows * columns
+            self.streams.source(unpacked, matmul_cycles(costs, self.fidelity, rows * columns), useful)
+            return
+        sources = [operand.name for operand in op.operands if operand.kind == "cb"]
+        cycles = op.cycles
+        if op.name.startswith("mul_"):
+            cycles += costs.multiply_tile_cycles[self.fidelity] - costs.multiply_tile_cycles["HiFi4"]
+        self.streams.source(sum(self.page(call, name) for name in sources), cycles, 0 if op.gives == "same" else cycles)
+
+    def convert(self, call: Call) -> None:
+        """Rows to tiles, or tiles to rows: each tile goes through DST in a section of its own."""
+        packed = self.page(call, call.op.packs)
+        one = Streams(self.costs)
+        one.acquire()
+        one.source(self.page(call, call.op.source_a), self.costs.add_tile_cycles)
+        one.commit()
+        one.wait_for_math()
+        one.add("pack", Work("pack", pack_cycles(self.costs, packed, 0)))
+        one.release()
+        self.streams.loop(self.value(call.values["tiles"], call), one)
+
+    def instructions(self, call: Call) -> None:
+        """What processors do by themselves; a number that the unpackers' processor reads goes to all three."""
+        parts: Sequence[ProcessorName] = (
+            ("unpack", "math", "pack") if self.kernel.role == "compute" else (self.runner,)
+        )  # fmt: skip
+        for part in parts:
+            self.streams.add(part, Work("riscv", call.op.cycles))
+
+    # Reader and writer
+
+    def started(self, call: Call, direction: Direction, count: int) -> None:
+        tensor = call.buffer("source" if direction == "read" else "target")
+        self.add(Transfer(direction, self.memory[tensor], count, 1))
+
+    def transfer(self, call: Call) -> None:
+        name, own = call.op.name, Work("riscv", call.op.cycles)
+        match name:
+            case "noc_read_barrier" | "noc_zeros_barrier":
+                self.add(Complete("read"))
+            case "noc_writes_flushed":
+                self.add(Complete("write", landed=False))
+            case "noc_write_barrier":
+                self.add(Complete("write"))
+            case "noc_full_barrier":
+                self.add(Complete("read"), Complete("write"))
+            case "noc_multicast" | "noc_multicast_to_all":
+                count = self.page(call, "cb") * self.value(call.values["tiles"], call)
+                receivers = self.value(call.values["receivers"], call)
+                self.add(Multicast(count, ceil(count / self.costs.noc_packet_bytes), receivers))
+            case "semaphore_multicast" | "semaphore_multicast_to_all":
+                receivers, to = self.value(call.values["receivers"], call), self.shared(call).named(_RECEIVERS)
+                self.add(Multicast(_SEMAPHORE_BYTES, 1, receivers, self.semaphore(call), (to,)))
+            case "noc_read_tile":
+                self.started(call, "read", self.page(call, "cb"))
+            case "noc_write_tile":
+                self.started(call, "write", self.page(call, "cb"))
+            case "noc_write_zeros":
+                self.add(Transfer("read", "l1", self.page(call, "cb"), 1))
+            case "noc_read_part" | "noc_write_part":
+                direction = "read" if name == "noc_read_part" else "write"
+                self.started(call, direction, self.value(call.values["count_bytes"], call))
+            case "noc_read_element" | "noc_read_number":
+                # What lies around the element arrives first.
+                self.started(call, "read", self.value(call.values["around_bytes"], call))
+                self.add(Complete("read"), own)
+            case "noc_write_element":
+                # The element before has left the place where this one is copied to.
+                self.add(Complete("write", landed=False), own)
+                self.started(call, "write", self.value(call.values["count_bytes"], call))
+            case _:
+                raise self.unknown(call)
