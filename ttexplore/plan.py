@@ -7,7 +7,7 @@ emitted files, the backends and the views need, so they work without the IR.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TypeVar
@@ -34,6 +34,8 @@ Precision = Literal["exact", "full", "tf32", "bfloat16", "block_float", "low_fid
 Policy = Literal["contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"]
 Order = Literal["row_major", "column_major", "block_linear", "z_order"]
 Mode = Literal["global", "local_shard"]
+# Which cores share what one of them reads: those of a row, those of a column, or those of a rectangle.
+Topology = Literal["row", "column", "grid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +281,13 @@ class Partition:
     def work_items(self) -> int:
         return prod(self.grid)
 
+    def with_values(self, values: Mapping[tuple[int, int], dict[str, int]]) -> Partition:
+        """This partition with more values, by core."""
+        cores = tuple(
+            dataclasses.replace(core, values=core.values | values[core.x, core.y]) for core in self.cores
+        )  # fmt: skip
+        return dataclasses.replace(self, cores=cores)
+
     def items_of(self, core: CoreWork) -> list[int]:
         """The work items of a core, in order, decoded from the values of its arguments."""
         match self.form:
@@ -295,6 +304,84 @@ class Partition:
                 return rectangle_items(self.grid, core.values, self.order)
             case "list":
                 return list(core.listed)
+
+
+@dataclass(frozen=True, slots=True)
+class Multicast:
+    """A rectangle of cores that need the same blocks at the same steps: `sender` reads them from DRAM and sends them to
+    the other `cores`, which may be none."""
+
+    sender: tuple[int, int]
+    cores: CoreRange
+
+    @property
+    def receivers(self) -> tuple[tuple[int, int], ...]:
+        """The cores that the sender sends to."""
+        return tuple(core for core in self.cores.cores if core != self.sender)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedInput:
+    """An input of which several cores need the same blocks at the same steps of their loops (decided by B1).
+
+    In each of `multicasts`, one core reads the blocks that arrive in the circular buffer `buffer`. `ready` is the
+    number of the semaphore at a sender that counts the receivers with room for the next block, `valid` that of the
+    semaphore at each receiver which says that the block has arrived. `read_bytes` are what all cores would read from
+    DRAM without sharing, `saved_bytes` what they need not read of it.
+
+    Each core has values, named after the tensor, which `core_values` gives.
+    """
+
+    tensor: str
+    buffer: str
+    topology: Topology
+    ready: int
+    valid: int
+    multicasts: tuple[Multicast, ...]
+    read_bytes: int
+    saved_bytes: int
+
+    @property
+    def includes_sender(self) -> bool:
+        """Whether the sender is one of the destinations: the receivers of a part of a row or column form a rectangle
+        without it, other receivers do not."""
+        return self.topology == "grid"
+
+    @property
+    def always_sends(self) -> bool:
+        """Whether every sender has receivers."""
+        return all(one.receivers for one in self.multicasts)
+
+    def named(self, value: str) -> str:
+        """The name of one of its core values."""
+        return f"{self.tensor}_{value}"
+
+    @property
+    def places(self) -> tuple[str, str, str]:
+        """The core values, without _x and _y, that are places of cores: the sender, and the corners of the rectangle
+        that it sends to."""
+        return self.named("sender"), self.named("first"), self.named("last")
+
+    @property
+    def core_values(self) -> dict[tuple[int, int], dict[str, int]]:
+        """Of each core, whether it `sends`, to how many `receivers`, and its places in logical coordinates."""
+        return {core: self._values(one, core) for one in self.multicasts for core in one.cores.cores}
+
+    def _values(self, multicast: Multicast, core: tuple[int, int]) -> dict[str, int]:
+        sends = core == multicast.sender
+        first, last = self.destinations(multicast) if sends else (core, core)
+        places = dict(zip(self.places, (multicast.sender, first, last), strict=True))
+        return {
+            self.named("sends"): int(sends),
+            self.named("receivers"): len(multicast.receivers) if sends else 0,
+            **{f"{name}_{axis}": at for name, place in places.items() for axis, at in zip("xy", place, strict=True)},
+        }
+
+    def destinations(self, multicast: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The corners of the rectangle that the sender sends to; its own place if there is nobody."""
+        if self.includes_sender or not multicast.receivers:
+            return multicast.cores.first, multicast.cores.last
+        return multicast.receivers[0], multicast.receivers[-1]
 
 
 def rectangle_items(grid: Sequence[int], values: dict[str, int], order: str) -> list[int]:
@@ -397,13 +484,29 @@ class Argument:
 
     ``tensor_address``: the address of tensor `of`; ``accessor``: the compile-time words of tensor `of`'s accessor;
     ``core_value``: the core's entry `of` in the partition; ``core_list``: the core's listed work items, always the last
-    argument; ``constant``: `value`.
+    argument; ``constant``: `value`; ``noc_x`` and ``noc_y``: the coordinates on the NoC of the core at the logical
+    coordinates `of`_x and `of`_y in the partition, which only the device knows.
     """
 
     name: str
-    source: Literal["tensor_address", "accessor", "core_value", "core_list", "constant"]
+    source: Literal["tensor_address", "accessor", "core_value", "core_list", "constant", "noc_x", "noc_y"]
     of: str = ""
     value: int | None = None
+
+    @property
+    def value_of(self) -> str:
+        """The core value that a kernel reads as this argument, empty for another one."""
+        match self.source:
+            case "core_value" | "core_list":
+                return self.of
+            case "noc_x" | "noc_y":
+                return f"{self.of}{self.source[-2:]}"
+            case _:
+                return ""
+
+    def place(self, values: Mapping[str, int]) -> tuple[int, int]:
+        """The logical coordinates of the core whose coordinate on the NoC it is, from the values of a core."""
+        return values[f"{self.of}_x"], values[f"{self.of}_y"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,9 +543,9 @@ class Size:
         return f"{SIZE_PREFIX}{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """Everything decided so far. Fields are empty until their pass has run.
+    """Everything decided so far. Fields are empty until their pass has run. As text it is a summary.
 
     If the kernel has T.dynamic `sizes`, the numbers in layouts, accessors and partition hold for their current values;
     kernels, buffers and signatures hold for any values.
@@ -455,6 +558,7 @@ class Plan:
     buffers: tuple[CircularBuffer, ...] = ()
     accessors: tuple[Accessor, ...] = ()
     partition: Partition | None = None
+    shared: tuple[SharedInput, ...] = ()
     graph: TileGraph | None = None
     compute: ComputeConfig | None = None
     products: tuple[Product, ...] = ()
@@ -462,6 +566,30 @@ class Plan:
     notes: tuple[str, ...] = ()
     annotations: tuple[KernelAnnotation, ...] = ()
     sizes: tuple[Size, ...] = ()
+
+    def __repr__(self) -> str:
+        rows = [
+            *(("tensors", f"{one.name}: {one.role}, {_times(one.shape)} {one.dtype}, {one.arrangement} in "
+               f"{one.memory.upper()}") for one in self.layouts),
+            *(("buffers", f"{one.name}: {one.stages} blocks of {one.block_pages} tiles, {one.producer} to "
+               f"{one.consumer}") for one in self.buffers),
+        ]  # fmt: skip
+        if self.partition is not None:
+            items, cores = self.partition.work_items, sum(core.items > 0 for core in self.partition.cores)
+            rows.append(("work", f"{items} items on {cores} cores, {self.partition.policy}"))
+        for one in self.shared:
+            saved = f"{one.saved_bytes:,} of {one.read_bytes:,} bytes not read"
+            rows.append(("shared", f"{one.tensor}: sent {_ALONG[one.topology]}, {saved}"))
+        if self.compute is not None:
+            width = 32 if self.compute.fp32_dest_acc_en else 16
+            dst = f"DST of {self.compute.dst_tiles} tiles of {width} bits"
+            rows.append(("compute", f"{self.compute.math_fidelity}, {dst}, accumulate {self.compute.accumulate}"))
+        rows += [("notes", note) for note in self.notes]
+        heads = [head for head, _ in rows]
+        lines = [f"plan of {self.kernel} for {self.target}"]
+        lines += [f"  {'' if head in heads[:k] else head:<9}{text}" for k, (head, text) in enumerate(rows)]
+        # A saved plan may hold any characters.
+        return "\n".join("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines)
 
     def reason(self, *options: str, tensor: str = "", given: bool = False) -> str:
         """The source of these options: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
@@ -541,12 +669,26 @@ class Plan:
         """The accessor of `tensor`. Raises KeyError."""
         return _found(self.accessors, lambda one: one.tensor, "tensor", tensor)
 
+    @property
+    def semaphores(self) -> tuple[tuple[int, str], ...]:
+        """The semaphores of each core, by number: all are 0 when the program starts."""
+        return tuple(
+            (number, one.named(name))
+            for one in self.shared
+            for name, number in (("ready", one.ready), ("valid", one.valid))
+        )
+
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
         """The signature of `kernel`. Raises KeyError."""
         return _found(self.signature, lambda one: one.kernel, "kernel", kernel)
 
 
+_ALONG: dict[Topology, str] = {"row": "along rows", "column": "along columns", "grid": "to rectangles"}
 _T = TypeVar("_T")
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "1"
 
 
 def _found(values: Sequence[_T], named: Callable[[_T], str], what: str, name: str) -> _T:

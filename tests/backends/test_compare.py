@@ -43,6 +43,10 @@ def test_one_wrong_tile_is_found_and_named() -> None:
     assert result.worst_tile.max_abs_error == pytest.approx(0.5)
     assert result.message.startswith("output 1 differs: PCC 0.99")
     assert result.message.endswith("worst tile (1, 1, 3)")
+    named = compare([want, got], [want, want], names=["C", "D"])
+    assert named.message == result.message.replace("output 1", "D")
+    assert named.worst_tile is not None
+    assert named.worst_tile.name == "D"
 
 
 def test_nan_where_the_reference_is_finite_fails() -> None:
@@ -328,7 +332,7 @@ def test_sides_stand_in_a_table() -> None:
     sides = [Side("ttnn against reference", compare([got], [want])), Side("same", compare([want], [want]))]
     table = sides_text(sides)
     error = float(got[3, 4]) - float(want[3, 4])
-    figures = ("1.0000000", f"{error / 2:.2e}", f"{error / 2**-23:.1f}", "99.90%", "0: (0, 0)")
+    figures = ("1.0000000", f"{error / 2:.2e}", f"{error / 2**-23:.1f}", "99.90%", "output 0: (0, 0)")
     same = ("1.0000000", "0.00e+00", "0.0", "100.00%", "-")
     measures, histograms = (
         [re.split(r"  +", line.strip()) for line in part.split("\n")] for part in table.split("\n\n")

@@ -63,6 +63,17 @@ SCHEDULES: tuple[Case, ...] = (
     ),
     Case("core_ranges", blocks, {"policy": "strided", "core_ranges": [((0, 0), (1, 1)), ((4, 3), (4, 5))]}),
     Case("work_lists", blocks, {"work_lists": WORK_LISTS}),
+    Case(
+        "multicast_rows_and_columns", lambda: gemm(128, 128, 96, 32, 32, 32),
+        {"policy": "rectangular", "cores": (2, 2), "multicast": "auto"},
+    ),
+    Case(
+        "multicast_uneven", lambda: gemm(64, 128, 64, 32, 32, 32),
+        {"policy": "rectangular", "cores": (3, 2), "core_offset": (1, 2), "multicast": "auto"}, on_chip=False,
+    ),
+    Case(
+        "multicast_to_all", lambda: gemm(128, 32, 64, 32, 32, 32), {"cores": (2, 2), "multicast": {"B": "grid"}},
+    ),
     Case("one_core", blocks, {"cores": (1, 1), "core_offset": (7, 7)}, on_chip=False),
     Case("l1_interleaved", lambda: gemm(64, 64, 64, 32, 32, 32), {"layouts": {"A": "L1", "C": "L1"}}, on_chip=False),
     Case(

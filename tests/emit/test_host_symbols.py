@@ -35,6 +35,7 @@ CASES = (
     "local_shards",
     "bfp8",
     "small_casts",
+    "multicast_rows_and_columns",
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tvm.ir import Call
 from tvm.tirx import EQ, GE, LE, LT, Bind, BufferStore, Evaluate, FloatImm, For, IfThenElse, const, if_then_else
 
+import ttexplore as ttx
 from tests.faults.kernels import (
     asked,
     biased,
@@ -23,6 +24,7 @@ from tests.faults.kernels import (
     limited,
     listed,
     masked,
+    other_third_block,
     product,
     product_of_bytes,
     quantized,
@@ -33,6 +35,7 @@ from tests.faults.kernels import (
     running_sums,
     scaled,
     scattered,
+    shared_factor,
     stored_by_rows,
     stored_in_another_order,
     streamed,
@@ -80,6 +83,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.plan import CoreRange, Multicast, SharedInput
 
 Finder = Literal["verifier", "interpreter", "emulator"]
 
@@ -538,7 +542,66 @@ PARTIAL_SUM = (
     call("cb_push_back", "c_partials", 1),
 )  # fmt: skip
 
+
+def sent_where_nobody_needs_it(shared: Any) -> Any:
+    """Plans another input that cores do not share as if they did."""
+    return (dataclasses.replace(shared[0], tensor="B", buffer="b"),)
+
+
+def shared_by_two(program: Program) -> Program:
+    """The plan of :func:`other_third_block` with its input shared by both cores."""
+    both = SharedInput("A", "a_in", "row", 0, 1, (Multicast((0, 0), CoreRange((0, 0), (1, 0))),), 6 * 2048, 3 * 2048)
+    return planned(shared=lambda _: (both,), partition=lambda p: p.with_values(both.core_values))(program)
+
+
+def not_sent(program: Program) -> Program:
+    """The reader as it is where cores share nothing."""
+    alone = ttx.explore(shared_factor(), options={"cores": (2, 1), "multicast": "off"}).steps["D3"].after
+    return dataclasses.replace(program, functions=program.functions | {"reader": alone.functions["reader"]})
+
+
 FAULTS: tuple[Fault, ...] = (
+    # cores that share an input
+    Fault("a sender waits for no receiver", shared_factor, given("reader", "semaphore_wait", 1, 0)),
+    Fault("a sender waits for one receiver too many", shared_factor, given("reader", "semaphore_wait", 1, 2)),
+    Fault("the count of receivers is not reset", shared_factor, dropped("reader", "semaphore_set", 1)),
+    Fault("a receiver does not reset its semaphore", shared_factor, dropped("reader", "semaphore_set", 0)),
+    Fault("a receiver does not say that it has room", shared_factor, dropped("reader", "semaphore_up")),
+    Fault("a receiver does not wait for a block", shared_factor, dropped("reader", "receive_multicast")),
+    Fault("a receiver waits for another semaphore", shared_factor, given("reader", "receive_multicast", 0, 0)),
+    Fault("a block is not sent", shared_factor, dropped("reader", "noc_multicast")),
+    Fault("nobody says that a block was sent", shared_factor, dropped("reader", "semaphore_multicast")),
+    Fault("the semaphore is sent before it is set", shared_factor, dropped("reader", "semaphore_set", 2)),
+    Fault("a block is sent before it has arrived", shared_factor, dropped("reader", "noc_read_barrier")),
+    Fault("the reader ends before its block has left", shared_factor, dropped("reader", "noc_full_barrier")),
+    Fault("the reader ends before a semaphore has changed", shared_factor, edited(
+        "reader", "noc_full_barrier", lambda one: [op("noc_write_barrier", span=one.span)])),
+    Fault("a multicast reaches its sender", shared_factor, given("reader", "noc_multicast", 2, 0)),
+    Fault("the corners of a multicast are swapped", shared_factor, given("reader", "noc_multicast", 4, 0)),
+    Fault("a multicast names too many receivers", shared_factor, given("reader", "noc_multicast", 6, lambda n: n + 1)),
+    Fault("a core has the rectangle of fewer cores", shared_factor, planned(partition=work(0, A_last_x=0))),
+    Fault("a core is told of a receiver too many", shared_factor, planned(partition=work(0, A_receivers=2))),
+    Fault("more tiles are sent than are reserved", shared_factor, given("reader", "noc_multicast", 1, 2)),
+    Fault("more tiles are received than are reserved", shared_factor, given("reader", "receive_multicast", 2, 2)),
+    Fault("a tile of a block is sent that was not read", shared_factor, dropped("reader", "noc_read_tile")),
+    Fault("a core without work receives", shared_factor, planned(shared=one_of("A", multicasts=(
+        Multicast((0, 0), CoreRange((0, 0), (2, 0))),)))),
+    Fault("a core has two senders", shared_factor, planned(shared=one_of("A", multicasts=(
+        Multicast((0, 0), CoreRange((0, 0), (1, 0))), Multicast((1, 0), CoreRange((1, 0), (1, 0))))))),
+    Fault("a core has no sender", shared_factor, planned(shared=one_of("A", multicasts=(
+        Multicast((0, 0), CoreRange((0, 0), (0, 0))),)))),
+    Fault("a row is planned as a column", shared_factor, planned(shared=one_of("A", topology="column"))),
+    Fault("the reader of a shared input sends nothing", shared_factor, not_sent, step="D3"),
+    Fault("two semaphores have one number", shared_factor, planned(shared=one_of("A", valid=0))),
+    Fault("there are not so many semaphores", shared_factor, planned(shared=one_of("A", ready=16))),
+    Fault("an input is shared that cores need other blocks of", shared_factor,
+          planned(shared=sent_where_nobody_needs_it, partition=lambda p: p.with_values({
+              (x, 0): {name.replace("A_", "B_"): value for name, value in p.cores[x].values.items() if name[0] == "A"}
+              for x in range(2)})), step="B1"),
+    Fault("an input is shared that cores need other blocks of for their third work item", other_third_block,
+          shared_by_two, step="B1"),
+    Fault("the plan shares an input that every core reads", shared_factor, planned(shared=lambda one: (
+        *one, dataclasses.replace(one[0], tensor="B", buffer="b", ready=2, valid=3))), step="E1"),
     # circular buffers
     Fault("a pop is dropped", difference, dropped("compute", "cb_pop_front")),
     Fault("a pop is doubled", difference, doubled("writer", "cb_pop_front")),
@@ -867,6 +930,13 @@ TO_NEAREST = """add_binary_tile(0, 1, 0);
 TOWARDS_ZERO = "bitwise_and_tile<DataFormat::Int32>(0, 0xfff00000u);"
 
 TEXT_FAULTS: tuple[TextFault, ...] = (
+    TextFault("a receiver does not say that it has room", shared_factor, "reader",
+              "A_ready.up(noc, A_sender_x, A_sender_y, 1);", ""),
+    TextFault("a multicast names too many receivers", shared_factor, "reader", "A_receivers, {.offset_bytes",
+              "A_receivers + 1, {.offset_bytes"),
+    TextFault("the corners of a multicast are swapped", shared_factor, "reader", ".noc_x_start = A_first_x",
+              ".noc_x_start = A_last_x + 1"),
+    TextFault("the reader ends before its block has left", shared_factor, "reader", "noc.async_full_barrier();", ""),
     TextFault("a pop is dropped", difference, "compute", "a_buffer.pop_front(2);", ""),
     TextFault("a wait is dropped", difference, "writer", "c_buffer.wait_front(2);", ""),
     TextFault("the read barrier is missing", difference, "reader", "noc.async_read_barrier();", ""),

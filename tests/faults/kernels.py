@@ -435,3 +435,40 @@ def found() -> Any:
             T.copy(c, C[bx * 32, 0])
 
     return kernel
+
+
+def shared_factor() -> Any:
+    """A product whose left factor one core reads for both."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")
+    ):  # fmt: skip
+        with T.Kernel(2, 2) as (bx, by):
+            T.annotate_tt_schedule(policy="rectangular", multicast="auto")
+            a = T.alloc_shared((32, 32), "bfloat16")
+            b = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[by * 32, k * 32], a)
+                T.copy(B[k * 32, bx * 32], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 32, bx * 32])
+
+    return kernel
+
+
+def other_third_block() -> Any:
+    """Two cores that need the same blocks for their first two work items, and another one for the third."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((96, 32), "bfloat16"), C: T.Tensor((192, 32), "bfloat16")):
+        with T.Kernel(6) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[(bx % 3) * (1 - bx // 5) * 32, 0], a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] + 1.0
+            T.copy(a, C[bx * 32, 0])
+
+    return kernel

@@ -66,6 +66,8 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
             yield "if in T.Parallel" if one.other is None else "if and else in T.Parallel"
             if any(index in text for text in _positions(one.test) for index in BLOCK_INDICES):
                 yield "condition on the place in a tensor"
+        if any(" // " in text or " % " in text for text in _positions(one.value)):
+            yield "division of a loop variable of elements"
         if one.indices:
             yield "store of T.Parallel to a tensor"
         if one.loaded & tensors:

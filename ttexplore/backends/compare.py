@@ -68,10 +68,11 @@ ULP_CLASSES = ("equal", *(f"≤ {end}" for end in ULP_ENDS[1:]), "more", "broken
 
 @dataclass(frozen=True, slots=True)
 class TileError:
-    """The 32x32 tile with the largest error: the output's number, the tile's index (leading dimensions, tile row, tile
-    column), its largest absolute error, and the largest one that the comparison allows in that output."""
+    """The 32x32 tile with the largest error: the output's number and name, the tile's index (leading dimensions, tile
+    row, tile column), its largest absolute error, and the largest one that the comparison allows in that output."""
 
     output: int
+    name: str
     index: tuple[int, ...]
     max_abs_error: float
     bound: float
@@ -122,10 +123,10 @@ class Side:
     @classmethod
     def of(
         cls, name: str, outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = (),
-        rounding: RoundingErrors | None = None,
+        rounding: RoundingErrors | None = None, names: Sequence[str] = (),
     ) -> Side:  # fmt: skip
         """Compare as :func:`compare` does, and keep the errors around the worst tile."""
-        comparison = compare(outputs, references, precisions, rounding)
+        comparison = compare(outputs, references, precisions, rounding, names)
         if comparison.worst_tile is None:
             return cls(name, comparison)
         number, leading = comparison.worst_tile.output, comparison.worst_tile.index[:-2]
@@ -144,7 +145,7 @@ def sides_text(sides: Sequence[Side]) -> str:
     tables: list[list[Sequence[str]]] = [[labels]]
     for side in sides:
         one = side.comparison
-        tile = f"{one.worst_tile.output}: {one.worst_tile.index}" if one.worst_tile and one.equal_share < 1 else "-"
+        tile = f"{one.worst_tile.name}: {one.worst_tile.index}" if one.worst_tile and one.equal_share < 1 else "-"
         figures = (f"{one.pcc:.7f}", f"{one.max_rel_error:.2e}", f"{one.max_ulp:.1f}", f"{one.equal_share:.2%}")
         counts = (f"{count:,}" if count else "-" for count in one.ulp_histogram)
         first, against, second = side.name.partition(" against ")
@@ -168,7 +169,7 @@ def _aligned(columns: Sequence[Sequence[str]]) -> str:
 
 def compare(
     outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = (),
-    rounding: RoundingErrors | None = None,
+    rounding: RoundingErrors | None = None, names: Sequence[str] = (),
 ) -> Comparison:  # fmt: skip
     """Compare each output with its reference (any float dtype or integers, same shapes).
 
@@ -177,17 +178,18 @@ def compare(
     were only moved), and its PCC is at least 0.9999, or rounding explains the error of each element; outputs of lower
     precision, given by `precisions`, have COARSE_BOUNDS. With `rounding`, each row and each column of a tile must also
     be near its own reference, or its error must be explained by rounding; an output also passes if rounding explains
-    the error of each of them. `rounding` is called only if an output, or a row or column, is not near. Raises
-    ValueError for different shapes.
+    the error of each of them. `rounding` is called only if an output, or a row or column, is not near. `names` are what
+    messages call the outputs. Raises ValueError for different shapes.
     """
     if len(outputs) != len(references):
         raise ValueError(f"{len(outputs)} outputs to compare with {len(references)} references")
     asked: Sequence[Precision] = precisions or ("full",) * len(outputs)
     pairs = list(zip(outputs, references, asked, strict=True))
+    called = names or [f"output {number}" for number in range(len(pairs))]
     unit = max((_relative_unit(precision, output.dtype) for output, _, precision in pairs), default=0.0)
 
     explained = functools.partial(rounding, _STRIP_ROUNDINGS * unit) if rounding is not None else None
-    results = [_compare_one(number, *pair, explained) for number, pair in enumerate(pairs)]
+    results = [_compare_one(number, called[number], *pair, explained) for number, pair in enumerate(pairs)]
     if not results:
         return Comparison(True, 1.0, 0.0, 0.0, None, "no outputs to compare")
     failed = next((result for result in results if not result.passed), None)
@@ -262,11 +264,11 @@ def _usable(got: NDArray[np.float64], want: NDArray[np.float64]) -> tuple[NDArra
 
 
 def _compare_one(
-    number: int, output: Array, reference: Array, precision: Precision,
+    number: int, name: str, output: Array, reference: Array, precision: Precision,
     explained: Callable[[], Sequence[Array]] | None,
 ) -> Comparison:  # fmt: skip
     if output.shape != reference.shape:
-        raise ValueError(f"output {number} has shape {output.shape}, but its reference {reference.shape}")
+        raise ValueError(f"{name} has shape {output.shape}, but its reference {reference.shape}")
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
     if output.dtype.name in FLOATS:
@@ -278,7 +280,7 @@ def _compare_one(
     if precision == "exact":
         bound = 0.0
     if output.size == 0:
-        return Comparison(True, 1.0, 0.0, 0.0, None, f"output {number} is empty")
+        return Comparison(True, 1.0, 0.0, 0.0, None, f"{name} is empty")
     matrices: Array = np.atleast_2d(output)
     rows, columns = matrices.shape[-2:]
     whole: Array = matrices.reshape((-1, rows, columns))
@@ -311,7 +313,7 @@ def _compare_one(
     pcc = _pcc(((got, want) for _, got, want in strips()), moments, output.dtype, within=relative <= bound)
     tiles = tiles.reshape((*matrices.shape[:-2], *tiles.shape[1:]))
     place = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
-    tile = TileError(number, tuple(int(i) for i in place), float(tiles.max()), bound * scale)
+    tile = TileError(number, name, tuple(int(i) for i in place), float(tiles.max()), bound * scale)
     passed = not broken and relative <= bound
     judged = ""
     if passed and pcc < least_pcc:
@@ -327,15 +329,17 @@ def _compare_one(
     if strip is not None and passed and strip.ratio > 1:
         passed, judged = False, f"; {strip.message}"
         place = np.unravel_index(strip.matrix, matrices.shape[:-2])
-        tile = TileError(number, (*map(int, place), *strip.tile), float(tiles[(*place, *strip.tile)]), bound * scale)
+        tile = TileError(
+            number, name, (*map(int, place), *strip.tile), float(tiles[(*place, *strip.tile)]), bound * scale
+        )
     elif strip is not None and not passed and strip.ratio <= 1 / _STRIP_ROUNDINGS:
         passed, judged = True, f"; the results cancel, so each row and column of a tile was judged: {strip.message}"
     if broken:
         faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
         counts = ", ".join(f"{count:,} of {output.size:,} elements are {what}" for count, what in faults if count)
-        message = f"output {number} differs: {counts}; {message}"
+        message = f"{name} differs: {counts}; {message}"
     elif not passed:
-        message = f"output {number} differs: {message} (required: PCC >= {least_pcc:g}, max error <= {bound:g}){judged}"
+        message = f"{name} differs: {message} (required: PCC >= {least_pcc:g}, max error <= {bound:g}){judged}"
     elif judged:
         message += judged
     if not passed:

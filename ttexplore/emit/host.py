@@ -375,6 +375,7 @@ def _run(plan: Plan) -> list[str]:
     ]
     for sharing in chip_buffers(plan.buffers):
         lines += _circular_buffer(sharing)
+    lines += _semaphores(plan)
     lines.append("")
     for signature in plan.signature:
         lines += _kernel(signature, plan)
@@ -467,6 +468,26 @@ def _circular_buffer(sharing: Sequence[CircularBuffer]) -> list[str]:
     ]
 
 
+def _semaphores(plan: Plan) -> list[str]:
+    """The semaphores, and what finds the coordinates of a core on the NoC."""
+    lines: list[str] = []
+    for number, name in plan.semaphores:
+        lines += [
+            f"    if (CreateSemaphore(program, all, 0) != {number})",
+            f'        throw std::runtime_error("the semaphore {name} has another number than {number}");',
+        ]
+    if lines:
+        lines += [
+            "    const auto noc_x = [&](size_t x, size_t y) {",
+            "        return static_cast<uint32_t>(device->worker_core_from_logical_core({x, y}).x);",
+            "    };",
+            "    const auto noc_y = [&](size_t x, size_t y) {",
+            "        return static_cast<uint32_t>(device->worker_core_from_logical_core({x, y}).y);",
+            "    };",
+        ]
+    return lines
+
+
 def _word(argument: Argument) -> str:
     match argument.source:
         case "tensor_address":
@@ -477,14 +498,17 @@ def _word(argument: Argument) -> str:
             raise ValueError(f"{argument.name}: {source} is not a common argument")
 
 
-def _runtime_words(signature: KernelSignature, core: CoreWork) -> list[int]:
-    words: list[int] = []
+def _runtime_words(signature: KernelSignature, core: CoreWork) -> list[str]:
+    words: list[str] = []
     for argument in signature.runtime:
         match argument.source:
             case "core_value":
-                words.append(core.values[argument.of])
+                words.append(str(core.values[argument.of]))
+            case "noc_x" | "noc_y":
+                x, y = argument.place(core.values)
+                words.append(f"{argument.source}({x}, {y})")
             case "core_list":
-                words += core.listed
+                words += map(str, core.listed)
             case source:
                 raise ValueError(f"{argument.name}: {source} is not a per-core argument")
     return words
@@ -514,7 +538,7 @@ def _kernel(signature: KernelSignature, plan: Plan) -> list[str]:
         words = _list(map(_word, signature.common_runtime), " " * 8)
         lines.append(f"    SetCommonRuntimeArgs(program, {role}, {{{words}\n    }});")
     if signature.runtime:
-        rows = (f"{{{', '.join(map(str, _runtime_words(signature, core)))}}}" for core in plan.partition.cores)
+        rows = (f"{{{', '.join(_runtime_words(signature, core))}}}" for core in plan.partition.cores)
         lines += [
             f"    // {', '.join(argument.name for argument in signature.runtime)} of each core",
             f"    SetRuntimeArgs(program, {role}, cores, {{{_list(rows, ' ' * 8)}\n    }});",

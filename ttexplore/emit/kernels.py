@@ -105,6 +105,11 @@ def _takes(call: Call, name: str) -> bool:
     return any(buffer.name == name for buffer in call.buffers.values())
 
 
+def _counts(call: Call, semaphore: int) -> bool:
+    """Whether the operation uses a semaphore."""
+    return any(one.kind == "semaphore" and call.values[one.name] == semaphore for one in call.form.operands)
+
+
 def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
     """The text of one kernel.
 
@@ -125,6 +130,7 @@ class _Emitter:
         self.node = 0
         self.found = calls(self.kernel.body)
         self.buffers = self._buffers()
+        self.semaphores = {number: self.names.fresh(name) for number, name in plan.semaphores}
         self.tensors = {argument.of: self.names.fresh(argument.of) for argument in self.signature.common_runtime}
 
     def _buffers(self) -> dict[str, _CircularBufferName]:
@@ -238,6 +244,10 @@ class _Emitter:
         moving = [place for place, text in texts if "noc." in text]
         if self.role != "compute" and moving:
             self.text("Noc noc;", 1, _because_of(moving))
+        for number, name in self.semaphores.items():
+            using = [one.place for one in self.found if _counts(one, number)]
+            if using:
+                self.text(f"Semaphore<> {name}({number});", 1, _because_of(using))
 
     def _address(self, tensor: str) -> str:
         index = [argument.of for argument in self.signature.common_runtime].index(tensor)
@@ -313,7 +323,7 @@ class _Emitter:
         word, kind = self.words.bind(bind)
         match bind.value:
             case CoreValue(given):
-                index = [argument.of for argument in self.signature.runtime].index(given)
+                index = [argument.value_of for argument in self.signature.runtime].index(given)
                 text = f"get_arg_val<{CPP_TYPES[kind]}>({index})"
             case CoreItem(_, position):
                 first = [argument.source for argument in self.signature.runtime].index("core_list")
@@ -356,6 +366,8 @@ class _Emitter:
                 case "slot":
                     page_bytes = self.buffers[call.buffer(operand.of)].page_bytes
                     texts[name] = self._offset(call.values[name], page_bytes, call.place)
+                case "semaphore":
+                    texts[name] = self.semaphores[call.number(name)]
                 case "condition":
                     texts[name] = self._text(self.words.condition(call.values[name], call.place), call.place)
                 case "tile" | "page" | "int" | "flag":

@@ -125,7 +125,7 @@ def circular_buffers(plan, cores, on_device):
     return made
 
 
-def words(arguments, on_device, values, listed=()):
+def words(arguments, on_device, values, listed=(), device=None):
     made = []
     for argument in arguments:
         source, of = argument["source"], argument["of"]
@@ -135,6 +135,9 @@ def words(arguments, on_device, values, listed=()):
             made.append(on_device[of].buffer_address())
         elif source == "core_value":
             made.append(values[of])
+        elif source in ("noc_x", "noc_y"):
+            place = device.worker_core_from_logical_core(ttnn.CoreCoord(values[of + "_x"], values[of + "_y"]))
+            made.append(place.x if source == "noc_x" else place.y)
         elif source == "core_list":
             made += listed
         elif source == "constant":
@@ -165,14 +168,21 @@ def configuration(kernel, plan):
     return made
 
 
+def semaphores(plan, cores):
+    numbers = sorted(one[name] for one in plan["shared"] for name in ("ready", "valid"))
+    return [ttnn.SemaphoreDescriptor(id=number, core_ranges=cores, initial_value=0) for number in numbers]
+
+
 def program(plan, on_device):
+    device = next(iter(on_device.values())).device()
     cores = core_ranges(plan)
     kernels = []
     for signature in plan["signature"]:
         name = signature["kernel"]
         per_core = ttnn.RuntimeArgs()
         for core in plan["partition"]["cores"]:
-            per_core[core["x"]][core["y"]] = words(signature["runtime"], on_device, core["values"], core["listed"])
+            given = words(signature["runtime"], on_device, core["values"], core["listed"], device)
+            per_core[core["x"]][core["y"]] = given
         kernels.append(
             ttnn.KernelDescriptor(
                 kernel_source=str((HERE / f"{name}.cpp").resolve()),
@@ -183,7 +193,8 @@ def program(plan, on_device):
                 config=configuration(name, plan),
             )
         )
-    return ttnn.ProgramDescriptor(kernels=kernels, cbs=circular_buffers(plan, cores, on_device), semaphores=[])
+    buffers = circular_buffers(plan, cores, on_device)
+    return ttnn.ProgramDescriptor(kernels=kernels, cbs=buffers, semaphores=semaphores(plan, cores))
 
 
 def launch(plan, on_device):

@@ -11,6 +11,7 @@ from ttexplore.ops.op import Form, Op, Operand
 from ttexplore.ops.protocol import PROTOCOL_OPS
 from ttexplore.ops.reduce import REDUCE_OPS
 from ttexplore.ops.scalars import SCALAR_OPS
+from ttexplore.ops.semaphores import SEMAPHORE_OPS
 from ttexplore.ops.sfpu import SFPU_OPS
 
 __all__ = ["FORMS", "OPS", "Form", "Op", "Operand"]
@@ -27,6 +28,7 @@ OPS: dict[str, Op] = {
         PROTOCOL_OPS,
         BLOCK_OPS,
         SCALAR_OPS,
+        SEMAPHORE_OPS,
     )
     for op in family
 }

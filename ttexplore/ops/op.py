@@ -21,7 +21,7 @@ TileKind = Literal["float32", "int32"]
 # What a place holds that nothing was written to: integers have no NaN.
 UNWRITTEN: dict[TileKind, float] = {"float32": np.nan, "int32": -0x21524111}
 
-OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "condition", "float", "tensor", "page"]
+OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "condition", "float", "tensor", "page", "semaphore"]
 Engine = Literal["fpu", "sfpu", "pack", "block", "sync", "noc", "riscv", "config", "whole block"]
 Phase = Literal["", "init", "uninit"]
 
@@ -34,8 +34,8 @@ class Operand:
     first waited-for tile (for packing, to the first reserved tile); `slot`: the same index, as a byte offset in C++;
     `dst`: a DST tile (in the IR two arguments, the tt.dst buffer and the index in it; in C++ one index); `int`: a
     count; `flag`: a bool; `condition`: a bool of the kernel's own numbers; `float`: a scalar; `tensor`: a kernel
-    parameter; `page`: a page index of the tensor operand. `access` says how a cb or dst operand is used. `optional`
-    operands come last, and can be omitted.
+    parameter; `page`: a page index of the tensor operand; `semaphore`: its number. `access` says how a cb or dst
+    operand is used. `optional` operands come last, and can be omitted.
     """
 
     name: str

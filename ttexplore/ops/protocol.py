@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ttexplore.ops.costs import ELEMENT_CYCLES
 from ttexplore.ops.op import Op, Tile, circular_buffer, integer, page, slot, tensor
 
 _DATAFLOW_BUFFER = "api/dataflow/dataflow_buffer.h"
@@ -67,6 +68,7 @@ NOC_READ_ELEMENT = Op(
     "noc",
     note="one element, whose address agrees with nothing: what lies around it arrives first, and is waited for",
     functions=("copy_element", "read_element"),
+    cycles=ELEMENT_CYCLES,
 )  # fmt: skip
 NOC_WRITE_PART = Op(
     "noc_write_part",
@@ -93,6 +95,7 @@ NOC_WRITE_ELEMENT = Op(
     note="one element and nothing around it, so that other cores may write its neighbours: it is copied to a place "
     "whose address is equal to its own modulo 16 first",
     functions=("copy_element", "write_element"),
+    cycles=ELEMENT_CYCLES,
 )  # fmt: skip
 MOVE_ELEMENT = Op(
     "move_element",
@@ -107,6 +110,7 @@ MOVE_ELEMENT = Op(
     role="writer",
     note="one element from one circular buffer to another, exact in every format",
     functions=("copy_element",),
+    cycles=ELEMENT_CYCLES,
 )  # fmt: skip
 REFRESH_L1 = Op(
     "refresh_l1",
@@ -116,6 +120,7 @@ REFRESH_L1 = Op(
     "riscv",
     role="writer",
     note="forgets what the processor has cached of L1, so that it reads what the packer wrote; Wormhole has no cache",
+    cycles=20,
 )
 NOC_WRITE_ZEROS = Op(
     "noc_write_zeros",
@@ -146,6 +151,7 @@ WRITE_INDEX_TILE = Op(
     note="a bfloat16 tile with the row (axis 0) or column (axis 1) number of each element, exact in bfloat16",
     meaning=_numbers,
     functions=("float_bits", "write_index_tile"),
+    cycles=1024 * 10,
 )
 
 TILE_REGS_ACQUIRE = Op("tile_regs_acquire", (), "tile_regs_acquire()", _REGISTERS, "sync")

@@ -8,7 +8,7 @@ from ttexplore.errors import ResourceError
 from ttexplore.ir.build import text_of
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
-from ttexplore.plan import KERNEL_ROLES, Argument, KernelRole, KernelSignature
+from ttexplore.plan import KERNEL_ROLES, Argument, KernelRole, KernelSignature, Plan
 from ttexplore.target import Target
 
 
@@ -43,11 +43,21 @@ def core_arguments(function: tirx.PrimFunc) -> list[Argument]:
     return [*values, *lists]
 
 
+def _placed(argument: Argument, plan: Plan) -> Argument:
+    """The argument for a core value: for the place of a core its coordinate on the NoC, which the host finds out."""
+    for place in (place for shared in plan.shared for place in shared.places):
+        if argument.of == f"{place}_x":
+            return Argument(argument.name, "noc_x", place)
+        if argument.of == f"{place}_y":
+            return Argument(argument.name, "noc_y", place)
+    return argument
+
+
 def _signature(program: Program, role: KernelRole, target: Target) -> KernelSignature:
     tensors = [accessor for accessor in program.plan.accessors if any(b.kernel == role for b in accessor.bindings)]
     compile_time = tuple(Argument(f"{one.tensor}_accessor", "accessor", one.tensor) for one in tensors)
     common = tuple(Argument(f"{one.tensor}_address", "tensor_address", one.tensor) for one in tensors)
-    runtime = tuple(core_arguments(program.functions[role]))
+    runtime = tuple(_placed(one, program.plan) for one in core_arguments(program.functions[role]))
     partition = program.plan.partition
     listed = max((len(core.listed) for core in partition.cores), default=0) if partition is not None else 0
     words = len(common) + sum(listed if one.source == "core_list" else 1 for one in runtime)

@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from tvm import tirx
-
 from ttexplore.errors import ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import expressions_of, regions
-from ttexplore.ir.dataflow import is_on_chip, loads_of
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.options import OPTIONS, parse_order, parse_policy
@@ -27,9 +23,11 @@ from ttexplore.passes.shard_work import (
     shard_of,
     shard_tiles,
     tensor_copies,
+    tensors_moved,
     tile_of,
     whole_buffer,
 )
+from ttexplore.passes.shared_inputs import with_shared_inputs
 from ttexplore.passes.work_orders import common_step, in_order
 from ttexplore.plan import (
     TILE_COLUMNS,
@@ -41,6 +39,7 @@ from ttexplore.plan import (
     Partition,
     Policy,
     TensorLayout,
+    Topology,
     item_block,
     item_number,
     launch_extents,
@@ -69,6 +68,7 @@ def layout_aware_work_partition(
     stride: int | None,
     match: str | None,
     mode: Mode,
+    multicast: str | Mapping[str, Topology],
 ) -> Program:
     """Assign each work item (block of the launch grid) to exactly one core.
 
@@ -91,6 +91,9 @@ def layout_aware_work_partition(
 
     `cores` is (columns, rows), starting at `core_offset`; the default is the target's whole compute grid. Instead,
     `core_ranges` may list rectangles of cores by corners, both inclusive: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
+
+    With `multicast`, one core reads what several need at the same step, and sends it along a row or column, or to a
+    grid.
     """
     policy, order, edge = _policy_and_order(policy, order, work_lists)
     for option, value in {"rectangle": rectangle, "stride": stride, "match": match}.items():
@@ -139,7 +142,8 @@ def layout_aware_work_partition(
         made.step, allowed,
     )  # fmt: skip
     program = program.with_plan(partition=partition)
-    return with_local_shards(program) if mode == "local_shard" else program
+    program = with_local_shards(program) if mode == "local_shard" else program
+    return with_shared_inputs(program, target, multicast)
 
 
 # What the options mean
@@ -412,7 +416,7 @@ def with_local_shards(program: Program) -> Program:
     buffers = {buffer.name: buffer for buffer in plan.buffers}
     refused: list[str] = []
     # Copies under a condition, or at positions known only at run time, as well.
-    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in _tensors_of(one))
+    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
     for layout in plan.layouts:
         if layout.memory != "l1" or layout.sharding is None:
             continue
@@ -441,13 +445,6 @@ def with_local_shards(program: Program) -> Program:
         if one.shard_of and asked
     ]
     return program.with_plan(buffers=tuple(buffers.values()), notes=(*plan.notes, *notes))
-
-
-def _tensors_of(statement: tirx.Stmt) -> set[str]:
-    """The tensors that a statement moves elements of."""
-    moved = [one.source for one in regions(statement)] if isinstance(statement, tirx.Evaluate) else []
-    moved += [load.source for one in expressions_of(statement) for load in loads_of(one)]
-    return {str(one.name) for one in moved if not is_on_chip(one)}
 
 
 def _no_alias(

@@ -35,6 +35,7 @@ from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.passes.regions import byte_in_tile
+from ttexplore.passes.sent_blocks import SentBlocks
 from ttexplore.passes.tile_graph import tile_graph_with
 from ttexplore.plan import DATA_FORMATS, FACE, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
 from ttexplore.target import Target
@@ -66,6 +67,8 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     If a circular buffer is the shard of a tensor, its blocks are in place and nothing moves. Adjacent loads share one
     barrier, so that their transfers overlap. A block is popped after its last use in the sequence of statements in
     which it arrived.
+
+    Of an input that cores share, one reads each block and sends it to the others.
     """
     firings = Firings()
     functions: dict[str, tirx.PrimFunc] = {}
@@ -77,7 +80,8 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
             continue
         moves = _Movement(function, firings, program.plan, target, role)
         # A block that is in place leaves bindings unused.
-        functions[role] = with_function_body(function, pruned([*moves.allocations, *_moved(moves)], set()))
+        moved = _moved(moves)
+        functions[role] = with_function_body(function, pruned([*moves.allocations, *moves.bindings, *moved], set()))
         if moves.element_buffer is not None:
             name, reason = str(moves.element_buffer.name), _BESIDE[role][1]
             added.append(CircularBuffer(name, 1, 1, "Float16_b", role, role, reason=reason))
@@ -102,6 +106,7 @@ _AROUND = Rule(
     "buffer for elements",
     "An element that moves by itself needs a place where its address is one that memory is read or written at.",
 )
+_SHARED = Rule("shared block", "Of cores that need the same block, one reads it and sends it to the others.")
 _NUMBER = Rule("number of a tensor", "The reader reads an element that decides something, and hands it on.")
 _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to rows, one row of tiles at a time.")
 
@@ -111,7 +116,8 @@ _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to ro
 
 class _Movement(Context):
     """A kernel that moves blocks. `element_buffer` is for single elements, where there are some;
-    `allocations` is its allocation. `read` are the names of the tensors that it reads."""
+    `allocations` is its allocation. `read` are the names of the tensors that it reads. `sent` are the inputs that it
+    shares with other cores, by circular buffer, and `bindings` their core values."""
 
     def __init__(
         self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target, role: KernelRole
@@ -125,6 +131,13 @@ class _Movement(Context):
             for one in walk(function.body)
             if op_name(one) in _LOADS or _reads_number(one)
         }
+        self.sent: dict[str, SentBlocks] = {}
+        self.bindings: list[tirx.Stmt] = []
+        for shared in plan.shared if role == "reader" else ():
+            loads = [one for one in walk(function.body) if op_name(one) in _LOADS]
+            first = next(one for one in loads if buffer_of(operands(one)["cb"]).name == shared.buffer)
+            self.sent[shared.buffer] = SentBlocks(shared)
+            self.bindings += firings.made(_SHARED, first, self.sent[shared.buffer].bindings)
         first = next(filter(_moves_elements, walk(function.body)), None)
         if first is not None:
             name = unused_name(_BESIDE[role][0], {one.name for one in (*plan.buffers, *plan.layouts)})
@@ -488,6 +501,8 @@ def _moved(context: _Movement) -> list[tirx.Stmt]:
     """The statements of a kernel that moves blocks. It ends only when all its writes have completed."""
     body = statements(context.function.body)
     stores = [one for one in walk(context.function.body) if op_name(one) in _STORES]
+    if context.sent:
+        return [*_moved_body(body, context), *context.made(_BARRIER, body[-1], [op("noc_full_barrier")])]
     waiting = [one for one in stores if _barrier(_Block(one, context), context) == ["noc_writes_flushed"]]
     made = _moved_body(body, context)
     return [*made, *context.made(_BARRIER, waiting[-1], [op("noc_write_barrier")])] if waiting else made
@@ -498,7 +513,7 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
     group: list[_Block] = []
 
     def flush() -> None:
-        made.extend(_read(group, context.firings))
+        made.extend(_read(group, context))
         group.clear()
 
     for statement in body:
@@ -626,7 +641,7 @@ def _received(firings: Firings, statement: tirx.Stmt, name: str) -> list[tirx.St
     return firings.made(_NUMBER, statement, parts)
 
 
-def _read(group: list[_Block], firings: Firings) -> list[tirx.Stmt]:
+def _read(group: list[_Block], context: _Movement) -> list[tirx.Stmt]:
     if not group:
         return []
     reserves: list[tirx.Stmt] = []
@@ -638,16 +653,21 @@ def _read(group: list[_Block], firings: Firings) -> list[tirx.Stmt]:
     for block in group:
         transfers = block.transfers()
         moved = moved if block.in_place else block.statement
+        sent = context.sent.get(str(block.cb.name))
+        loops, handed_over = transfers.loops, list[tirx.Stmt]()
+        if sent is not None:
+            loops, handed_over = sent.moved(loops), sent.handed_over(block.cb, block.count)
         parts = (
             (reserves, _RESERVE, [op("cb_reserve_back", block.cb, block.count)]), (clears, _ZEROS, transfers.clears),
-            (moves, _TRANSFERS, transfers.loops), (pushes, _PUSH, [op("cb_push_back", block.cb, block.count)]),
+            (moves, _SHARED if handed_over else _TRANSFERS, loops), (pushes, _SHARED, handed_over),
+            (pushes, _PUSH, [op("cb_push_back", block.cb, block.count)]),
         )  # fmt: skip
         for kept, rule, made in parts:
-            kept += firings.made(rule, block.statement, made)
+            kept += context.firings.made(rule, block.statement, made)
         filled = block.statement if transfers.fills else filled
     if filled is not None:
-        moves += firings.made(_BARRIER, filled, [op("noc_zeros_barrier")])
-    barrier = [] if moved is None else firings.made(_BARRIER, moved, [op("noc_read_barrier")])
+        moves += context.firings.made(_BARRIER, filled, [op("noc_zeros_barrier")])
+    barrier = [] if moved is None else context.firings.made(_BARRIER, moved, [op("noc_read_barrier")])
     return [*reserves, *clears, *moves, *barrier, *pushes]
 
 

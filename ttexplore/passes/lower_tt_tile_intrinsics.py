@@ -309,12 +309,7 @@ class _Lowering(Context):
         if op_name(statement) != "tl.fill":
             return None
         (region,), value = regions(statement), arguments(statement)[1]
-        if not isinstance(value, tirx.FloatImm | tirx.IntImm):
-            raise Unsupported(
-                "L001",
-                "T.fill with a value that is computed at run time",
-                hint="write `for i, j in T.Parallel(M, N): c[i, j] = value`",
-            )
+        assert isinstance(value, tirx.FloatImm | tirx.IntImm), "a T.Parallel stores values that the kernel computes"
         storage, target = self.storage, self.tiles[region.source]
         dtype = dtype_of(region.source)
         into = target if scope_of(target) == "tt.dst" else storage.temporary(target, dtype, statement)

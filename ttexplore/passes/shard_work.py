@@ -12,12 +12,14 @@ from math import prod
 
 from tvm import ir, tirx
 
-from ttexplore.ir.build import constant, op_name, regions, shape_of, statements
-from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.ir.index import Expression, Variable, compiled, convert, placed
+from ttexplore.ir.build import constant, expressions_of, op_name, regions, shape_of, statements
+from ttexplore.ir.dataflow import is_on_chip, loads_of
+from ttexplore.ir.index import Expression, Variable, compiled, convert, placed, variables
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Sharding, TensorLayout
 
 Block = tuple[int, ...]
+# Of a launch grid.
+_MOST_AXES = 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class TensorCopy:
     """A copy between a tensor and an on-chip buffer.
 
     `extents` are those of its block along the tensor's axes, `loops` those of the loops around it. `low` computes the
-    first element of the block from a work item and the values of the loops.
+    first element of the block from a work item and the values of the loops. `axes` are the axes of the launch grid
+    that it depends on.
     """
 
     statement: tirx.Stmt
@@ -34,6 +37,7 @@ class TensorCopy:
     extents: tuple[int, ...]
     loops: tuple[int, ...]
     low: Callable[[Block, Block], Block]
+    axes: tuple[int, ...]
 
     def starts(self, block: Block) -> Iterator[Block]:
         """The first element of each block that the copy moves for a work item, in order."""
@@ -78,11 +82,21 @@ def _copy(
     extents = [constant(part.extent) for part in region.region]
     if None in extents:
         return None
-    low = compiled([written_out(part.min) for part in region.region], "b, v", names)
+    starts = [written_out(part.min) for part in region.region]
+    low = compiled(starts, "b, v", names)
     if low is None:
         return None
     sizes = tuple(int(extent or 0) for extent in extents)
-    return TensorCopy(statement, str(region.source.name), region is source, sizes, around, low)
+    used = {names[one] for start in starts for one in variables(start)}
+    axes = tuple(axis for axis in range(_MOST_AXES) if f"b[{axis}]" in used)
+    return TensorCopy(statement, str(region.source.name), region is source, sizes, around, low, axes)
+
+
+def tensors_moved(statement: tirx.Stmt) -> set[str]:
+    """The tensors that a statement moves elements of."""
+    moved = [one.source for one in regions(statement)] if isinstance(statement, tirx.Evaluate) else []
+    moved += [load.source for one in expressions_of(statement) for load in loads_of(one)]
+    return {str(one.name) for one in moved if not is_on_chip(one)}
 
 
 def tile_of(layout: TensorLayout, element: Block) -> tuple[int, int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
-from ttexplore.plan import CoreWork, Partition
+from ttexplore.plan import CoreWork, Multicast, Partition, SharedInput
 from ttexplore.target import FloorplanNode, NodeKind, Target
 from ttexplore.views.markup import content_id, plural
-from ttexplore.views.svg import drawing, hatch_pattern, rectangle, text, tooltip
+from ttexplore.views.svg import drawing, hatch_pattern, path, rectangle, text, tooltip
 from ttexplore.views.theme import HEAT, heat_step
 
 _CELL = 36
@@ -20,6 +21,8 @@ _LARGEST_LEGEND = 7
 _LEGEND_ROW = 21
 # About the width of a small character.
 _CHARACTER = 5.7
+# Lines of shared inputs: their distance from the edge of a cell, and from each other.
+_NEAR, _NEXT_LINE = 3, 4
 # How many items of a list the tooltip names.
 _LISTED = 12
 
@@ -37,8 +40,9 @@ _NAMES: dict[NodeKind, str] = {
 }  # fmt: skip
 
 
-def core_map_svg(target: Target | None, partition: Partition) -> str:
-    """The map of cores. Without a target, only the compute grid of the partition is drawn.
+def core_map_svg(target: Target | None, partition: Partition, shared: Sequence[SharedInput] = ()) -> str:
+    """The map of cores, with lines from each core that reads a shared input to those that receive it. Without a target,
+    only the compute grid of the partition is drawn.
 
     Each working core shows its number of work items; hovering gives the values of its runtime arguments. Logical
     coordinates stand above and to the left, NoC coordinates below and to the right.
@@ -46,7 +50,7 @@ def core_map_svg(target: Target | None, partition: Partition) -> str:
     nodes = target.floorplan() if target else _logical_nodes(partition)
     work = {(core.x, core.y): core for core in partition.cores}
     items = [core.items for core in partition.cores if core.items]
-    identifier = content_id("ttx-cores", target.name if target else "", repr(partition))
+    identifier = content_id("ttx-cores", target.name if target else "", repr(partition), *map(repr, shared))
     columns, rows = 1 + max(node.x for node in nodes), 1 + max(node.y for node in nodes)
     parts = [
         f"<defs>{hatch_pattern(identifier + '-h')}</defs>",
@@ -56,6 +60,9 @@ def core_map_svg(target: Target | None, partition: Partition) -> str:
     for node in nodes:
         core = work.get(node.logical) if node.logical else None
         parts.append(_node(node, core, items, f"url(#{identifier}-h)"))
+    places = {node.logical: (node.x, node.y) for node in nodes if node.logical}
+    for number, one in enumerate(shared):
+        parts += _sent(one, places, _NEXT_LINE * number)
     legend_y = _TOP + rows * _CELL + 34
     steps = [core_step(count, items) for count in items]
     parts.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">')
@@ -63,9 +70,55 @@ def core_map_svg(target: Target | None, partition: Partition) -> str:
     legend, legend_width = _legend(nodes, items, legend_y + _LEGEND_ROW, f"url(#{identifier}-h)")
     parts.append(legend)
     described = summary(partition)
-    width = max(_LEFT + columns * _CELL + 30, legend_width, 440, int(_CHARACTER * len(described)))
+    bottom = legend_y + _LEGEND_ROW
+    for one in shared:
+        bottom += _LEGEND_ROW
+        parts += [*_line(_LEFT + 4, bottom - 4, "h26"), text(_LEFT + 38, bottom, _told(one), "s", "t")]
+    told = [_LEFT + 38 + int(_CHARACTER * len(_told(one))) for one in shared]
+    width = max(_LEFT + columns * _CELL + 30, legend_width, 440, int(_CHARACTER * len(described)), *told)
     title = f"Work items per core{' of ' + target.name if target else ''}"
-    return drawing(identifier, title, described, width, legend_y + _LEGEND_ROW + 14, "".join(parts))
+    return drawing(identifier, title, described, width, bottom + 14, "".join(parts))
+
+
+def _sent(shared: SharedInput, places: Mapping[tuple[int, int], tuple[int, int]], inset: int) -> Iterator[str]:
+    """A line along each row or column of cores that share, a frame around each rectangle; a dot is at the sender."""
+    for one in shared.multicasts:
+        if not one.receivers:
+            continue
+        (left, top), (right, bottom) = (
+            (_LEFT + x * _CELL + inset, _TOP + y * _CELL + inset) for x, y in (places[at] for at in _ends(one))
+        )
+        far = _CELL - _GAP - 2 * inset
+        match shared.topology:
+            case "row":
+                yield from _line(left + _NEAR, top + _NEAR, f"H{right + far - _NEAR}")
+            case "column":
+                yield from _line(left + _NEAR, top + _NEAR, f"V{bottom + far - _NEAR}")
+            case "grid":
+                x, y, width, height = left + _NEAR, top + _NEAR, right - left + far - _NEAR, bottom - top + far - _NEAR
+                yield from _line(x, y, f"h{width}v{height}h-{width}z")
+            case _:
+                assert_never(shared.topology)
+
+
+def _ends(one: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
+    return one.cores.first, one.cores.last
+
+
+def _line(x: float, y: float, way: str) -> Iterator[str]:
+    """A line from a sender, which a dot marks. It has a halo, because cells may be as dark as it is."""
+    yield path(f"M{x} {y}{way}", "edge", extra=' style="stroke:var(--ttx-surface);stroke-width:4"')
+    yield path(f"M{x} {y}{way}", "edge")
+    yield f'<circle cx="{x}" cy="{y}" r="4" class="surface"/><circle cx="{x}" cy="{y}" r="3" class="tip"/>'
+
+
+def _told(shared: SharedInput) -> str:
+    """``A: multicast to the cores of its row, 1,024 bytes read instead of 2,048``."""
+    read = shared.read_bytes - shared.saved_bytes
+    around = {"row": "the cores of its row", "column": "the cores of its column", "grid": "a rectangle of cores"}
+    return (
+        f"{shared.tensor}: multicast to {around[shared.topology]}, {read:,} bytes read instead of {shared.read_bytes:,}"
+    )
 
 
 def summary(partition: Partition) -> str:

@@ -60,6 +60,7 @@ OPTIONS: dict[str, Callable[[Drawing, Kernel], Any]] = {
     "core_offset": lambda drawing, _: (drawing.number(0, 3), drawing.number(0, 3)),
     "core_ranges": lambda drawing, _: drawing.one(CORE_RANGES),
     "work_lists": _work_lists,
+    "multicast": lambda drawing, _: drawing.one(["auto", "auto", "off"]),
     "stages": lambda drawing, _: drawing.number(1, 3),
     "accumulate": lambda drawing, _: drawing.one(["reload", "l1"]),
     "eltwise": lambda drawing, _: drawing.one(["auto", "fpu", "sfpu"]),

@@ -108,6 +108,7 @@ public:
 
 Program CreateProgram();
 CBHandle CreateCircularBuffer(Program& program, const Cores& cores, const CircularBufferConfig& config);
+uint32_t CreateSemaphore(Program& program, const std::variant<CoreRange, CoreRangeSet>& cores, uint32_t initial_value);
 KernelHandle CreateKernel(
     Program& program, const std::string& file, const Cores& cores,
     const std::variant<DataMovementConfig, ComputeConfig>& config);
@@ -134,6 +135,7 @@ public:
     const MeshShape& shape() const;
     MeshCommandQueue& mesh_command_queue(std::optional<uint8_t> queue = std::nullopt) const;
     bool close();
+    CoreCoord worker_core_from_logical_core(const CoreCoord& logical_core) const;
 };
 
 struct ReplicatedBufferConfig {

@@ -75,6 +75,9 @@ class Arguments:
                         hint=f"use a core value of the partition: {', '.join(core_values) or 'there are none'}",
                     )
                 return [core_values[argument.of] & 0xFFFF_FFFF]
+            case "noc_x" | "noc_y":
+                # The emulator's coordinates on the NoC are the logical ones.
+                return [core_values[argument.value_of]]
             case "core_list":
                 return list(listed)
             case "constant":

@@ -13,8 +13,8 @@ runs each operation of the table, which stands in `blocks`, `transfers` and `com
 
 from __future__ import annotations
 
-from ttexplore.ir.interpreter.deciding import valid_inputs
+from ttexplore.ir.interpreter.deciding import check_places, valid_inputs
 from ttexplore.ir.interpreter.entry import Interpretation, interpret, runs_alike
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 
-__all__ = ["Interpretation", "interpret", "runs_alike", "tilize", "untilize", "valid_inputs"]
+__all__ = ["Interpretation", "check_places", "interpret", "runs_alike", "tilize", "untilize", "valid_inputs"]

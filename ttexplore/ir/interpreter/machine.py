@@ -7,8 +7,9 @@ buffers of a core when it first names them, to the tensor when it has ended. Unt
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +38,7 @@ class Run:
 
     `tensors` are the tensors, by name, `pages` those of a program that is `tiled`; `dtypes` are theirs. From D5 on the
     use of DST is `managed` in sections. `unit` is the rounding error of an operation, where errors are asked for.
+    `cores` are those that have started and not ended, by their logical coordinates.
     """
 
     plan: Plan
@@ -48,12 +50,14 @@ class Run:
     tiled: bool
     limits: Limits
     unit: float | None
+    cores: dict[tuple[int, int], Core] = field(default_factory=dict[tuple[int, int], "Core"])
 
 
 class Core:
     """One core. `queues` are its circular buffers where their protocol is there, `blocks` those before; `tiles` are
     both. `unwritten` are the tensors with writes that no barrier waited for; at `meetings` groups of threads wait for
-    each other."""
+    each other. `semaphores` are the core's by number, `sent` the circular buffers with a block from another core that
+    it has not waited for yet; what it sent to others itself may be `in_flight`."""
 
     def __init__(self, run: Run, work: CoreWork | None) -> None:
         self.run, self.plan, self.work = run, run.plan, work
@@ -69,6 +73,11 @@ class Core:
         self.setup = Setup(self.plan, self.where)
         self.unwritten: set[str] = set()
         self.meetings = Meetings()
+        self.semaphores: defaultdict[int, int] = defaultdict(int)
+        self.sent: set[str] = set()
+        self.in_flight = False
+        if work is not None:
+            run.cores[work.x, work.y] = self
 
     # Running
 
@@ -90,8 +99,15 @@ class Core:
                 "V012", "the writer ends before its writes have arrived", "end with noc_write_barrier"
             )
 
+        if self.where.role == "reader" and self.in_flight:
+            raise self.where.fault(
+                "V012", "the reader ends before what it sent has arrived", "end with noc_full_barrier"
+            )  # fmt: skip
+
     def ended(self) -> None:
         """All kernels have ended: what lies in shards is in their tensors. Raises VerifyError for tiles left over."""
+        if self.work is not None:
+            del self.run.cores[self.work.x, self.work.y]
         for queue in self.queues.values():
             shard_of = queue.plan.shard_of
             if shard_of and self.plan.layout(shard_of).role != "input":

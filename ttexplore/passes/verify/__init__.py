@@ -3,9 +3,9 @@
 The checks look at the program without running it, over all paths: loops of any length, both arms of branches. Whatever
 a pass did not change was checked before and is not checked again.
 
-Today the kernels of one core wait only for each other, and no core writes to the memory of another one. The modules
-that rely on this say so: `handshake`, `balance`, `users`, `protocol`, `pages` and `resources`. `dst` and `engine` do
-not rely on it, because no other core can reach the engine of a core.
+Cores wait for each other, and write to the memory of another one, only where they share an input: `sharing` follows the
+readers of all cores, which alone do that. The other modules look at one core at a time; they take what a core receives
+as written by itself. `dst` and `engine` need not even that, because no other core can reach the engine of a core.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
 from ttexplore.passes.verify.protocol import check_protocol
 from ttexplore.passes.verify.ranges import core_ranges
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
+from ttexplore.passes.verify.sharing import check_multicasts, check_shared
 from ttexplore.passes.verify.users import check_users
-from ttexplore.plan import CircularBuffer, ComputeConfig, Partition
+from ttexplore.plan import CircularBuffer, ComputeConfig, Partition, SharedInput
 from ttexplore.target import Target
 
 
@@ -51,6 +52,7 @@ class Verifier:
         self.facts: tuple[tuple[CircularBuffer, ...], ComputeConfig | None] = ((), None)
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
+        self.shared: tuple[tuple[SharedInput, ...], Partition | None] = ((), None)
         self.given: dict[Key, Range] = {}
         # The kernel before any pass changed it: it defines what is stored.
         self.first: tirx.PrimFunc | None = None
@@ -76,6 +78,10 @@ class Verifier:
         elif changed:
             _check_spans(program.kernel)
         check_plan(program, self.target)
+        shared = plan.shared, plan.partition
+        if reshared := shared != self.shared:
+            check_shared(plan, self.target)
+            self.shared = shared
         if plan.partition is not None and plan.partition is not self.partition:
             check_partition(plan.partition, self.target)
             self.partition, self.given = plan.partition, core_ranges(plan.partition)
@@ -88,7 +94,7 @@ class Verifier:
             return
         check_arguments(self.kernels, plan)
         facts, buffers = (plan.buffers, plan.compute), self.facts[0]
-        if not changed and facts == self.facts:
+        if not changed and facts == self.facts and not reshared:
             return
         self.facts = facts
         # What sets the engine up moves no tiles.
@@ -107,6 +113,8 @@ class Verifier:
             if moved or plan.buffers != buffers:
                 check_balance(self.kernels, plan)
                 check_handshake(self.kernels, plan)
+            if reshared or "reader" in moved:
+                check_multicasts(self.kernels["reader"], plan)
             if plan.partition is not None and moved & {"reader", "writer"}:
                 check_pages(self.kernels, plan, self.stored or _nothing_known)
         compute = self.kernels["compute"]

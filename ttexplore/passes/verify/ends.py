@@ -67,6 +67,8 @@ class End:
     unread: bool = False
     unsent: bool = False
     written: frozenset[int] | None = frozenset()
+    # What is written if a condition holds, or does not, that is the same for the whole run of a core.
+    written_if: tuple[tuple[Expression, bool, frozenset[int]], ...] = ()
     since: int = 0
     back: Position = (0, 0)
     front: Position = (0, 0)
@@ -75,7 +77,7 @@ class End:
     def copy(self) -> End:
         return End(
             self.buffer, self.own, self.reserved, self.waited, self.filled, self.unread, self.unsent, self.written,
-            self.since, self.back, self.front, self.mixed,
+            self.written_if, self.since, self.back, self.front, self.mixed,
         )  # fmt: skip
 
     def join(self, other: End) -> None:
@@ -85,6 +87,12 @@ class End:
         self.unsent |= other.unsent
         self.written = None if None in (self.written, other.written) else _both(self.written, other.written)
         self.back, self.front = either(self.back, other.back), either(self.front, other.front)
+
+    def enter(self, condition: Expression, *, holds: bool) -> None:
+        """Add what is written where a condition holds, or does not."""
+        for known, held, written in self.written_if:
+            if self.written is not None and (known, held) == (condition, holds):
+                self.written |= written
 
     @property
     def is_taken(self) -> bool:
@@ -132,6 +140,8 @@ class Ends(Walk):
         self.entered: dict[Variable, int] = {}
         self.clock = 0
         self.unwritten: Call | None = None
+        # A semaphore of another core was raised. This is no write: only the full barrier waits for it.
+        self.unraised: Call | None = None
         # The tensors with writes that no barrier waited for.
         self.unarrived: frozenset[str] = frozenset()
 
@@ -162,10 +172,20 @@ class Ends(Walk):
             case "tt.noc_writes_flushed":
                 for end in self.ends.values():
                     end.unsent = False
-            case "tt.noc_write_barrier":
+            case "tt.noc_write_barrier" | "tt.noc_full_barrier":
                 for end in self.ends.values():
                     end.unsent = False
                 self.unwritten, self.unarrived = None, frozenset()
+                if call.name == "tt.noc_full_barrier":
+                    self.unraised = None
+            case "tt.receive_multicast":
+                self.receive(call, self.end(call), self.count(call))
+            case "tt.noc_multicast" | "tt.noc_multicast_to_all":
+                self.send(call, self.end(call), call.number("tiles"))
+            case "tt.semaphore_multicast" | "tt.semaphore_multicast_to_all":
+                self.unwritten = call
+            case "tt.semaphore_up":
+                self.unraised = call
             case _:
                 if not call.phase:
                     self.access(call)
@@ -234,7 +254,7 @@ class Ends(Walk):
         end.reserved = count
         # If the circular buffer is the shard, its tiles are in place and the reader writes nothing.
         in_place = bool(end.buffer.shard_of) and end.buffer.producer == "reader"
-        end.written = None if in_place or count > _LARGEST_BLOCK else frozenset()
+        end.written, end.written_if = None if in_place or count > _LARGEST_BLOCK else frozenset(), ()
         self.clock += 1
         end.since = self.clock
 
@@ -264,9 +284,50 @@ class Ends(Walk):
                     call,
                 )
             end.written = frozenset(tile - count for tile in end.written if tile >= count)
+            end.written_if = ()
         end.back = moved_by(end.back, count)
         end.reserved -= count
         end.filled += count if end.own else 0
+
+    def send(self, call: Call, end: End, count: int) -> None:
+        """Send a complete block to other cores, from the room where it was written."""
+        name = end.buffer.name
+        if count > end.reserved:
+            raise self.fault(
+                "V005",
+                f"{self.who} sends {count} tiles of {name}; {end.reserved} are reserved",
+                f"put cb_reserve_back({name}, {count}) before it",
+                call,
+            )
+        if end.unread:
+            raise self.fault(
+                "V011",
+                f"{self.who} sends {name} before the reads into it have completed",
+                "put noc_read_barrier before it",
+                call,
+            )
+        missing = None if end.written is None else next((t for t in range(count) if t not in end.written), None)
+        if missing is not None:
+            raise self.fault(
+                "V006",
+                f"{self.who} sends {count} tiles of {name}; tile {missing} of them was not written",
+                "write every tile of a block before it is sent",
+                call,
+            )
+        end.unsent = True
+        self.unwritten = call
+
+    def receive(self, call: Call, end: End, count: int) -> None:
+        """Another core writes a block into room that was reserved."""
+        if count > end.reserved:
+            raise self.fault(
+                "V005",
+                f"{self.who} receives {count} tiles of {end.buffer.name}; {end.reserved} are reserved",
+                f"put cb_reserve_back({end.buffer.name}, {count}) before it",
+                call,
+            )
+        if end.written is not None:
+            end.written |= frozenset(range(count))
 
     def wait(self, call: Call, end: End, count: int) -> None:
         self.fits(call, end, end.front, count)

@@ -3,9 +3,9 @@
 Kernels that block only on circular buffers behave the same in every schedule, so one schedule shows whether they ever
 deadlock: each kernel in turn runs as far as it can, through two work items of a core.
 
-This is valid only for independent cores: it runs the core with the most work items, with two iterations of its loops
-over work items, and a kernel waits only for tiles or for room. If cores waited for each other, a core with fewer items
-could leave another one waiting, and all cores would have to run together to the end.
+One core stands for all: the one with the most work items, with two iterations of its loops over work items. Waits for
+other cores are left out, as if a block that another core sends were there as soon as there is room for it: `sharing`
+shows that these waits end.
 """
 
 from __future__ import annotations

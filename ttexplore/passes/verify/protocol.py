@@ -10,14 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Key, Range, Unary, decided, narrowed, show, value_range
+from ttexplore.ir.index import (
+    CoreValue,
+    Expression,
+    Key,
+    Range,
+    Unary,
+    decided,
+    narrowed,
+    parts_of,
+    placed,
+    show,
+    value_range,
+)
 from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
 from ttexplore.passes.verify.ends import PROTOCOL, End, Ends, either, moved_by
 from ttexplore.passes.verify.ranges import may_be_empty
 from ttexplore.plan import Plan
 from ttexplore.record import Span
 
-_STATE = PROTOCOL | {"tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_write_barrier"}
+_STATE = PROTOCOL | {
+    "tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_write_barrier", "tt.noc_full_barrier",
+}  # fmt: skip
 
 _READS = frozenset({"tt.noc_read_tile", "tt.noc_read_part", "tt.noc_read_element"})
 
@@ -41,12 +55,13 @@ class _Protocol(Ends):
         self.body(self.kernel.body)
         last = (calls(self.kernel.body) or [None])[-1]
         span = last.span if last else None
-        if self.unwritten is not None:
+        late = self.unwritten or self.unraised
+        if late is not None:
             raise VerifyError(
                 "V012",
                 f"{self.who} ends before its writes have completed",
-                hint="end it with noc_write_barrier",
-                span=self.unwritten.span,
+                hint=f"end it with {'noc_full_barrier' if self.role == 'reader' else 'noc_write_barrier'}",
+                span=late.span,
             )
         for name, end in self.ends.items():
             if end.unread:
@@ -246,8 +261,14 @@ class _Protocol(Ends):
         self.outside = known if outside is None else outside
         self.known = narrowed(branch.condition, known, holds=True)
         self.given.append(branch.condition)
+        # Core values are the same at the next branch that tests them.
+        fixed = _is_of_core(placed(branch.condition, self.bound))
+        for end in self.ends.values() if fixed else ():
+            end.enter(branch.condition, holds=True)
         self.body(branch.then)
         after_then, self.ends = self.ends, before
+        for end in self.ends.values() if fixed else ():
+            end.enter(branch.condition, holds=False)
         unarrived, self.unarrived = self.unarrived, unarrived
         self.known = narrowed(branch.condition, known, holds=False)
         self.given[-1] = Unary("not", branch.condition)
@@ -266,6 +287,9 @@ class _Protocol(Ends):
                         "reserve, push, wait for and pop the same number in both arms",
                         self.line(branch),
                     )
+            if fixed and end.written is not None and other.written is not None and end.since == other.since:
+                arms = ((branch.condition, True, other.written), (branch.condition, False, end.written))
+                end.written_if = (*end.written_if, *arms)
             end.join(other)
 
 
@@ -275,3 +299,10 @@ def _held_by(one: End, other: End) -> tuple[tuple[str, int, int], ...]:
         ("reserved", one.reserved, other.reserved), ("waited for", one.waited, other.waited),
         ("left", one.filled, other.filled),
     )  # fmt: skip
+
+
+def _is_of_core(e: Expression) -> bool:
+    """Whether an expression depends only on values that each core is given."""
+    if isinstance(e, int | CoreValue):
+        return True
+    return bool(parts_of(e)) and all(map(_is_of_core, parts_of(e)))

@@ -188,7 +188,7 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
         tensors = tuple(name for name in kernel.tensors if name not in in_place)
         addresses = [argument.of for argument in signature.common_runtime if argument.source == "tensor_address"]
         words = [argument.of for argument in signature.compile_time if argument.source == "accessor"]
-        values = [argument.of for argument in signature.runtime if argument.source in ("core_value", "core_list")]
+        values = [one.value_of for one in signature.runtime if one.value_of]
         for what, given, read in (
             ("the accessors", words, tensors), ("the addresses", addresses, tensors),
             ("the core values", values, tuple(dict.fromkeys(kernel.core_values))),

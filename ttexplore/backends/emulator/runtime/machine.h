@@ -103,14 +103,22 @@ struct ComputeState {
     uint32_t dst_integers = 0;  // bit mask of slots that hold 32-bit integers
 };
 
+struct MatmulOperand;
+
+// What `sources` and `operands` hold of a page, 0 for nothing.
+struct UnpackedPage {
+    uint8_t source = 0, left = 0, right = 0;
+};
+
 // Memory that a core holds only while it runs: cores that do not talk to each other share one.
 struct CoreMemory {
     uint8_t* l1 = nullptr;
     uint32_t l1_address = 0;
     std::vector<uint8_t> written;        // per page: filled since it was reserved
-    std::vector<uint8_t> source_tag;     // per page: what `sources` holds, 0 for nothing
+    std::vector<UnpackedPage> tags;
     std::vector<uint32_t> pushed_at, popped_at;
     float* sources = nullptr;            // per page: the tile as SrcA or SrcB holds it
+    MatmulOperand* operands = nullptr;   // per page: the tile as right and as left side of an exact product
     float* dst = nullptr;
 };
 

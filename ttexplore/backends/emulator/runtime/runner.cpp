@@ -25,6 +25,7 @@
 
 #include "fiber.h"
 #include "machine.h"
+#include "matmul_exact.h"
 
 Machine machine;
 Kernel* running = nullptr;
@@ -239,7 +240,7 @@ CoreMemory* memory_of(Core* core) {
     if (!free_memories.empty()) {
         core->memory = free_memories.back();
         free_memories.pop_back();
-        std::fill(core->memory->source_tag.begin(), core->memory->source_tag.end(), 0);
+        std::fill(core->memory->tags.begin(), core->memory->tags.end(), UnpackedPage());
         std::fill(core->memory->pushed_at.begin(), core->memory->pushed_at.end(), 0);
         std::fill(core->memory->popped_at.begin(), core->memory->popped_at.end(), 0);
         load_shards(core);
@@ -250,9 +251,10 @@ CoreMemory* memory_of(Core* core) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(memory->l1);
     memory->l1_address = address >> 32 ? 0x10000u : static_cast<uint32_t>(address);
     memory->sources = static_cast<float*>(map_memory((machine.total_pages + 1) * TILE_ELEMENTS * sizeof(float), false));
+    memory->operands = static_cast<MatmulOperand*>(map_memory((machine.total_pages + 1) * 2 * sizeof(MatmulOperand), false));
     memory->dst = static_cast<float*>(map_memory(MAXIMUM_DST_TILES * TILE_ELEMENTS * sizeof(float), false));
     memory->written.resize(machine.total_pages);
-    memory->source_tag.resize(machine.total_pages);
+    memory->tags.resize(machine.total_pages);
     memory->pushed_at.resize(machine.total_pages);
     memory->popped_at.resize(machine.total_pages);
     core->memory = memory;

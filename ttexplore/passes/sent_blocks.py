@@ -1,0 +1,79 @@
+"""The protocol between cores that share an input: one reads each block and sends it, the others receive it.
+
+    tt.read_block(A, A_shared, ...)  ==>  tt.cb_reserve_back(A_shared, 4)
+                                          if A_sends:  tt.noc_read_tile(...)
+                                          else:        tt.semaphore_set(A_valid, 0)
+                                                       tt.semaphore_up(A_ready, A_sender_x, A_sender_y)
+                                          tt.noc_read_barrier()
+                                          if A_sends:  tt.semaphore_wait(A_ready, A_receivers)
+                                                       tt.semaphore_set(A_ready, 0)
+                                                       tt.noc_multicast(A_shared, 4, A_first_x, ..., A_receivers)
+                                                       tt.semaphore_set(A_valid, 1)
+                                                       tt.semaphore_multicast(A_valid, A_first_x, ..., A_receivers)
+                                          else:        tt.receive_multicast(A_valid, A_shared, 4)
+                                          tt.cb_push_back(A_shared, 4)
+
+A receiver says that it has room before it waits for anything, so that blocks of several inputs are on their way at the
+same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import call
+from ttexplore.ir.build import bind, op, variable, when
+from ttexplore.ops.op import Op
+from ttexplore.ops.semaphores import (
+    NOC_MULTICAST,
+    NOC_MULTICAST_TO_ALL,
+    SEMAPHORE_MULTICAST,
+    SEMAPHORE_MULTICAST_TO_ALL,
+)
+from ttexplore.plan import SharedInput
+
+
+class SentBlocks:
+    """A shared input in the reader: its core values as variables, and the statements around its blocks."""
+
+    def __init__(self, shared: SharedInput) -> None:
+        self.shared = shared
+        names = ("sends", "receivers", *(f"{place}_{axis}" for place in ("sender", "first", "last") for axis in "xy"))
+        self.values: dict[str, ir.Var] = {name: variable(shared.named(name)) for name in names}
+
+    @property
+    def bindings(self) -> list[tirx.Stmt]:
+        return [bind(one, call("tt.core_value", [str(one.name)], dtype="int32")) for one in self.values.values()]
+
+    @property
+    def _sends(self) -> ir.Expr:
+        return tirx.NE(self.values["sends"], tirx.const(0, "int32"))
+
+    def moved(self, transfers: Sequence[tirx.Stmt]) -> list[tirx.Stmt]:
+        """The sender's transfers; a receiver tells the sender that it has room."""
+        sender = (self.values["sender_x"], self.values["sender_y"])
+        told = [op("semaphore_set", self.shared.valid, 0), op("semaphore_up", self.shared.ready, *sender)]
+        return [when(self._sends, transfers, otherwise=told)]
+
+    def handed_over(self, cb: tirx.Buffer, count: int) -> list[tirx.Stmt]:
+        """The sender sends the block as soon as all receivers have room; a receiver waits for it."""
+        ready, valid, receivers = self.shared.ready, self.shared.valid, self.values["receivers"]
+        rectangle = [self.values[name] for name in ("first_x", "first_y", "last_x", "last_y")]
+        to_all = self.shared.includes_sender
+        block, flag = (
+            (NOC_MULTICAST_TO_ALL, SEMAPHORE_MULTICAST_TO_ALL) if to_all else (NOC_MULTICAST, SEMAPHORE_MULTICAST)
+        )
+        sent: list[tirx.Stmt] = [
+            op("semaphore_wait", ready, receivers), op("semaphore_set", ready, 0),
+            _op(block, cb, count, *rectangle, receivers), op("noc_writes_flushed"),
+            op("semaphore_set", valid, 1), _op(flag, valid, *rectangle, receivers), op("noc_writes_flushed"),
+        ]  # fmt: skip
+        if not self.shared.always_sends:
+            sent = [when(receivers > 0, sent)]
+        return [when(self._sends, sent, otherwise=[op("receive_multicast", valid, cb, count)])]
+
+
+def _op(made: Op, *values: ir.Expr | int) -> tirx.Stmt:
+    return op(made.name, *values)

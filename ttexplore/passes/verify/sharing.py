@@ -1,0 +1,456 @@
+"""Check that cores that share an input agree: who sends and who receives, how often, which blocks, and in what order.
+
+The readers of all cores are followed together through some turns of their loops, as far as they wait for each other.
+That they also wait for room changes nothing: :func:`check_handshake` shows that a core whose blocks arrive always makes
+room for the next one. The numbers of blocks, and the pages they are made of, are compared over all turns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import numpy as np
+
+from ttexplore.errors import ResourceError, VerifyError
+from ttexplore.ir.index import CoreItem, CoreValue, Expression, Key, Range, Variable, decided, value_range
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls
+from ttexplore.ops.semaphores import (
+    BLOCK_MULTICASTS,
+    NOC_MULTICAST_TO_ALL,
+    RECEIVE_MULTICAST,
+    SEMAPHORE_MULTICAST_TO_ALL,
+    SEMAPHORE_MULTICASTS,
+    SEMAPHORE_SET,
+    SEMAPHORE_UP,
+    SEMAPHORE_WAIT,
+)
+from ttexplore.passes.verify.ends import PROTOCOL
+from ttexplore.passes.verify.needed_pages import needed_pages
+from ttexplore.plan import CoreWork, Multicast, Partition, Plan, SharedInput
+from ttexplore.target import Target
+
+_Place = tuple[int, int]
+# How many turns of a loop are followed: the first, and one that finds what the turn before it left.
+_TURNS = 2
+# Of cores that wait for each other, so many are told.
+_MOST_TOLD = 8
+_NO_PAGES = np.empty(0, np.int64)
+
+
+def check_shared(plan: Plan, target: Target) -> None:
+    """The plan's rectangles and semaphores fit the cores, each of which knows its part. Raises VerifyError, or
+    ResourceError for semaphores."""
+    numbers = Counter(number for number, _ in plan.semaphores)
+    for number, name in plan.semaphores:
+        if not 0 <= number < target.semaphores:
+            raise ResourceError(
+                "R007",
+                f"{name} is semaphore {number}; {target.name} has {target.semaphores} per core",
+                hint="share fewer inputs",
+            )
+        if numbers[number] > 1:
+            raise VerifyError(
+                "V044", f"{name} and another semaphore have the number {number}", hint="number them one by one"
+            )
+    assert plan.partition is not None or not plan.shared, "B1 decides both"
+    for shared in plan.shared:
+        assert plan.partition is not None
+        _check_rectangles(shared, plan.partition)
+
+
+def _check_rectangles(shared: SharedInput, partition: Partition) -> None:
+    running = {(core.x, core.y): core for core in partition.cores}
+    parts = Counter(core for one in shared.multicasts for core in one.cores.cores)
+    for core, number in parts.items():
+        if core not in running:
+            raise VerifyError(
+                "V041",
+                f"{shared.tensor} is sent to core {core}, which has no work",
+                hint="keep rectangles within the cores of the partition",
+            )
+        if number > 1:
+            raise _disagreement(f"core {core} is in {number} rectangles of {shared.tensor}", "give it one sender")
+    if missing := running.keys() - parts.keys():
+        raise _disagreement(
+            f"core {min(missing)} is in no rectangle of {shared.tensor}, so it neither reads nor receives it",
+            "put each core into one rectangle, if need be alone",
+        )
+    values = shared.core_values
+    for one in shared.multicasts:
+        _check_rectangle(shared, one)
+        for place in one.cores.cores:
+            wanted = values[place]
+            given = running[place].values
+            if wrong := [name for name, value in wanted.items() if given.get(name) != value]:
+                raise _disagreement(
+                    f"core {place} has {wrong[0]} = {given.get(wrong[0])}; with the rectangles of {shared.tensor} it "
+                    f"is {wanted[wrong[0]]}",
+                    "give each core the values of its rectangle",
+                )
+
+
+def _check_rectangle(shared: SharedInput, one: Multicast) -> None:
+    (left, top), (right, bottom) = one.cores.first, one.cores.last
+    flat = {"row": top == bottom, "column": left == right, "grid": True}[shared.topology]
+    at_start = one.sender == one.cores.first
+    if not (flat and at_start and left <= right and top <= bottom):
+        raise _disagreement(
+            f"core {one.sender} sends {shared.tensor} to the cores from {one.cores.first} to {one.cores.last}, which "
+            f"is no {shared.topology} that begins with it",
+            "let the first core of a row, a column or a rectangle send",
+        )
+
+
+def _disagreement(message: str, hint: str, at: Call | None = None) -> VerifyError:
+    return VerifyError("V017", message, hint=hint, span=None if at is None else at.span)
+
+
+# The readers
+
+
+def check_multicasts(reader: Kernel, plan: Plan) -> None:
+    """Run what the readers of all cores do for other cores. Raises VerifyError where a wait never ends, where a sender
+    writes to room that a receiver has not reserved, and where they are at different blocks."""
+    partition = plan.partition
+    if partition is None or not any(call.op in _EVENTS for call in calls(reader.body)):
+        if plan.shared and any(call.name in PROTOCOL for call in calls(reader.body)):
+            raise _disagreement(
+                f"the reader reads {plan.shared[0].tensor} on every core; the plan says that cores share it",
+                "send its blocks, or remove it from the shared inputs",
+            )
+        return
+    cores: dict[_Place, _Core] = {}
+    for work in partition.cores:
+        followed = _Followed(plan, work)
+        followed.body(reader.body)
+        cores[work.x, work.y] = _Core((work.x, work.y), plan, followed.events, followed.numbers)
+    for shared in plan.shared:
+        _check_numbers(shared, cores, next(one for one in calls(reader.body) if one.op in _EVENTS))
+    _run(cores, plan)
+    for shared in plan.shared:
+        _check_pages(shared, reader, partition)
+
+
+_EVENTS = frozenset(
+    {SEMAPHORE_SET, SEMAPHORE_WAIT, SEMAPHORE_UP, RECEIVE_MULTICAST, *BLOCK_MULTICASTS, *SEMAPHORE_MULTICASTS}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An operation, with the values of its operands; `needs` is not run, but says what page a block is made of."""
+
+    call: Call
+    values: Mapping[str, int]
+    needs: tuple[str, Range] | None = None
+
+
+class _Followed:
+    """The operations of one core's reader that other cores have to do with, in order, for some turns of its loops.
+    `numbers` counts those of all turns, by operation and semaphore or circular buffer."""
+
+    def __init__(self, plan: Plan, work: CoreWork) -> None:
+        self.buffers = {shared.buffer for shared in plan.shared}
+        self.work = work
+        self.known: dict[Key, Range] = {CoreValue(name): (value, value) for name, value in work.values.items()}
+        self.events: list[_Event] = []
+        self.numbers: Counter[tuple[str, int | str]] = Counter()
+        self.times = 1
+        # Whether only the pages of blocks are wanted, of the arm that another core takes.
+        self.is_elsewhere = False
+
+    def body(self, body: Body) -> None:
+        for statement in body:
+            match statement:
+                case Call():
+                    self.call(statement)
+                case Bind():
+                    self.bind(statement)
+                case Loop():
+                    self.loop(statement)
+                case Branch():
+                    holds = decided(statement.condition, self.known)
+                    arms = (statement.then, statement.otherwise)
+                    if holds is None and any(map(self.concerns, calls([*statement.then, *statement.otherwise]))):
+                        raise _disagreement(
+                            "whether a block is sent depends on more than the core",
+                            "decide it by core values",
+                            calls([*statement.then, *statement.otherwise])[0],
+                        )
+                    self.elsewhere(arms[1] if holds else arms[0])
+                    self.body(arms[0] if holds else arms[1])
+                case Allocation() | Store():
+                    pass
+                case _:
+                    assert_never(statement)
+
+    def elsewhere(self, body: Body) -> None:
+        """What another core reads in the arm of a branch that this one does not take."""
+        before, self.is_elsewhere = self.is_elsewhere, True
+        self.body(body)
+        self.is_elsewhere = before
+
+    def concerns(self, call: Call) -> bool:
+        return call.op in _EVENTS or (call.name in PROTOCOL and call.buffer("cb") in self.buffers)
+
+    def call(self, call: Call) -> None:
+        if "page" in call.values and "cb" in call.buffers and call.buffer("cb") in self.buffers:
+            page = value_range(call.values["page"], self.known)
+            if page is not None:
+                self.events.append(_Event(call, {}, (call.buffer("cb"), page)))
+        if self.is_elsewhere or not self.concerns(call):
+            return
+        values = {name: self.number(value, call) for name, value in call.values.items()}
+        self.events.append(_Event(call, values))
+        self.numbers[call.name, values.get("semaphore", call.buffers["cb"].name if "cb" in call.buffers else "")] += (
+            self.times
+        )
+
+    def number(self, value: Expression, call: Call) -> int:
+        found = value_range(value, self.known)
+        if found is None or int(found[0]) != int(found[1]):
+            raise _disagreement(
+                f"{call.op.name}: an operand has no known value on core ({self.work.x}, {self.work.y})",
+                "compute it from core values",
+                call,
+            )
+        return int(found[0])
+
+    def bind(self, bind: Bind) -> None:
+        value = bind.value
+        if isinstance(value, CoreItem):
+            at = value_range(value.position, self.known)
+            if at is not None and int(at[0]) == int(at[1]) < len(self.work.listed):
+                item = self.work.listed[int(at[0])]
+                self.known[bind.variable] = (item, item)
+            return
+        self.learn(bind.variable, value_range(value, self.known))
+
+    def learn(self, variable: Variable, found: Range | None) -> None:
+        self.known.pop(variable, None)
+        if found is not None:
+            self.known[variable] = found
+
+    def loop(self, loop: Loop) -> None:
+        concerned = [one for one in calls(loop.body) if self.concerns(one)]
+        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
+        exact = all(one is not None and int(one[0]) == int(one[1]) for one in (low, extent))
+        if low is None or extent is None or not exact:
+            if concerned:
+                raise _disagreement(
+                    "a block is sent in a loop whose length is not known", "use loops of constant length", concerned[0]
+                )
+            return
+        turns, first = int(extent[0]), int(low[0])
+        before, followed = self.times, min(turns, _TURNS)
+        for turn in range(followed):
+            self.known[loop.variable] = (first + turn, first + turn)
+            # The last one that is followed stands for those that are not.
+            self.times = before * (1 if turn < followed - 1 else turns - followed + 1)
+            self.body(loop.body)
+        self.times = before
+
+
+@dataclass(slots=True)
+class _Core:
+    """A core's reader: what it does next, its semaphores, the places in its circular buffers, the room reserved there,
+    the pages of the block that is next in each, and the buffers with a block that it has not waited for."""
+
+    place: _Place
+    plan: Plan
+    events: list[_Event]
+    numbers: Counter[tuple[str, int | str]]
+    at: int = 0
+    semaphores: dict[int, int] = field(default_factory=lambda: defaultdict[int, int](int))
+    back: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
+    reserved: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
+    pages: dict[str, list[Range]] = field(default_factory=lambda: defaultdict[str, list[Range]](list))
+    sent: set[str] = field(default_factory=set[str])
+
+    @property
+    def waits(self) -> tuple[int, int] | None:
+        """The semaphore that it waits for, and the value; None if it can go on."""
+        event = self.events[self.at]
+        if event.needs is None and event.call.op in (SEMAPHORE_WAIT, RECEIVE_MULTICAST):
+            wanted = event.values["semaphore"], event.values.get("value", 1)
+            return None if self.semaphores[wanted[0]] == wanted[1] else wanted
+        return None
+
+
+def _check_numbers(shared: SharedInput, cores: Mapping[_Place, _Core], at: Call) -> None:
+    """Receivers say as often that they have room, and receive as many blocks, as their sender sends."""
+    for one in shared.multicasts:
+        sender = cores[one.sender].numbers
+        sent = sum(sender[each.ir_name, shared.buffer] for each in BLOCK_MULTICASTS)
+        for place in one.receivers:
+            receiver = cores[place].numbers
+            for what, number in (
+                ("receives", receiver[RECEIVE_MULTICAST.ir_name, shared.valid]),
+                ("has room for", receiver[SEMAPHORE_UP.ir_name, shared.ready]),
+            ):
+                if number != sent:
+                    raise _disagreement(
+                        f"core {one.sender} sends {sent} blocks of {shared.tensor}, core {place} {what} {number}",
+                        "share only between cores that make the same steps",
+                        at,
+                    )
+
+
+def _check_pages(shared: SharedInput, reader: Kernel, partition: Partition) -> None:
+    """The cores of a rectangle need the same pages, in all turns of their loops."""
+    needed = {(work.x, work.y): needed_pages(reader, work, shared.buffer) for work in partition.cores}
+    for one in shared.multicasts:
+        for call, place in itertools.product(calls(reader.body), one.receivers):
+            mine, theirs = (needed[core].get(call, _NO_PAGES) for core in (one.sender, place))
+            if not np.array_equal(mine, theirs):
+                # The last axis is that of the outermost loop.
+                told = ([(page, page) for page in pages.T.ravel().tolist()] for pages in (mine, theirs))
+                raise _other_page(one.sender, place, call, *told)
+
+
+def _other_page(
+    sender: _Place, receiver: _Place, call: Call, mine: Sequence[Range], theirs: Sequence[Range]
+) -> VerifyError:  # fmt: skip
+    one, other = next(pair for pair in itertools.zip_longest(mine, theirs) if pair[0] != pair[1])
+    return _disagreement(
+        f"core {sender} sends {_page(one)} of {call.buffer('cb')} to core {receiver}, which needs {_page(other)}",
+        "share only between cores that need the same blocks at the same steps",
+        call,
+    )
+
+
+def _run(cores: Mapping[_Place, _Core], plan: Plan) -> None:
+    left = [core for core in cores.values() if core.events]
+    while left:
+        went = False
+        for core in left:
+            while core.at < len(core.events) and core.waits is None:
+                event = core.events[core.at]
+                _step(core, event, cores, plan)
+                core.at += 1
+                went = True
+        left = [core for core in left if core.at < len(core.events)]
+        if left and not went:
+            raise _stuck(left, plan)
+
+
+def _step(core: _Core, event: _Event, cores: Mapping[_Place, _Core], plan: Plan) -> None:
+    call, values = event.call, event.values
+    if event.needs is not None:
+        name, page = event.needs
+        core.pages[name].append(page)
+        return
+    operation = call.op
+    if operation is SEMAPHORE_SET:
+        core.semaphores[values["semaphore"]] = values["value"]
+    elif operation is SEMAPHORE_UP:
+        _other(values["x"], values["y"], cores, call).semaphores[values["semaphore"]] += 1
+    elif operation is RECEIVE_MULTICAST:
+        name = call.buffer("cb")
+        if name not in core.sent:
+            semaphore = dict(plan.semaphores)[values["semaphore"]]
+            raise _disagreement(
+                f"core {core.place}: {semaphore} says that a block of {name} has arrived, but none was sent",
+                "set the semaphore to 0 before the sender is told that there is room",
+                call,
+            )
+        core.sent.remove(name)
+    elif operation in SEMAPHORE_MULTICASTS:
+        for other in _rectangle(core, event, cores, SEMAPHORE_MULTICAST_TO_ALL):
+            other.semaphores[values["semaphore"]] = core.semaphores[values["semaphore"]]
+    elif operation in BLOCK_MULTICASTS:
+        for other in _rectangle(core, event, cores, NOC_MULTICAST_TO_ALL):
+            if other is not core:
+                _send(core, other, event)
+    elif call.name == "tt.cb_reserve_back":
+        core.reserved[call.buffer("cb")] = values["count"]
+        core.pages[call.buffer("cb")] = []
+    elif call.name == "tt.cb_push_back":
+        name = call.buffer("cb")
+        core.back[name] = (core.back[name] + values["count"]) % plan.buffer(name).pages
+        core.reserved[name] = 0
+
+
+def _send(core: _Core, other: _Core, event: _Event) -> None:
+    call, name, tiles = event.call, event.call.buffer("cb"), event.values["tiles"]
+    if other.reserved[name] < tiles:
+        raise _disagreement(
+            f"core {core.place} sends {tiles} tiles of {name} to core {other.place}, which has reserved "
+            f"{other.reserved[name]}",
+            "let receivers reserve room before they tell the sender, and the sender wait for all of them",
+            call,
+        )
+    if other.back[name] != core.back[name]:
+        raise _disagreement(
+            f"core {core.place} sends {name} to position {core.back[name]} of core {other.place}, which has room at "
+            f"{other.back[name]}",
+            "let sender and receivers push the same blocks",
+            call,
+        )
+    if other.pages[name] != core.pages[name]:
+        raise _other_page(core.place, other.place, call, core.pages[name], other.pages[name])
+    other.sent.add(name)
+
+
+def _page(page: Range | None) -> str:
+    return "no page" if page is None else f"page {int(page[0])}"
+
+
+def _rectangle(core: _Core, event: _Event, cores: Mapping[_Place, _Core], to_all: object) -> list[_Core]:
+    """The cores that a multicast reaches."""
+    values, call = event.values, event.call
+    corners = f"({values['first_x']}, {values['first_y']}) to ({values['last_x']}, {values['last_y']})"
+    columns = range(values["first_x"], values["last_x"] + 1)
+    rows = range(values["first_y"], values["last_y"] + 1)
+    if not columns or not rows:
+        raise _disagreement(f"a multicast from {corners}", "name the upper left corner first, as NoC 0 goes", call)
+    found = [_other(x, y, cores, call) for y in rows for x in columns]
+    includes = call.op is to_all
+    if (core in found) != includes:
+        what = "leaves out" if includes else "includes"
+        raise _disagreement(f"a multicast to {corners} {what} the sender, core {core.place}", "choose the other", call)
+    receivers = math.prod(map(len, (columns, rows))) - includes
+    if receivers != values["receivers"]:
+        raise _disagreement(
+            f"a multicast to {corners} names {values['receivers']} receivers, but there are {receivers}",
+            "count the cores of the rectangle without the sender",
+            call,
+        )
+    return found
+
+
+def _other(x: int, y: int, cores: Mapping[_Place, _Core], call: Call) -> _Core:
+    if (x, y) not in cores:
+        raise _disagreement(
+            f"{call.op.name} reaches core ({x}, {y}), which has no work",
+            "keep to the cores of the partition",
+            call,
+        )
+    return cores[x, y]
+
+
+def _stuck(left: list[_Core], plan: Plan) -> VerifyError:
+    names = dict(plan.semaphores)
+    lines: list[str] = []
+    for core in left[:_MOST_TOLD]:
+        waits = core.waits
+        assert waits is not None, "it cannot go on"
+        span = core.events[core.at].call.span
+        where = f" (line {span.line})" if span is not None else ""
+        lines.append(
+            f"  the reader of core {core.place} waits for {names[waits[0]]} to be {waits[1]}, is "
+            f"{core.semaphores[waits[0]]}{where}"
+        )
+    if len(left) > _MOST_TOLD:
+        lines.append(f"  and {len(left) - _MOST_TOLD} more cores")
+    return VerifyError(
+        "V009",
+        "cores wait for each other:\n" + "\n".join(lines),
+        hint="let every core that is waited for raise the semaphore, as often as it is waited for",
+        span=left[0].events[left[0].at].call.span,
+    )
