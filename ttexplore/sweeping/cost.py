@@ -1,0 +1,44 @@
+"""What a lowering costs: the one place that a sweep asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttexplore.clock.estimate import LaunchEstimates
+from ttexplore.errors import Unsupported, UsageError
+from ttexplore.views.l1_map import l1_used_bytes
+
+if TYPE_CHECKING:
+    from ttexplore.exploration import Exploration
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is known of a lowering.
+
+    `estimate_us` is the estimate of its time in microseconds (:meth:`Exploration.estimate`), `bound` what bounds it (of
+    several launches, the longest), `dram_bytes` what all cores read from DRAM and write to it. These are None where
+    elements of tensors decide how long the program runs. `l1_bytes` are those of the circular buffers of a core,
+    `used_cores` those with work.
+    """
+
+    estimate_us: float | None
+    bound: str | None
+    dram_bytes: int | None
+    l1_bytes: int
+    used_cores: int
+
+
+def figures(lowered: Exploration) -> Figures:
+    """The figures of a lowering that has succeeded. Raises VerifyError for a program that never ends."""
+    plans = [launch.plan for launch in lowered.launches]
+    l1_bytes = max(map(l1_used_bytes, plans))
+    cores = max(sum(1 for core in plan.partition.cores if core.items) if plan.partition else 0 for plan in plans)
+    try:
+        whole = lowered.estimate()
+    except (UsageError, Unsupported):
+        return Figures(None, None, None, l1_bytes, cores)
+    parts = whole.launches if isinstance(whole, LaunchEstimates) else (whole,)
+    dram_bytes = sum(one.read_bytes + one.written_bytes for one in parts)
+    return Figures(round(whole.us, 3), whole.bound, dram_bytes, l1_bytes, cores)

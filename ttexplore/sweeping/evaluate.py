@@ -1,0 +1,114 @@
+"""One point of a space: lowered, verified and estimated, as plain data that travels between processes."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from ttexplore.errors import BackendError, TTExploreError, from_record
+from ttexplore.record import ErrorRecord
+from ttexplore.sweeping.cost import Figures, figures
+from ttexplore.sweeping.shipping import Shipped, received, ttexplore_digest
+from ttexplore.sweeping.space import Point
+
+# So many traces are held at a time.
+_TRACES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a run on the emulator has shown: whether its result is that of the kernel, how close it is, and the words of
+    the run. `passed` is None if it could not run for want of a compiler, time or memory; `message` says why."""
+
+    passed: bool | None
+    pcc: float | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a point: its figures, or the error that refused it; and its proof, if it was one of the best."""
+
+    figures: Figures | None = None
+    error: ErrorRecord | None = None
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Points of one kernel that a worker evaluates, one after another. `kernel` is what was shipped, or the loaded
+    kernel itself where the worker is this process. `traces` are those that it has made: points that differ in their
+    options only share one."""
+
+    kernel: Any
+    points: tuple[Point, ...]
+    digest: str
+    traces: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """The outcomes of a task, in its order; or the error that stopped all of it."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    error: ErrorRecord | None = None
+
+    def checked(self) -> tuple[Outcome, ...]:
+        """The outcomes. Raises the error, if there is one."""
+        if self.error is not None:
+            raise from_record(self.error)
+        return self.outcomes
+
+
+def evaluate(task: Task) -> Answered:
+    """Lower, verify and estimate each point of a task. Nothing is raised: an error is part of the answer."""
+    try:
+        if task.digest != ttexplore_digest():
+            raise BackendError(
+                "B033",
+                "a worker runs another version of ttexplore, TVM or NumPy",
+                hint="install the versions of this process where the workers run, and start them again",
+            )
+        found = received(task.kernel) if isinstance(task.kernel, Shipped) else task.kernel
+        spelled = task.kernel.spelled if isinstance(task.kernel, Shipped) else ()
+        return Answered(tuple(_spelled(_outcome(found, point, task.traces), spelled) for point in task.points))
+    except TTExploreError as error:
+        return Answered(error=error.record())
+
+
+def _outcome(found: Any, point: Point, traces: dict[str, Any]) -> Outcome:
+    try:
+        return Outcome(figures=_lowered(found, point, traces))
+    except TTExploreError as error:
+        return Outcome(error=error.record())
+
+
+def _lowered(found: Any, point: Point, traces: dict[str, Any]) -> Figures:
+    from ttexplore.exploration import explore
+    from ttexplore.ir.boundary import errors_of_ours
+    from ttexplore.language.machine import machine
+
+    key = repr((sorted(point.arguments.items()), point.target))
+    if key not in traces:
+        if len(traces) == _TRACES:
+            del traces[next(iter(traces))]
+        with machine(point.target), errors_of_ours("reading the kernel"):
+            traces[key] = found.trace(dict(point.arguments))
+    lowered = explore(traces[key], target=point.target, options=point.options)
+    if lowered.error is not None:
+        raise lowered.error
+    return figures(lowered)
+
+
+def _spelled(outcome: Outcome, spelled: tuple[tuple[str, str], ...]) -> Outcome:
+    """The outcome with the names of files that the user knows."""
+    error = outcome.error
+    if error is None or not spelled:
+        return outcome
+    message, hint, span = error.message, error.hint, error.span
+    for file, shown in spelled:
+        message, hint = message.replace(file, shown), hint.replace(file, shown)
+        if span is not None and span.file == file:
+            span = dataclasses.replace(span, file=shown)
+    return dataclasses.replace(outcome, error=dataclasses.replace(error, message=message, hint=hint, span=span))

@@ -1,0 +1,157 @@
+"""A space of schedules: the values of a kernel's arguments, of the options of the passes and of the target."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ttexplore.errors import UsageError, shown
+from ttexplore.given import plain, wrong
+from ttexplore.options import OPTIONS, parse_options
+from ttexplore.target import Target, get_target
+
+TARGET = "target"
+# Nobody waits for more, and their table would not fit a screen of any size.
+MOST_POINTS = 100_000
+_EXAMPLE = "{'block_M': [32, 64], 'policy': ['contiguous', 'strided']}"
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One schedule: the arguments of the kernel, the options of the passes (parsed), and the target.
+
+    `given` are the values of the space that make it, as they were given.
+    """
+
+    given: Mapping[str, object]
+    arguments: Mapping[str, object]
+    options: Mapping[str, Any]
+    target: Target
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The points of a space, in order: the last name varies fastest. `names` are those of the values, in order."""
+
+    names: tuple[str, ...]
+    points: tuple[Point, ...]
+
+
+def space_of(
+    space: object, target: str | Target, options: Mapping[str, Any] | None, arguments: Mapping[str, object]
+) -> Space:  # fmt: skip
+    """The points of `space`: a dictionary with the values of each name, of which each combination is a point, or a list
+    of such dictionaries, one after the other. Names are those of options, ``target``, and arguments of the kernel; what
+    the space leaves out has the value that `target`, `options` and `arguments` give.
+
+    Raises UsageError for a space without points or with too many, for names that are given twice, for unknown targets,
+    for wrong values of options, and for values that cannot be printed. Whether the kernel takes the arguments is not
+    checked here.
+    """
+    parts = cast(Sequence[object], space) if isinstance(space, list | tuple) else [space]
+    if not parts or not all(isinstance(part, Mapping) for part in parts):
+        raise wrong("the space", cast(object, space), f"a dictionary of names and their values, for example {_EXAMPLE}")
+    chip, asked = get_target(target), parse_options(options)
+    for name, value in arguments.items():
+        _key(name, value)
+    names: dict[str, None] = {}
+    points: list[Point] = []
+    for part in cast(Sequence[Mapping[object, object]], parts):
+        axes = {_name(name): _values(_name(name), values) for name, values in part.items()}
+        _refuse_twice(axes, asked, arguments)
+        names |= dict.fromkeys(axes)
+        count = math.prod(map(len, axes.values())) + len(points)
+        if count > MOST_POINTS:
+            raise UsageError(
+                "U023",
+                f"the space has {count:,} points",
+                hint=f"at most {MOST_POINTS:,} are searched: give fewer values",
+            )
+        points += _points(axes, chip, asked, arguments)
+    if not names:
+        raise UsageError("U023", "the space is empty", hint=f"name what varies, and its values: {_EXAMPLE}")
+    return Space(tuple(names), tuple(points))
+
+
+def _name(given: object) -> str:
+    if not isinstance(given, str):
+        raise wrong("a name of the space", given, f"the name of an argument of the kernel or of an option: {_EXAMPLE}")
+    return given
+
+
+def _values(name: str, given: object) -> tuple[object, ...]:
+    """The values of one name; a value that is no list is the only one."""
+    if isinstance(given, Set | Iterator | ValuesView):
+        raise wrong(
+            f"the space for {name}",
+            cast(object, given),
+            "a list or a range: a set has no order, and a generator gives its values once",
+        )
+    given = _plain(given)
+    items = cast(Sequence[object], given) if isinstance(given, list | tuple | range) else (given,)
+    values = tuple(_plain(value) for value in itertools.islice(items, MOST_POINTS + 1))
+    if len(values) > MOST_POINTS:
+        raise UsageError(
+            "U023",
+            f"the space has more than {MOST_POINTS:,} values for {name}",
+            hint=f"at most {MOST_POINTS:,} points are searched: give fewer values",
+        )
+    if not values:
+        raise UsageError("U023", f"the space has no values for {name}", hint=f"list them: {_EXAMPLE}")
+    # True and 1 are two values, though they are equal; not all values can be in a set.
+    seen: set[str] = set()
+    for value in values:
+        key = _key(name, value)
+        if key in seen:
+            raise UsageError("U023", f"the space lists {shown(value)} for {name} twice", hint="list each value once")
+        seen.add(key)
+    return values
+
+
+def _plain(value: object) -> object:
+    """Numbers and arrays of NumPy as numbers and lists of Python."""
+    return plain(value) if hasattr(value, "tolist") else value
+
+
+def _key(name: str, value: object) -> str:
+    """A text that no other value has. Raises UsageError for a value without one."""
+    try:
+        return f"{type(value).__name__} {value!r}"
+    except Exception:  # A user's __repr__ may raise anything; Python itself prints no numbers above 4,300 digits.
+        raise UsageError(
+            "U023", f"a value of {name} cannot be printed: {shown(value)}", hint="give values that repr() can print"
+        ) from None
+
+
+def _refuse_twice(axes: Mapping[str, object], options: Mapping[str, Any], arguments: Mapping[str, object]) -> None:
+    for name in axes:
+        if name in options or name in arguments:
+            raise UsageError(
+                "U023",
+                f"{name} is in the space, and has a value besides",
+                hint="give it in one of the two places",
+            )
+
+
+def _points(
+    axes: Mapping[str, tuple[object, ...]], target: Target, options: Mapping[str, Any], arguments: Mapping[str, object]
+) -> Iterator[Point]:  # fmt: skip
+    # Each value is read once, before anything is lowered.
+    chips = [get_target(cast("str | Target", value)) for value in axes.get(TARGET, ())]
+    parsed = {
+        (name, number): parse_options({name: value})
+        for name, values in axes.items()
+        if name in OPTIONS
+        for number, value in enumerate(values)
+    }
+    for chosen in itertools.product(*(range(len(values)) for values in axes.values())):
+        at = dict(zip(axes, chosen, strict=True))
+        given = {name: axes[name][number] for name, number in at.items()}
+        own = dict(options)
+        for place in at.items():
+            own |= parsed.get(place, {})
+        taken = {name: value for name, value in given.items() if name not in OPTIONS and name != TARGET}
+        yield Point(given, {**arguments, **taken}, own, chips[at[TARGET]] if TARGET in at else target)

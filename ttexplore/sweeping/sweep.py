@@ -1,0 +1,298 @@
+"""The search itself: which points are known, where the others are evaluated, and which are proven."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import math
+import os
+import pickle
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ttexplore.backends.base import KernelFault
+from ttexplore.control import Control, Progress
+from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError
+from ttexplore.given import text as text_of
+from ttexplore.given import whole, wrong
+from ttexplore.options import OPTIONS
+from ttexplore.sweeping.evaluate import Answered, Outcome, Proof, Task, evaluate
+from ttexplore.sweeping.kept import Kept
+from ttexplore.sweeping.result import COLUMNS, Sweep
+from ttexplore.sweeping.shipping import Shipped, is_loadable, shipped_file, shipped_object, ttexplore_digest
+from ttexplore.sweeping.space import TARGET, Space, space_of
+from ttexplore.sweeping.workers import Cluster, Here, Lost, Processes, Workers, connected
+from ttexplore.target import Target
+
+if TYPE_CHECKING:
+    from ttexplore.exploration import Exploration
+
+# A task takes about a quarter of a second; a process starts in one or two.
+_TASK_POINTS = 8
+_POINTS_WORTH_A_PROCESS = 40
+# Each is a process with all of TVM in it.
+_MOST_WORKERS = 256
+# Errors that say that the sweep, not a point of it, was called in a wrong way.
+_OF_THE_CALL = frozenset({"TTX-U002", "TTX-U003", "TTX-U004"})
+_TIME_IS_OVER = "TTX-B003"
+_TELL_SECONDS = 0.5
+_BAR = 24
+
+
+def sweep(
+    kernel: Any, space: Any, /, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
+    prove: int = 3, workers: int | None = None, client: Any = None, scheduler: str | None = None, fresh: bool = False,
+    progress: Progress | None = None, cancel: threading.Event | None = None, **kernel_arguments: Any,
+) -> Sweep:  # fmt: skip
+    """Lower a kernel with each schedule of a space, and find the best.
+
+    `kernel` is a factory or an eager kernel, or ``"file.py::name"``. `space` gives the values of each name, as in
+    ``{"block_M": [32, 64], "policy": ["contiguous", "strided"], "target": ["wormhole_n150", "blackhole_p150"]}``:
+    names of arguments of the kernel, of options of the passes, and ``target``. Each combination is a point; a list of
+    such dictionaries is one space after another. What does not vary is given by `target`, `options` and
+    `kernel_arguments`, as for :func:`ttexplore.explore`.
+
+    Each point is lowered and verified, and its time is estimated (:meth:`Exploration.estimate`). A point that is
+    refused stays in the table with its reason. The best `prove` points run on the emulator, and one with a wrong
+    result is never the best.
+
+    `workers` processes of this machine share the work, by default as many as it has processors; `client`, a
+    ``distributed.Client`` of Dask, or `scheduler`, the address of one, let a cluster do it. The table is the same for
+    all of them. What was found is kept in the cache folder: the same point of the same sources, kernel and ttexplore,
+    is not lowered again, unless `fresh`. Files that a kernel reads while it is traced are not among the sources.
+
+    `progress` is a function that takes a line of text. Ctrl-C and `cancel` end the sweep early: what is done is
+    returned. Raises UsageError for a wrong space and for a kernel that does not take its arguments, and BackendError
+    if workers cannot be reached or the cache folder cannot be written.
+    """
+    control = Control.checked(cancel, None, progress)
+    points = space_of(space, target, options, kernel_arguments)
+    _refuse_columns(points.names)
+    whole("prove", prove, 0)
+    if sum(one is not None for one in (workers, client, scheduler)) > 1:
+        raise UsageError("U010", "workers, client and scheduler are several answers", hint="give one of them")
+    if client is not None and not hasattr(client, "scheduler_info"):
+        raise wrong("client", client, "a distributed.Client; use scheduler= for the address of a scheduler")
+    count = whole("workers", workers, 1, _MOST_WORKERS) if workers is not None else None
+    address = None if scheduler is None else text_of("scheduler", scheduler, "the address of one, as a string")
+    shipped = shipped_file(kernel) if isinstance(kernel, str) else shipped_object(kernel)
+    kept = Kept.of(shipped.digest if shipped is not None else "")
+    known = [None] * len(points.points) if fresh else kept.found(points.points)
+    # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
+    proofs = {number: one.proof for number, one in enumerate(known) if one is not None and one.proof is not None}
+    state = _State(points, kept, control, [one and replace(one, proof=None) for one in known])
+    complete = True
+    try:
+        pending = state.pending
+        if pending:
+            found = _checked(kernel, points)
+            with _chosen(count, client, address, shipped, points, len(pending)) as used:
+                state.evaluate(shipped if shipped is not None and not isinstance(used, Here) else found, used)
+        _prove(state, kernel, prove, proofs)
+    except (KeyboardInterrupt, Cancelled):
+        complete = False
+    return state.result(kernel, complete)
+
+
+def _refuse_columns(names: Sequence[str]) -> None:
+    for name in names:
+        if name in COLUMNS:
+            raise UsageError(
+                "U023",
+                f"{name} is a name of the space and a column of the table",
+                hint="rename the argument, or give it outside of the space",
+            )
+
+
+def _checked(kernel: Any, space: Space) -> Any:
+    """The kernel, loaded here. Raises UsageError if it is no kernel or does not take the arguments."""
+    from ttexplore.ir.boundary import errors_of_ours
+    from ttexplore.language.kernel import parameters_of
+    from ttexplore.language.load import FoundKernel, find_kernel
+    from ttexplore.language.machine import machine
+
+    with errors_of_ours("reading the kernel"):
+        found = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())
+    for name in space.names:
+        if name in OPTIONS and name in parameters_of(found.kernel):
+            raise UsageError(
+                "U023",
+                f"{name} is an option of the passes and an argument of the kernel",
+                hint="rename the argument, or give it outside of the space",
+            )
+    # Points with the same names are called in the same way: the first of them shows whether that is right.
+    for point in {frozenset(one.arguments): one for one in reversed(space.points)}.values():
+        try:
+            with machine(point.target), errors_of_ours("reading the kernel"):
+                found.trace(dict(point.arguments))
+        except TTExploreError as error:
+            if error.code in _OF_THE_CALL:
+                raise _meant(error, space) from None
+    return found
+
+
+def _meant(error: TTExploreError, space: Space) -> TTExploreError:
+    """The error, for a name that the kernel does not take: that of an option may have been meant."""
+    for name in space.names:
+        close = difflib.get_close_matches(name, [*OPTIONS, TARGET], 1)
+        if close and error.message.endswith(f"takes no argument {name}"):
+            return UsageError("U003", error.message, hint=f"did you mean the option {close[0]}?")
+    return error
+
+
+@contextlib.contextmanager
+def _chosen(
+    count: int | None, client: Any, address: str | None, shipped: Shipped | None, points: Space, pending: int
+) -> Generator[Workers]:  # fmt: skip
+    """Where the pending points are evaluated: what was asked for or, if a few are not worth a process, here."""
+    if address is not None:
+        with connected(address) as cluster:
+            _check_shippable(shipped, points)
+            yield cluster
+    elif client is not None:
+        _check_shippable(shipped, points)
+        yield Cluster(client)
+    elif shipped is None or not _can_travel(points):
+        yield Here()
+    else:
+        wanted = min(os.cpu_count() or 1, pending // _POINTS_WORTH_A_PROCESS) if count is None else count
+        yield Processes(wanted) if wanted > 1 else Here()
+
+
+def _check_shippable(shipped: Shipped | None, points: Space) -> None:
+    if shipped is None or not _can_travel(points):
+        raise UsageError(
+            "U023",
+            "the kernel or its arguments cannot be sent to a cluster",
+            hint="give a factory whose arguments are numbers and texts, or name the kernel as file.py::name",
+        )
+
+
+def _can_travel(points: Space) -> bool:
+    try:
+        return is_loadable(pickle.dumps(points.points))
+    except Exception:  # The values are the user's, and may raise anything.
+        return False
+
+
+@dataclass(eq=False)
+class _State:
+    """What is known of each point so far."""
+
+    space: Space
+    kept: Kept
+    control: Control
+    outcomes: list[Outcome | None]
+    start: float = field(default_factory=time.monotonic)
+    told: float = -math.inf
+
+    @property
+    def pending(self) -> list[int]:
+        """The numbers of the points that are not known."""
+        return [number for number, outcome in enumerate(self.outcomes) if outcome is None]
+
+    def learn(self, numbers: Sequence[int], outcomes: Sequence[Outcome], *, keep: bool = True) -> None:
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            self.outcomes[number] = outcome
+        if keep:
+            self.kept.keep([self.space.points[number] for number in numbers], outcomes)
+
+    def evaluate(self, kernel: Any, workers: Workers) -> None:
+        """Evaluate the pending points. Raises Cancelled, what a worker says is wrong, and KeyboardInterrupt."""
+        pending = self.pending
+        # Ctrl-C loses what this process is at; other processes are told little by little what to do.
+        most = 1 if isinstance(workers, Here) else _TASK_POINTS
+        size = max(1, min(most, len(pending) // (4 * workers.count)))
+        parts = [pending[first : first + size] for first in range(0, len(pending), size)]
+        self._tell(len(pending))
+        lost = self._answered(kernel, workers, parts, len(pending))
+        # One point may have ended the worker of all points of its task.
+        alone = [[number] for number in sorted(number for part in lost for number in part)]
+        for numbers, why in self._answered(kernel, workers, alone, len(pending)).items():
+            error = BackendError(
+                "B033",
+                f"the worker of this point ended: {why}",
+                hint="if it was killed for memory, use fewer workers; if this point alone ends it, report the kernel",
+            )
+            self.learn(numbers, [Outcome(error=error.record())], keep=False)
+
+    def _answered(
+        self, kernel: Any, workers: Workers, parts: Sequence[Sequence[int]], total: int
+    ) -> dict[tuple[int, ...], str]:
+        """Evaluate the points of these numbers, each part as one task; return the parts that no worker survived."""
+        lost: dict[tuple[int, ...], str] = {}
+        points, digest = self.space.points, ttexplore_digest()
+        tasks = [Task(kernel, tuple(points[number] for number in part), digest) for part in parts]
+        if isinstance(workers, Here):
+            tasks = [replace(task, traces=tasks[0].traces) for task in tasks]
+        with contextlib.closing(workers.answers(evaluate, tasks, self.control)) as answers:
+            for number, answer in answers:
+                match answer:
+                    case Lost():
+                        lost[tuple(parts[number])] = answer.why
+                    case Answered():
+                        self.learn(parts[number], answer.checked())
+                self._tell(total)
+        return lost
+
+    def _tell(self, total: int) -> None:
+        """Report how far the evaluation is, now and then and at its end."""
+        left = len(self.pending)
+        now = time.monotonic()
+        if self.control.progress is None or (left and now - self.told < _TELL_SECONDS):
+            return
+        self.told = now
+        done, everything = total - left, len(self.outcomes)
+        refused = sum(1 for one in self.outcomes if one is not None and one.error is not None)
+        full = _BAR * (everything - left) // everything
+        rest = f", about {math.ceil((now - self.start) / done * left)} s left" if done and left else ""
+        bar = f"[{'#' * full}{'.' * (_BAR - full)}]"
+        self.control.tell(f"{bar} {everything - left:,} of {everything:,} points, {refused:,} refused{rest}")
+
+    def result(self, kernel: Any, complete: bool) -> Sweep:
+        name = kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", type(kernel).__name__))
+        return Sweep(name, self.space.names, self.space.points, tuple(self.outcomes), complete, kernel)
+
+
+def _prove(state: _State, kernel: Any, wanted: int, known: Mapping[int, Proof]) -> None:
+    """Run the best points on the emulator until `wanted` of them are proven; one that is wrong makes room for the next.
+
+    Those with a `known` proof do not run again. A point that cannot be run, for its time or for want of a compiler,
+    says so in its proof, which is not kept.
+    """
+    while True:
+        made = state.result(kernel, complete=True)
+        # A wrong one is not in the ranking.
+        number = next((one for one in made.ranking[:wanted] if not _is_tried(state.outcomes[one])), None)
+        if number is None:
+            return
+        outcome = state.outcomes[number]
+        assert outcome is not None, "it is in the ranking"
+        proof = known.get(number)
+        if proof is None:
+            state.control.tell(f"running on the emulator: {made.schedule(number)}")
+            proof = _proof(made.explore(number), state.control)
+            state.learn([number], [replace(outcome, proof=proof)], keep=proof.passed is not None)
+        else:
+            state.learn([number], [replace(outcome, proof=proof)], keep=False)
+
+
+def _proof(lowered: Exploration, control: Control) -> Proof:
+    try:
+        run = lowered.run(cancel=control.cancel)
+        return Proof(bool(run.passed), float(run.pcc), run.message)
+    except Cancelled:
+        raise
+    except KernelFault as error:
+        # The program is at fault: it deadlocks, crashes, or does not compile. Only its time is no fault.
+        return Proof(None if error.code == _TIME_IS_OVER else False, None, str(error))
+    except TTExploreError as error:
+        return Proof(None, None, str(error))
+
+
+def _is_tried(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.proof is not None
