@@ -2,17 +2,21 @@
 
     python benchmarks/explorer_page.py
 
-Runs the report page in a headless Chromium: it does the same as the widget, without a notebook.
+Runs the report page in a headless Chromium: it does the same as the widget, without a notebook. Keys are pressed to go
+from step to step, and the mouse is moved over the lines; what they take is read from Chromium's own trace.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from ttexplore.plan import Plan
 from ttexplore.record import Line, Listing, Origin, Span, StepRecord, Trace
@@ -22,37 +26,11 @@ from ttexplore.views.report import Reported, report_html
 STEPS, LINES, KERNEL_LINES = 80, 4000, 60
 SWITCHES = 200
 CHROMIUM = "/usr/bin/chromium"
+PINNED_ROW = 8
 
-# The script of one switch, what the browser needs to lay out the result, and all until after the next frame.
-_MEASURE = """async (switches) => {
-  const root = document.querySelector(".ttx-explorer");
-  const list = root.querySelector(".steplist");
-  const script = [], layout = [], frame = [];
-  for (let k = 0; k < switches; k++) {
-    const key = Math.floor(k / 79) % 2 ? "k" : "j";
-    const start = performance.now();
-    list.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
-    const ran = performance.now();
-    root.offsetHeight;
-    script.push(ran - start);
-    layout.push(performance.now() - ran);
-    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-    frame.push(performance.now() - start);
-  }
-  return {script, layout, frame};
-}"""
-
-# The script of hovering over one line after the other, of the changes and of the kernel.
-_HOVER = """async () => {
-  const hover = [];
-  for (const row of document.querySelectorAll(".ttx-explorer :is(.diff, .source) .l")) {
-    const start = performance.now();
-    row.dispatchEvent(new MouseEvent("mouseover", {bubbles: true}));
-    hover.push(performance.now() - start);
-    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  }
-  return hover;
-}"""
+# The middles of all rows that can be seen.
+_ROWS = """rows => rows.map((row) => row.getBoundingClientRect()).map(({left, top, width, height}) =>
+  [left + width / 2, top + height / 2]).filter(([_, y]) => y < innerHeight)"""
 
 
 def main() -> None:
@@ -70,13 +48,63 @@ def main() -> None:
         page.goto(page_file.as_uri())
         page.wait_for_selector(".ttx-explorer .diff .l")
         paint_ms = page.evaluate("() => performance.getEntriesByName('ttexplore first paint')[0].duration")
-        print(f" paint: {paint_ms:.0f} ms after the widget was asked to render")
-        figures = page.evaluate(_MEASURE, SWITCHES)
-        figures["hover"] = page.evaluate(_HOVER)
+        print("milliseconds; in brackets those of the processor alone, which tell more on a busy machine")
+        print(f"first paint, after the widget was asked to render: {paint_ms:.0f}; wanted: less than 200")
+        page.locator(".steplist [aria-selected=true]").click()
+        _report("step switch", _traced(page, _switch), "keydown", 10)
+        _report("hover", _traced(page, _hover), "mouseover", 5)
+        page.locator(".source .l").nth(PINNED_ROW).locator("code").click()
+        page.locator(".steplist [aria-selected=true]").focus()
+        _report("step switch with a pinned line", _traced(page, _switch), "keydown")
         browser.close()
-    for name in ("script", "layout", "frame", "hover"):
-        values = sorted(figures[name])
-        print(f"{name:>6}: p50 {values[len(values) // 2]:.1f} ms, p95 {values[len(values) * 95 // 100]:.1f} ms")
+
+
+def _switch(page: Page) -> None:
+    """Goes through all steps and back."""
+    for k in range(SWITCHES):
+        page.keyboard.press("k" if k // (STEPS - 1) % 2 else "j")
+
+
+def _hover(page: Page) -> None:
+    """Hovers over one line after the other, of the changes and of the kernel."""
+    for x, y in page.locator(".ttx-explorer :is(.diff, .source) .l").evaluate_all(_ROWS):
+        page.mouse.move(x, y)
+
+
+def _traced(page: Page, act: Callable[[Page], None]) -> list[dict[str, Any]]:
+    """What the thread that runs the page's scripts did meanwhile, in order."""
+    browser = page.context.browser
+    assert browser is not None
+    browser.start_tracing(page=page, categories=["devtools.timeline"])
+    act(page)
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    [thread] = {(event["pid"], event["tid"]) for event in events if event["name"] == "EventDispatch"}
+    own = [event for event in events if (event["pid"], event["tid"]) == thread and "dur" in event]
+    return sorted(own, key=lambda event: event["ts"])
+
+
+def _report(name: str, events: list[dict[str, Any]], kind: str, wanted_ms: int | None = None) -> None:
+    """Prints how long the scripts of each event of a kind took, and how long it was until a frame was painted."""
+    types = [event["args"]["data"]["type"] if event["name"] == "EventDispatch" else "" for event in events]
+    scripts = [at for at, one in enumerate(types) if one == kind]
+    frames: list[float] = []
+    for at in scripts:
+        # The last thing that this thread does for a frame.
+        layers = next((event for event in events[at:] if event["name"] == "Layerize"), None)
+        if layers:
+            frames.append(layers["ts"] + layers["dur"] - events[at]["ts"])
+    took, worked = ([events[at].get(part, 0) for at in scripts] for part in ("dur", "tdur"))
+    (p50, p95), (cpu50, cpu95) = _percentiles(took), _percentiles(worked)
+    wanted = f"; wanted: p95 less than {wanted_ms}" if wanted_ms else ""
+    print(f"{name}, scripts: p50 {p50:.1f} ({cpu50:.1f}), p95 {p95:.1f} ({cpu95:.1f}){wanted}")
+    p50, p95 = _percentiles(frames)
+    print(f"{name}, until it is painted: p50 {p50:.1f}, p95 {p95:.1f}")
+
+
+def _percentiles(microseconds: list[float]) -> tuple[float, float]:
+    """The median and the 95th percentile in milliseconds."""
+    values = sorted(microseconds)
+    return values[len(values) // 2] / 1000, values[len(values) * 95 // 100] / 1000
 
 
 def large_trace() -> Trace:

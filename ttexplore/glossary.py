@@ -140,6 +140,13 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             see=("NoC", "semaphore"),
         ),
         Term(
+            "multicast",
+            "A transfer over the NoC to the same place in the L1 of all cores of a rectangle. One core reads a block "
+            "that several need at the same step, and sends it to the others, so that DRAM is read once.",
+            cuda="Multicast of a TMA copy to the blocks of a cluster (cp.async.bulk with .multicast::cluster).",
+            see=("NoC", "semaphore"),
+        ),
+        Term(
             "semaphore",
             "A counter in L1 that kernels on the same core or on other cores increment and wait for.",
             cuda=(
@@ -628,6 +635,20 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "A program that executes what the real SDK's compiler made, instruction by instruction: wolfpine or ttsim.",
             cuda="A simulator of GPUs such as GPGPU-Sim, which executes PTX or SASS.",
             aliases=("wolfpine", "ttsim"),
+        ),
+        Term(
+            "sweep",
+            "A search over schedules: a kernel is lowered, verified and estimated with each of many values of its "
+            "arguments and options, and the best are run.",
+            cuda="Autotuning, as Triton and CUTLASS do it, but by an estimate in place of runs on the chip.",
+            see=("Pareto front",),
+        ),
+        Term(
+            "Pareto front",
+            "Of several lowerings, those that no other one beats in one number, such as time, without being worse in "
+            "the other, such as L1.",
+            cuda="CUDA has none: it is a term of optimization in general.",
+            see=("sweep",),
         ),
         Term(
             "timeline",

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from ttexplore.backends.base import AddedLine, Deadlock, KernelFault, ordered_layouts
+from ttexplore.backends.base import AddedLine, Deadlock, DeeperBuffer, KernelFault, ordered_layouts
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
 from ttexplore.given import named
 from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
-from ttexplore.options import parse_options
+from ttexplore.options import option_text, parse_options
 from ttexplore.record import ErrorRecord, JsonObject, lines_of
 from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
@@ -44,14 +44,16 @@ if TYPE_CHECKING:
 Answer = tuple[JsonObject, list[bytes]]
 # What of a request in progress every page knows; `words` are those of the page that asked.
 _LISTED = ("do", "variant", "words")
+# Whoever still waits for an answer that was sent has not got it.
+_LOST = ErrorRecord("AnswerLost", "the answer was lost while there was no connection to the kernel", "ask again")
 
 
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer of one exploration, and of those that its What if creates.
 
-    Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "cancel", ...}`` with
-    ``{"id", "state": "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never sees
-    an exception.
+    Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "cancel" | "waiting", ...}``
+    with ``{"id", "state": "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never
+    sees an exception.
     """
 
     _esm = widget_module()
@@ -128,6 +130,11 @@ class ExplorerWidget(anywidget.AnyWidget):
                 if identifier == wanted if wanted else what != "edit":
                     one.set()
             return
+        if do == "waiting":
+            for identifier in question["ids"]:
+                if identifier not in self._running:
+                    self._tell({"id": identifier, "state": "failed", "error": error_data(_LOST)})
+            return
         cancel = threading.Event()
         self._running[question.get("id")] = (do, cancel)
         threading.Thread(target=self._answer, args=(question, cancel), daemon=True).start()
@@ -140,8 +147,8 @@ class ExplorerWidget(anywidget.AnyWidget):
         def progress(text: str) -> None:
             self._tell({"id": identifier, "state": "progress", "text": visible(text)})
 
+        exploration = self._explorations.get(question.get("variant") or "")
         try:
-            exploration = self._explorations.get(question.get("variant") or "")
             if exploration is None:
                 raise UsageError("U001", "an edit has replaced this lowering", hint="lower it again")
             match question.get("do"):
@@ -160,7 +167,7 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case other:
                     raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
-            failure = {**_failure(error), "option": _wrong_option(question.get("options") or {})}
+            failure = {**_failure(error, exploration), "option": _wrong_option(question.get("options") or {})}
             self._tell({"id": identifier, "state": "failed", "error": failure})
         except Exception as error:  # The notebook continues, and the user sees what to report.
             where = traceback.extract_tb(error.__traceback__)[-1]
@@ -234,8 +241,9 @@ class ExplorerWidget(anywidget.AnyWidget):
         return str(self._explorations[""].kernel.name)
 
 
-def _failure(error: TTExploreError) -> JsonObject:
-    """The error as the page shows it: with the lines of emitted files that it is about, and the fix that was tried."""
+def _failure(error: TTExploreError, exploration: Explored | None) -> JsonObject:
+    """The error as the page shows it: with the lines of emitted files that it is about, and the fix that was tried, of
+    which an option takes the place of the one that `exploration` was lowered with."""
     data = error_data(error.record())
     if isinstance(error, KernelFault):
         data["places"] = [
@@ -251,6 +259,11 @@ def _failure(error: TTExploreError) -> JsonObject:
             fix = error.fix
             around = [visible(line) for line in fix.around]
             data["fix"] = {"kernel": fix.kernel, "line": fix.line, "text": visible(fix.text), "around": around}
+        if isinstance(error.fix, DeeperBuffer) and exploration is not None:
+            depths: dict[str, int] = {}
+            for step in exploration.trace.steps:
+                depths |= step.options.get("cb_depth") or {}
+            data["fix"] = {"options": {"cb_depth": option_text(depths | {error.fix.buffer: error.fix.blocks})}}
     return data
 
 

@@ -13,7 +13,7 @@ import { explore, opened, select } from "./model/state.js";
 import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
 import { player } from "./parts/clock.js";
-import { all, button, chip, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
+import { all, button, chip, classed, closest, focusIn, focusOn, gapper, h, heading, link, put, quiet, set } from "./parts/dom.js";
 import { heightBar } from "./parts/panes.js";
 import { followRecordings } from "./parts/record.js";
 import { tabList } from "./parts/tabs.js";
@@ -30,7 +30,8 @@ const FORM = 3;
 // above what is beside it elsewhere.
 const NARROW_PIXELS = 900;
 const MEDIUM_PIXELS = 1250;
-// From here on the kernels have room side by side, and a diff for two sides.
+// From here on two kernels have room side by side, then all three, and a diff for two sides.
+const PAIR_PIXELS = 1450;
 const COLUMNS_PIXELS = 1800;
 const SPLIT_PIXELS = 2200;
 
@@ -99,7 +100,7 @@ async function render({ model, el }) {
 
   /** Fills the screen, or the window where the browser does not allow that. @param {boolean} full */
   function fill(full) {
-    root.classList.toggle("full", full);
+    classed(root, "full", full);
     root.popover = null;
     if (!full) {
       if (root.matches(":fullscreen")) document.exitFullscreen();
@@ -118,13 +119,13 @@ async function render({ model, el }) {
     lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {
       class: before && !before.facts.some((one) => `${one}` === `${[name, value]}`) ? "fact flash" : "fact",
     }, quiet(`${name} `), value)),
-    h("span.gapper"), h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }))));
+    gapper(), h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }))));
   store.on(["full"], ({ full }) => {
     put(fullScreen, full ? "leave full screen" : "full screen");
     fill(full);
   });
   store.on(["wrap"], ({ wrap }) => {
-    root.classList.toggle("wrapping", wrap);
+    classed(root, "wrapping", wrap);
     if (wrap !== remembered.numbers("wrap", [0])[0] > 0) remembered.keep("wrap", wrap ? [1] : []);
   });
   store.on(["stale", "original", "lost"], ({ stale, original, back, lost }) => {
@@ -145,8 +146,8 @@ async function render({ model, el }) {
   });
   player(store, root);
   followRecordings(store, model.get("timeline"));
-  store.on(["draftError", "draft", "lowering"], (state) => root.classList.toggle("outdated", isOutdated(state)));
-  store.on(["before"], ({ before }) => { if (!before) for (const { element } of [{ element: root }, ...Object.values(views)]) for (const one of all(element, ".flash")) one.classList.remove("flash"); });
+  store.on(["draftError", "draft", "lowering"], (state) => classed(root, "outdated", isOutdated(state)));
+  store.on(["before"], ({ before }) => { if (!before) for (const { element } of [{ element: root }, ...Object.values(views)]) for (const one of all(element, ".flash")) classed(one, "flash", false); });
   let speaking = 0;
   store.on(["say"], () => {
     clearTimeout(speaking);
@@ -162,14 +163,14 @@ async function render({ model, el }) {
     const { clientWidth: width } = root;
     if (!width) return;
     // A view that has a place of its own fills it, and is beside the notebook already.
-    root.classList.toggle("filled", !!closest(root, ".ttx-filled"));
+    classed(root, "filled", !!closest(root, ".ttx-filled"));
     if (beside) beside.hidden = !closest(root, ".jp-NotebookPanel");
-    root.classList.toggle("narrow", width < NARROW_PIXELS);
-    root.classList.toggle("medium", width < MEDIUM_PIXELS);
+    classed(root, "narrow", width < NARROW_PIXELS);
+    classed(root, "medium", width < MEDIUM_PIXELS);
     const split = width >= SPLIT_PIXELS;
     if (split !== wasWide) store.set({ split });
     wasWide = split;
-    store.set({ columns: width >= COLUMNS_PIXELS });
+    store.set({ columns: width < PAIR_PIXELS ? 1 : width < COLUMNS_PIXELS ? 2 : 3 });
   });
   sized.observe(root);
 
@@ -181,7 +182,11 @@ async function render({ model, el }) {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       // Whatever is typed here is meant for here, not for the notebook around it.
       event.stopPropagation();
-      if (help.open || /** @type {Element} */ (target).matches("input,select,textarea")) return;
+      if (help.open) return;
+      if (/** @type {Element} */ (target).matches("input,select,textarea")) {
+        if (key === "Escape") focusOn(root);
+        return;
+      }
       const { state } = store;
       const own = views[state.tab].keys?.[key];
       const means = meaning(key, state, TABS);

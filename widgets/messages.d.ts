@@ -41,7 +41,7 @@ export interface Backend { name: string; missing: string; arithmetic: boolean; l
 export interface Place { lowering?: string; tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
-export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit">; variant: string; words: string; since: number }
+export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit" | "waiting">; variant: string; words: string; since: number }
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
@@ -267,7 +267,7 @@ export interface Failure {
   drawing?: string;
   /** Lines of emitted files that it is about. */
   places?: Marked[];
-  fix?: Fix;
+  fix?: Fix | OptionFix;
   /** The name of the option whose value is wrong; empty for none. */
   option?: string;
 }
@@ -276,6 +276,8 @@ export interface Failure {
 export interface Marked { file: string; line: number; kind: "error" | "stuck" | "changed"; message: string }
 /** A line that is missing in the C++ of a kernel: `text` goes before `line`, from 1, between the two lines `around`. */
 export interface Fix { kernel: string; line: number; text: string; around: string[] }
+/** Values of options with which the program ends. */
+export interface OptionFix { options: Record<string, string> }
 
 export type CheckedStep = { letter: string; step: string; passed: boolean; pcc: string; error: string; message: string };
 
@@ -298,7 +300,9 @@ export type Question =
   /** `unused` are variants that edits gave and no page shows any more. */
   | { do: "edit"; text: string; unused: string[] }
   /** All that goes on but edits, or the edit with this id. */
-  | { do: "cancel"; edit?: string };
+  | { do: "cancel"; edit?: string }
+  /** What has not been answered when a lost connection is back. */
+  | { do: "waiting"; ids: string[] };
 
 /** What Python says to each kind of question. `buffer` is what was sent beside it. */
 export interface Answers {
@@ -311,6 +315,7 @@ export interface Answers {
   /** For each line of the kernel before, the line that it has become, -1 for none; why the lowering failed on the way. */
   edit: { variant: string; buffer: Bytes; moved: number[]; error: Failure | null };
   cancel: object;
+  waiting: object;
 }
 
 /** What Python says, each with the `id` of its question. */

@@ -356,6 +356,59 @@ def test_a_restart_of_the_kernel_is_told_within_two_seconds(notebook: Page, tmp_
     again.find(".result > div").wait_for()
 
 
+AWAY = "there is no connection to the notebook's kernel"
+# Once the lines to kernels are cut, new ones lead nowhere while the page is away.
+_LINES = """
+window.lines = [];
+window.cut = () => { window.away = true; for (const line of lines.splice(0)) line.close(); };
+window.WebSocket = class extends WebSocket {
+  constructor(address, protocols) {
+    const kernels = /channels/.test(address);
+    super(window.away && kernels ? "ws://127.0.0.1:9999" : address, protocols);
+    if (kernels) lines.push(this);
+  }
+};
+"""
+
+
+def test_what_was_asked_is_answered_when_a_lost_connection_is_back(lab: str, open_context: Open) -> None:
+    context = open_context(
+        expected=(*LABS_OWN, "ERR_CONNECTION_REFUSED"), viewport={"width": 1500, "height": 1000}
+    )  # fmt: skip
+    context.set_default_timeout(_PATIENCE_MS)
+    context.add_init_script(_LINES)
+    page = context.new_page()
+    open_notebook(page, lab)
+    run(page, "notebook:run-all-cells")
+    first = explorer(page)
+    first.tab("Run")
+    first.find("select[aria-label=backend]").select_option("interpreter")
+    # The question waits until Python has time, in every thread of the kernel, and by then nobody hears the answer.
+    page.evaluate(
+        "jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute("
+        "{code: 'import ctypes; ctypes.PyDLL(None).sleep(3)'}); 0"
+    )
+    first.root.get_by_role("button", name="Run", exact=True).click()
+    first.root.get_by_role("button", name="Running …").wait_for()
+    page.evaluate("cut()")
+    first.find(".banner").filter(has_text=AWAY).wait_for()
+    assert not first.find(".result > div").count()
+    for name in ("Running …", "Check every step"):
+        assert first.root.get_by_role("button", name=name, exact=True).is_disabled()
+    first.tab("Steps")
+    first.press("j")
+    assert first.lit(".diff") is not None
+    page.wait_for_timeout(3000)
+    page.evaluate("window.away = false")
+    page.wait_for_function("() => !document.querySelector('.ttx-explorer .banner:not([hidden])')")
+    first.tab("Run")
+    first.find(".result > div").wait_for()
+    # And the next question, too.
+    first.find(".result").evaluate("one => one.replaceChildren()")
+    first.root.get_by_role("button", name="Run", exact=True).click()
+    first.find(".result > div").wait_for()
+
+
 def simulations() -> list[int]:
     """The processes of this machine that simulate the spinning kernel."""
     found: list[int] = []

@@ -50,8 +50,8 @@ def test_each_step_and_file_is_read_in_two_lanes(show: Show, gemm: Exploration, 
     # The first step that does something else is there, in its plan.
     assert chosen(explorer) == "layout_aware_work_partition"
     assert "decides differently: partition.policy contiguous → strided" in explorer.find(".lanesview").inner_text()
+    # What a step rewrites is in its program.
     explorer.find(".lanelist .step").filter(has_text="grid_to_core_grid").click()
-    explorer.button("program").click()
     ((now, what_if),) = sides(explorer)
     assert (now.strip(), what_if.strip()) == ("work = work_start + item", "work = work_start + item * 4")
     assert explorer.find(".laneheads").inner_text().split("\n") == ["now", "what if"]
@@ -102,6 +102,19 @@ def test_the_consequences_stand_above_the_lanes(show: Show, gemm: Exploration, o
     assert table["y"] < lanes["y"]
 
 
+def test_a_step_opens_on_the_part_that_differs(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data)
+    explorer.go("D3")
+    compared(explorer, gemm, gemm.fork(stages=3))
+    seen: set[str] = set()
+    for step in explorer.find(".lanelist .step").all()[: len(gemm.steps)]:
+        step.click()
+        if explorer.find(".lanelist [aria-selected=true] .k").inner_text() in "●◐↓":
+            seen.add(explorer.find(".lanesview .tab[aria-pressed=true]").all_inner_texts()[0].split()[0])
+            assert explorer.find(".lanesview .diff .l:is(.c,.a,.r,.w,.v)").count(), chosen(explorer)
+    assert seen == {"plan"}
+
+
 def test_a_value_without_effect_says_so(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data)
     compared(explorer, gemm, gemm.fork(eltwise="sfpu"))
@@ -117,6 +130,8 @@ def test_any_two_steps_are_compared(show: Show, gemm: Exploration) -> None:
     explorer.press("v")
     against = explorer.find("select[aria-label='compare with']")
     assert against.evaluate("one => one === document.activeElement")
+    explorer.type("Escape")
+    assert explorer.root.evaluate("one => one === document.activeElement")
     against.select_option(label="B1 layout_aware_work_partition")
     text = explorer.find(".diffpane").inner_text()
     assert "B1 → C1: the program and the plan after these steps" in text

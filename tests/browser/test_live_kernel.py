@@ -116,7 +116,7 @@ def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: P
     assert "T.clera does not exist" in explorer.find(".marks:visible").inner_text()
     status(explorer, "✖ not lowered")
     outdated = explorer.root.evaluate("one => getComputedStyle(one.querySelector('.tabs'), '::after').content")
-    assert outdated == '"of the text before the last edits"'
+    assert outdated == '"the last version that could be lowered"'
     facts = explorer.find("header").inner_text()
     assert explorer.find(".steplist [role=option]").count() == len(gemm.steps)
     for theme in ("Steps", "Code"):
@@ -204,6 +204,31 @@ def test_only_the_newest_text_counts(explorer: ExplorerPage, gemm: Exploration) 
     third = explorer.sent()[-1]
     assert (third["variant"], third["unused"]) == ("2", ["1"])
     assert explorer.find("header").inner_text() == shown
+
+
+def test_a_result_says_that_it_is_of_another_lowering(explorer: ExplorerPage, python: Python) -> None:
+    explorer.tab("Run")
+    explorer.button("Run").click()
+    explorer.answer({"state": "done", "html": "<p>first result</p>", "passed": True})
+    result = explorer.find(".result")
+    result.get_by_text("first result").wait_for()
+    mark = "one => getComputedStyle(one, '::before').content"
+    assert result.evaluate(mark) == "none"
+    explorer.tab("Steps")
+    explorer.button("edit the kernel").click()
+    text = field(explorer).input_value()
+    field(explorer).fill(text.replace("num_stages=2", "num_stages=3"))
+    python.answer(1)
+    explorer.tab("Run")
+    assert result.get_by_text("first result").is_visible()
+    assert result.evaluate(mark) == '"of another lowering: run again"'
+    # Nothing is marked where nothing is shown.
+    assert explorer.find(".checks").evaluate(mark) == "none"
+    explorer.button("Run").click()
+    assert result.evaluate(mark) == "none"
+    explorer.answer({"state": "done", "html": "<p>second result</p>", "passed": True})
+    result.get_by_text("second result").wait_for()
+    assert result.evaluate(mark) == "none"
 
 
 def test_all_edits_are_undone_and_copied(explorer: ExplorerPage, python: Python, gemm: Exploration) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any, Literal
 
@@ -12,7 +13,8 @@ from tests.browser.conftest import Show
 from tests.browser.explorer_page import ExplorerPage
 from tests.browser.test_accessibility import violations
 from tests.browser.test_editor import edited
-from ttexplore import Exploration
+from tests.corpus import gemm as gemm_of
+from ttexplore import Exploration, explore
 
 MISSING = "        A_shared_buffer.pop_front(2);"
 
@@ -32,10 +34,10 @@ def run(explorer: ExplorerPage, exploration: Exploration) -> None:
 
 
 def answer(explorer: ExplorerPage, exploration: Exploration) -> None:
-    """Answers what the page has asked last as Python does."""
+    """Answers what the page has asked last about an exploration as Python does."""
     widget, told = exploration.widget(), list[dict[str, Any]]()
     widget.send = lambda message, buffers=None: told.append(message)  # pyright: ignore
-    widget._answer(explorer.sent()[-1], threading.Event())
+    widget._answer({**explorer.sent()[-1], "variant": ""}, threading.Event())
     explorer.answer({name: value for name, value in told[-1].items() if name != "id"})
 
 
@@ -85,7 +87,8 @@ def test_a_missing_pop_is_found_mended_and_the_run_passes(
     explorer.type("ArrowUp", "ArrowDown")
     explorer.spoken("wait_front(4) on circular buffer 16 (C_local_out), which has 0 of 8 tiles")
     explorer.tab("Run")
-    assert "compute.cpp gets `A_shared_buffer.pop_front(2);` before line 32" in card.inner_text()
+    assert "compute.cpp gets A_shared_buffer.pop_front(2); before line 32" in card.inner_text()
+    assert card.locator(".pre code").inner_text() == "A_shared_buffer.pop_front(2);"
     explorer.button("Apply this fix").click()
     assert explorer.button("Apply this fix").is_disabled()
     assert "added A_shared_buffer.pop_front(2); as compute.cpp line 32" in card.inner_text()
@@ -98,6 +101,39 @@ def test_a_missing_pop_is_found_mended_and_the_run_passes(
     assert explorer.sent()[-1]["code"].keys() == {"compute"}
     explorer.tab("Code")
     assert marked(pane) == []
+
+
+def test_a_buffer_that_is_too_small_is_deepened_in_what_if_and_the_run_passes(show: Show) -> None:
+    """The reader does all of A before B, while compute takes both in turn."""
+    exploration = explore(gemm_of(64, 64, 128, 64, 64, 32, 2), options={"cb_depth": {"b": 3}})
+    explorer = show(exploration.data)
+    pane = edited(explorer, "reader.cpp")
+    lines = pane.locator("textarea").input_value().split("\n")
+    first = next(i for i, line in enumerate(lines) if "for (uint32_t kb = 0; kb < 4;" in line)
+    loop = lines[first : first + 15]
+    a_only = [loop[i] for i in (0, 1, 3, 4, 5, 6, 11, 12, 14)]
+    b_only = [loop[i] for i in (0, 2, 7, 8, 9, 10, 11, 13, 14)]
+    pane.locator("textarea").fill("\n".join([*lines[:first], *a_only, *b_only, *lines[first + 15 :]]))
+    run(explorer, exploration)
+    assert "the program ends when a holds 8 tiles instead of 4" in explorer.find(".result").inner_text()
+    explorer.button("Apply this fix").click()
+    # The depth that was set already stays.
+    depths = {"b": 3, "a": 4}
+    asked = explorer.sent()[-1]
+    assert (asked["do"], json.loads(asked["options"]["cb_depth"])) == ("fork", depths)
+    deeper = exploration.fork(cb_depth=depths)
+    explorer.answer_what_if(exploration, deeper)
+    assert json.loads(explorer.find(".whatifview form").get_by_label("cb_depth").input_value()) == depths
+    explorer.button("Explore this lowering").click()
+    # What is edited stays edited: the same text was emitted for it.
+    run(explorer, deeper)
+    explorer.spoken("the run passed")
+    assert explorer.sent()[-1]["code"].keys() == {"reader"}
+    # Applied once more, it is tried once more.
+    explorer.button("Back to the original").click()
+    run(explorer, exploration)
+    explorer.button("Apply this fix").click()
+    assert explorer.sent()[-1]["do"] == "fork"
 
 
 def test_an_error_of_the_compiler_is_at_its_line(show: Show, gemm: Exploration) -> None:

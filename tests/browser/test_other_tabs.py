@@ -329,7 +329,14 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     compared.get_by_text("second result").wait_for()
     assert [(one["variant"], one["inputs"]) for one in explorer.sent()[1:]] == [("", "random"), ("1", "random")]
     assert "on emulator, inputs random, seed 0" in compared.inner_text()
+    cards = compared.locator("div:has(> b):has(> div)")
+    assert cards.locator("> b").all_inner_texts() == ["now", "what if"]
+    for card, text in zip(cards.all(), ["first result", "second result"], strict=True):
+        assert card.get_by_text(text).is_visible()
+    # The head of the explorer comes back into sight.
+    explorer.page.set_viewport_size({"width": 1400, "height": 300})
     explorer.button("Explore this lowering").click()
+    assert explorer.page.evaluate("scrollY") < 5
     assert "This is the what-if lowering." in explorer.find(".banner").inner_text()
     explorer.button("Back to the original").click()
     assert not explorer.find(".banner").is_visible()

@@ -160,6 +160,31 @@ def test_a_changed_line_says_which_rule_made_it(explorer: ExplorerPage) -> None:
     card.filter(has_text="replaced by product").wait_for()
 
 
+def test_each_rule_that_replaced_a_line_stands_once_on_a_line_of_its_own(show: Show) -> None:
+    """The slots of DST replaced the line twice: its operand, and its result."""
+    explorer = show(explore(f"{KERNELS / 'elementwise.py'}::bias_exp").data)
+    explorer.go("D5")
+    explorer.press("/")
+    explorer.page.keyboard.type("tt.copy_tile(A_shared, t, C_local_value[t])")
+    explorer.type("Enter")
+    card = explorer.find(".rule")
+    rules = card.locator("b").all_inner_texts()
+    assert len(rules) == len(set(rules)) > 2
+    tops = card.locator("b").evaluate_all("names => names.map((one) => one.offsetTop)")
+    assert tops == sorted(set(tops))
+    # Two lines of it are in sight, whole, and the others in reach of the keyboard.
+    inner = card.evaluate("card => card.getBoundingClientRect().bottom")
+    second = card.locator("b").nth(1).bounding_box()
+    assert second
+    assert second["y"] + second["height"] <= inner
+    card.focus()
+    explorer.type("End")
+    explorer.page.wait_for_function(
+        "() => { const card = document.querySelector('.rule');"
+        " return card.scrollTop > 0 && card.scrollTop + card.clientHeight >= card.scrollHeight - 1; }"
+    )
+
+
 def test_a_rule_names_the_decision_in_the_plan(explorer: ExplorerPage) -> None:
     explorer.go("C2")
     explorer.find(".diff .l.new").filter(has_text="tt.matmul_block(").first.click()

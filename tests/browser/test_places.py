@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 
 import ttexplore as ttx
 from tests.browser.conftest import Open, Show
-from tests.browser.explorer_page import ExplorerPage
+from tests.browser.explorer_page import TABS, ExplorerPage
 from tests.browser.test_accessibility import violations
 from ttexplore import Exploration
 from ttexplore.cli import main
@@ -86,7 +86,8 @@ def test_a_fragment_leads_to_its_place_and_follows_the_reader(
     page.goto(f"{address}#lowering=<b>relu&tab=Nowhere&step=Z9&pin=x&more=1")
     lost = shown(page)
     assert letter(lost) == "B2"
-    told = "Not here: lowering <b>relu, step Z9, kernel line x."
+    tabs = f"tab Nowhere (there are {', '.join(TABS)})"
+    told = f"Not here: lowering <b>relu, {tabs}, step Z9, kernel line x."
     assert lost.find(".banner").inner_text() == told
     page.evaluate("location.hash = 'step=C2'")
     lost.find(".banner").wait_for(state="hidden")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser.conftest import Show
 from tests.browser.explorer_page import ADDRESS, NARROW, ExplorerPage, mount
+from tests.browser.test_accessibility import violations
 from ttexplore import Exploration, explore
 
 # Of the lines in lists with a selector: how many there are, how many are wider than their place, and how many of those
@@ -66,7 +67,7 @@ def lines_of_code(explorer: ExplorerPage) -> Counter[str]:
     return total
 
 
-@pytest.mark.parametrize(("width", "most"), [(1000, 0.05), (1400, 0.05), (1920, 0.25), (NARROW, 1)])
+@pytest.mark.parametrize(("width", "most"), [(1000, 0.05), (1400, 0.05), (1486, 0.25), (1920, 0.25), (NARROW, 1)])
 def test_each_line_can_be_read_to_its_end(show: Show, large: Exploration, width: int, most: float) -> None:
     """Most lines at once, all of them scrolled, and all of them at once when wrapped."""
     explorer = show(large.data, width=width)
@@ -239,8 +240,29 @@ def test_kernels_stand_side_by_side_where_the_explorer_has_room(show: Show, gemm
     tabs, lists = explorer.find(".files [role=tab]"), explorer.find(".files .rows:visible")
     assert tabs.first.inner_text() == "reader.cpp, compute.cpp, writer.cpp"
     assert lists.count() == 3
-    # It is the explorer's own width that counts.
-    explorer.page.evaluate("document.querySelector('main').style.width = '1400px'; 0")
+    # It is the explorer's own width that counts: beside JupyterLab's file browser there is room for two.
+    explorer.page.evaluate("document.querySelector('main').style.width = '1486px'; 0")
     explorer.page.wait_for_function("document.querySelectorAll('.files [role=tab]').length === 6")
+    assert explorer.find(".files [aria-selected=true]").inner_text() == "reader.cpp"
+    heads = explorer.find(".files section:visible .filehead > b")
+    bars = explorer.find(".files .bar:visible")
+    for role, shown in (("writer", ["compute.cpp", "writer.cpp"]), ("compute", ["reader.cpp", "compute.cpp"])):
+        explorer.file(f"{role}.cpp")
+        assert heads.all_inner_texts() == shown
+        assert bars.count() == 1
+        before = lists.first.bounding_box()
+        bars.focus()
+        explorer.type("ArrowRight")
+        after = lists.first.bounding_box()
+        assert before
+        assert after
+        assert after["width"] > before["width"] + 5
+    assert violations(explorer) == []
+    explorer.file("main.cpp")
+    assert lists.count() == 1
+    assert bars.count() == 0
+    explorer.file("reader.cpp")
+    explorer.page.evaluate("document.querySelector('main').style.width = '1400px'; 0")
+    explorer.page.wait_for_function("!document.querySelectorAll('.files .bar:not([hidden])')[0]?.checkVisibility()")
     assert lists.count() == 1
     assert explorer.find(".files [aria-selected=true]").inner_text() == "reader.cpp"

@@ -325,6 +325,10 @@ def test_cores_that_are_left_out_are_named(show: Show, gemm: Exploration) -> Non
     explorer.answer({"state": "done"}, recording.data)
     explorer.tab("Cores")
     explorer.find(".coremap [data-core='0,0'] text").filter(has_text="▸").wait_for()
+    # What has changed since is recorded from the map, too.
+    explorer.find(".coresview").get_by_role("button", name="Record a run").click()
+    assert explorer.sent()[-1]["do"] == "record"
+    assert len(explorer.sent()) == 3
 
 
 def test_the_map_shows_its_measures_again(show: Show, gemm: Exploration) -> None:

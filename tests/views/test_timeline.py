@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.faults.kernels import difference, product
+from tests.faults.kernels import difference, product, shared_factor
 from ttexplore import explore
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
@@ -150,3 +150,13 @@ def test_lines_that_stay_keep_their_origins_in_an_edited_text(exploration: Explo
     assert [line.origins for line in edited.lines] == [
         (), *[line.origins for line in listing.lines[:-3]], (), *[line.origins for line in listing.lines[-3:]]
     ]  # fmt: skip
+
+
+def test_waits_for_other_cores_are_not_counted() -> None:
+    told = "waits for a block from another core take none, and are not counted"
+    for multicast, named in (("auto", True), ("off", False)):
+        options = {"cores": (2, 1), "multicast": multicast}
+        timeline = explore(shared_factor(), options=options).timeline((1, 0))
+        assert [told in text for text in (str(timeline), str(timeline.recording), timeline.recording.data["unit"])] == [
+            named
+        ] * 3

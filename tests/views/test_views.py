@@ -33,13 +33,13 @@ from tests.views.samples import (
     partition,
     step,
 )
-from ttexplore.plan import CircularBuffer, GraphEdge, Plan, TileGraph
-from ttexplore.record import Listing, Origin, Trace, from_json
+from ttexplore.plan import CircularBuffer, CoreRange, GraphEdge, Multicast, Plan, SharedInput, TileGraph
+from ttexplore.record import ErrorRecord, Listing, Origin, Trace, from_json
 from ttexplore.target import TARGETS, Target, get_target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_html, coloured_lines
 from ttexplore.views.core_map import core_map_svg, summary
-from ttexplore.views.diff import diff_html, diff_text
+from ttexplore.views.diff import diff_html, diff_text, error_html
 from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.facts import tally
 from ttexplore.views.l1_map import l1_map_svg
@@ -394,6 +394,26 @@ def test_the_core_map_shows_each_core_of_the_plan(target: Target) -> None:
     assert sorted(tuple(map(int, one)) for one in found) == sorted(expected)
 
 
+def test_the_core_map_shows_who_sends_what() -> None:
+    """A dot at each sender, and a line along each row, column or rectangle that receives, but for cores alone."""
+    row = Multicast((0, 0), CoreRange((0, 0), (3, 0)))
+    alone = Multicast((0, 1), CoreRange((0, 1), (0, 1)))
+    block = Multicast((4, 2), CoreRange((4, 2), (6, 5)))
+    shared = (
+        SharedInput("A", "a", "row", 0, 1, (row, alone), 4096, 1024),
+        SharedInput("B<", "b", "grid", 2, 3, (block,), 2048, 1024),
+    )
+    drawing = core_map_svg(N150, partition(), shared)
+    root = ElementTree.fromstring(drawing)
+    dots = [one for one in root.iter("{http://www.w3.org/2000/svg}circle") if one.get("class") == "tip"]
+    # One for each rectangle that receives, one for each line of the legend.
+    assert len(dots) == 2 + 2
+    texts = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "A: multicast to the cores of its row, 3,072 bytes read instead of 4,096" in texts
+    assert "B<: multicast to a rectangle of cores, 1,024 bytes read instead of 2,048" in texts
+    assert "circle" not in core_map_svg(N150, partition())
+
+
 def test_idle_cores_are_hatched_and_every_noc_node_is_drawn() -> None:
     drawing = core_map_svg(P150, partition(11, 10, 7))
     titles = re.findall(r"<g[^>]*><title>(.*?)</title>", drawing)
@@ -538,6 +558,11 @@ def test_a_failed_step_is_open_and_shows_its_error() -> None:
     assert page.count("<details open><summary>") == 1
     shown = exploration_text(dataclasses.replace(TRACE, steps=(DECIDE, FAILED)), PLAN)
     assert "✖ Unsupported: gemm.py:8: T.atomic_add is not lowered\n  at all\n  hint: use a reduction\n" in shown
+
+
+def test_a_hint_shows_what_is_quoted_as_code() -> None:
+    card = error_html(ErrorRecord("E", "m", "write `a < b` or `c`, not `d"))
+    assert "write <code>a &lt; b</code> or <code>c</code>, not `d</p>" in card
 
 
 def test_the_page_has_every_step_and_file() -> None:

@@ -44,6 +44,7 @@ test("what a place names and there is not is said, until another one leads somew
   const store = explorer();
   for (const [place, words] of [
     [{ lowering: "relu", step: "B1" }, "lowering relu"], [{ step: "Z9", pin: "7,8" }, "step Z9, kernel line 7,8"], [{ file: "<b>" }, "file <b>"],
+    [{ tab: "Coffee" }, "tab Coffee (there are Steps, Code, What if)"],
   ]) {
     goTo(store, place, TABS);
     assert.equal(store.state.lost, `Not here: ${words}.`);

@@ -81,8 +81,11 @@ test("a kernel that cannot be reached for a while comes back", async () => {
   assert.equal(kernel.missing("run"), lost[0]);
   listeners[0](null, "connected");
   assert.deepEqual([kernel.live, kernel.missing("run"), lost.length, lost[1]], [true, "", 2, ""]);
+  assert.deepEqual(model.sent[1], { do: "waiting", ids: [model.sent[0].id] });
   model.answer(0, { state: "done", html: "x" });
   assert.equal((await waits).html, "x");
+  for (const status of ["connecting", "connected"]) listeners[0](null, status);
+  assert.equal(model.sent.length, 2);
 });
 
 test("a kernel that was shut down or is out of reach is gone", () => {

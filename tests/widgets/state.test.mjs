@@ -25,7 +25,7 @@ test("a listener may set something itself", () => {
 
 const none = [0, 0, 0, 0, 0];
 const step = (name, ir, plan, error = null) => ({ name, state: "done", ir: { counts: ir }, plan: { counts: plan }, error });
-const data = (...steps) => withListings({ listings: [], places: [["k.py", 7]], target: "n150", steps });
+const data = (...steps) => withListings({ listings: [], files: [], places: [["k.py", 7]], target: "n150", steps });
 const some = data(step("trace", none, none), step("plan", none, [2, 1, 0, 0, 0]), step("rewrite", [3, 0, 1, 0, 0], [1, 0, 0, 0, 0]));
 
 test("an explorer opens at the first step that changes the program", () => {
@@ -58,6 +58,17 @@ test("another lowering starts with nothing lit, open or edited", () => {
   explore(store, { lowering: other, original: some, variant: "1" }, 5, { tab: "Steps" });
   const { lowering, original, variant, step: at, pinned, open, edits } = store.state;
   assert.deepEqual([lowering, original, variant, at, pinned, open.size, edits], [other, some, "1", 0, null, 0, {}]);
+});
+
+test("edits stay with another lowering for which the same text was emitted", () => {
+  const files = ["reader", "compute"].map((role, listing) => ({ name: `${role}.cpp`, listing }));
+  const emitted = (reader, compute) => withListings({ ...some, files, texts: [reader, compute], listings: [[0, 0, 0, 0], [1, 0, 0, 0]] });
+  const [first, other] = [emitted("a", "b"), emitted("a", "c")];
+  const store = opened(first, { edits: { reader: "x", compute: "y" }, emitted: { reader: "a\n", compute: "b\n" } });
+  explore(store, { lowering: other, original: first, variant: "1" }, 0);
+  assert.deepEqual(store.state.edits, { reader: "x" });
+  explore(store, { lowering: first, original: null, variant: "" }, 0, store.state.back);
+  assert.deepEqual(store.state.edits, { reader: "x", compute: "y" });
 });
 
 const TABS = ["Steps", "Cores", "Run"];

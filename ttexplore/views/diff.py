@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -115,7 +116,8 @@ def _origins(row: DiffRow, with_origins: bool) -> tuple[str, ...]:
 def error_html(error: ErrorRecord) -> str:
     """The card of an error: what, where, and what to do."""
     where = f" <code>{escape(str(error.span))}</code>" if error.span else ""
-    hint = f'<p class="pre"><span class="q">hint:</span> {paragraphs(error.hint)}</p>' if error.hint else ""
+    told = re.sub("`([^`]+)`", r"<code>\1</code>", paragraphs(error.hint))
+    hint = f'<p class="pre"><span class="q">hint:</span> {told}</p>' if error.hint else ""
     code = f' <span class="q">{escape(error.code)}</span>' if error.code else ""
     return (
         f'<div class="card fault"><p><b><span class="bad">✖</span> {escape(error.kind)}</b>{where}{code}</p>'

@@ -42,7 +42,7 @@ STYLE = (
 @dataclass(frozen=True, slots=True)
 class TileErrors:
     """The largest absolute error of each tile of an output, `errors[tile row][tile column]`; infinite where an element
-    is broken (not finite though it should be). `name` says which output or slice of it this is, as "output 0", `place`
+    is broken (not finite though it should be). `name` says which output or slice of it this is, as "C", `place`
     the same in numbers: the output and its leading indices. An error beyond `bound` is too large; where the comparison
     passed, none is."""
 

@@ -28,7 +28,7 @@ _LARGEST_BYTES = 120_000
 # The kernels get this share at most of what the drawings leave, then the diffs take what they need, then other files.
 _KERNEL_SHARE = 0.4
 _KERNEL_FILES = ("reader.cpp", "compute.cpp", "writer.cpp")
-_SMALLEST_TABLE_BYTES = 600
+_SMALLEST_TABLE_BYTES = 500
 # The drawings show what the plan says of cores and buffers; its first lines are enough here.
 _PLAN_ROWS = 32
 # Headings and frames around a table.
@@ -51,7 +51,7 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
         drawings.append(_section("Tile dataflow", cb_graph_svg(plan)))
     pair: list[str] = []
     if plan.partition:
-        pair.append(_section("Cores", core_map_svg(target, plan.partition)))
+        pair.append(_section("Cores", core_map_svg(target, plan.partition, plan.shared)))
     if plan.buffers and target:
         pair.append(_section("L1 per core", l1_map_svg(plan, target)))
     if pair:

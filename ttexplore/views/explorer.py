@@ -279,7 +279,7 @@ def _cores(plan: Plan, target: Target | None) -> dict[str, Any] | None:
     if partition is None:
         return None
     return {
-        "svg": core_map_svg(target, partition),
+        "svg": core_map_svg(target, partition, plan.shared),
         "work": work_map_svg(partition),
         "summary": summary(partition),
         "cores": [_core(plan, core, target) for core in partition.cores],
@@ -291,7 +291,7 @@ def _core(plan: Plan, core: CoreWork, target: Target | None) -> dict[str, Any]:
     return {
         "x": core.x, "y": core.y, "items": core.items,
         "noc": list(target.physical(core.x, core.y)) if target else None,
-        "values": [[name, value] for name, value in core.values.items()],
+        "values": [[visible(name), value] for name, value in core.values.items()],
         "listed": list(core.listed),
         "arguments": {
             one.kernel: [[visible(each.name), _argument_value(core, each)] for each in one.runtime]
@@ -306,6 +306,9 @@ def _argument_value(core: CoreWork, argument: Argument) -> str:
             return f"address of {visible(argument.of)}"
         case "core_value":
             return str(core.values[argument.of])
+        case "noc_x" | "noc_y":
+            x, y = argument.place(core.values)
+            return f"{argument.source[-1]} of core ({x}, {y}) on the NoC"
         case "core_list":
             return ", ".join(map(str, core.listed))
         case "constant":

@@ -20,7 +20,7 @@ from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Listing
 from ttexplore.views.explorer import packed
 from ttexplore.views.markup import plural, visible
-from ttexplore.views.timeline import POP, PUSH, RESERVE, WAIT, Timeline, timeline
+from ttexplore.views.timeline import BETWEEN_CORES, POP, PUSH, RESERVE, WAIT, Timeline, timeline
 
 if TYPE_CHECKING:
     from ttexplore.backends.base import Events, Wait
@@ -92,6 +92,11 @@ class Recording:
         return tuple(self._places[i] for i in self._records)
 
     @property
+    def unit(self) -> str:
+        """What times are."""
+        return f"{UNIT}. {BETWEEN_CORES}" if self.plan.shared else f"{UNIT}."
+
+    @property
     def missing(self) -> str:
         """How many cores are recorded and why not all of them; empty if all are."""
         count, total = len(self._records), len(self._places)
@@ -150,7 +155,7 @@ class Recording:
             shown = records[: len(timelines[of[index]].records)]
             pages.append(shown["amount"][self._transfers(shown)].tolist())
         return {
-            "core": list(self.core), "missing": self.missing, "unit": f"{_LEGEND} {UNIT}.", "map": _MAP,
+            "core": list(self.core), "missing": self.missing, "unit": f"{_LEGEND} {self.unit}", "map": _MAP,
             "deadlock": [visible(line) for line in self.deadlock.splitlines()],
             "cores": [[*self._places[i], of[i]] for i in self._records],
             "pages": pages,
@@ -233,7 +238,7 @@ class Recording:
         return "\n".join([head, *([self.missing] if self.missing else []), *table])
 
     def __str__(self) -> str:
-        return "\n".join([self.summary, f"{UNIT}.", *self.deadlock.splitlines()])
+        return "\n".join([self.summary, self.unit, *self.deadlock.splitlines()])
 
     def __repr__(self) -> str:
         return f"<recording of {plural(len(self), 'core')}: {plural(self.events.total, 'event')}>"

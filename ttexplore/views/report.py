@@ -26,7 +26,13 @@ _START = """
 const text = (name) => document.getElementById(name).textContent;
 const address = URL.createObjectURL(new Blob([JSON.parse(text("module"))], {type: "text/javascript"}));
 const {default: widget} = await import(address);
-const bytes = (packed) => Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+// Going over the characters of the text itself takes ten times as long.
+function bytes(packed) {
+  const text = atob(packed);
+  const all = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) all[i] = text.charCodeAt(i);
+  return all;
+}
 const lowerings = JSON.parse(text("lowerings"));
 const links = [...document.querySelectorAll("nav a")];
 const place = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));

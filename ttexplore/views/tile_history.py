@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Index = tuple[int, ...]
 Pages = dict[str, tuple[Index, ...]]
 
-_HEADS = ("stop", "kernel", "what it did", "turns", "C++ line")
+_HEADS = ("stop", "kernel", "what it did", "times", "C++ line")
 _MOST_PARTS = 4
 _HOST = "host"
 
@@ -107,7 +107,7 @@ class TileHistory:
         """The facts, then each stop with its C++ line."""
         rows = [self._title, *(f"  {name}: {text}" for name, text in self.facts), *(f"  {note}" for note in self.notes)]
         for number, stop in enumerate(self.stops, 1):
-            turns = f", {stop.turns} turns" if stop.turns > 1 else ""
+            turns = f" ({stop.turns} times)" if stop.turns > 1 else ""
             rows.append(f"{number:>3}  {stop.kernel:<7} {stop.does}{turns}")
             if stop.line:
                 rows.append(f"     {stop.line:>7} {visible(stop.text)}")
@@ -222,7 +222,8 @@ class _Words:
         for (other, position), numbers in sorted(slots.items()):
             buffer = self.plan.on_chip.buffers[position]
             where = f" of core ({', '.join(map(str, self.core(other)))})" if other != core else ""
-            found.append(f"{visible(buffer.name)} (CB {buffer.index}){where}, page {ranges(sorted(numbers))}")
+            pages = f"page{'s' if len(numbers) > 1 else ''} {ranges(sorted(numbers))}"
+            found.append(f"{visible(buffer.name)} (CB {buffer.index}){where}, {pages}")
         if tiles:
             found.append(f"DST {ranges(sorted(tiles))}")
         return " and ".join(found)

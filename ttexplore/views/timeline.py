@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 LARGEST_COUNT = 200_000
 
+# Of a program whose cores share inputs.
+BETWEEN_CORES = "Each core has steps of its own: waits for a block from another core take none, and are not counted."
+
 RESERVE, PUSH, WAIT, POP, FINISH = "reserve_back", "push_back", "wait_front", "pop_front", "finish"
 
 
@@ -131,7 +134,8 @@ class Timeline:
                     waits[key] = waits.get(key, 0) + wait.end - wait.start
             told = ", ".join(f"{what} from {other}: {steps:,}" for (what, other), steps in waits.items())
             found.append(f"  {kernel:<7} waits {self.waiting_share(kernel):4.0%}{f' (steps {told})' if told else ''}")
-        return "\n".join([*found, *self.deadlock.splitlines()])
+        notes = [BETWEEN_CORES] if self.recording.plan.shared else []
+        return "\n".join([*found, *notes, *self.deadlock.splitlines()])
 
     def __repr__(self) -> str:
         return f"<timeline of core ({self.core[0]}, {self.core[1]}): {plural(len(self.records), 'event')}>"

@@ -3,6 +3,8 @@
 /** @import { Moments, Recorded } from "./moments.js" */
 /** @import { Explorer, State } from "./state.js" */
 
+import { within } from "./figures.js";
+
 /** The measure of the core map that shows the moment. */
 export const MOMENT = "recorded run";
 /** Steps in a second. */
@@ -24,7 +26,7 @@ export const momentsOf = ({ recording, core }) => recording?.cores.get(`${core}`
 export function goToMoment(store, time) {
   const { recording, window: [from, to] } = store.state;
   if (!recording) return;
-  const at = Math.max(0, Math.min(recording.end, Math.round(time)));
+  const at = within(Math.round(time), recording.end);
   const span = to - from;
   // As if a page were turned, to where the moment is at the side that it comes from.
   const first = at < from ? at - span : at > to ? at : from;
@@ -33,7 +35,7 @@ export function goToMoment(store, time) {
 
 /** @param {number} from @param {number} span @param {number} end @returns {[number, number]} */
 function windowFrom(from, span, end) {
-  const first = Math.max(0, Math.min(end - span, Math.round(from)));
+  const first = within(Math.round(from), end - span);
   return [first, first + span];
 }
 

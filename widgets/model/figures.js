@@ -1,4 +1,7 @@
-// Numbers as people read them.
+// Numbers as people read them, and within limits.
+
+/** What is nearest to a number from 0 to `most`. @param {number} value @param {number} most */
+export const within = (value, most) => Math.max(0, Math.min(most, value));
 
 /** The first and the last of each run of positions in order. @param {number[]} positions */
 export function runs(positions) {

@@ -24,7 +24,7 @@ export const kernelName = (role) => `${role}.cpp`;
  */
 async function inflated(buffer) {
   const stream = new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
+  return new Response(stream).json();
 }
 
 /** A lowering, or another one of the kernel of `base`. @type {(buffer: sent.Bytes, base?: Lowering) => Promise<Lowering>} */
@@ -41,6 +41,9 @@ export const withListings = (data) => ({ ...data, listings: data.listings.map((f
 
 // How many numbers a line takes.
 const FLAT = 4;
+// Which of them are its set of origins and its class.
+const ORIGINS = 1;
+export const CLASS = 2;
 
 /**
  * A lowering with the places and the sets of origins of another one, which gets those that it lacks: what is lit or
@@ -52,7 +55,7 @@ const FLAT = 4;
 export function beside(data, { places, origins }) {
   const place = positions(places, data.places);
   const origin = positions(origins, data.origins.map((flat) => flat.map((value, k) => (k % 2 ? value : place[value]))));
-  return { ...data, places, origins, listings: data.listings.map((flat) => flat.map((value, k) => (k % FLAT === 1 ? origin[value] : value))) };
+  return { ...data, places, origins, listings: data.listings.map((flat) => flat.map((value, k) => (k % FLAT === ORIGINS ? origin[value] : value))) };
 }
 
 /** Where each of `more` is among `values`, which gets those that it lacks. @template Value @param {Value[]} values @param {Value[]} more */
@@ -69,8 +72,10 @@ function positions(values, more) {
 export class Listing {
   /** @type {number | undefined} */
   #longest;
-  /** @type {Map<number, number> | undefined} */
-  #tally;
+  /** @type {string | undefined} */
+  #text;
+  /** @type {Record<number, Map<number, number>>} */
+  #tallies = {};
 
   /** @param {string[]} texts @param {number[]} flat */
   constructor(texts, flat) {
@@ -86,12 +91,12 @@ export class Listing {
 
   /** The number of the set of origins; sets are stored once. @param {number} i */
   origins(i) {
-    return this.flat[FLAT * i + 1];
+    return this.flat[FLAT * i + ORIGINS];
   }
 
   /** 0, or one more than the position of the line's class. @param {number} i */
   class(i) {
-    return this.flat[FLAT * i + 2];
+    return this.flat[FLAT * i + CLASS];
   }
 
   /** What the line does: 0 computes, 1 moves, 2 controls, 3 is around that. @param {number} i */
@@ -101,8 +106,7 @@ export class Listing {
 
   /** How many characters line `i` takes; a tab counts as four. @param {number} i */
   width(i) {
-    const text = this.text(i);
-    return text.length + 3 * (text.split("\t").length - 1);
+    return this.text(i).replaceAll("\t", "    ").length;
   }
 
   /** The width of the longest line. */
@@ -110,18 +114,19 @@ export class Listing {
     return (this.#longest ??= this.lines().reduce((most, i) => Math.max(most, this.width(i)), 0));
   }
 
-  /** How many lines have each set of origins. */
-  get tally() {
-    return (this.#tally ??= this.lines().reduce((tally, i) => tally.set(this.origins(i), (tally.get(this.origins(i)) ?? 0) + 1), new Map()));
+  /** How many lines have each value of number `k` of a line, such as each set of origins. @param {number} k */
+  tally(k) {
+    const { flat } = this;
+    return (this.#tallies[k] ??= this.lines().reduce((tally, i) => tally.set(flat[FLAT * i + k], (tally.get(flat[FLAT * i + k]) ?? 0) + 1), new Map()));
   }
 
   /** The positions of all lines. */
   lines() {
-    return Array.from({ length: this.count }, (_, i) => i);
+    return [...Array(this.count).keys()];
   }
 
   toString() {
-    return this.lines().map((i) => `${this.text(i)}\n`).join("");
+    return (this.#text ??= this.lines().map((i) => `${this.text(i)}\n`).join(""));
   }
 }
 
@@ -193,8 +198,11 @@ export function linked(lowering, listing, lit) {
  * @param {Listing} listing
  * @param {Lit} lit
  */
-export const countLinked = (lowering, listing, lit) =>
-  [...listing.tally].reduce((sum, [origins, count]) => sum + (link(lowering, origins, lit) < 0 ? 0 : count), 0);
+export function countLinked(lowering, listing, lit) {
+  let sum = 0;
+  listing.tally(ORIGINS).forEach((count, origins) => { if (link(lowering, origins, lit) >= 0) sum += count; });
+  return sum;
+}
 
 /**
  * How far line `i`, linked by `kind`, is from what a reader looks for who follows a kernel line: what does the work comes

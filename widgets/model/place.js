@@ -25,15 +25,16 @@ export function goTo(store, { lowering: other, tab = "", step, pin, file }, tabs
   const lit = lines.map((line) => litByLine(lowering, Number(line))).filter((one) => one !== null);
   const pinned = lit.length ? { places: new Set(lit.flatMap(({ places }) => [...places])), from: lit.map(({ from }) => from).join(", ") } : null;
   const at = lowering.steps.findIndex(({ letter }) => letter === step);
+  const wanted = tabs.find((one) => one.toLowerCase() === tab.toLowerCase());
   const patch = {
-    tab: tabs.find((one) => one.toLowerCase() === tab.toLowerCase()) ?? state.tab,
+    tab: wanted ?? state.tab,
     pinned: pin === "" || pinned ? pinned : state.pinned,
     file: file ?? state.file,
   };
   if (at < 0) store.set(patch);
   else select(store, at, patch);
   const lost = [
-    other && `lowering ${other}`, step && at < 0 && `step ${step}`, lit.length < lines.length && `kernel line ${pin}`,
+    other && `lowering ${other}`, tab && !wanted && `tab ${tab} (there are ${tabs.join(", ")})`, step && at < 0 && `step ${step}`, lit.length < lines.length && `kernel line ${pin}`,
     file && !lowering.files.some(({ name }) => name === file) && `file ${file}`,
   ].filter(Boolean).join(", ");
   store.set({ lost: lost && `Not here: ${lost}.` });

@@ -128,6 +128,8 @@ export class Kernel {
     else if (status === "connecting" || (status === "connected" && this.#away)) {
       this.#away = status === "connecting" ? AWAY : "";
       if (this.live) this.#lost(this.#away);
+      // What went over the line while it was cut may be lost.
+      if (!this.#away && this.#waiting.size) this.#model.send?.({ do: "waiting", ids: [...this.#waiting.keys()] });
     }
   };
 

@@ -5,7 +5,8 @@
 /** @import { Lit, Lowering } from "./lowering.js" */
 /** @import { Remembered } from "./remembered.js" */
 
-import { litByLine } from "./lowering.js";
+import { within } from "./figures.js";
+import { kernelFile, litByLine } from "./lowering.js";
 import { Store } from "./store.js";
 
 /**
@@ -34,7 +35,7 @@ import { Store } from "./store.js";
  * @property {boolean} lanes whether the lanes of What if are side by side
  * @property {number} against the step that the selected one is compared with; -1 for the one before it
  * @property {boolean} wrap
- * @property {boolean} columns whether there is room for several files side by side
+ * @property {number} columns for how many kernels there is room side by side
  * @property {boolean} full whether the explorer fills the screen
  * @property {string} file the emitted file that is shown
  * @property {number} goTo the line of that file, from 1, to which Code goes when it is shown; 0 for none
@@ -62,6 +63,7 @@ import { Store } from "./store.js";
  * @property {InputKind[]} kinds
  * @property {Inputs} inputs
  * @property {string[]} targets
+ * @property {Record<string, string>} wish options that What if is to try
  * @property {string} stale
  * @property {string} lost what a link named and there is not
  */
@@ -82,9 +84,9 @@ export function opened(lowering, given) {
     lowering, original: null, back: null, draft: null, editing: false, drafting: false,
     draftError: null, updating: false, before: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
     lanes: true, against: -1,
-    hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: false, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
+    hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: 1, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
-    busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", edits: {}, emitted: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
+    busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", wish: {}, edits: {}, emitted: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);
   const error = lowering.steps[failed]?.error;
@@ -104,7 +106,7 @@ export const totals = (step) => step.ir.counts.map((count, i) => count + step.pl
  */
 export function select(store, index, patch) {
   const { steps } = patch?.lowering ?? store.state.lowering;
-  const i = Math.max(0, Math.min(steps.length - 1, index));
+  const i = within(index, steps.length - 1);
   const step = steps[i];
   const [added, removed] = totals(step);
   store.set({
@@ -114,7 +116,7 @@ export function select(store, index, patch) {
 }
 
 /**
- * Shows another lowering; nothing of the old one stays lit. Where an original is left, `back` keeps what it was like.
+ * Shows another lowering; nothing of the old one stays lit, and its edits stay where they can run. Where an original is left, `back` keeps what it was like.
  * @param {Explorer} store
  * @param {Pick<State, "lowering" | "original" | "variant">} which
  * @param {number} step
@@ -122,8 +124,10 @@ export function select(store, index, patch) {
  */
 export function explore(store, which, step, patch) {
   const { original, back, variant, pinned, edits, emitted, draft } = store.state;
+  // Where the same text was emitted, an edit of it is one of the other lowering as well.
+  const kept = Object.entries(edits).filter(([role]) => emitted[role] === `${kernelFile(which.lowering, role).listing}`);
   select(store, step, {
-    ...which, pinned: null, hover: null, edits: {}, marks: [], recording: null, recordFailure: null, draft: null, draftError: null,
+    ...which, pinned: null, hover: null, edits: Object.fromEntries(kept), marks: [], recording: null, recordFailure: null, draft: null, draftError: null,
     back: which.original && (original ? back : { variant, pinned, edits, emitted, draft }), ...patch,
   });
 }

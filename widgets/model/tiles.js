@@ -1,7 +1,9 @@
 // The tiles of a tensor: an index for each dimension, of which the last two are the row and the column.
 
+import { within } from "./figures.js";
+
 /** The tile that is there and nearest to an index, which may be short, long or outside. @param {number[]} index @param {number[]} grid how many there are */
-export const nearest = (index, grid) => grid.map((most, axis) => Math.max(0, Math.min(most - 1, index[axis] ?? 0)));
+export const nearest = (index, grid) => grid.map((most, axis) => within(index[axis] ?? 0, most - 1));
 
 /** The tile at a place in the picture of a matrix, in shares of its width and height. @param {number[]} index its leading indices @param {number[]} grid @param {number} x @param {number} y */
 export function tileAt(index, grid, x, y) {

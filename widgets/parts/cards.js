@@ -3,7 +3,7 @@
 /** @import { Failure } from "../messages.js" */
 /** @import { Explorer } from "../model/state.js" */
 
-import { chip, download, h, markup, quiet } from "./dom.js";
+import { all, chip, classed, download, find, h, markup, quiet } from "./dom.js";
 import { faults } from "./faults.js";
 import { pinLink } from "./listing.js";
 
@@ -16,20 +16,23 @@ export function counts(counts) {
   return h("span.counts", shown.some(Boolean) ? shown : quiet("·"));
 }
 
+/** A chip that turns a switch of the whole explorer. @param {Explorer} store @param {"collapsed" | "lanes" | "split" | "wrap"} name @param {string} label @param {string} title */
+export const toggle = (store, name, label, title) => chip(label, () => store.set({ [name]: !store.state[name] }), { "aria-pressed": store.state[name], title });
+
 /** @param {Explorer} store @param {Failure} error */
 export const errorCard = (store, error) => h("div.card.fault", { role: "alert" },
   h("p", h("b", h("span.bad", "✖ "), error.kind), " ", pinLink(store, error.line, error.where) || error.where, " ", quiet(error.code)),
   h("p.pre.m", error.message.join("\n")),
-  error.hint.length > 0 && h("p.pre", quiet("hint: "), error.hint.join("\n")),
+  error.hint.length > 0 && h("p.pre", quiet("hint: "), error.hint.join("\n").split(/`([^`]+)`/).map((part, k) => (k % 2 ? h("code", part) : part))),
   faults(store, error),
   error.drawing && markup(error.drawing));
 
 /** Buttons that save the drawing in `holder` as SVG and as PNG. @param {Element} holder @param {string} name */
 export function pictureButtons(holder, name) {
-  const svg = () => /** @type {SVGSVGElement} */ (holder.querySelector("svg"));
+  const svg = () => /** @type {SVGSVGElement} */ (find(holder, "svg"));
   const text = () => {
     const copy = /** @type {Element} */ (svg().cloneNode(true));
-    for (const chosen of copy.querySelectorAll(".chosen")) chosen.classList.remove("chosen");
+    for (const chosen of all(copy, ".chosen")) classed(chosen, "chosen", false);
     return new XMLSerializer().serializeToString(copy);
   };
   const png = () => {

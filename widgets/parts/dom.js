@@ -45,18 +45,21 @@ export function h(name, ...children) {
   const element = document.createElement(tag);
   if (classes.length) element.className = classes.join(" ");
   if (children[0]?.constructor === Object) set(element, /** @type {Properties} */ (children.shift()));
-  put(element, .../** @type {Child[]} */ (children));
+  element.append(...nodes(/** @type {Child[]} */ (children)));
   return /** @type {ElementOf<Name>} */ (/** @type {unknown} */ (element));
 }
+
+/** What can be seen of children: null, undefined, false and empty texts are left out. @param {Child[]} children */
+const nodes = (children) => /** @type {Node[]} */ (children.flat(4).filter(Boolean));
 
 // Terms are not among them: they are marked later than what they stand in is made.
 const CONTROLS = "button,select,input,summary,[tabindex]:not([aria-description])";
 
-/** Replaces what an element holds; null, undefined, false and empty texts are left out. @param {Element} element @param {...Child} children */
+/** Replaces what an element holds. @param {Element} element @param {...Child} children */
 export function put(element, ...children) {
   const focused = focusIn(element);
   const at = focused ? all(element, CONTROLS).indexOf(focused) : -1;
-  element.replaceChildren(.../** @type {Node[]} */ (children.flat(4).filter(Boolean)));
+  element.replaceChildren(...nodes(children));
   // Were the focus lost with a control that is made anew, the next keys would be the notebook's.
   if (focused && focused !== element) focusOn(all(element, CONTROLS)[at] ?? closest(element, ".ttx-explorer"));
 }
@@ -75,18 +78,31 @@ export const focusOn = (element) => element?.focus({ preventScroll: true });
 
 /** Selects one of the options of a list, and brings it into sight. @param {HTMLElement} list @param {HTMLElement[]} options @param {number} chosen */
 export function pick(list, options, chosen) {
-  options.forEach((option, i) => set(option, { "aria-selected": i === chosen, tabindex: i === chosen ? 0 : -1 }));
+  // There are many options, and two of them change.
+  const changed = options.filter((option, i) => option.ariaSelected !== `${i === chosen}`);
+  for (const option of changed) option.ariaSelected = `${option === options[chosen]}`;
   if (focusIn(list)) focusOn(options[chosen]);
+  // Of what has the focus this would cost a layout.
+  for (const option of changed) option.tabIndex = option === options[chosen] ? 0 : -1;
   // Not scrollIntoView: that would move the page around the explorer as well.
   const { offsetTop: top, offsetHeight: height } = options[chosen];
   if (top < list.scrollTop || top + height > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
 }
+
+/** Gives an element, if there is one, a class, or takes it away. @param {Element | null | undefined} element @param {string} name @param {boolean} on */
+export const classed = (element, name, on) => element?.classList.toggle(name, on);
+
+/** The first element with a selector. @param {ParentNode} root @param {string} selector */
+export const find = (root, selector) => /** @type {HTMLElement | SVGElement | null} */ (root.querySelector(selector));
 
 /** All elements with a selector. @param {ParentNode} root @param {string} selector */
 export const all = (root, selector) => /** @type {(HTMLElement | SVGElement)[]} */ ([...root.querySelectorAll(selector)]);
 
 /** The element with a selector that an event is in. @param {EventTarget | null} target @param {string} selector */
 export const closest = (target, selector) => /** @type {HTMLElement | null} */ (/** @type {Element} */ (target).closest(selector));
+
+/** Where an element is in the window. @param {Element} element */
+export const rect = (element) => element.getBoundingClientRect();
 
 /** An event that is for nobody else. @param {Event} event */
 export function take(event) {
@@ -145,6 +161,9 @@ export const grid = (heads, rows) => h("table.grid",
 
 /** A table of names and values. @param {[string, Child][]} facts */
 export const table = (facts) => h("table.facts", h("tbody", facts.map(([name, value]) => h("tr", heading(name), h("td.m", value)))));
+
+/** What takes the room that is left in a row. */
+export const gapper = () => h("span.gapper");
 
 /** A note. @param {...Child} content */
 export const quiet = (...content) => h("span.q", ...content);

@@ -3,8 +3,9 @@
 
 /** @import { Marked } from "../messages.js" */
 
+import { within } from "../model/figures.js";
 import { code } from "./listing.js";
-import { focusOn, h, link, put, set, take } from "./dom.js";
+import { classed, find, focusOn, h, link, put, set, take } from "./dom.js";
 import { LARGEST_WRAPPED, ROW_PIXELS } from "./rows.js";
 
 const INDENT = "    ";
@@ -88,7 +89,7 @@ export class Editor {
 
   /** Puts the caret at a line, by its number as shown, in sight and focused. @param {number} line */
   goTo(line) {
-    const i = Math.max(0, Math.min(this.#lines.length - 1, line - this.#first));
+    const i = within(line - this.#first, this.#lines.length - 1);
     const at = this.#start(i);
     focusOn(this.#area);
     this.#area.setSelectionRange(at, at);
@@ -128,8 +129,8 @@ export class Editor {
 
   /** Shows which line the caret is in. */
   #follow() {
-    this.#text.querySelector(".at")?.classList.remove("at");
-    this.#text.children[this.#line(this.#area.selectionEnd)].classList.add("at");
+    classed(find(this.#text, ".at"), "at", false);
+    classed(this.#text.children[this.#line(this.#area.selectionEnd)], "at", true);
   }
 
   #changed() {

@@ -4,7 +4,9 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { kernelFile, kernelName } from "../model/lowering.js";
-import { button, h, link, put } from "./dom.js";
+import { button, h, link, put, quiet } from "./dom.js";
+
+const APPLY = "Apply this fix";
 
 /** A link to a line of an emitted file. @param {Explorer} store @param {string} file @param {number} line */
 const codeLink = (store, file, line) => link(`${file} line ${line}`, () => {
@@ -15,7 +17,7 @@ const codeLink = (store, file, line) => link(`${file} line ${line}`, () => {
 
 /** The places of an error, and a button for its fix. @param {Explorer} store @param {Failure} error */
 export const faults = (store, { places = [], fix }) => [
-  fix && repair(store, fix),
+  fix && ("options" in fix ? h("p", button(APPLY, () => store.set({ tab: "What if", wish: { ...fix.options } })), quiet(" in What if: explore the other lowering there, and run again")) : repair(store, fix)),
   places.length > 0 && h("p", "in Code: ", places.map(({ file, line }, i) => [i > 0 && ", ", codeLink(store, file, line)])),
 ];
 
@@ -23,7 +25,7 @@ export const faults = (store, { places = [], fix }) => [
 function repair(store, { kernel, line, text, around }) {
   const file = kernelName(kernel);
   const told = h("span", { role: "status" });
-  const apply = button("Apply this fix", () => {
+  const apply = button(APPLY, () => {
     const { edits, emitted, lowering } = store.state;
     const now = `${kernelFile(lowering, kernel).listing}`;
     const lines = (edits[kernel] ?? now).split("\n");

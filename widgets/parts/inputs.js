@@ -2,9 +2,10 @@
 
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer, State } from "../model/state.js" */
-/** @import { Inputs } from "../messages.js" */
+/** @import { Asked, Inputs } from "../messages.js" */
 
 import { ROLES, kernelFile, kernelName } from "../model/lowering.js";
+import { limitOf } from "../model/work.js";
 import { choice, h, offer, quiet } from "./dom.js";
 
 const YOURS = "yours";
@@ -15,6 +16,9 @@ export function inputsWords({ inputs: { inputs, seed, names }, kinds }) {
   const kind = kinds.find(([name]) => name === inputs);
   return `inputs ${kind ? inputs : names}${kind?.[2] ? `, seed ${seed}` : ""}`;
 }
+
+/** What each question about a run has. @param {State} state @param {string} [words] @returns {Inputs & Asked} */
+export const given = (state, words = inputsWords(state)) => ({ limit: limitOf(state), words, ...state.inputs });
 
 /** The kernels that have been edited: "reader, compute". @param {Pick<State, "edits">} state */
 export const editedKernels = ({ edits }) => Object.keys(edits).join(", ");

@@ -4,7 +4,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { draftText, isOutdated } from "../model/live.js";
-import { chip, focusOn, h, set, take } from "./dom.js";
+import { chip, find, focusOn, h, set, take } from "./dom.js";
 import { Editor } from "./editor.js";
 import { kernelSource } from "./listing.js";
 
@@ -12,11 +12,11 @@ import { kernelSource } from "./listing.js";
 export function kernelPane(store, kernel) {
   const view = kernelSource(store);
   const editor = new Editor("kernel, edited", "python", (draft) => store.set({ draft }));
-  editor.element.addEventListener("keydown", (event) => {
+  set(editor.element, { onkeydown: (event) => {
     if (event.key !== "Escape" || event.isComposing) return;
     toggle();
     take(event);
-  });
+  } });
   const status = h("span.q", { role: "status" });
   const edit = chip("edit", toggle, { label: "edit the kernel", title: "e" });
   const undo = chip("undo all", () => store.set({ draft: store.state.first }), { title: "as in the notebook" });
@@ -51,7 +51,7 @@ export function kernelPane(store, kernel) {
 
   function toggle() {
     store.set({ editing: !store.state.editing });
-    focusOn(view.element.hidden ? editor.element.querySelector("textarea") : view.element);
+    focusOn(view.element.hidden ? find(editor.element, "textarea") : view.element);
   }
   return { view, bar: h("div.draft", status, view.pins.element, copy, undo, edit), body: [view.element, editor.element], toggle };
 }

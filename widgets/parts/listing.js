@@ -7,7 +7,7 @@
 import { coloured } from "../model/highlight.js";
 import { KINDS, distance, labels, link as linkOf, linked, litByLine, litByOrigins } from "../model/lowering.js";
 import { textsOf } from "../model/live.js";
-import { closest, focusOn, h, link, set, take } from "./dom.js";
+import { classed, closest, focusOn, h, link, set, take } from "./dom.js";
 import { followPins } from "./pins.js";
 import { ROW_PIXELS, Rows } from "./rows.js";
 
@@ -45,7 +45,7 @@ export const pinLink = (store, line, label = `L${line}`) => line
 /** Shows how a line with these origins is linked to what is lit. @param {Element} element @param {Explorer} store @param {number} origins */
 export function mark(element, { state: { lowering, hover, pinned } }, origins) {
   const kind = linkOf(lowering, origins, hover || pinned);
-  KINDS.forEach((_, k) => element.classList.toggle(`lit${k}`, k === kind));
+  KINDS.forEach((_, k) => classed(element, `lit${k}`, k === kind));
 }
 
 /**
@@ -122,7 +122,7 @@ export class ListingView {
         withOrigins && originLabel(store.state.lowering, origins(i)),
         h("code", ...code(this.#listing?.text(i) ?? "", this.#language)));
       mark(row, store, origins(i));
-      if (store.state.before && this.#known?.has(this.#listing?.text(i) ?? "") === false) row.classList.add("flash");
+      if (store.state.before && this.#known?.has(this.#listing?.text(i) ?? "") === false) classed(row, "flash", true);
       return row;
     });
     /** @param {number} i */
@@ -155,6 +155,7 @@ export class ListingView {
     this.element.ariaLabel = name;
     this.#draw(keep);
     this.pins.reveal();
+    this.#rows.draw();
   }
 
   /** Marks lines, and no others. @param {Marked[]} marks */

@@ -2,7 +2,7 @@
 
 /** @import { Remembered } from "../model/remembered.js" */
 
-import { h, set, take } from "./dom.js";
+import { h, rect, set, take } from "./dom.js";
 
 const LEAST_PERCENT = 10;
 const STEP_PERCENT = 2;
@@ -95,7 +95,7 @@ export function panes(remembered, name, parts) {
         remembered.keep(name, []);
       },
       at: ({ clientX, clientY }) => {
-        const [start, end] = [before.getBoundingClientRect(), after.getBoundingClientRect()];
+        const [start, end] = [rect(before), rect(after)];
         return 100 * (lies() ? (clientY - start.top) / (end.bottom - start.top) : (clientX - start.left) / (end.right - start.left));
       },
     });
@@ -115,7 +115,7 @@ export function heightBar(remembered, root, body) {
   arrange(remembered.numbers("height", [0]));
   const { element, tell } = bar("height", {
     least: LEAST_PIXELS, most: MOST_PIXELS, step: STEP_PIXELS, unit: "pixels", lies: () => true,
-    get: () => view().getBoundingClientRect().height,
+    get: () => rect(view()).height,
     put: (pixels) => {
       arrange([pixels]);
       remembered.keep("height", [pixels]);
@@ -124,7 +124,7 @@ export function heightBar(remembered, root, body) {
       arrange([0]);
       remembered.keep("height", []);
     },
-    at: ({ clientY }) => clientY - view().getBoundingClientRect().top,
+    at: ({ clientY }) => clientY - rect(view()).top,
   });
   new ResizeObserver(tell).observe(body);
   return element;

@@ -3,7 +3,7 @@
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Rows } from "./rows.js" */
 
-import { chip, h } from "./dom.js";
+import { chip, classed, h } from "./dom.js";
 
 /**
  * Brings a list to what is pinned, and steps on from there. `find()` gives the rows that come from it with their
@@ -25,7 +25,7 @@ export function followPins(store, rows, find, say) {
 
   function draw() {
     const at = found.indexOf(rows.cursor);
-    element.classList.toggle("off", !store.state.pinned);
+    classed(element, "off", !store.state.pinned);
     const where = ` line of what is pinned in ${rows.element.ariaLabel}`;
     back.ariaLabel = `previous${where}`;
     on.ariaLabel = `next${where}`;

@@ -7,10 +7,10 @@
 import { MOMENT, started } from "../model/clock.js";
 import { unpackedRecording } from "../model/lowering.js";
 import { Recorded } from "../model/moments.js";
-import { limitOf, work } from "../model/work.js";
+import { work } from "../model/work.js";
 import { errorCard } from "./cards.js";
 import { button, h, put, quiet } from "./dom.js";
-import { editedKernels, inputsWords, noMix } from "./inputs.js";
+import { editedKernels, given, noMix } from "./inputs.js";
 
 /** The names of the cores that work, as the store has them. @param {State} state */
 export const workingCores = ({ lowering: { cores } }) => cores?.cores.filter(({ items }) => items).map(({ x, y }) => `${x},${y}`) ?? [];
@@ -28,9 +28,9 @@ export const noRecording = (state, kernel) => kernel.missing("record") || (state
  */
 export function recording(store, kernel) {
   const record = button("Record a run", () => {
-    const { edits, inputs, core } = store.state;
+    const { edits, core } = store.state;
     const cores = workingCores(store.state);
-    const asked = { code: edits, core: cores.find((name) => name === core) ?? cores[0], limit: limitOf(store.state), words: inputsWords(store.state), ...inputs };
+    const asked = { code: edits, core: cores.find((name) => name === core) ?? cores[0], ...given(store.state) };
     take(store, work(store, "record", (progressed) => kernel.ask({ do: "record", ...asked }, progressed)));
   }, { class: "primary" });
   const why = quiet();

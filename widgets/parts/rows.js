@@ -1,6 +1,7 @@
 // Long lists in little DOM: only the rows in sight exist, each of the same height.
 
-import { all, focusIn, focusOn, h } from "./dom.js";
+import { within } from "../model/figures.js";
+import { all, classed, focusIn, focusOn, h } from "./dom.js";
 
 export const ROW_PIXELS = 18;
 const MARGIN_ROWS = 12;
@@ -15,6 +16,7 @@ export class Rows {
   #wrapped = false;
   #first = -1;
   #last = -1;
+  #height = 0;
   #window = h("div.window", { role: "presentation" });
   /** Is told when the cursor has moved. */
   onmove = () => {};
@@ -34,8 +36,9 @@ export class Rows {
 
   /**
    * Shows `count` rows from the top, or from where the list is; the longest has so many characters.
+   * Where the list keeps its place, the row of the cursor may have become row `cursor`: it stays at its height. Where it
+   * does not, `draw` makes the rows, or whatever brings one of them into sight.
    * @param {number} count
-   * Where the list keeps its place, the row of the cursor may have become row `cursor`: it stays at its height.
    * @param {{ keep?: boolean, cursor?: number | undefined, wrapped: boolean, longest: number }} how
    */
   reset(count, { keep = false, cursor = this.cursor, wrapped, longest }) {
@@ -43,24 +46,33 @@ export class Rows {
     const wraps = wrapped && count <= LARGEST_WRAPPED;
     // Only what has other heights now has to be found again.
     const top = keep && wraps !== this.#wrapped ? this.#top() : -1;
+    if (!keep) this.element.scrollTo(0, 0);
+    // Read before anything changes: afterwards what is going to be replaced would be laid out for it.
+    this.#height = this.element.clientHeight;
     this.count = count;
     this.#wrapped = wraps;
-    this.element.classList.toggle("wrapped", this.#wrapped);
+    classed(this.element, "wrapped", this.#wrapped);
     this.element.style.setProperty("--long", `${longest}`);
     this.#spacer.style.height = this.#wrapped ? "auto" : `${count * ROW_PIXELS}px`;
     this.#window.style.transform = "";
-    if (!keep) {
-      this.element.scrollTo(0, 0);
-      this.cursor = -1;
-    }
-    else this.cursor = cursor;
+    this.cursor = keep ? cursor : -1;
     this.#first = this.#last = -1;
+    if (!keep && !wraps) {
+      this.#leaveRows();
+      this.#window.replaceChildren();
+      return;
+    }
     this.#draw();
     if (keep && cursor >= 0) this.element.scrollTop += this.#place(cursor)[0] - height;
     if (top >= 0) {
       this.element.scrollTo(0, this.#place(top)[0]);
       this.#draw();
     }
+  }
+
+  /** Makes the rows in sight, unless they are there. */
+  draw() {
+    if (this.#first < 0) this.#draw(0, this.#height);
   }
 
   /** Rows stay where they are while their code moves sideways, so that numbers and origins remain in sight. */
@@ -76,29 +88,36 @@ export class Rows {
     return row ? row[1] : Math.floor(scrollTop / ROW_PIXELS);
   }
 
-  #draw() {
-    const { scrollTop, clientHeight } = this.element;
+  #draw(scrollTop = this.element.scrollTop, clientHeight = this.element.clientHeight) {
     const top = Math.floor(scrollTop / ROW_PIXELS);
-    const bottom = Math.ceil((scrollTop + (clientHeight || 400)) / ROW_PIXELS);
+    const bottom = Math.min(this.count, Math.ceil((scrollTop + (clientHeight || 400)) / ROW_PIXELS));
+    const [before, after] = [this.#first, this.#last];
+    if (before >= 0 && top >= before && bottom <= after) return;
     const first = this.#wrapped ? 0 : Math.max(0, top - MARGIN_ROWS);
     const last = this.#wrapped ? this.count : Math.min(this.count, bottom + MARGIN_ROWS);
-    if (this.#first >= 0 && top >= this.#first && bottom <= this.#last && last - MARGIN_ROWS <= this.#last) return;
+    this.#leaveRows();
+    for (const [row, i] of this.drawn) if (before < 0 || i < first || i >= last) row.remove();
     this.#first = first;
     this.#last = last;
-    /** @type {HTMLElement[]} */
-    const made = [];
+    /** @type {HTMLElement[][]} */
+    const [above, below] = [[], []];
     for (let i = first; i < last; i++) {
+      if (i >= before && i < after) continue;
       const row = this.#make(i);
       row.dataset.i = `${i}`;
-      row.classList.toggle("cursor", i === this.cursor);
+      classed(row, "cursor", i === this.cursor);
       // What is wrapped stays right of where its line begins.
       if (this.#wrapped) for (const code of all(row, "code")) code.style.setProperty("--in", `${code.textContent.search(/\S|$/)}`);
-      made.push(row);
+      (i < before ? above : below).push(row);
     }
-    // A row that had the focus is gone now; the list keeps it.
-    if (focusIn(this.#window)) focusOn(this.element);
-    this.#window.replaceChildren(...made);
+    this.#window.prepend(...above);
+    this.#window.append(...below);
     if (!this.#wrapped) this.#window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
+  }
+
+  /** A row that has the focus may go; the list keeps it. */
+  #leaveRows() {
+    if (focusIn(this.#window)) focusOn(this.element);
   }
 
   /** The element of row `i` if it exists now. @param {number} i */
@@ -128,10 +147,10 @@ export class Rows {
   /** Moves the line cursor and gives the row that it is on. @param {number} i */
   move(i) {
     if (!this.count) return -1;
-    this.#row(this.cursor)?.classList.remove("cursor");
-    this.cursor = Math.max(0, Math.min(this.count - 1, i));
+    classed(this.#row(this.cursor), "cursor", false);
+    this.cursor = within(i, this.count - 1);
     this.show(this.cursor);
-    this.#row(this.cursor)?.classList.add("cursor");
+    classed(this.#row(this.cursor), "cursor", true);
     this.onmove();
     return this.cursor;
   }

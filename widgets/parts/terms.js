@@ -1,7 +1,7 @@
 // Terms in labels and headings: underlined, with their definitions on hovering and where the keyboard reaches them.
 
 import { finder } from "../model/terms.js";
-import { all, closest, h, set } from "./dom.js";
+import { all, closest, h, rect, set } from "./dom.js";
 
 // `.t` are the labels in drawings.
 const LABELS = "th,h4,h4>.q,label,.fact>.q,.tools>b,.filehead>:is(b,.q),.coverage,.t";
@@ -17,9 +17,11 @@ export function explainTerms(root, terms) {
   const find = finder(terms);
   const box = h("div.meaning", { popover: "manual", role: "tooltip" });
   root.append(box);
-  new MutationObserver(() => {
-    for (const label of all(root, LABELS))
-      for (const node of label.childNodes) {
+  new MutationObserver((changes) => {
+    /** @param {Element} target what is in it and is a label, and the target itself; long lists change most, and have none */
+    const labels = (target) => (closest(target, ".rows") ? [] : [target, ...all(target, LABELS)]);
+    for (const label of changes.flatMap(({ target }) => labels(/** @type {Element} */ (target))))
+      for (const node of label.matches(LABELS) ? label.childNodes : []) {
         const pieces = node instanceof Text ? find(node.data) : [];
         if (pieces.length < 2) continue;
         const drawing = closest(label, "svg");
@@ -46,7 +48,7 @@ export function explainTerms(root, terms) {
     if (term.title) explain(term, term.title);
     term.title = "";
     box.textContent = term.getAttribute("aria-description") ?? term.dataset.meaning ?? "";
-    const { left, bottom } = term.getBoundingClientRect();
+    const { left, bottom } = rect(term);
     const { offsetWidth: width, offsetHeight: height } = box;
     box.style.inset = `${Math.min(bottom + MARGIN_PIXELS, innerHeight - height)}px auto auto ${Math.min(left, innerWidth - width - MARGIN_PIXELS)}px`;
   };

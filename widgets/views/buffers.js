@@ -4,7 +4,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { pictureButtons } from "../parts/cards.js";
-import { grid, h, heading, markup, number, put } from "../parts/dom.js";
+import { gapper, grid, h, heading, markup, number, put } from "../parts/dom.js";
 import { pinLink } from "../parts/listing.js";
 import { timeTravel } from "./timeline.js";
 
@@ -26,6 +26,6 @@ export function buffersView(store, kernel) {
   });
   const { element, keys, shown } = timeTravel(store, kernel, graph);
   return { keys, shown, element: h("div.buffersview",
-    h("div.tools", h("b", "dataflow of one core"), h("span.gapper"), pictureButtons(graph, "dataflow")),
+    h("div.tools", h("b", "dataflow of one core"), gapper(), pictureButtons(graph, "dataflow")),
     graph, element, h("div.two", list, l1)) };
 }

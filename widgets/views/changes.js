@@ -7,7 +7,7 @@
 
 import { CHANGED, GLYPHS, RENAMED, ROWS, isChange, nextChange, piecesOf, shownRows } from "../model/diff.js";
 import { distance, link as linkOf } from "../model/lowering.js";
-import { closest, h } from "../parts/dom.js";
+import { classed, closest, h, set } from "../parts/dom.js";
 import { code, linkRows, mark, originLabel } from "../parts/listing.js";
 import { followPins } from "../parts/pins.js";
 import { Rows } from "../parts/rows.js";
@@ -60,10 +60,10 @@ export function changeRows(store, label) {
     return `${place(row)}: ${listing.text(line)}${compared.why?.() ?? ""}`;
   };
   const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]), said);
-  rows.element.addEventListener("click", (event) => {
-    const key = closest(event.target, ".gap")?.dataset.key;
+  set(rows.element, { onclick: ({ target }) => {
+    const key = closest(target, ".gap")?.dataset.key;
     if (key) store.set({ open: new Set([...store.state.open, Number(key)]) });
-  });
+  } });
   // Before what is pinned is looked for: no fold may hide it.
   store.on(["pinned"], () => {
     if (of !== store.state.lowering) return;
@@ -87,13 +87,14 @@ export function changeRows(store, label) {
     const keep = compared?.name === next.name && (compared.after === next.after || store.state.updating);
     compared = next;
     const hiddenRows = fold();
-    rows.element.classList.toggle("split", next.split);
+    classed(rows.element, "split", next.split);
     reset(keep);
     if (!keep) {
       const first = shown.findIndex(isChange);
       if (first > 10) rows.show(first);
     }
     pins.reveal();
+    rows.draw();
     return hiddenRows;
   }
 
@@ -177,6 +178,6 @@ function diffRow(store, row, { before, after, language, split, known }) {
     : [side(j >= 0 ? "after" : "before", glyph)]),
   originLabel(lowering, origins));
   mark(element, store, origins);
-  if (store.state.before && known?.[+(j >= 0)].has(j >= 0 ? after.text(j) : before.text(i)) === false) element.classList.add("flash");
+  if (store.state.before && known?.[+(j >= 0)].has(j >= 0 ? after.text(j) : before.text(i)) === false) classed(element, "flash", true);
   return element;
 }

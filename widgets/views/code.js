@@ -1,12 +1,12 @@
-// The kernel and what was emitted for it, a tab for each file; where there is room, reader, compute and writer share one
-// and stand side by side. A kernel can be edited, and Run takes what it has become.
+// The kernel and what was emitted for it, a tab for each file; where there is room, two kernels stand side by side, or
+// all three, which share one then. A kernel can be edited, and Run takes what it has become.
 
 /** @import { EmittedFile } from "../messages.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { ROLES, countLinked, kernelFile, kernelName, linkedShare } from "../model/lowering.js";
-import { button, chip, download, focusIn, h, put, quiet, set } from "../parts/dom.js";
+import { button, chip, classed, download, focusIn, gapper, h, put, quiet, set } from "../parts/dom.js";
 import { Editor } from "../parts/editor.js";
 import { kernelPane } from "../parts/kernel.js";
 import { ListingView } from "../parts/listing.js";
@@ -36,7 +36,7 @@ export function codeView(store, kernel) {
   store.on(["marks"], () => columns.forEach(({ mark }) => mark()));
   /** @type {string | undefined} */
   let last;
-  store.on(["lowering", "file", "columns", "pinned"], ({ lowering, file: wanted, columns: beside, pinned }) => {
+  store.on(["lowering", "file", "columns", "pinned"], ({ lowering, file: wanted, columns: room, pinned }) => {
     const { files: all, listings } = lowering;
     /** @param {EmittedFile | undefined} one */
     const count = (one) => (pinned && one ? countLinked(lowering, listings[one.listing], pinned) : 0);
@@ -44,12 +44,16 @@ export function codeView(store, kernel) {
     // As long as none has been chosen, one that comes from what is pinned is shown.
     const file = all.find(({ name }) => name === wanted) ?? [old, ...all].find(count) ?? old ?? all[0];
     last = file?.name;
-    const isKernel = !!file && KERNELS.includes(file.name);
+    const at = KERNELS.indexOf(file?.name ?? "");
+    const isKernel = at >= 0;
     kernels.hidden = !isKernel;
-    kernels.classList.toggle("one", !beside);
-    columns.forEach(({ element }, i) => element.classList.toggle("away", !beside && KERNELS[i] !== file?.name));
+    classed(kernels, "one", room < 2);
+    // Two are the reader and the compute kernel, or this one and the writer.
+    const from = Math.max(0, at + 1 - room);
+    columns.forEach(({ element }, i) => classed(element, "away", i < from || i >= from + room));
     other.show(isKernel ? undefined : file);
-    // What is shown together has one tab.
+    // All of them have one tab.
+    const beside = room > 2;
     const first = all.find(({ name }) => KERNELS.includes(name));
     const shown = all.filter((one) => !beside || one === first || !KERNELS.includes(one.name));
     files.show(shown.map((one) => {
@@ -66,7 +70,7 @@ export function codeView(store, kernel) {
   return {
     element: h("div.codeview", panes(remembered, "code", [
       ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel"), bar), body), 36],
-      ["", h("div.pane.files", h("div.filehead", files.element, h("span.gapper"), wrap), kernels, other.element), 64],
+      ["", h("div.pane.files", h("div.filehead", files.element, gapper(), wrap), kernels, other.element), 64],
     ])),
     keys: { n: () => follow(1), p: () => follow(-1), N: () => follow(1), P: () => follow(-1), e: toggle },
     shown: () => {
@@ -99,7 +103,7 @@ function column(store, role = "", live = false) {
     const text = () => store.state.edits[role] ?? `${listing}`;
     const share = linkedShare(file.coverage);
     put(head,
-      h("b", name), quiet(isEdited ? (isEarlier(store.state, role) ? `✖ ${EARLIER}` : "edited") : share === null ? `${listing.count} lines` : `${share} % linked`), !isEdited && view.pins.element, h("span.gapper"),
+      h("b", name), quiet(isEdited ? (isEarlier(store.state, role) ? `✖ ${EARLIER}` : "edited") : share === null ? `${listing.count} lines` : `${share} % linked`), !isEdited && view.pins.element, gapper(),
       live && chip(isEdited ? "undo" : "edit", () => edit(isEdited ? undefined : text()), { label: `${isEdited ? "undo the edits of" : "edit"} ${name}` }),
       chip("copy", async () => {
         await navigator.clipboard.writeText(text());

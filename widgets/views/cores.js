@@ -11,7 +11,7 @@ import { neighbour } from "../model/keys.js";
 import { busyControl } from "../parts/busy.js";
 import { pictureButtons } from "../parts/cards.js";
 import { clock } from "../parts/clock.js";
-import { all, choice, closest, h, markup, put, quiet, set, table, take } from "../parts/dom.js";
+import { all, choice, classed, closest, find, gapper, h, markup, put, quiet, set, table, take } from "../parts/dom.js";
 import { recording as recordingControls } from "../parts/record.js";
 import { STATES } from "./timeline.js";
 
@@ -30,7 +30,7 @@ export function coresView(store, kernel) {
   const legend = h("p.q");
   const recorded = h("div.recorded", controls, h("div.slide", scrubber), legend);
   const element = h("div.coresview",
-    h("div.tools", h("label", "colour by ", measure), figures, record, busyControl(store, kernel), why, h("span.gapper"), pictureButtons(map, "cores")),
+    h("div.tools", h("label", "colour by ", measure), figures, record, busyControl(store, kernel), why, gapper(), pictureButtons(map, "cores")),
     problem, recorded,
     h("div.two", map, h("div", work), card));
 
@@ -52,7 +52,6 @@ export function coresView(store, kernel) {
     measure.value = metric;
     recorded.hidden = metric !== MOMENT;
     legend.textContent = recording?.recording.map ?? "";
-    record.hidden = why.hidden = !!recording;
     if (metric !== MOMENT) figures.textContent = cores?.summary ?? "";
     colour();
   });
@@ -80,9 +79,9 @@ export function coresView(store, kernel) {
   function colour() {
     const { metric, recording, lowering: { cores } } = store.state;
     if (metric === MOMENT && recording) return play(recording);
-    for (const cell of all(map, "[data-core]")) cell.ariaLabel = cell.querySelector("title")?.textContent ?? "";
+    for (const cell of all(map, "[data-core]")) cell.ariaLabel = find(cell, "title")?.textContent ?? "";
     const measure = cores?.measures.find(({ name }) => name === metric);
-    const legend = map.querySelector(".legend");
+    const legend = find(map, ".legend");
     if (measure) legend?.replaceChildren(.../** @type {Element} */ (markup(`<svg>${measure.legend}</svg>`).firstChild).childNodes);
     cores?.cores.forEach((core, i) => {
       const [square, label] = all(map, `[data-core="${nameOf(core)}"]>:is(path,text)`);
@@ -99,7 +98,7 @@ export function coresView(store, kernel) {
     if (tab !== "Cores") return;
     /** @type {Record<string, number>} */
     const counts = {};
-    map.querySelector(".legend")?.replaceChildren();
+    find(map, ".legend")?.replaceChildren();
     const now = new Map(recording.patterns.map((moments) => [moments, moments.doing(time)]));
     for (const core of cores?.cores ?? []) {
       const moments = recording.cores.get(nameOf(core));
@@ -123,7 +122,7 @@ export function coresView(store, kernel) {
     const { core: name, lowering: { cores, buffers } } = store.state;
     for (const cell of all(element, "[data-core]")) {
       const chosen = cell.dataset.core === name;
-      cell.classList.toggle("chosen", chosen);
+      classed(cell, "chosen", chosen);
       if (!map.contains(cell)) continue;
       set(cell, { tabindex: chosen ? 0 : -1, "aria-pressed": chosen });
     }

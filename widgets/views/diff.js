@@ -6,11 +6,11 @@
 import { countsOf, rowsBetween } from "../model/align.js";
 import { hasWords } from "../model/diff.js";
 import { textsOf } from "../model/live.js";
-import { hits } from "../model/lowering.js";
+import { CLASS, hits } from "../model/lowering.js";
 import { select } from "../model/state.js";
 import { meaning } from "../model/terms.js";
-import { counts, errorCard } from "../parts/cards.js";
-import { button, chip, choice, h, link, put, quiet } from "../parts/dom.js";
+import { counts, errorCard, toggle } from "../parts/cards.js";
+import { button, chip, choice, gapper, h, link, put, quiet } from "../parts/dom.js";
 import { LARGEST_WRAPPED } from "../parts/rows.js";
 import { changeRows } from "./changes.js";
 import { ruleCard } from "./rules.js";
@@ -91,15 +91,13 @@ export function diffPane(store) {
     /** @param {"ir" | "plan"} name @param {string} label */
     const tab = (name, label) => button([label, " ", counts(compared ? countsOf(sides(state, name).rows) : step[name].counts)], () => store.set({ part: name }),
       { "aria-pressed": part === name, class: "tab", "aria-description": meaning(lowering.terms, label) });
-    /** @param {"collapsed" | "split" | "wrap"} name @param {string} label @param {string} title */
-    const toggle = (name, label, title) => chip(label, () => store.set({ [name]: !state[name] }), { "aria-pressed": state[name], title });
     const listing = lowering.listings[step.ir.after];
     const renames = compared ? [] : step[part].renames;
     put(toggles,
       tab("ir", "program"), tab("plan", "plan"),
-      h("span.gapper"),
+      gapper(),
       lowering.classes.map((name, i) => {
-        const count = part === "ir" ? listing.lines().filter((line) => listing.class(line) === i + 1).length : 0;
+        const count = part === "ir" ? listing.tally(CLASS).get(i + 1) ?? 0 : 0;
         const off = hidden.has(name);
         return count > 0 && chip(`${off ? "▢" : "▣"} ${name} ${Math.round((100 * count) / listing.count)} %`,
           () => store.set({ hidden: new Set(off ? [...hidden].filter((one) => one !== name) : [...hidden, name]) }),
@@ -107,8 +105,8 @@ export function diffPane(store) {
       }),
       renames.length > 0 && h("span.chip", { title: renames.map(([a, b]) => `${a} → ${b}`).join("\n") }, `≈ ${renames.length} renamed`),
       hiddenRows > 0 && quiet(`${hiddenRows} lines hidden`),
-      toggle("collapsed", "collapse", "fold unchanged lines (c)"), toggle("split", "side by side", "before and after side by side (s)"),
-      toggle("wrap", "wrap", `wrap long lines (w), up to ${LARGEST_WRAPPED} rows`));
+      toggle(store, "collapsed", "collapse", "fold unchanged lines (c)"), toggle(store, "split", "side by side", "before and after side by side (s)"),
+      toggle(store, "wrap", "wrap", `wrap long lines (w), up to ${LARGEST_WRAPPED} rows`));
   }
 
   function drawFound() {

@@ -6,8 +6,9 @@
 /** @import { Child } from "../parts/child.js" */
 
 import { countsOf, rowsBetween } from "../model/align.js";
-import { counts } from "../parts/cards.js";
-import { button, chip, h, pick, put, quiet, take } from "../parts/dom.js";
+import { within } from "../model/figures.js";
+import { counts, toggle } from "../parts/cards.js";
+import { button, gapper, h, pick, put, quiet, take } from "../parts/dom.js";
 import { panes } from "../parts/panes.js";
 import { changeRows } from "./changes.js";
 
@@ -67,7 +68,7 @@ export function lanesView(store) {
   /** @param {Lowering} now @param {Lowering} other @param {Differences} differences */
   function show(now, other, differences) {
     items = itemsOf(now, other, differences);
-    options = items.map(({ glyph, letter, name, words }, i) => h("div.step", { role: "option", title: words, onclick: () => choose(i) },
+    options = items.map(({ glyph, letter, name, words }, i) => h("div.step", { role: "option", title: `${name}: ${words}`, onclick: () => choose(i) },
       h("span", { class: `k ${{ "✖": "bad", "●": "tilde", "◐": "tilde" }[glyph] ?? "q"}`, role: "img", label: words }, glyph),
       h("span.letter", letter), h("span.name", name)));
     put(list, ...options);
@@ -77,10 +78,14 @@ export function lanesView(store) {
   /** @param {number} i */
   function choose(i) {
     if (!items.length) return;
-    chosen = Math.max(0, Math.min(items.length - 1, i));
+    chosen = within(i, items.length - 1);
     pick(list, options, chosen);
-    const { letter, name, words } = items[chosen];
-    store.set({ open: new Set(), say: `${letter} ${name}, ${words}` });
+    const { glyph, letter, name, words, texts } = items[chosen];
+    const { part } = store.state;
+    // What the step does otherwise, else what it passes on.
+    const parts = /** @type {("ir" | "plan" | undefined)[]} */ ([{ "●": "ir", "◐": "plan" }[glyph], part, "ir", "plan"]);
+    const differs = glyph !== "=" && parts.find((key) => key && `${texts[key]?.[0]}` !== `${texts[key]?.[1]}`);
+    store.set({ part: differs || part, open: new Set(), say: `${letter} ${name}, ${words}` });
   }
 
   function draw() {
@@ -97,8 +102,6 @@ export function lanesView(store) {
       const [before, after] = texts[key] ?? [];
       return before && after ? button([label, " ", counts(countsOf(rowsBetween(before, after, key === "plan")))], () => store.set({ part: key, open: new Set() }), { "aria-pressed": key === kind, class: "tab" }) : null;
     };
-    /** @param {"collapsed" | "lanes" | "wrap"} name @param {string} label @param {string} title */
-    const toggle = (name, label, title) => chip(label, () => store.set({ [name]: !state[name] }), { "aria-pressed": state[name], title });
     let hidden = 0;
     if (pair) {
       const [before, after] = pair;
@@ -109,8 +112,8 @@ export function lanesView(store) {
     }
     put(tools, tab("ir", "program"), tab("plan", "plan"),
       pair && kind === "file" && counts(countsOf(rowsBetween(...pair, false))),
-      h("span.gapper"), hidden > 0 && quiet(`${hidden} lines hidden`),
-      toggle("collapsed", "collapse", "c"), toggle("lanes", "side by side", "s"), toggle("wrap", "wrap", "w"));
+      gapper(), hidden > 0 && quiet(`${hidden} lines hidden`),
+      toggle(store, "collapsed", "collapse", "c"), toggle(store, "lanes", "side by side", "s"), toggle(store, "wrap", "wrap", "w"));
   }
   return { element, show, keys: { ...changes.keys, j: () => choose(chosen + 1), k: () => choose(chosen - 1), s: () => store.set({ lanes: !store.state.lanes }) } };
 }

@@ -5,7 +5,7 @@
 
 import { range, runs } from "../model/figures.js";
 import { landing, litByOrigins } from "../model/lowering.js";
-import { closest, h, link, put, quiet } from "../parts/dom.js";
+import { closest, h, link, put, quiet, set } from "../parts/dom.js";
 
 /**
  * The card of the row under the pointer, else of the one that the cursor is on.
@@ -14,14 +14,17 @@ import { closest, h, link, put, quiet } from "../parts/dom.js";
  * @param {() => boolean} isStep whether the changes are those of one step
  */
 export function ruleCard(store, changes, isStep) {
-  const element = h("div.rule");
+  const element = h("div.rule", { tabindex: "0", role: "group", label: "rules of the line" });
   const { rows } = changes;
 
-  /** What rules did to a line of one side. @param {number} side @param {number} line */
+  /** What rules did to a line of one side, each of them once. @param {number} side @param {number} line */
   const made = (side, line) => {
     const { lowering, step, part } = store.state;
     const diff = lowering.steps[step][part];
-    return diff.made[diff.why[side]?.[line] ?? 0].map(([rule, replaced]) => ({ rule: diff.rules[rule][0], sentence: diff.rules[rule][1], replaced }));
+    const found = diff.made[diff.why[side]?.[line] ?? 0];
+    return [...new Set(found.map(([rule]) => rule))].map((rule) => ({
+      rule: diff.rules[rule][0], sentence: diff.rules[rule][1], replaced: found.flatMap(([one, lines]) => (one === rule ? lines : [])).sort((a, b) => a - b),
+    }));
   };
 
   /** @param {number} [i] */
@@ -40,21 +43,23 @@ export function ruleCard(store, changes, isStep) {
     const found = made(side, line);
     put(element, quiet(`line ${line + 1} `),
       !found.length && quiet("no rule of this step changed it "),
-      found.flatMap(({ rule, sentence, replaced }) => [
-        side ? " by " : " replaced by ", h("b", rule),
+      found.map(({ rule, sentence, replaced }, k) => [
+        k > 0 && h("br"), side ? "by " : "replaced by ", h("b", rule),
         side > 0 && replaced.length > 0 && [" of line ", runs(replaced).flatMap((run, k) => [
           k > 0 && ", ", link(range(run), () => changes.goTo("i", run[0]), { title: "go there" }),
         ]), " before"],
-        `: ${sentence}`,
+        `: ${sentence} `,
       ]),
-      text && [" In the plan: ", link(text.split(": ")[0], () => {
+      text && ["In the plan: ", link(text.split(": ")[0], () => {
         store.set({ part: "plan", collapsed: false });
         changes.goTo("j", decision);
       }, { class: "link m", title: text })]);
   }
 
-  rows.element.addEventListener("mouseover", (event) => draw(Number(closest(event.target, "[data-i]")?.dataset.i ?? rows.cursor)));
-  rows.element.addEventListener("mouseleave", () => draw());
+  set(rows.element, {
+    onmouseover: ({ target }) => draw(Number(closest(target, "[data-i]")?.dataset.i ?? rows.cursor)),
+    onmouseleave: () => draw(),
+  });
   const { onmove } = rows;
   rows.onmove = () => {
     onmove();

@@ -1,15 +1,16 @@
 // Running the program without blocking the notebook: backends, progress, cancel, the result, and the bisection.
 
 /** @import { Answers, CheckedStep } from "../messages.js" */
+/** @import { Lowering } from "../model/lowering.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { select } from "../model/state.js";
-import { limitOf, work } from "../model/work.js";
+import { work } from "../model/work.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
-import { button, choice, closest, grid, h, heading, isolated, link, number, offer, put } from "../parts/dom.js";
-import { editedKernels, inputsControl, inputsWords, noMix } from "../parts/inputs.js";
+import { button, choice, classed, closest, grid, h, heading, isolated, link, number, offer, put, set } from "../parts/dom.js";
+import { editedKernels, given, inputsControl, inputsWords, noMix } from "../parts/inputs.js";
 import { followTile } from "./tile.js";
 
 const CHECK = "Check every step";
@@ -31,6 +32,11 @@ export function runView(store, kernel, recorded) {
   const steps = h("div.checks");
   const tile = followTile(store, kernel);
 
+  /** The lowering that each of them is of. @type {Map<HTMLElement, Lowering>} */
+  const shownOf = new Map([[result, store.state.lowering]]);
+  const age = () => shownOf.forEach((lowering, holder) => classed(holder, "earlier", lowering !== store.state.lowering));
+
+  store.on(["lowering"], age);
   store.on(["backends", "backend", "lowering", "busy", "edits", "stale"], drawState);
   store.on(["progress"], ({ progress }) => {
     if (progress) log.append(`${progress}\n`);
@@ -75,6 +81,8 @@ export function runView(store, kernel, recorded) {
   async function show(holder, words, ask, made) {
     put(log);
     put(holder);
+    shownOf.set(holder, store.state.lowering);
+    age();
     store.set({ marks: [] });
     try {
       const [shown, say] = made(await ask());
@@ -88,28 +96,27 @@ export function runView(store, kernel, recorded) {
   }
 
   function run() {
-    const { edits, inputs } = store.state;
+    const { edits } = store.state;
     const edited = editedKernels(store.state);
     const words = `on ${backend.value}, ${inputsWords(store.state)}${edited && `, ${edited} edited`}`;
-    const asked = { backend: backend.value, arithmetic: arithmetic.value, limit: limitOf(store.state), words, ...inputs };
+    const asked = { backend: backend.value, arithmetic: arithmetic.value, ...given(store.state, words) };
     show(result, words, () => work(store, "run", (progressed) => kernel.ask({ do: "run", code: edits, ...asked }, progressed)), ran);
   }
   /** @param {Answers["run"]} answer @returns {[HTMLElement, string]} */
   function ran({ html, passed }) {
     const card = isolated(html);
-    card.addEventListener("click", (event) => {
+    set(card, { onclick: (event) => {
       // A tile of the map of errors, which is in a tree of its own.
       const [cell] = event.composedPath();
       const index = closest(cell, "[data-tile]")?.dataset.tile;
       if (index) tile.follow(`${closest(cell, "[data-place]")?.dataset.place},${index}`.split(",").map(Number));
-    });
+    } });
     return [card, passed ? "the run passed" : "the run failed"];
   }
 
   function check() {
-    const words = inputsWords(store.state);
-    const asked = { limit: limitOf(store.state), words, ...store.state.inputs };
-    show(steps, words, () => work(store, "check", (progressed) => kernel.ask({ do: "check", ...asked }, progressed)), checked);
+    const asked = given(store.state);
+    show(steps, asked.words, () => work(store, "check", (progressed) => kernel.ask({ do: "check", ...asked }, progressed)), checked);
   }
   /** @param {Answers["check"]} answer @returns {[HTMLElement, string]} */
   function checked({ results, first_bad }) {

@@ -16,6 +16,8 @@ import { historyStrip } from "./history.js";
 /** @param {Explorer} store @param {Kernel} kernel */
 export function stepsView(store, kernel) {
   const { remembered } = store.state;
+  // The list comes first: what the focus wants to know of the layout would cost more after the rows have changed.
+  const steps = stepList(store);
   const { element, keys, pins, rule } = diffPane(store);
   const { view, bar, body, toggle } = kernelPane(store, kernel);
   const source = h("details.pane.source", { open: true }, h("summary", "kernel"), bar, body);
@@ -24,7 +26,7 @@ export function stepsView(store, kernel) {
   return {
     element: h("div.stepsview",
       panes(remembered, "steps", [
-        ["the list of steps", stepList(store), 19],
+        ["the list of steps", steps, 19],
         ["", panes(remembered, "kernel and step", [["the kernel", source, 37], ["", element, 63]]), 81],
       ]),
       h("div.underneath", rule, historyStrip(store))),

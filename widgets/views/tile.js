@@ -7,10 +7,10 @@
 import { neighbour } from "../model/keys.js";
 import { kernelName, litByLine } from "../model/lowering.js";
 import { nearest, tileAt } from "../model/tiles.js";
-import { limitOf, work } from "../model/work.js";
+import { work } from "../model/work.js";
 import { errorCard } from "../parts/cards.js";
 import { all, button, chip, choice, h, link, offer, put, quiet, set, table, take } from "../parts/dom.js";
-import { editedKernels, inputsWords } from "../parts/inputs.js";
+import { editedKernels, given, inputsWords } from "../parts/inputs.js";
 import { code, pinLink } from "../parts/listing.js";
 import { noRecording } from "../parts/record.js";
 
@@ -83,9 +83,9 @@ export function followTile(store, kernel) {
 
   async function go() {
     if (follow.disabled) return;
-    const { edits, inputs, lowering } = store.state;
+    const { edits, lowering } = store.state;
     const words = `tile (${field.value}) of ${output.value}, ${inputsWords(store.state)}`;
-    const asked = { output: output.selectedIndex, tile, code: edits, limit: limitOf(store.state), words, ...inputs };
+    const asked = { output: output.selectedIndex, tile, code: edits, ...given(store.state, words) };
     toggle(false);
     put(way);
     try {
@@ -95,7 +95,7 @@ export function followTile(store, kernel) {
       if (store.state.lowering !== lowering) return;
       shown = made;
       put(stops, made.map(({ kernel, line, text, own, turns, does }, i) => h("li",
-        link(kernel, () => show(i)), ` ${does}`, turns > 1 && quiet(`, ${turns} turns`),
+        link(kernel, () => show(i)), ` ${does}`, turns > 1 && quiet(` (${turns} times)`),
         line > 0 && h("div", link(`${kernelName(kernel)}:${line}`, () =>
           store.set({ tab: "Code", file: kernelName(kernel), pinned: litByLine(store.state.lowering, own) })),
           " ", pinLink(store, own), " ", h("code", ...code(text, "cpp"))))));

@@ -8,7 +8,7 @@
 import { goToMoment, MOMENT, momentsOf, spans, ticks } from "../model/clock.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { clock } from "../parts/clock.js";
-import { all, choice, closest, h, link, markup, offer, put } from "../parts/dom.js";
+import { all, choice, classed, closest, find, h, link, markup, offer, put, rect } from "../parts/dom.js";
 import { inputsControl } from "../parts/inputs.js";
 import { code, pinLink } from "../parts/listing.js";
 import { noRecording, recording, shownCore, workingCores } from "../parts/record.js";
@@ -51,7 +51,7 @@ export function timeTravel(store, kernel, graph) {
     const { missing = "", unit = "" } = state.recording?.recording ?? {};
     put(notes, missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record again.`, ` ${unit} `,
       link("Play all cores on their map", () => store.set({ metric: MOMENT, tab: "Cores" })));
-    if (!moments) graph.querySelector("svg")?.classList.remove("moment");
+    if (!moments) classed(find(graph, "svg"), "moment", false);
   });
   store.on(["core", "recording", "window"], drawPlots);
   store.on(["core", "recording", "time"], show);
@@ -88,7 +88,7 @@ export function timeTravel(store, kernel, graph) {
   function scrub(event) {
     const track = closest(event.target, ".track,.axis");
     if (!track || !(event.buttons & 1)) return;
-    const { left, width } = track.getBoundingClientRect();
+    const { left, width } = rect(track);
     const { window: [from, to] } = store.state;
     store.set({ playing: false });
     goToMoment(store, from + ((to - from) * (event.clientX - left)) / width);
@@ -125,7 +125,7 @@ export function timeTravel(store, kernel, graph) {
   /** The moment in the drawing of the dataflow: pages in each buffer, what each kernel does, and where it waits. @param {Moments} moments @param {Doing[]} doing */
   function draw(moments, doing) {
     const { buffers } = moments.recording;
-    graph.querySelector("svg")?.classList.add("moment");
+    classed(find(graph, "svg"), "moment", true);
     for (const box of all(graph, "[data-buffer]")) {
       const b = buffers.findIndex(([name]) => name === box.dataset.buffer);
       if (b < 0) continue;
@@ -143,7 +143,7 @@ export function timeTravel(store, kernel, graph) {
         box.setAttribute("class", state === "runs" ? "" : wait ? "waits" : state);
         all(box, ".now .s").forEach((line, k) => (line.textContent = lines[k] ?? ""));
       }
-    for (const edge of all(graph, "[data-edge]")) edge.classList.toggle("waited", edges.includes(edge.dataset.edge));
+    for (const edge of all(graph, "[data-edge]")) classed(edge, "waited", edges.includes(edge.dataset.edge));
   }
 
   return { element, keys, shown: show };

@@ -8,11 +8,11 @@
 
 import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
-import { limitOf, work } from "../model/work.js";
+import { work } from "../model/work.js";
 import { busyControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
-import { chip, choice, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
-import { inputsWords } from "../parts/inputs.js";
+import { chip, choice, classed, closest, gapper, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
+import { given, inputsWords } from "../parts/inputs.js";
 import { lanesView } from "./lanes.js";
 
 /** `row` holds the field; `fault` says what is wrong with its value.
@@ -30,7 +30,7 @@ export function whatIfView(store, kernel) {
   const why = h("p.q");
   store.on(["lowering", "targets"], ({ lowering, targets, updating }) => {
     // An edit of the kernel leaves what has been chosen.
-    const chosen = updating ? [...controls].filter(([, { field, before }]) => field.value !== before).map(([name, { field }]) => [name, field.value]) : [];
+    const chosen = updating ? [...controls].filter(([, { field, before }]) => field.value !== before).map(([name, { field }]) => /** @type {[string, string]} */ ([name, field.value])) : [];
     const machine = updating ? target.value : lowering.target;
     controls.clear();
     /** @type {(title: Child, ...fields: Child[]) => HTMLElement} */
@@ -40,11 +40,7 @@ export function whatIfView(store, kernel) {
       group("chip", h("label", "target", target)),
       lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control)))),
       h("div.tools", go, busyControl(store, kernel)));
-    for (const [name, value] of chosen) {
-      const { field } = controls.get(name) ?? {};
-      if (field) field.value = value;
-      field?.dispatchEvent(new Event("input"));
-    }
+    fill(chosen);
     arrange();
     put(result);
   });
@@ -55,6 +51,21 @@ export function whatIfView(store, kernel) {
     go.disabled = !!(busy || reason);
     go.textContent = busy === "fork" ? "Lowering …" : "Lower and compare";
   });
+
+  store.on(["wish"], ({ wish }) => {
+    const wanted = Object.entries(wish);
+    fill(wanted);
+    if (wanted.length && !go.disabled) compare();
+  });
+
+  /** @param {[name: string, value: string][]} values */
+  function fill(values) {
+    for (const [name, value] of values) {
+      const { field } = controls.get(name) ?? {};
+      if (field) field.value = value;
+      field?.dispatchEvent(new Event("input"));
+    }
+  }
 
   /** @param {Option} option */
   function control({ name, text, policy, by, help, example, choices }) {
@@ -67,15 +78,15 @@ export function whatIfView(store, kernel) {
     const before = field.value;
     const fit = () => {
       if (field instanceof HTMLInputElement) field.size = Math.max(8, (field.value || field.placeholder).length);
-      field.classList.toggle("changed", field.value !== before);
+      classed(field, "changed", field.value !== before);
     };
     fit();
     controls.set(name, { field, before, policy, row, fault });
-    field.addEventListener("input", () => {
+    set(field, { oninput: () => {
       fit();
       refuse(name);
       arrange();
-    });
+    } });
     return row;
   }
 
@@ -140,18 +151,17 @@ export function whatIfView(store, kernel) {
     const ran = h("p.q.scroll", noEmulator && `Run both: ${noEmulator}`);
     const now = store.state.variant;
     const runBoth = chip("Run both", async () => {
-      const { busy, inputs } = store.state;
-      if (busy) return;
+      if (store.state.busy) return;
       const words = `on emulator, ${inputsWords(store.state)}`;
       put(ran, words);
-      const asked = { backend: "emulator", arithmetic: "exact", limit: limitOf(store.state), words, ...inputs };
+      const asked = { backend: "emulator", arithmetic: "exact", ...given(store.state, words) };
       for (const one of [now, variant]) {
         let cancelled = false;
-        runs.append(await work(store, "both", (progressed) => kernel.ask({ do: "run", ...asked, variant: one }, progressed))
+        runs.append(h("div", h("b", one === now ? "now" : "what if"), await work(store, "both", (progressed) => kernel.ask({ do: "run", ...asked, variant: one }, progressed))
           .then(({ html }) => isolated(html), (error) => {
             cancelled = error.kind === "Cancelled";
             return errorCard(store, error);
-          }));
+          })));
         if (cancelled) break;
       }
     }, { disabled: noEmulator, title: "on the emulator, with the inputs chosen in Run" });
@@ -160,8 +170,12 @@ export function whatIfView(store, kernel) {
       failed && errorCard(store, failed),
       h("div.tools", h("b", asked.join(", ") || "nothing changed"),
         quiet(same ? "no effect with these values: every step and every file is the same" : changed.join(", ")),
-        h("span.gapper"), !failed && runBoth,
-        chip("Explore this lowering", () => explore(store, { lowering: other, original: original || lowering, variant }, first, { tab: "Steps" }))),
+        gapper(), !failed && runBoth,
+        chip("Explore this lowering", () => {
+          const head = closest(form, ".ttx-explorer")?.querySelector("header");
+          explore(store, { lowering: other, original: original || lowering, variant }, first, { tab: "Steps" });
+          head?.scrollIntoView({ block: "nearest" });
+        })),
       ran, runs,
       h("div.two.even",
         grid(["", "now", "what if"], lowering.figures.map(([label, a], i) => {
