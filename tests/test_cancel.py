@@ -254,6 +254,17 @@ def test_the_explorers_button_cancels_what_goes_on(
     assert (widget._running, widget.running) == ({}, [])
 
 
+def test_an_answer_that_was_lost_on_the_way_is_waited_for_no_longer(
+    endless: Exploration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widget, told = endless.widget(), list[dict[str, Any]]()
+    monkeypatch.setattr(widget, "_tell", lambda message, buffers=None: told.append(message))
+    widget._running["2"] = ("run", threading.Event())
+    widget._asked(None, {"do": "waiting", "ids": ["1", "2"]}, [])
+    assert [(one["id"], one["state"], one["error"]["kind"]) for one in told] == [("1", "failed", "AnswerLost")]
+    assert "lost while there was no connection" in str(told[0]["error"]["message"])
+
+
 def test_the_explorers_limit_ends_a_run(endless: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
     widget, told = endless.widget(), list[dict[str, Any]]()
     monkeypatch.setattr(widget, "_tell", lambda message, buffers=None: told.append(message))

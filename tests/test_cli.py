@@ -86,8 +86,8 @@ def test_pairs() -> None:
     [
         (["shwo"], "there is no command 'shwo'\n  hint: did you mean show?"),
         (["compile"],
-         "there is no command 'compile'\n  hint: use one of show, run, check, compare, timeline, export, save, "
-         "report, freeze, explain, doctor, setup, lab"),
+         "there is no command 'compile'\n  hint: use one of show, run, check, estimate, compare, sweep, timeline, "
+         "export, save, report, freeze, explain, doctor, setup, lab"),
         (["show"], "no kernel is given\n  hint: give it as file.py::name"),
         (["show", "gemm"], "'gemm' does not name a kernel\n  hint: give it as file.py::name"),
         (["check", "saved.ttx"],
@@ -184,6 +184,14 @@ def test_output_whose_encoding_lacks_what_is_drawn(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\u25d0" in done.stdout
+
+
+def test_the_package_is_the_command() -> None:
+    words = [sys.executable, "-m", "ttexplore", "explain", "U001"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "TTX-U001", "")
+    done = subprocess.run([*words[:3], "nothing"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -507,3 +515,24 @@ def test_a_reader_that_goes_away() -> None:
     command = f"{sys.executable} -m ttexplore.cli doctor | true"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=REPOSITORY)
     assert (result.stdout, result.stderr) == ("", "")
+
+
+def test_estimate(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = f"{GEMM}::matmul"
+    status, printed, complaint = call(capsys, "estimate", kernel, "M=128", "N=128", "K=128")
+    assert (status, complaint) == (0, "")
+    assert printed.startswith("estimate: ")
+    assert "against published times" in printed
+    status, printed, _ = call(capsys, "estimate", kernel, "M=128", "N=128", "K=128", "--json")
+    found = json.loads(printed)["estimate"]
+    assert status == 0
+    assert found["us"] > found["compute_peak_us"] > 0
+    assert found["gains_us"].keys() >= {"DRAM", "math", "RISC-V", "launch"}
+    assert found["bound"] == max(found["gains_us"], key=found["gains_us"].get)
+    assert found["roofline_us"] == max(found["compute_peak_us"], found["dram_peak_us"])
+    assert found["compute_share"] == found["compute_peak_us"] / found["us"]
+    assert found["cores"][0]["processors"].keys() >= {"reader", "math"}
+    status, printed, _ = call(capsys, "compare", kernel, "M=128", "N=128", "K=128", "--with-target", "blackhole_p150")
+    assert status == 0
+    row = next(line for line in printed.splitlines() if line.startswith("~ time"))
+    assert row.count("us (estimate), bound by") == 2

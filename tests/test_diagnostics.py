@@ -170,8 +170,8 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(capsys.readouterr().out.splitlines()) == len(CATALOGUE)
     assert main(["explain", "--json", "TTX-V014"]) == 0
     assert '"kind": "VerifyError"' in capsys.readouterr().out
-    assert main(["explain", "TTX-R007"]) == 2
-    assert "there is no code or term 'TTX-R007'" in capsys.readouterr().err
+    assert main(["explain", "TTX-R008"]) == 2
+    assert "there is no code or term 'TTX-R008'" in capsys.readouterr().err
 
 
 def provoked(example: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Example:

@@ -163,6 +163,30 @@ def test_text_fits_one_screen() -> None:
     assert max(map(len, lines)) <= 120
 
 
+def test_a_plan_is_text_that_can_be_read() -> None:
+    exploration = ttx.explore(gemm())
+    first, *lines = str(exploration.plan).splitlines()
+    assert first == f"plan of {exploration.kernel.name} for wormhole_n150"
+    assert repr(exploration.plan) == str(exploration.plan)
+    for layout in exploration.plan.layouts:
+        assert any(f"{layout.name}: {layout.role}, " in line and layout.dtype in line for line in lines)
+    for buffer in exploration.plan.buffers:
+        line = next(line for line in lines if f"{buffer.name}: {buffer.stages} blocks of " in line)
+        assert line.endswith(f"{buffer.block_pages} tiles, {buffer.producer} to {buffer.consumer}")
+    assert [line.split()[0] for line in lines if line[2] != " "] == ["tensors", "buffers", "work", "compute", "notes"]
+    # What is not decided yet is left out.
+    assert str(Plan("k", "n")) == "plan of k for n"
+    # A saved plan may have notes that would write to the terminal.
+    assert str(Plan("k", "n", notes=("\x1b[2J\u202eé\n",))).splitlines()[1:] == ["  notes    \\x1b[2J\\u202eé\\n"]
+
+
+def test_records_are_not_printed_whole() -> None:
+    exploration = ttx.explore(copy_block())
+    for value in (exploration.trace, exploration.files, exploration.trace.steps[0]):
+        assert len(repr(value)) < 1_000
+    assert repr(exploration.files["reader.cpp"]) == "Listing(language='cpp', name='reader.cpp')"
+
+
 def test_reading_plans_needs_no_tvm() -> None:
     code = "import sys, ttexplore.plan, ttexplore.record, ttexplore.views.exploration; assert 'tvm' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

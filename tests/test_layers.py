@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "language": {"record", "errors", "target", "plan", "ops", "ir", "given", "layout_request", "options"},
     "passes": {"record", "errors", "target", "plan", "ops", "ir", "language", "given", "layout_request", "options"},
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
+    "clock": {"record", "errors", "target", "plan", "ops", "ir"},
     "files": {"record", "errors", "given"},
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
@@ -49,12 +50,17 @@ ALLOWED: dict[str, set[str]] = {
     },
     "exploration": {
         "record", "errors", "control", "target", "plan", "given", "options", "ops", "inputs", "ir", "language",
-        "passes", "emit", "backends", "files", "archive", "request", "results", "views", "explored",
+        "passes", "emit", "backends", "clock", "files", "archive", "request", "results", "views", "explored",
+    },
+    "sweeping": {
+        "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "backends", "results",
+        "views", "exploration", "clock",
     },
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
         "emit", "files", "views", "exploration",
     },
+    "__main__": {"cli"},
     "pass_names": set(),
     "glossary": set(),
     "pasting": {"language"},
@@ -63,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "verification": {"errors", "backends", "exploration"},
     "cli": {
         "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
-        "explored", "saved", "exploration", "doctor", "verification", "freezing",
+        "explored", "saved", "exploration", "doctor", "verification", "freezing", "sweeping", "files",
     },
     "ipython": {
         "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",

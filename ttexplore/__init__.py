@@ -12,15 +12,19 @@ if TYPE_CHECKING:
     from ttexplore.explored import compare_explorations as compare
     from ttexplore.explored import report
     from ttexplore.saved import SavedExploration, load
+    from ttexplore.sweeping.result import Sweep
+    from ttexplore.sweeping.sweep import sweep
 
-__all__ = ["Check", "Exploration", "Run", "SavedExploration", "Step", "compare", "explore", "load", "report"]
+__all__ = [
+    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "explore", "load", "report", "sweep",
+]  # fmt: skip
 
 # The module of each name, and its name there.
 _HOMES = {
     "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
     "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
     "compare": ("explored", "compare_explorations"), "explore": ("exploration", "explore"), "load": ("saved", "load"),
-    "report": ("explored", "report"),
+    "report": ("explored", "report"), "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
 }  # fmt: skip
 
 

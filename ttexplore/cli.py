@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import dataclasses
 import difflib
 import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -51,7 +53,9 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   show FILE::NAME     print the steps and their sizes; --step, --plan and --code for one step, the plan, a kernel
   run FILE::NAME      run the kernel on generated inputs and compare with the reference
   check FILE::NAME    execute every step and name the first that changes the result
+  estimate FILE::NAME predict the time on the target, what bounds it, and what would help most
   compare FILE::NAME  compare with another kernel, or with other options: --with NAME=VALUE
+  sweep FILE::NAME    lower the kernel with each schedule of a space and find the best: --space NAME=VALUE,VALUE
   timeline FILE::NAME record a run and print which kernels of a core waited, and for what
   export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py; --dot for graphs
   save FILE::NAME     write the exploration to one file, which the others but check and save accept as FILE::NAME
@@ -78,17 +82,20 @@ class _Parser(argparse.ArgumentParser):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a command: `text` for people, which may be `code`, `data` for --json, whether it is `ok`, and the
-    `error` if any."""
+    """The result of a command: `text` for people, which may be `code`, `data` for --json, whether it is `ok`, the
+    `error` if any, and whether it is what was done when it was `interrupted`."""
 
     text: str
     data: JsonObject
     ok: bool = True
     error: TTExploreError | None = None
     code: bool = False
+    interrupted: bool = False
 
     @property
     def status(self) -> int:
+        if self.interrupted:
+            return INTERRUPTED
         if isinstance(self.error, UsageError):
             return WRONG_USE
         return SUCCEEDED if self.ok and self.error is None else WRONG
@@ -223,6 +230,27 @@ def parse_words(pairs: Iterable[str], what: str) -> dict[str, str]:
     return values
 
 
+def parse_space(words: Iterable[str]) -> dict[str, list[object]]:
+    """Parse ``name=value,value`` words, of which one text may hold several, to the values of each name; a value may
+    itself be a tuple: ``(1,2),(2,2)``. Raises as :func:`parse_words` does."""
+    # Only between parentheses, commas and spaces are part of a value.
+    pairs = (part for word in words for part in _split_outside(word, " ") if part)
+    given = parse_words(pairs, "name of the space")
+    return {name: [parse_value(one) for one in _split_outside(text, ",") if one] for name, text in given.items()}
+
+
+def _split_outside(text: str, separator: str) -> list[str]:
+    """The parts of `text` between separators that are not within parentheses, brackets or braces."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
 def parse_grid(text: str) -> tuple[int, int]:
     """Parse ``8x4`` to columns and rows. Raises UsageError."""
     size = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", text)
@@ -354,6 +382,10 @@ def _check_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _estimate_parser() -> argparse.ArgumentParser:
+    return _kernel_parser("estimate", "Predict how long the program takes on its target, and what bounds it.")
+
+
 def _compare_parser() -> argparse.ArgumentParser:
     parser = _words_parser("compare", "Compare two lowerings: options, cores, circular buffers and code size.")
     parser.add_argument(
@@ -363,6 +395,22 @@ def _compare_parser() -> argparse.ArgumentParser:
     parser.add_argument("--with-target", metavar="T", help="compare with the same kernel lowered for this chip")
     parser.add_argument("--show", metavar="WHAT", help="show a step, by name or letter, or an emitted file in both")
     _add_launch(parser)
+    return parser
+
+
+def _sweep_parser() -> argparse.ArgumentParser:
+    parser = _kernel_parser("sweep", "Lower a kernel with each schedule of a space, and find the best.")
+    parser.add_argument(
+        "--space", metavar="NAME=VALUE,VALUE", action="append", default=[],
+        help="values of an argument of the kernel, of an option of a pass, or of target; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--prove", metavar="N", type=int, default=3, help="run the best N on the emulator (default: %(default)s)"
+    )
+    parser.add_argument("--workers", metavar="N", type=int, help="processes (default: one for each processor)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="let the Dask cluster of this scheduler do the work")
+    parser.add_argument("--fresh", action="store_true", help="lower again what earlier sweeps have found")
+    parser.add_argument("--pareto", metavar="FILE", help="write the schedules as a drawing, time against L1, as SVG")
     return parser
 
 
@@ -601,6 +649,12 @@ def _check(arguments: argparse.Namespace) -> Answer:
     return Answer(f"{check}\n{verdict}", data, bool(check))
 
 
+def _estimate(arguments: argparse.Namespace) -> Answer:
+    exploration = _explore(arguments)
+    found = exploration.estimate()
+    return Answer(str(found), {**_identity(exploration), "estimate": found.to_json()})
+
+
 def _compare(arguments: argparse.Namespace) -> Answer:
     from ttexplore.exploration import Exploration
     from ttexplore.explored import compare_explorations
@@ -630,12 +684,70 @@ def _compare(arguments: argparse.Namespace) -> Answer:
     if arguments.show is not None:
         diff = comparison.diff(arguments.show)
         return Answer(str(diff), {**data, "diff": to_json(diff.record)}, error=error, code=True)
-    data["rows"] = [list(row) for row in comparison.rows]
+    rows = [*comparison.rows, ("time", found[0].estimated, found[1].estimated)]
+    data["rows"] = [list(row) for row in rows]
     data["steps"] = [{"letter": one.letter, "name": one.name, "change": one.kind} for one in comparison.steps]
     data["files"] = list(comparison.files)
     files = f"files that differ: {', '.join(comparison.files) or 'none'}"
-    text = f"{comparison_text(comparison.rows, terminal_columns())}\n\n{comparison.steps}\n\n{files}"
+    text = f"{comparison_text(rows, terminal_columns())}\n\n{comparison.steps}\n\n{files}"
     return Answer(text, data, error=error)
+
+
+def _sweep(arguments: argparse.Namespace) -> Answer:
+    if arguments.kernel is None:
+        raise UsageError("U002", "no kernel is given", hint="give it as file.py::name")
+    space = parse_space(arguments.space)
+    kernel_arguments = parse_kernel_arguments(arguments.arguments)
+    options = parse_options(parse_words(arguments.option, "option"))
+    if "target" in space:
+        if arguments.target is not None:
+            raise UsageError("U023", "target is in the space, and has a value besides", hint="omit --target")
+        from ttexplore.target import get_target
+
+        grid = None if arguments.grid is None else parse_grid(arguments.grid)
+        space["target"] = [get_target(cast(str, one), grid=grid) for one in space["target"]]
+    from ttexplore.files import check_writable, write_file
+    from ttexplore.sweeping.sweep import sweep
+
+    if arguments.pareto is not None:
+        check_writable(arguments.pareto)
+    with _bar() as progress:
+        found = sweep(
+            arguments.kernel, space, target=chosen_target(arguments), options=options, prove=arguments.prove,
+            workers=arguments.workers, scheduler=arguments.scheduler, fresh=arguments.fresh, progress=progress,
+            **kernel_arguments,
+        )  # fmt: skip
+    if arguments.pareto is not None:
+        write_file(arguments.pareto, found.pareto().svg)
+    data: JsonObject = {
+        "kernel": found.kernel, "complete": found.complete, "best": found.winner if found.ranking else None,
+        "table": [{name: _simple(value) for name, value in row.items()} for row in found.table()],
+    }  # fmt: skip
+    return Answer(str(found), data, bool(found.ranking), interrupted=not found.complete)
+
+
+def _simple(value: object) -> object:
+    try:
+        return to_json(value)
+    except TypeError:
+        return str(value)
+
+
+@contextlib.contextmanager
+def _bar() -> Generator[Callable[[str], None] | None]:
+    """Who hears of progress that stays in one line: somebody at a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = max(20, shutil.get_terminal_size().columns)
+
+    def tell(text: str) -> None:
+        print(f"\r{text[: columns - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        tell("")
 
 
 def _timeline(arguments: argparse.Namespace) -> Answer:
@@ -810,7 +922,9 @@ COMMANDS: dict[str, tuple[Callable[[], argparse.ArgumentParser], Callable[[argpa
     "show": (_show_parser, _show),
     "run": (_run_parser, _run_kernel),
     "check": (_check_parser, _check),
+    "estimate": (_estimate_parser, _estimate),
     "compare": (_compare_parser, _compare),
+    "sweep": (_sweep_parser, _sweep),
     "timeline": (_timeline_parser, _timeline),
     "export": (_export_parser, _export),
     "save": (_save_parser, _save),

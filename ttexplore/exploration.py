@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from math import prod
@@ -20,9 +20,11 @@ from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
 from ttexplore.backends.base import Execution, card_time, simulation_time
 from ttexplore.backends.compare import RoundingErrors, Side, compare
 from ttexplore.backends.registry import BACKENDS, BackendEntry
+from ttexplore.clock.estimate import Estimate, LaunchEstimates, estimate
+from ttexplore.clock.program import core_classes
 from ttexplore.control import FREE, Control, Progress
 from ttexplore.emit import emit, emit_launches, launch_folder
-from ttexplore.errors import BackendError, TTExploreError, UsageError
+from ttexplore.errors import BackendError, KernelError, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.files import write_files
 from ttexplore.given import dictionary, wrong
@@ -32,7 +34,7 @@ from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.build import dtype_of
-from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike, valid_inputs
+from ttexplore.ir.interpreter import Interpretation, check_places, interpret, runs_alike, valid_inputs
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
 from ttexplore.ir.program import KERNEL, Program
@@ -90,19 +92,28 @@ def _explored(
         parts = launches_of(traced)
     if parts == (traced,):
         return _lowered(traced, target, options, sizes, control)
-    names = [used_names(part) for part in parts]
-    everywhere = frozenset[str]().union(*names)
+    used = [used_names(part) for part in parts]
+    inputs = [{name for name, role in tensor_roles(part.function).items() if role == "input"} for part in parts]
     made: list[Exploration] = []
     for number, part in enumerate(parts):
         chosen = dict(options)
-        for option in ("layouts", "cb_depth"):
-            # A name that no launch has is refused by the first.
-            asked = dictionary(option, options.get(option) or {}, "names", OPTIONS[option].example).items()
-            if asked:
-                chosen[option] = {n: one for n, one in asked if n in names[number] or not (number or n in everywhere)}
+        for option, named in (("layouts", used), ("cb_depth", used), ("multicast", inputs)):
+            # All launches have what names nothing.
+            given: object = options.get(option)
+            if given and not isinstance(given, str):
+                asked = dictionary(option, given, "names", OPTIONS[option].example).items()
+                chosen[option] = {n: one for n, one in asked if number in _concerned(n, named, used)}
         known = {str(variable.name) for variable in size_variables(part.function)}
         made.append(_lowered(part, target, chosen, tuple(size for size in sizes if size.name in known), control))
     return Launches(traced, target, options, (), tuple(made))
+
+
+def _concerned(name: str, *named: Sequence[Collection[str]]) -> list[int]:
+    """The launches that have a name in the first sense in which any has it; where none has it, the first refuses it."""
+    for names in named:
+        if found := [number for number, own in enumerate(names) if name in own]:
+            return found
+    return [0]
 
 
 def _lowered(
@@ -287,6 +298,31 @@ class Exploration(Explored):
     def missing(self) -> dict[str, str]:
         return super().missing | ({"edit": OF_ALL_LAUNCHES} if self.kernel.surroundings is None else {})
 
+    def estimate(self) -> Estimate | LaunchEstimates:
+        """Predict the time of the program on its target, by a replay of what its processors do: how long it takes, what
+        bounds it, and what would help most. docs/clock.md says what the replay knows of the chip, and how wrong it is.
+
+        Several launches are predicted one by one. With T.dynamic sizes, the prediction is for their values:
+        ``ex.with_sizes(n=64).estimate()``. Raises the lowering's error, and UsageError if elements of tensors decide
+        how often a loop runs or whether a branch is taken.
+        """
+        return self._estimate
+
+    @functools.cached_property
+    def _estimate(self) -> Estimate | LaunchEstimates:
+        final = self._final()
+        with errors_of_ours("predicting the time"):
+            return estimate(core_classes(final.functions, final.plan, self.target), final.plan, self.target)
+
+    @property
+    def estimated(self) -> str:
+        if self.error is not None:
+            return "-"
+        try:
+            return self.estimate().summary
+        except TTExploreError as error:
+            return f"not known: {error.message}"
+
     # Sizes
 
     @property
@@ -350,6 +386,13 @@ class Exploration(Explored):
             found = valid_inputs(launches, sizes, shapes, given, seed)
         return tuple(found[one.name] for one in tensors)
 
+    def _check_races(self, arrays: tuple[Array, ...]) -> None:
+        given = dict(zip((one.name for one in self._tensors(("input", "inout"))), arrays, strict=True))
+        with errors_of_ours("checking where blocks store"):
+            for launch in self.launches:
+                shapes = {one.name: one.shape for one in launch._tensors(_ROLES)}
+                check_places(launch._steps[0].after.kernel, launch.plan.size_values, shapes, given)
+
     def reference(
         self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
     ) -> tuple[Array, ...]:
@@ -397,7 +440,8 @@ class Exploration(Explored):
     ) -> Check:  # fmt: skip
         """Execute the program after every step and compare it with the reference. `inputs`, `progress` and `cancel` are
         those of :meth:`run`; `time_limit_seconds`, by default none, limits the check as a whole. Raises the lowering's
-        error, BackendError at the time limit, and Cancelled.
+        error, KernelError for inputs with which the kernel leaves a tensor, BackendError at the time limit, and
+        Cancelled.
 
         A step that changes nothing that the interpreter depends on is not executed: it has the result of the step
         before it.
@@ -418,23 +462,26 @@ class Exploration(Explored):
             if results and runs_alike(step.before, step.after):
                 one = dataclasses.replace(results[-1], step=step.name, letter=step.letter)
             else:
-                one = self._checked_step(step, arrays, control, (reference, rounding))
+                one = self._checked_step(step, arrays, control, (reference, rounding), first=not results)
             results.append(one)
             control.tell(f"{number} of {len(self._steps)}: {one.headline}")
         return Check(tuple(results))
 
     def _checked_step(
         self, step: Step, arrays: tuple[Array, ...], control: Control,
-        wanted: tuple[tuple[Array, ...], RoundingErrors],
+        wanted: tuple[tuple[Array, ...], RoundingErrors], *, first: bool,
     ) -> StepCheck:  # fmt: skip
         name = f"{step.letter} {step.name}"
         control.tell(f"executing {name}")
         try:
             outputs = self._run(step.after, arrays, control.of(f"{control.what}, at {name},")).outputs
-            one = compare(outputs, wanted[0], self.plan.precisions, wanted[1])
+            one = compare(outputs, wanted[0], self.plan.precisions, wanted[1], self._output_names)
         except BackendError:  # the time limit, or Cancelled
             raise
         except TTExploreError as error:
+            # The kernel does not run with these inputs, at no step.
+            if first and isinstance(error, KernelError):
+                raise
             return StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error))
         return StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message)
 
@@ -499,6 +546,11 @@ class Launches(Exploration):
     @property
     def error(self) -> TTExploreError | None:
         return next((one.error for one in self.launches if one.error is not None), None)
+
+    @functools.cached_property
+    def _estimate(self) -> Estimate | LaunchEstimates:
+        parts = [launch.estimate() for launch in self.launches]
+        return LaunchEstimates(self.kernel.name, tuple(one for one in parts if isinstance(one, Estimate)))
 
     def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
         """Lower all launches again with other options, or with another target. Raises UsageError for a step `at`."""
@@ -602,7 +654,8 @@ class Launches(Exploration):
         of_reference = request.control.of("the reference")
         reference = self._reference(arrays, of_reference)
         name = f"{request.backend.name} against reference"
-        whole = Side.of(name, outputs, reference, self._precisions(), self._rounding(arrays, of_reference))
+        rounding = self._rounding(arrays, of_reference)
+        whole = Side.of(name, outputs, reference, self._precisions(), rounding, self._output_names)
         names = [launch.kernel.name for launch in self.launches]
         own = zip(names, runs, strict=True)
         sides = [

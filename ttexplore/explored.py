@@ -50,6 +50,7 @@ from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.explorer import TABS, explorer_data
 from ttexplore.views.history import Found, LineHistory, find_text, line_history, ranges
 from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
+from ttexplore.views.markup import visible
 from ttexplore.views.recording import Recording, place_of
 from ttexplore.views.report import Reported, report_html
 from ttexplore.views.settings import Settings, settings
@@ -313,7 +314,7 @@ class Explored(ABC):
         """The number of work items of each core, on the chip's floorplan. Raises UsageError before B1."""
         if self.plan.partition is None:
             raise UsageError("U006", "the work is not partitioned yet", hint=str(self.error or ""))
-        return Drawing(core_map_svg(self.target, self.plan.partition))
+        return Drawing(core_map_svg(self.target, self.plan.partition, self.plan.shared))
 
     @property
     def work_map(self) -> Drawing:
@@ -410,18 +411,30 @@ class Explored(ABC):
         del seed
         return arrays
 
+    def _check_races(self, arrays: tuple[Array, ...]) -> None:
+        """Raise KernelError for inputs with which two blocks store to one place. Without the kernel nothing is known of
+        that."""
+        del arrays
+
     def _tensors(self, roles: tuple[str, ...]) -> list[Tensor]:
         """The tensors with these roles, in parameter order."""
         layouts = sorted(self.plan.layouts, key=lambda layout: layout.position)
         return [Tensor(layout.name, layout.shape, layout.dtype) for layout in layouts if layout.role in roles]
 
+    @property
+    def _output_names(self) -> list[str]:
+        """What messages call the outputs."""
+        return [visible(one.name) for one in self._tensors(("output", "inout"))]
+
     @memory_for("making the inputs")
     def _inputs(self, inputs: Inputs, seed: int) -> tuple[Array, ...]:
-        """The inputs in storage precision, as float32 or int32. Raises UsageError for invalid inputs."""
+        """The inputs in storage precision, as float32 or int32. Raises UsageError for invalid inputs, and KernelError
+        for those with which the result depends on the order of the blocks."""
         tensors = self._tensors(("input", "inout"))
         arrays = arrays_for(inputs, tensors, seed)
         if inputs is None or (isinstance(inputs, str) and inputs == _RANDOM):
             arrays = self._valid(arrays, seed)
+        self._check_races(arrays)
         return tuple(rounded(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True))
 
     @memory_for("running the program")
@@ -475,12 +488,12 @@ class Explored(ABC):
         control.tell("computing the reference")
         of_reference = control.of("the reference")
         reference, rounding = self._reference(arrays, of_reference), self._rounding(arrays, of_reference)
-        precisions = self.plan.precisions
+        precisions, called = self.plan.precisions, self._output_names
         sides: list[Side] = []
         if reference is not None:
             control.tell("comparing with the reference")
             name = f"{backend.name} against reference"
-            sides.append(Side.of(name, execution.outputs, reference, precisions, rounding))
+            sides.append(Side.of(name, execution.outputs, reference, precisions, rounding, called))
         other = BACKENDS[backend.compared_with] if backend.compared_with else None
         if other is not None and other.make is not None and other.missing() is None:
             control.tell(f"running on {other.name}, to compare")
@@ -488,10 +501,10 @@ class Explored(ABC):
                 self._emitted(listings), arrays, time_limit_seconds=other.time_limit_seconds, cancel=control.cancel
             )
             name = f"{backend.name} against {other.name}"
-            sides.append(Side.of(name, execution.outputs, second.outputs, (), rounding))
+            sides.append(Side.of(name, execution.outputs, second.outputs, (), rounding, called))
             if reference is not None:
                 name = f"{other.name} against reference"
-                sides.append(Side.of(name, second.outputs, reference, precisions, rounding))
+                sides.append(Side.of(name, second.outputs, reference, precisions, rounding, called))
         comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
         own = self._tensors(("output", "inout"))
         outputs = tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))
@@ -739,6 +752,11 @@ class Explored(ABC):
     def _backend_missing(self, backend: BackendEntry) -> str:
         """Why this exploration cannot run on a backend; empty if it can."""
         return backend.missing() or ""
+
+    @property
+    def estimated(self) -> str:
+        """The predicted time in one line, where it can be predicted."""
+        return "-"
 
     @property
     def missing(self) -> dict[str, str]:

@@ -65,6 +65,20 @@ def write_files(texts: Mapping[str, str], folder: str | Path) -> list[Path]:
     return [target / name for name in texts]
 
 
+def check_writable(path: str | Path) -> None:
+    """Raises UsageError if a file that takes long to make could not be written here in the end."""
+    target = path_of("the file", path)
+    with _reported(target):
+        mode = _mode(target)
+        if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            return
+        place = Path(os.path.realpath(target))
+        _check_replaceable(place)
+        part = _part(place)
+        _write_new(part, b"")
+        part.unlink()
+
+
 def write_file(path: str | Path, content: str | bytes) -> Path:
     """Write one file, completely or not at all. The target of a link is replaced, the link stays; devices and pipes are
     written to. Raises UsageError if the file cannot be written."""
@@ -76,7 +90,7 @@ def write_file(path: str | Path, content: str | bytes) -> Path:
             return target
         place = Path(os.path.realpath(target))
         _check_replaceable(place)
-        part = place.with_name(f".ttexplore-{secrets.token_hex(8)}")
+        part = _part(place)
         try:
             _write_new(part, content, mode)
             part.replace(place)
@@ -88,6 +102,11 @@ def write_file(path: str | Path, content: str | bytes) -> Path:
 
 
 # One file
+
+
+def _part(place: Path) -> Path:
+    """A new file beside another one, which it will replace."""
+    return place.with_name(f".ttexplore-{secrets.token_hex(8)}")
 
 
 def _encoded(content: str | bytes) -> bytes:

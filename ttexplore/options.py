@@ -16,7 +16,7 @@ from typing import Any, Literal, cast, get_args
 from ttexplore.errors import UsageError, shown, unknown
 from ttexplore.given import LARGEST, dictionary, flag, named, plain, read_text, whole, wholes, wrong
 from ttexplore.layout_request import layout_request
-from ttexplore.plan import Mode, Order, Policy
+from ttexplore.plan import Mode, Order, Policy, Topology
 from ttexplore.record import JsonObject, OptionForm, to_json
 
 Fidelity = Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
@@ -26,6 +26,7 @@ Engine = Literal["auto", "fpu", "sfpu"]
 Epilogue = Literal["fused", "separate"]
 Core = tuple[int, int]
 
+TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 ORDERS: tuple[Order, ...] = get_args(Order)
 # The edge of block_linear's squares if none is given.
@@ -59,6 +60,8 @@ class Options:
     stride: int | None = None
     match: str | None = None
     mode: Mode = "global"
+    # off, auto, or topologies by tensor.
+    multicast: str | Mapping[str, Topology] = "off"
     eltwise: Engine = "auto"
     epilogue: Epilogue = "fused"
     subblock: tuple[int, int] | None = None
@@ -254,6 +257,14 @@ def _layouts(name: str, given: object) -> dict[str, object]:
     return layouts
 
 
+def _multicast(name: str, given: object) -> str | dict[str, str]:
+    if isinstance(given, str):
+        return named(name, given, _MULTICASTS)
+    asked = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
+    return {tensor: named("topology", one, TOPOLOGIES) for tensor, one in asked.items()}
+
+
+_MULTICASTS = ("off", "auto")
 _YES_OR_NO = (False, True)
 
 # A and A_shared are a tensor and a circular buffer of the example.
@@ -293,6 +304,8 @@ OPTIONS: dict[str, Option] = {
                of_text=True, unset="the only sharded tensor"),
         Option("mode", "whether cores work on their own shards in place", _one_of(*get_args(Mode)), "",
                get_args(Mode), of_text=True),
+        Option("multicast", "which inputs are read once for several cores and sent to them: off, auto, or by tensor, "
+               "to the cores of a row, of a column or of the grid", _multicast, '{"A": "row"}'),
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",

@@ -66,7 +66,7 @@ class Listing:
     """A text with the origins of each line: the kernel source, the IR after a step, an emitted file."""
 
     language: Literal["python", "tir", "cpp", "json"]
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...] = field(repr=False)
     name: str = ""
 
     @property
@@ -129,18 +129,18 @@ class StepRecord:
     letter: str
     stage: str
     summary: str
-    docstring: str
+    docstring: str = field(repr=False)
     changed_ir: bool
     changed_plan: bool
     seconds: float
     before: Listing
     after: Listing
-    plan_before: JsonObject
-    plan_after: JsonObject
+    plan_before: JsonObject = field(repr=False)
+    plan_after: JsonObject = field(repr=False)
     options: JsonObject
     error: ErrorRecord | None = None
     rules: dict[str, str] = field(default_factory=dict[str, str])
-    firings: tuple[FiringRecord, ...] = ()
+    firings: tuple[FiringRecord, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +150,9 @@ class Trace:
     kernel: str
     target: str
     source: Listing
-    steps: tuple[StepRecord, ...]
-    files: dict[str, Listing]
-    plan: JsonObject
+    steps: tuple[StepRecord, ...] = field(repr=False)
+    files: dict[str, Listing] = field(repr=False)
+    plan: JsonObject = field(repr=False)
     versions: dict[str, str]
 
 

@@ -345,5 +345,5 @@ def _tile_errors(side: Side) -> TileErrors | None:
         return None
     leading = ", ".join(map(str, worst.index[:-2]))
     bound = math.inf if side.comparison.passed else worst.bound
-    name = f"output {worst.output}" + (f", slice [{leading}]" if leading else "")
+    name = worst.name + (f", slice [{leading}]" if leading else "")
     return TileErrors(name, side.worst_slice, bound, (worst.output, *worst.index[:-2]))

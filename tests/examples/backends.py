@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,10 @@ from ttexplore.backends.ttnn.environment import DeviceEnvironment
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceHang
 from ttexplore.backends.ttnn.setup import set_up
+from ttexplore.sweeping.evaluate import Task, evaluate
+from ttexplore.sweeping.optional import optional
+from ttexplore.sweeping.shipping import shipped_file
+from ttexplore.sweeping.workers import connected
 
 COPY = tile_program("copy_init(0); copy_tile(0, t, 0);", [Tensor("a", (32, 32))])
 INPUTS = [np.ones((32, 32), np.float32)]
@@ -151,3 +157,27 @@ def b032(monkeypatch: pytest.MonkeyPatch) -> Any:
     exploration = ttx.explore(difference())
     monkeypatch.setattr("shutil.which", lambda name: None)
     return exploration.dot().save("dataflow.svg")
+
+
+def b033() -> Any:
+    """A task of a sweep, on a worker that has another version of ttexplore."""
+    return evaluate(Task(shipped_file("kernels.py::gemm"), (), "another version")).checked()
+
+
+def b034(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`ttx.sweep(kernel, {"stages": [2, 3]}, scheduler="tcp://10.0.0.1:8786")`"""
+    distributed = types.ModuleType("distributed")
+
+    def client(*_: object, **__: object) -> Any:
+        raise OSError("Timed out trying to connect to tcp://10.0.0.1:8786 after 10 s")
+
+    vars(distributed)["Client"] = client
+    monkeypatch.setitem(sys.modules, "distributed", distributed)
+    with connected("tcp://10.0.0.1:8786") as cluster:
+        return cluster
+
+
+def b035(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`sweep.frame()` without pandas."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    return optional("pandas", "pandas", "use .table()")

@@ -63,6 +63,27 @@ def r006() -> Any:
     return ttx.explore(difference(), options={"layouts": {"A": {"shard": "height", "grid": [2]}}, "cores": (1, 1)})
 
 
+def r007() -> Any:
+    Block = T.Tensor((32, 32), "bfloat16")
+
+    @T.prim_func
+    def kernel(
+        A: Block, B: Block, D: Block, E: Block, F: Block, G: Block, H: Block, K: Block, L: Block,
+        C: T.Tensor((64, 32), "bfloat16"),
+    ):  # fmt: skip
+        with T.Kernel(2) as bx:
+            blocks = []
+            for tensor in (A, B, D, E, F, G, H, K, L):
+                blocks.append(T.alloc_shared((32, 32), "bfloat16"))
+                T.copy(tensor, blocks[-1])
+            for i, j in T.Parallel(32, 32):
+                for block in blocks[1:]:
+                    blocks[0][i, j] = blocks[0][i, j] + block[i, j]
+            T.copy(blocks[0], C[bx * 32, 0])
+
+    return ttx.explore(kernel, options={"multicast": dict.fromkeys("ABDEFGHKL", "row")})
+
+
 def r010(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A check for whose tensors NumPy cannot allocate memory."""
 

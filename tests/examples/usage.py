@@ -11,6 +11,7 @@ import numpy as np
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.corpus.deciding_variables import searched
 from tests.corpus.launches import two_products
 from tests.faults.kernels import difference
 from ttexplore import cli
@@ -113,3 +114,15 @@ def u019() -> Any:
 def u020() -> Any:
     """The text of one of several launches, edited: `ex.launches[0].edited(text)`"""
     return ttx.explore(two_products()).launches[0].edited("")
+
+
+def u021() -> Any:
+    return ttx.explore(difference(), options={"multicast": {"A": "row"}})
+
+
+def u022() -> Any:
+    return ttx.explore(searched()).estimate()
+
+
+def u023() -> Any:
+    return ttx.sweep(difference, {"stages": [2, 3, 2]})

@@ -128,4 +128,20 @@ BACKENDS = (
         "Graphs are drawn by Graphviz, which is optional.",
         "Install Graphviz, or use the text of the graph: str(graph), or graph.save with a name that ends in .dot.",
     ),
+    diagnostic(
+        "B033", "a worker of a sweep failed",
+        "The process that lowered a point ended, runs another version of ttexplore, or raised what is no error of the "
+        "kernel. All other points have their results.",
+        "If it was killed for memory, use fewer workers; on a cluster, install the same version everywhere.",
+    ),
+    diagnostic(
+        "B034", "scheduler cannot be reached",
+        "No scheduler of Dask answered at this address.",
+        "Start it, and give the address that it prints.",
+    ),
+    diagnostic(
+        "B035", "optional package is missing",
+        "Clusters and DataFrames need packages that are not installed with ttexplore.",
+        "Install the package in the hint.",
+    ),
 )  # fmt: skip

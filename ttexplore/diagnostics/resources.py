@@ -37,6 +37,11 @@ RESOURCES = (
         "Use fewer shards, or more cores.",
     ),
     diagnostic(
+        "R007", "too many semaphores",
+        "A core has 16 semaphores. Each shared input uses two.",
+        "Share fewer inputs.",
+    ),
+    diagnostic(
         "R010", "not enough memory on this machine",
         "Kernels are lowered, interpreted and emulated in the memory of this machine.",
         "Use smaller tensors; for a check, bind T.dynamic sizes to smaller values.",

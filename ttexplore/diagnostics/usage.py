@@ -108,4 +108,21 @@ USAGE = (
         "The text of a kernel's function is executed where the kernel was defined; that alone must define the kernel.",
         "Edit the kernel's cell or file, and explore it again.",
     ),
+    diagnostic(
+        "U021", "an input that cannot be shared",
+        "Cores share an input only if they need the same blocks of it at the same steps of their loops, and one copy "
+        "reads it from DRAM.",
+        "Share another input, in another direction, or use multicast='auto'.",
+    ),
+    diagnostic(
+        "U022", "time that depends on elements of tensors",
+        "The time of a program is predicted without running it. Where elements of tensors decide how often a loop runs "
+        "or whether a branch is taken, the time depends on them.",
+        "Estimate a kernel with constants in place of the elements, or measure this one on a card.",
+    ),
+    diagnostic(
+        "U023", "invalid space of schedules",
+        "A space names arguments of the kernel, options of the passes or the target, each with its values.",
+        "Give each name once, with at least one value, and none of them twice.",
+    ),
 )  # fmt: skip

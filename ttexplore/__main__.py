@@ -1,0 +1,7 @@
+"""``python -m ttexplore``: the command line."""
+
+import sys
+
+from ttexplore.cli import main
+
+sys.exit(main())
