@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ttexplore.views.axes import Axis, axis_number, grid
 from ttexplore.views.markup import content_id, plural, shortened
 from ttexplore.views.svg import drawing, path, text, tooltip
 
@@ -46,9 +46,9 @@ def pareto_svg(places: Sequence[Place], x_name: str, y_name: str, title: str) ->
     told = f"{plural(len(usable), 'schedule')}, {len(on_front)} of them on the Pareto front"
     parts = [text(2, 14, title, "b"), text(2, 31, told, "s")]
     if usable:
-        x = _Axis.of([place.x for place in usable], _LEFT, _RIGHT)
-        y = _Axis.of([place.y for place in usable], _BOTTOM, _TOP)
-        parts += _ticks(x, y)
+        x = Axis.of([place.x for place in usable], _LEFT, _RIGHT)
+        y = Axis.of([place.y for place in usable], _BOTTOM, _TOP)
+        parts += grid(x, y)
         beaten = [place for place in usable if place not in on_front]
         # One path: a thousand elements would be slow.
         parts.append(path("".join(f"M{x.at(one.x):.1f} {y.at(one.y):.1f}h0" for one in beaten), "dots"))
@@ -68,53 +68,11 @@ def pareto_svg(places: Sequence[Place], x_name: str, y_name: str, title: str) ->
     return drawing(content_id("ttx-pareto", content), title, told, _WIDTH, _HEIGHT, content)
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """A logarithmic scale from `low` to `high`, drawn from `start` to `end`."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    @classmethod
-    def of(cls, values: Sequence[float], start: float, end: float) -> _Axis:
-        low, high = math.log(min(values)), math.log(max(values))
-        # Some room around, and around a single value.
-        room = max(0.06 * (high - low), 0.1)
-        return cls(low - room, high + room, start, end)
-
-    def at(self, value: float) -> float:
-        return self.start + (math.log(value) - self.low) / (self.high - self.low) * (self.end - self.start)
-
-    def ticks(self) -> list[float]:
-        """Up to eight round numbers."""
-        first, last = math.floor(self.low / math.log(10)), math.ceil(self.high / math.log(10))
-        for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1,)):
-            found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-            shown = [value for value in found if self.low <= math.log(value) <= self.high]
-            if len(shown) <= 8:
-                return shown
-        return shown[:: math.ceil(len(shown) / 8)]
-
-
-def _ticks(x: _Axis, y: _Axis) -> list[str]:
-    lines = [f"M{x.at(one):.1f} {_TOP}V{_BOTTOM}" for one in x.ticks()]
-    lines += [f"M{_LEFT} {y.at(one):.1f}H{_RIGHT}" for one in y.ticks()]
-    labels = [text(x.at(one), _BOTTOM + 15, _number(one), "s", anchor="middle") for one in x.ticks()]
-    labels += [text(_LEFT - 6, y.at(one) + 4, _number(one), "s", anchor="end") for one in y.ticks()]
-    return [path("".join(lines), "rule"), *labels]
-
-
-def _steps(places: Sequence[Place], x: _Axis, y: _Axis) -> str:
+def _steps(places: Sequence[Place], x: Axis, y: Axis) -> str:
     start = f"M{x.at(places[0].x):.1f} {y.at(places[0].y):.1f}"
     return start + "".join(f"H{x.at(one.x):.1f}V{y.at(one.y):.1f}" for one in places[1:])
 
 
-def _dot(place: Place, x: _Axis, y: _Axis) -> str:
-    label = tooltip(f"{place.label}: {_number(place.x)}, {_number(place.y)}")
+def _dot(place: Place, x: Axis, y: Axis) -> str:
+    label = tooltip(f"{place.label}: {axis_number(place.x)}, {axis_number(place.y)}")
     return f'<circle class="on" cx="{x.at(place.x):.1f}" cy="{y.at(place.y):.1f}" r="4">{label}</circle>'
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
