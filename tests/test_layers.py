@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "language": {"record", "errors", "target", "plan", "ops", "ir", "given", "layout_request", "options"},
     "passes": {"record", "errors", "target", "plan", "ops", "ir", "language", "given", "layout_request", "options"},
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
-    "clock": {"record", "errors", "target", "plan", "ops", "ir"},
+    "clock": {"record", "errors", "target", "plan", "ops", "ir", "views"},
     "files": {"record", "errors", "given"},
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
@@ -56,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
         "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "backends", "results",
         "views", "exploration", "clock",
     },
+    "rooflines": {"errors", "given", "clock", "results", "views", "exploration"},
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
         "emit", "files", "views", "exploration",

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
     from ttexplore.explored import compare_explorations as compare
     from ttexplore.explored import report
+    from ttexplore.rooflines import roofline
     from ttexplore.saved import SavedExploration, load
     from ttexplore.sweeping.result import Sweep
     from ttexplore.sweeping.sweep import sweep
 
 __all__ = [
-    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "explore", "load", "report", "sweep",
+    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "explore", "load", "report",
+    "roofline", "sweep",
 ]  # fmt: skip
 
 # The module of each name, and its name there.
@@ -24,7 +26,8 @@ _HOMES = {
     "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
     "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
     "compare": ("explored", "compare_explorations"), "explore": ("exploration", "explore"), "load": ("saved", "load"),
-    "report": ("explored", "report"), "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
+    "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
+    "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
 }  # fmt: skip
 
 

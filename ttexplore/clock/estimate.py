@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from ttexplore.errors import VerifyError
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
 from ttexplore.target import Target
+from ttexplore.views.estimate import Prediction, ProcessorBar, duration, prediction_html, predictions_html
 
 # The median and the largest error against the published times of the SDK's own matmul (docs/clock.md).
 MEDIAN_ERROR, LARGEST_ERROR = 0.07, 0.29
@@ -87,6 +87,13 @@ class Estimate:
         return max(self.compute_peak_us, self.dram_peak_us)
 
     @property
+    def traffic_us(self) -> float:
+        """The time in which DRAM at its peak transfers all that the program reads and writes."""
+        moved = self.read_bytes + self.written_bytes
+        least = min(self.tensor_bytes, moved)
+        return self.dram_peak_us * moved / least if least else 0.0
+
+    @property
     def compute_share(self) -> float:
         """The part of the compute peak, at its math fidelity, that the program reaches."""
         return self.compute_peak_us / self.us
@@ -120,7 +127,7 @@ class Estimate:
         for name, saved in sorted(self.gains_us.items(), key=lambda one: -one[1]):
             rows.append(f"  {name:<10} {_time(self.us - saved):>10}  {saved / self.us:>8.0%}")
         rows += ["", "processor         works      waits  for"]
-        slowest = max(self.cores, key=lambda one: one.end_us)
+        slowest = self._slowest
         for name in PROCESSORS:
             if name in slowest.processors:
                 rows.append(_processor(name, slowest.processors[name]))
@@ -132,7 +139,34 @@ class Estimate:
         return f"<{self.summary}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return prediction_html(self.drawn)
+
+    @property
+    def drawn(self) -> Prediction:
+        """What the pictures show."""
+        slowest = self._slowest
+        bars = tuple(
+            ProcessorBar(name, one.busy_us, {**one.waits_us}, one.end_us)
+            for name in PROCESSORS
+            if (one := slowest.processors.get(name)) is not None
+        )
+        longer = f", {self.us / self.roofline_us:.1f} times as long" if self.roofline_us else ""
+        facts = (
+            ("roofline", f"{duration(self.roofline_us)}{longer}"),
+            ("DRAM", f"{_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
+                     f"{_size(self.tensor_bytes)}"),
+            ("error", f"{MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the "
+                      "SDK's matmul"),
+        )  # fmt: skip
+        return Prediction(
+            f"{self.kernel} on {self.target}", self.us, self.bound, {**self.gains_us}, self.compute_peak_us,
+            self.dram_peak_us, bars, slowest.cores[0], len(slowest.cores), sum(len(one.cores) for one in self.cores),
+            facts,
+        )  # fmt: skip
+
+    @property
+    def _slowest(self) -> CoreEstimate:
+        return max(self.cores, key=lambda one: one.end_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +208,11 @@ class LaunchEstimates:
         return sum(one.roofline_us for one in self.launches)
 
     @property
+    def traffic_us(self) -> float:
+        """Each launch with all that it transfers, at the peak of DRAM."""
+        return sum(one.traffic_us for one in self.launches)
+
+    @property
     def compute_share(self) -> float:
         """The part of the compute peak that the launches reach together."""
         return self.compute_peak_us / self.us
@@ -207,7 +246,7 @@ class LaunchEstimates:
         return f"<{self.summary}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return predictions_html(self.kernel, [one.drawn for one in self.launches])
 
 
 # What is known of one launch, and of several together.
