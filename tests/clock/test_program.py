@@ -14,6 +14,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
 from tests.corpus.deciding_variables import searched
+from tests.corpus.gemms import GEMMS
 from tests.corpus.launches import two_products
 from tests.corpus.rearranged import computed_places
 from tests.corpus.spine import SPINE
@@ -128,7 +129,8 @@ def test_large_kernels_take_below_a_second() -> None:
 
 
 def test_the_time_takes_one_replay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would be saved takes one more for each resource, once it is asked for."""
+    """What would be saved takes one more for each resource, once it is asked for; the bound, only those of resources
+    that could be it."""
     replays: list[object] = []
 
     def counted_replay(classes: list[CoreClass], rates: Rates) -> Replay:
@@ -136,14 +138,23 @@ def test_the_time_takes_one_replay(monkeypatch: pytest.MonkeyPatch) -> None:
         return replay(classes, rates)
 
     monkeypatch.setattr("ttexplore.clock.estimate.replay", counted_replay)
-    found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
+    found = estimated(ttx.explore(gemm(1024, 1024, 1024, 128, 128, 64)))
     assert found.us > found.roofline_us > 0
     assert len(replays) == 1
     assert found.bound in (*RESOURCES, "imbalance", "launch")
+    assert 2 <= len(replays) < 1 + len(RESOURCES)
     assert found.gains_us[found.bound] == max(found.gains_us.values())
     assert len(replays) == 1 + len(RESOURCES)
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.us = 0  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("case", [*CASES, *GEMMS[:8]], ids=lambda one: one.name)
+def test_the_bound_is_the_first_that_saves_most(case: Any) -> None:
+    """Of a resource that is not replayed, it is known that it saves less."""
+    exploration = ttx.explore(case.make(), options=case.options)
+    found, again = exploration.estimate(), exploration.fork().estimate()
+    assert found.bound == max(again.gains_us, key=lambda one: again.gains_us[one])
 
 
 def test_launches_are_added_up() -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter as Count
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ttexplore.clock.events import PROCESSORS, CoreClass, ProcessorName, moved_bytes, useful_cycles
+from ttexplore.clock.events import (
+    PROCESSORS,
+    CoreClass,
+    Engine,
+    ProcessorName,
+    moved_bytes,
+    useful_cycles,
+    worked_cycles,
+)
 from ttexplore.clock.rates import RESOURCES, Resource, rates_of
-from ttexplore.clock.replay import ProcessorTime, Waits, replay
+from ttexplore.clock.replay import ProcessorTime, Replay, Waits, replay
 from ttexplore.errors import VerifyError
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
@@ -69,16 +78,16 @@ class Estimate:
     read_bytes: int
     written_bytes: int
     tensor_bytes: int
-    _find_gains: Callable[[], Mapping[Bound, float]] = field(repr=False, compare=False)
+    _gains: _Gains = field(repr=False, compare=False)
 
     @functools.cached_property
     def gains_us(self) -> Mapping[Bound, float]:
-        return self._find_gains()
+        return self._gains.all()
 
-    @property
+    @functools.cached_property
     def bound(self) -> Bound:
         """What the program waits for most: the resource that would save most if it were free."""
-        return max(self.gains_us, key=lambda one: self.gains_us[one])
+        return self._gains.largest()
 
     @property
     def roofline_us(self) -> float:
@@ -283,19 +292,65 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
     return Estimate(
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
-        functools.partial(_gains, classes, target, found.cycles, known),
+        _Gains(classes, target, found, known, (read, written)),
     )  # fmt: skip
 
 
-def _gains(
-    classes: Sequence[CoreClass], target: Target, cycles: int, known: Mapping[Bound, float]
-) -> Mapping[Bound, float]:
-    """What each resource would save, of the cycles of a program: one replay each; and what is known without one."""
-    to_us = 1e6 / target.clock_hz
-    gains: dict[Bound, float] = {
-        resource: max(0, cycles - replay(classes, rates_of(target, resource)).cycles) * to_us for resource in RESOURCES
-    }
-    return {**gains, **known}
+# Transfers of a replay that are added as periods are exact to a byte of each period.
+_EXACT_TRANSFERS = 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class _Gains:
+    """What each resource would save, of the cycles of a program: one replay each, made when it is asked for; and what
+    is `known` without one. `moved` are the bytes that are read from DRAM and written to it."""
+
+    classes: Sequence[CoreClass]
+    target: Target
+    found: Replay
+    known: Mapping[Bound, float]
+    moved: tuple[int, int]
+    replayed: dict[Resource, float] = field(default_factory=dict[Resource, float])
+
+    def of(self, resource: Resource) -> float:
+        if resource not in self.replayed:
+            cycles = replay(self.classes, rates_of(self.target, resource)).cycles
+            self.replayed[resource] = self.microseconds(self.found.cycles - cycles)
+        return self.replayed[resource]
+
+    def microseconds(self, cycles: int) -> float:
+        return max(0, cycles) * (1e6 / self.target.clock_hz)
+
+    def all(self) -> Mapping[Bound, float]:
+        return {**{resource: self.of(resource) for resource in RESOURCES}, **self.known}
+
+    def largest(self) -> Bound:
+        """The first of those that save most. A resource is replayed only if it could be one of them."""
+        most = {one: self.microseconds(self.found.cycles - self.least_cycles(one)) for one in RESOURCES}
+        saved: dict[Bound, float] = dict(self.known)
+        for resource in sorted(RESOURCES, key=lambda one: -most[one]):
+            if most[resource] >= max(saved.values()):
+                saved[resource] = self.of(resource)
+        return max((one for one in (*RESOURCES, *self.known) if one in saved), key=lambda one: saved[one])
+
+    def least_cycles(self, free: Resource) -> int:
+        """What the program takes at least if a resource is free: the work of one processor, or all transfers."""
+        rates = rates_of(self.target, free)
+        least = 0.0
+        for one, times in zip(self.classes, self.found.processors, strict=True):
+            for name, events in one.processors.items():
+                worked = self.worked[id(events)]
+                # What is no work of an engine is the start of transfers.
+                starts = 0 if free == "NoC" else times[name].busy - sum(worked.values())
+                least = max(least, starts + sum(worked[engine] for engine in rates.busy))
+        for count, rate in zip((*self.moved, sum(self.moved)), rates.dram.values(), strict=True):
+            least = max(least, _EXACT_TRANSFERS * count / rate)
+        return int(least)
+
+    @functools.cached_property
+    def worked(self) -> Mapping[int, Count[Engine]]:
+        """The cycles of each engine, by the identity of the events of a processor."""
+        return {id(events): worked_cycles(events) for one in self.classes for events in one.processors.values()}
 
 
 def _core(one: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us: float) -> CoreEstimate:

@@ -8,6 +8,7 @@ halves of DST and the banks of the source registers.
 
 from __future__ import annotations
 
+from collections import Counter as Count
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
@@ -206,6 +207,15 @@ def counted(events: Iterable[Event], times: int = 1) -> Iterator[tuple[Event, in
 def useful_cycles(events: Iterable[Event]) -> int:
     """The cycles that the work among events would take at the peak rate of its engine."""
     return sum(times * event.useful for event, times in counted(events) if isinstance(event, Work))
+
+
+def worked_cycles(events: Iterable[Event]) -> Count[Engine]:
+    """The cycles of the work among events, by engine."""
+    worked: Count[Engine] = Count()
+    for event, times in counted(events):
+        if isinstance(event, Work):
+            worked[event.engine] += times * event.cycles
+    return worked
 
 
 def moved_bytes(events: Iterable[Event], direction: Direction) -> int:

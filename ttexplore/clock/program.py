@@ -84,9 +84,10 @@ def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> li
             processors: dict[ProcessorName, tuple[Event, ...]] = {}
             for walker in walkers:
                 processors |= walker.streams.processors
-            one = _Known(asked, _values(core, asked), repr(processors))
+            name = next((name for name, others in found.items() if others == processors), str(len(found)))
+            one = _Known(asked, _values(core, asked), name)
             known.append(one)
-            found.setdefault(one.name, processors)
+            found[name] = processors
         names[core.x, core.y] = one.name
     full_sync = plan.compute is not None and plan.compute.dst_full_sync_en
     room = {free(sharing[0].name): sharing[0].pages for sharing in chip_buffers(plan.buffers)}
