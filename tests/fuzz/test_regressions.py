@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from ml_dtypes import bfloat16
 
 import ttexplore as ttx
 from tests.few_buffers import with_few_buffers
@@ -853,3 +855,42 @@ def kernel(
         expected = np.where(np.repeat(chosen, 32)[:, None] > 0, product, 2.0)
         run = exploration.run([np.array(chosen, np.int32), a, b])
         np.testing.assert_allclose(run.outputs[0], expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(("first", "end"), [("bx - 2", "1"), ("bx", "2"), ("bx % 2 - 1", "bx - 1")])
+@pytest.mark.parametrize("options", [{"cores": (1, 2)}, {"cores": (3, 1), "policy": "z_order"}])
+def test_a_loop_that_counts_from_or_to_a_block(tmp_path: Path, first: str, end: str, options: dict[str, Any]) -> None:
+    """Start and number of work items of a core say together which blocks there are, and so whether a loop may run zero
+    iterations; one that does leaves what its accumulator held."""
+    text = f"""\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((64, 128), "bfloat16"), B: T.Tensor((128, 64), "float32"), C: T.Tensor((192, 64), "float32")
+):
+    with T.Kernel(3) as bx:
+        c = T.alloc_shared((64, 64), "float32")
+        a = T.alloc_shared((64, 32), "bfloat16")
+        doubled = T.alloc_shared((64, 32), "bfloat16")
+        b = T.alloc_shared((32, 64), "bfloat16")
+        T.clear(c)
+        for k in T.serial({first}, {end}):
+            T.copy(A[0, (k + 2) * 32], a)
+            for i, j in T.Parallel(64, 32):
+                doubled[i, j] = a[i, j] * 2.0
+            T.copy(B[(k + 2) * 32, 0], b)
+            T.gemm(doubled, b, c)
+        T.copy(c, C[bx * 64, 0])
+"""
+    holds(text, tmp_path, options=options)
+    exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel", options=options)
+    draw = np.random.default_rng(1)
+    a, b = (draw.integers(-4, 5, shape).astype(np.float32) for shape in ((64, 128), (128, 64)))
+    expected = np.zeros((3, 64, 64))
+    for bx, of_block in enumerate(expected):
+        for k in range(*(eval(one, {"bx": bx}) for one in (first, end))):
+            at = slice((k + 2) * 32, (k + 3) * 32)
+            of_block += 2 * a[:, at] @ b[at]
+    np.testing.assert_array_equal(exploration.run([a.astype(bfloat16), b]).outputs[0].reshape(3, 64, 64), expected)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Unary, Variable, decided, placed, show, value_range, variables
+from ttexplore.ir.index import Expression, Unary, decided, show, value_range, variables
 from ttexplore.ir.kernel import (
-    Bind,
     Branch,
     Call,
     Kernel,
     Loop,
-    Walk,
     calls,
 )  # fmt: skip
 from ttexplore.ops import OPS
-from ttexplore.passes.verify.ranges import core_ranges, counted_range, may_be_empty
+from ttexplore.passes.verify.ranges import RangeWalk, core_ranges
 from ttexplore.plan import ComputeConfig, Partition
 from ttexplore.record import Span
 
@@ -60,8 +58,9 @@ def check_dst(kernel: Kernel, compute: ComputeConfig, partition: Partition | Non
         )
 
 
-class _Dst(Walk):
+class _Dst(RangeWalk):
     def __init__(self, kernel: Kernel, compute: ComputeConfig, partition: Partition | None) -> None:
+        super().__init__(partition, core_ranges(partition))
         self.capacity = compute.dst_tiles
         self.untilized = compute.half_dst_tiles
         self.section = "released"
@@ -69,27 +68,13 @@ class _Dst(Walk):
         # The slots that certainly, and possibly, hold a value that this section has written.
         self.written: frozenset[int] = frozenset()
         self.touched: frozenset[int] = frozenset()
-        self.partition = partition
-        self.known = core_ranges(partition)
-        self.counts: dict[Variable, Expression] = {}
-        self.bound: dict[Variable, Expression] = {}
-        # The conditions of the branches around.
-        self.given: list[Expression] = []
         self.indexed = {v for call in calls(kernel.body) for name in _slots(call) for v in variables(call.values[name])}
-
-    def bind(self, bind: Bind) -> None:
-        self.bound[bind.variable] = bind.value
-        counted = counted_range(placed(bind.value, self.bound), self.counts, self.partition)
-        found = counted or value_range(bind.value, self.known)
-        if found is not None:
-            self.known[bind.variable] = found
 
     def loop(self, loop: Loop) -> None:
         if loop.turns == 0 or not loop.names & _ON_DST:
             return
         before, written = self.section, self.written
-        if loop.low == 0:
-            self.counts[loop.variable] = placed(loop.extent, self.bound)
+        self.learn_count(loop)
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         for first, last in self.turns(loop):
             self.known.pop(loop.variable, None)
@@ -105,7 +90,7 @@ class _Dst(Walk):
                     hint=f"add {_NEXT[self.section]} to the loop, or remove the call that leads to this state",
                     span=next(iter(one.span for one in calls(loop.body)), None),
                 )
-        if may_be_empty(loop, self.known, self.bound, self.given):
+        if self.may_be_empty(loop):
             # With zero iterations, nothing is written.
             self.written &= written
 

@@ -23,10 +23,11 @@ from ttexplore.ir.index import (
     value_range,
     variables,
 )
-from ttexplore.ir.kernel import Bind, Call, Kernel, Walk, calls, kernel_name
+from ttexplore.ir.kernel import Call, Kernel, calls, kernel_name
 from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
 from ttexplore.ops.op import Op
+from ttexplore.passes.verify.ranges import RangeWalk
 from ttexplore.plan import CircularBuffer, Plan, chip_buffers
 from ttexplore.record import Span
 
@@ -105,12 +106,13 @@ class End:
         return self.reserved, self.waited, self.unread, self.unsent, self.buffer.name if self.is_taken else ""
 
 
-class Ends(Walk):
+class Ends(RangeWalk):
     """The tiles that a kernel has reserved, written and waited for at the current call. Raises VerifyError for a call
     that this state does not allow."""
 
     def __init__(self, kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
         """`known` are the ranges of the values that cores are given."""
+        super().__init__(plan.partition, known)
         self.kernel, self.role, self.plan = kernel, kernel.role, plan
         self.who = kernel_name(kernel.role)
         moved: dict[tuple[str, bool], set[Expression]] = {}
@@ -130,13 +132,9 @@ class Ends(Walk):
             self.ends[buffer.name] = End(
                 buffer, buffer.producer == buffer.consumer, back=_start(buffer, back), front=_start(buffer, front)
             )
-        self.known: dict[Key, Range] = {**known}
-        # The same outside all branches. Each iteration of a loop takes one arm, so tiles that both arms write are
+        # The ranges outside all branches. Each iteration of a loop takes one arm, so tiles that both arms write are
         # counted over all iterations.
         self.outside: dict[Key, Range] | None = None
-        # The conditions of the branches around.
-        self.given: list[Expression] = []
-        self.bound: dict[Variable, Expression] = {}
         self.entered: dict[Variable, int] = {}
         self.clock = 0
         self.unwritten: Call | None = None
@@ -147,12 +145,6 @@ class Ends(Walk):
 
     def fault(self, code: str, message: str, hint: str, at: Call | Span | None) -> VerifyError:
         return VerifyError(code, message, hint=hint, span=at.span if isinstance(at, Call) else at)
-
-    def bind(self, bind: Bind) -> None:
-        found = value_range(bind.value, self.known)
-        self.bound[bind.variable] = bind.value
-        if found is not None:
-            self.known[bind.variable] = found
 
     def call(self, call: Call) -> None:
         if call.result is not None:

@@ -25,7 +25,6 @@ from ttexplore.ir.index import (
 )
 from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
 from ttexplore.passes.verify.ends import PROTOCOL, End, Ends, either, moved_by
-from ttexplore.passes.verify.ranges import may_be_empty
 from ttexplore.plan import Plan
 from ttexplore.record import Span
 
@@ -107,9 +106,10 @@ class _Protocol(Ends):
 
     def open_loop(self, loop: Loop) -> None:
         """A loop whose length depends on core or work item: zero iterations, if possible, the first, and later ones."""
+        self.learn_count(loop)
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         turns = (
-            0 if may_be_empty(loop, self.known, self.bound, self.given) else 1,
+            0 if self.may_be_empty(loop) else 1,
             None if extent is None else int(extent[1]),
         )
         before, unarrived = self.snapshot(), self.unarrived

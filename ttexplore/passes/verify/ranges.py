@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ttexplore.ir.index import ANY_ITEM, Binary, CoreValue, Expression, Key, Range, Variable, follows, placed
-from ttexplore.ir.kernel import Loop
+from ttexplore.ir.index import (
+    ANY_ITEM,
+    Binary,
+    CoreValue,
+    Expression,
+    Key,
+    Range,
+    Variable,
+    follows,
+    placed,
+    value_range,
+)
+from ttexplore.ir.kernel import Bind, Loop, Walk
 from ttexplore.plan import Partition
 
 
@@ -20,7 +31,43 @@ def core_ranges(partition: Partition | None) -> dict[Key, Range]:
     return found
 
 
-def counted_range(
+class RangeWalk(Walk):
+    """Goes through a kernel and keeps the range of each variable that it meets."""
+
+    def __init__(self, partition: Partition | None, known: Mapping[Key, Range]) -> None:
+        """`known` are the ranges of the values that cores are given."""
+        self.partition = partition
+        self.known: dict[Key, Range] = {**known}
+        # What the names stand for.
+        self.bound: dict[Variable, Expression] = {}
+        # The number of iterations of each loop around that counts from 0.
+        self.counts: dict[Variable, Expression] = {}
+        # The conditions of the branches around.
+        self.given: list[Expression] = []
+
+    def bind(self, bind: Bind) -> None:
+        self.bound[bind.variable] = bind.value
+        counted = _counted_range(placed(bind.value, self.bound), self.counts, self.partition)
+        found = counted or value_range(bind.value, self.known)
+        if found is not None:
+            self.known[bind.variable] = found
+
+    def learn_count(self, loop: Loop) -> None:
+        """Keep how far a loop counts, for the names that its body binds."""
+        if loop.low == 0:
+            self.counts[loop.variable] = placed(loop.extent, self.bound)
+
+    def may_be_empty(self, loop: Loop) -> bool:
+        """Whether a loop may run zero iterations, as far as ranges, the values of names and the conditions of the
+        branches around it show."""
+        turns = Binary(">=", loop.extent, 1)
+        if follows(turns, self.given, self.known):
+            return False
+        given = [placed(one, self.bound) for one in self.given]
+        return not follows(placed(turns, self.bound), given, self.known)
+
+
+def _counted_range(
     value: Expression, counts: Mapping[Variable, Expression], partition: Partition | None
 ) -> Range | None:
     """The range of a number that counts up, or None for another one: a core is given where it starts and how many
@@ -41,14 +88,3 @@ def counted_range(
     given = ((core.values.get(start, 0), core.values.get(count.name, 0)) for core in partition.cores)
     ends = [(first, first + (turns - 1) * step) for first, turns in given if turns > 0]
     return (min(first for first, _ in ends), max(last for _, last in ends)) if ends else None
-
-
-def may_be_empty(
-    loop: Loop, known: Mapping[Key, Range], bound: Mapping[Variable, Expression], given: Sequence[Expression]
-) -> bool:
-    """Whether a loop may run zero iterations, as far as ranges, the values of names and the `given` conditions of the
-    branches around it show."""
-    turns = Binary(">=", loop.extent, 1)
-    if follows(turns, given, known):
-        return False
-    return not follows(placed(turns, bound), [placed(one, bound) for one in given], known)
