@@ -130,7 +130,8 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
         case Allocate(_, _, dtype, scope):
             if dtype != "bfloat16":
                 yield (replace(statement, dtype="bfloat16"),)
-            if scope != "shared":
+            # What is stored to a variable has no index: in another scope, the store would only bind a name.
+            if scope not in ("shared", "var"):
                 yield (replace(statement, scope="shared"),)
         case Gemm(_, _, _, transpose_a, transpose_b, clear):
             if transpose_a or transpose_b or clear:

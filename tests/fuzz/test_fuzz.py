@@ -25,6 +25,7 @@ from tests.fuzz.description import (
     Parallel,
     Position,
     Region,
+    Scalar,
     Schedule,
     Store,
     Tensor,
@@ -263,6 +264,13 @@ def test_a_wrong_expectation_is_found_and_made_small() -> None:
     assert len(kernel.body) == 2
     assert kernel.tensors == ()
     assert kernel.grid == (1, 1)
+
+
+def test_variables_stay_variables() -> None:
+    """In another scope, what is stored to a variable would be a name of the value, and the variable would have none."""
+    kernel = Kernel((1,), (), (Allocate("x", (1,), "float32", "var"), Scalar("x", Constant(1), "variable")))
+    smaller, _ = reduced(kernel, Schedule(), lambda kernel, schedule: "x = 1" in source_text(kernel))
+    assert smaller.body == (Allocate("x", (1,), "bfloat16", "var"), Scalar("x", Constant(1), "variable"))
 
 
 def test_refusals_are_told_apart(tmp_path: Path) -> None:

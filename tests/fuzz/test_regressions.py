@@ -894,3 +894,28 @@ def kernel(
             at = slice((k + 2) * 32, (k + 3) * 32)
             of_block += 2 * a[:, at] @ b[at]
     np.testing.assert_array_equal(exploration.run([a.astype(bfloat16), b]).outputs[0].reshape(3, 64, 64), expected)
+
+
+def test_each_side_of_a_branch_gives_a_variable_a_value_that_nothing_reads(tmp_path: Path) -> None:
+    """A variable that only `else` wrote was read where the condition holds, to keep what it held."""
+    text = """\
+import ttexplore.language as T
+
+n = T.dynamic("n")
+
+
+@T.prim_func
+def kernel(A: T.Tensor((n,), "float16"), C: T.Tensor((n,), "bfloat16")):
+    with T.Kernel(T.ceildiv(n, 64)) as bx:
+        T.annotate_tt_schedule(order="z_order")
+        a = T.alloc_shared((64,), "bfloat16")
+        T.copy(A[bx * 64], a)
+        x = T.alloc_var("bfloat16")
+        y = T.alloc_var("bfloat16")
+        if bx > 0 and bx < 2:
+            x = T.min(a[53], bx * 3 - 2)
+        else:
+            y = -0.25
+        T.copy(a, C[bx * 64])
+"""
+    holds(text, tmp_path, sizes={"n": 98}, later={"n": 142})

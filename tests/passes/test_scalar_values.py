@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +253,55 @@ def test_a_scalar_that_a_branch_gives_a_value_and_nothing_reads() -> None:
     (a,), (c,), exploration = run(under_a_condition(used=False))
     np.testing.assert_array_equal(c, np.concatenate([a, a]) + 1)
     assert any(note.startswith("the value of x of line") and "is never used" in note for note in exploration.plan.notes)
+
+
+def with_branch(folder: Path, branch: Sequence[str]) -> str:
+    """A kernel that copies A to both halves of C, with a branch on the way."""
+    body = "\n".join(f"        {line}" for line in branch)
+    text = f"""\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((64, 32), "float32")):
+    with T.Kernel(2) as bx:
+        a = T.alloc_shared((32, 32), "float32")
+        T.copy(A, a)
+        x = T.alloc_var("float32")
+        y = T.alloc_var("float32")
+{body}
+        T.copy(a, C[bx * 32, 0])
+"""
+    path = folder / "kernel.py"
+    path.write_text(text, encoding="utf-8")
+    return f"{path}::kernel"
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        ("if bx > 0:", "    x = a[0, 15] * 2", "else:", "    y = -0.25"),
+        ("if bx > 0:", "    if a[0, 3] > 0:", "        x = 1.0", "    else:", "        y = 1.0", "else:",
+         "    if bx > 1:", "        x = 2.0", "    else:", "        y = a[0, 1]"),
+        ("if bx > 0:", "    T.clear(a)", "else:", "    x = 2.0"),
+        ("for k in T.serial(3):", "    if k < bx:", "        x = a[0, 1]", "    else:", "        y = a[k, 2]"),
+    ],
+)  # fmt: skip
+def test_variables_that_arms_of_a_branch_give_values_and_nothing_reads(tmp_path: Path, branch: tuple[str, ...]) -> None:
+    """What the other arm leaves in them nobody asks for."""
+    (a,), (c,), _ = run(with_branch(tmp_path, branch))
+    np.testing.assert_array_equal(c, np.concatenate([a, a * ("    T.clear(a)" not in branch)]))
+
+
+@pytest.mark.parametrize("side", ["if bx > 0:", "else:"])
+def test_a_variable_whose_value_is_read_before_there_is_one(tmp_path: Path, side: str) -> None:
+    arms = {"if bx > 0:": "x = 1.0", "else:": "x = 2.0", side: "y = T.max(y, a[0, 15])"}
+    branch = tuple(line for test, body in arms.items() for line in (test, f"    {body}"))
+    error = ttx.explore(with_branch(tmp_path, branch)).error
+    assert isinstance(error, KernelError)
+    assert error.message == "y is read before anything is written to it"
+    assert error.span is not None
+    assert error.span.line == 11 + branch.index("    y = T.max(y, a[0, 15])")
 
 
 def test_a_scalar_that_only_a_branch_gives_a_value() -> None:

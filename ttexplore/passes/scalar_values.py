@@ -158,15 +158,17 @@ class _Scalars(NewBuffers):
         """A store under a condition to what nothing reads needs no old value, which there need not be."""
         if not isinstance(statement, tirx.BufferStore) or statement.buffer not in self.unread:
             return statement
-        zero = tirx.const(0, dtype_of(statement.buffer))
-        conditions: list[ir.Expr] = []
-        value = statement.value
-        while (choice := choice_of(value)) is not None:
-            condition, value, _ = choice
-            conditions.append(condition)
-        for condition in reversed(conditions):
-            value = tirx.if_then_else(condition, value, zero)
-        return with_value(statement, value)
+
+        def chosen(value: ir.Expr) -> ir.Expr:
+            if isinstance(value, ir.TensorLoad) and value.source == statement.buffer:
+                return tirx.const(0, dtype_of(statement.buffer))
+            choice = choice_of(value)
+            if choice is None:
+                return value
+            condition, then, otherwise = choice
+            return tirx.if_then_else(condition, chosen(then), chosen(otherwise))
+
+        return with_value(statement, chosen(statement.value))
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Scalars that a T.Parallel uses."""
