@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 import ttexplore as ttx
 import ttexplore.language as T
@@ -155,6 +156,57 @@ def test_the_host_asks_the_device_for_places() -> None:
     assert "if (CreateSemaphore(program, all, 0) != 3)" in host
     assert "noc_x(1, 0), noc_y(1, 0)" in host
     assert ("A_first_x", "noc_x", "A_first") in [(one.name, one.source, one.of) for one in signature.runtime]
+
+
+def product_of_sizes() -> Any:
+    """A product whose tensors are called as the values that the host gives for sizes begin."""
+
+    @T.prim_func
+    def kernel(size_a: T.Tensor((64, 64), "bfloat16"), size_t: T.Tensor((64, 96), "bfloat16"),
+               C: T.Tensor((64, 96), "float32")):  # fmt: skip
+        with T.Kernel(3, 2) as (bx, by):
+            a, b = T.alloc_shared((32, 32), "bfloat16"), T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(size_a[by * 32, k * 32], a)
+                T.copy(size_t[k * 32, bx * 32], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 32, bx * 32])
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("options", "sharing"),
+    [
+        ({"cores": (3, 2), **RECTANGULAR}, {"size_a", "size_t"}),
+        ({"policy": "contiguous", "cores": (3, 1)}, set[str]()),
+        ({"policy": "strided", "cores": (3, 1)}, {"size_a"}),
+        ({"policy": "block_linear(2)", "cores": (6, 1)}, {"size_a", "size_t"}),
+        ({"policy": "z_order", "cores": (2, 3)}, {"size_a", "size_t"}),
+        ({"policy": "explicit", "work_lists": {(0, 0): [5, 0], (1, 0): [4, 1], (1, 1): [2, 3]}}, {"size_a"}),
+        (
+            {"policy": "match_shard", "match": "C", "layouts": {"C": {"shard": "width", "grid": 3}}},
+            {"size_a"},
+        ),
+        (
+            {"policy": "match_shard", "match": "C", "layouts": {"C": {"shard": "height", "grid": 2}},
+             "mode": "local_shard"},
+            {"size_t"},
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_under_every_policy(options: dict[str, Any], sharing: set[str]) -> None:
+    """What a core value is called says nothing: a sender that was taken for a size seemed never to be 0."""
+    exploration = explored(product_of_sizes(), multicast="auto", **options)
+    assert {one.tensor for one in exploration.plan.shared} == sharing
+    draw = np.random.default_rng(3)
+    a, b = (draw.integers(-8, 9, shape).astype(bfloat16) for shape in ((64, 64), (64, 96)))
+    check = exploration.check([a, b])
+    assert check, str(check)
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_array_equal(exploration.run([a, b]).outputs[0], expected)
 
 
 def test_off_changes_nothing() -> None:

@@ -123,7 +123,7 @@ class _Emitter:
         self.role, self.kernel, self.plan = role, Reader().read(role, function), plan
         self.signature: KernelSignature = plan.kernel_signature(role)
         self.names = _Names()
-        self.words = Words(self.kernel.sizes, self.kernel.blocks)
+        self.words = Words(self.kernel.sizes, self.kernel.blocks, self.kernel.bound_sizes)
         # The places that call our own functions.
         self.calling: dict[str, list[Place]] = {}
         self.lines: list[Line] = []

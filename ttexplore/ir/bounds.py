@@ -9,7 +9,7 @@ import tvm
 from tvm import ir, tirx
 
 from ttexplore.ir.branches import branch_condition
-from ttexplore.ir.build import arguments, bound_form, constant, statements, text_of
+from ttexplore.ir.build import arguments, bound_form, constant, statements
 from ttexplore.ir.index import (
     INT32_LEAST,
     INT32_MOST,
@@ -31,9 +31,8 @@ from ttexplore.ir.index import (
     where_all_hold,
 )
 from ttexplore.ir.shallow import is_large
-from ttexplore.ir.sizes import size_variables
+from ttexplore.ir.sizes import bound_sizes, size_variables
 from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
-from ttexplore.plan import SIZE_PREFIX
 
 BLOCK_RANGES = "tt.block_ranges"
 # The mark of a loop that may make no turn.
@@ -62,7 +61,7 @@ class Bounds:
     def __init__(self, function: tirx.PrimFunc) -> None:
         self.ranges = tvm.sym.Analyzer()
         self.proofs = tvm.sym.Analyzer()
-        self.blocks = block_ranges(function)
+        self.blocks, self.sizes = block_ranges(function), frozenset(bound_sizes(function))
         self.known = _Values()
         # How many conditions held before each loop around the statement, and the limits of elements of tensors.
         self.before: list[int] = []
@@ -84,7 +83,7 @@ class Bounds:
                 self.proofs.bind(statement.var, ir.Range.from_min_extent(tirx.const(0, "int32"), extent), True)
                 self.known.counts(statement.var, tirx.const(0, "int32"), extent)
             elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
-                if text_of(statement.value.args[0]).startswith(SIZE_PREFIX):
+                if statement.var in self.sizes:
                     self._size(statement.var)
             elif (form := bound_form(statement)) is not None and form.op in (CHECK_READ, CHECK_WRITE):
                 self.holds(arguments(statement)[0])

@@ -30,7 +30,7 @@ from ttexplore.ir.index import (
     variables,
 )  # fmt: skip
 from ttexplore.ir.listing import origins_of
-from ttexplore.ir.sizes import size_variables
+from ttexplore.ir.sizes import bound_sizes, size_variables
 from ttexplore.ops import FORMS
 from ttexplore.ops.op import Form, Op, Phase
 from ttexplore.plan import SIZE_PREFIX
@@ -168,8 +168,9 @@ Body = Sequence[Statement]
 class Kernel:
     """A kernel: its statements, the circular buffers that its operations name, its tensors, the core values it reads.
 
-    `sizes` are its parameters that are T.dynamic sizes; `blocks` tells of a block index how many there are; `unplaced`
-    is a statement that knows no kernel line, if there is one: what passes allocate needs none.
+    `sizes` are its parameters that are T.dynamic sizes, `bound_sizes` the names of those that the host gives to each
+    core; `blocks` tells of a block index how many there are; `unplaced` is a statement that knows no kernel line, if
+    there is one: what passes allocate needs none.
     """
 
     role: str
@@ -179,6 +180,7 @@ class Kernel:
     tensors: tuple[str, ...]
     core_values: tuple[str, ...]
     sizes: tuple[Variable, ...]
+    bound_sizes: frozenset[Variable]
     blocks: Mapping[Variable, Expression]
     unplaced: Place | None
 
@@ -239,6 +241,7 @@ class Reader:
         blocks = block_ranges(function)
         return Kernel(
             role, body, frozenset(names), self.buffers, tuple(tensors), tuple(dict.fromkeys(_core_values(body))), sizes,
+            frozenset(map(self.variable, bound_sizes(function))),
             {self.variable(one): self.expression(count) for one, count in blocks.items()}, self.unplaced,
         )  # fmt: skip
 

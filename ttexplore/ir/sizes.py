@@ -13,6 +13,9 @@ from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import elements, is_buffer, span_of, with_variables
 from ttexplore.ir.build import constant, number_of
 
+# The attribute of a kernel that lists the names of its sizes.
+BOUND_SIZES = "tt.sizes"
+
 
 def size_variables(function: tirx.PrimFunc) -> list[ir.Var]:
     """The parameters of `function` that are sizes of its tensors or whole numbers of their own, in order."""
@@ -23,6 +26,12 @@ def size_variables(function: tirx.PrimFunc) -> list[ir.Var]:
     extents = [extent for p in parameters if is_buffer(p) for extent in extents_of(p)]
     used = [extent for extent in extents if not isinstance(extent, int)]
     return [p for p in numbers if str(p.ty.dtype) == "int32" or any(p.same_as(variable) for variable in used)]
+
+
+def bound_sizes(function: tirx.PrimFunc) -> list[ir.Var]:
+    """The variables of a persistent kernel that stand for sizes which the host gives to each core."""
+    found = function.attrs.get(BOUND_SIZES)
+    return [] if found is None else list(found)
 
 
 def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:

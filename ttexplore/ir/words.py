@@ -10,7 +10,7 @@ choice of a type gives another result in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -43,7 +43,6 @@ from ttexplore.ir.index import (
     variables,
 )
 from ttexplore.ir.kernel import Bind, Body, Call, Loop, Place, walk
-from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Span
 
 # What holds a word. A constant takes the type of what it meets.
@@ -108,10 +107,14 @@ class Words:
     variables around it, and the verifier reads the same expression with other ranges, and with sizes in their place.
     """
 
-    def __init__(self, sizes: Sequence[Variable] = (), blocks: Mapping[Variable, Expression] | None = None) -> None:
+    def __init__(
+        self, sizes: Sequence[Variable] = (), blocks: Mapping[Variable, Expression] | None = None,
+        bound_sizes: Collection[Variable] = (),
+    ) -> None:  # fmt: skip
+        """`bound_sizes` are the variables that the kernel binds to sizes which the host gives."""
         self.known: dict[Key, Range] = {}
         self.types: dict[Variable, Type] = {}
-        self.blocks = blocks or {}
+        self.blocks, self.bound_sizes = blocks or {}, bound_sizes
         for size in sizes:
             self._declare(size, (1, MAX_SIZE - 1))
 
@@ -148,8 +151,8 @@ class Words:
     def bind(self, bind: Bind) -> tuple[Word | None, Type]:
         """The value of a binding and the type of its variable; None for a value that the host gives."""
         match bind.value:
-            case CoreValue(name) | CoreItem(name):
-                is_size = name.startswith(SIZE_PREFIX)
+            case CoreValue() | CoreItem():
+                is_size = bind.variable in self.bound_sizes
                 return None, self._declare(bind.variable, (1, MAX_SIZE - 1) if is_size else _FROM_HOST)
             case value:
                 word = self.word(value, bind.place)

@@ -9,7 +9,7 @@ from ttexplore.ir.bounds import BLOCK_RANGES
 from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule
-from ttexplore.ir.sizes import size_variables
+from ttexplore.ir.sizes import BOUND_SIZES, size_variables
 from ttexplore.passes.launch_grid import grid_loops
 from ttexplore.plan import Partition
 from ttexplore.target import Target
@@ -35,9 +35,10 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
     assert partition is not None, "B1 decides the partition"
     blocks = [one.loop_var for one in loops]
     body = statements(loops[-1].body)
+    named = size_variables(program.kernel)
     sizes = [
-        bind(named, call("tt.core_value", [size.core_value], dtype="int32"))
-        for named, size in zip(size_variables(program.kernel), program.plan.sizes, strict=True)
+        bind(one, call("tt.core_value", [size.core_value], dtype="int32"))
+        for one, size in zip(named, program.plan.sizes, strict=True)
     ]
     counts, extents = _extents(loops)
     made = (
@@ -50,7 +51,7 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
     tensors = [parameter for parameter in program.kernel.params if is_buffer(parameter)]
     function = with_function_body(program.kernel, made, tensors)
     ranges = {one.loop_var: one.extent for one in loops}
-    return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges), firings)
+    return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges).with_attr(BOUND_SIZES, named), firings)
 
 
 def _extents(loops: list[tirx.For]) -> tuple[list[tirx.Stmt], list[ir.Expr | int]]:

@@ -79,7 +79,7 @@ def translate(role: str, function: tirx.PrimFunc, mode: Mode) -> Callable[[Core]
     writer: TirWriter | _KernelWriter
     if mode == "queues":
         kernel = Reader().read(role, function)
-        writer = _KernelWriter(words=Words(kernel.sizes, kernel.blocks))
+        writer = _KernelWriter(words=Words(kernel.sizes, kernel.blocks, kernel.bound_sizes))
         for size in kernel.sizes:
             writer.emit(1, f"{writer.name(size)} = core.plan.size_values['{size.name}']")
         writer.body(kernel.body, 1)
