@@ -94,10 +94,11 @@ def _explored(
         return _lowered(traced, target, options, sizes, control)
     used = [used_names(part) for part in parts]
     inputs = [{name for name, role in tensor_roles(part.function).items() if role == "input"} for part in parts]
+    by_name = (("layouts", used), ("cb_depth", used), ("multicast", inputs), ("loaded_by", inputs))
     made: list[Exploration] = []
     for number, part in enumerate(parts):
         chosen = dict(options)
-        for option, named in (("layouts", used), ("cb_depth", used), ("multicast", inputs)):
+        for option, named in by_name:
             # All launches have what names nothing.
             given: object = options.get(option)
             if given and not isinstance(given, str):

@@ -315,7 +315,8 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "writer",
-            "The kernel that writes pages of the outputs from circular buffers over the NoC.",
+            "The kernel that writes pages of the outputs from circular buffers over the NoC. With loaded_by, it also "
+            "reads inputs.",
             cuda="The warp of the epilogue that stores results with TMA copies.",
         ),
         Term(

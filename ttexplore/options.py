@@ -16,7 +16,7 @@ from typing import Any, Literal, cast, get_args
 from ttexplore.errors import UsageError, shown, unknown
 from ttexplore.given import LARGEST, dictionary, flag, named, plain, read_text, whole, wholes, wrong
 from ttexplore.layout_request import layout_request
-from ttexplore.plan import Mode, Order, Policy, Topology
+from ttexplore.plan import Loader, Mode, Order, Policy, Topology
 from ttexplore.record import JsonObject, OptionForm, to_json
 
 Fidelity = Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
@@ -27,6 +27,7 @@ Epilogue = Literal["fused", "separate"]
 Core = tuple[int, int]
 
 TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
+LOADERS: tuple[Loader, ...] = get_args(Loader)
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 ORDERS: tuple[Order, ...] = get_args(Order)
 # The edge of block_linear's squares if none is given.
@@ -62,6 +63,8 @@ class Options:
     mode: Mode = "global"
     # off, auto, or topologies by tensor.
     multicast: str | Mapping[str, Topology] = "off"
+    # reader, auto, or kernels by tensor.
+    loaded_by: str | Mapping[str, Loader] = "reader"
     eltwise: Engine = "auto"
     epilogue: Epilogue = "fused"
     subblock: tuple[int, int] | None = None
@@ -264,7 +267,15 @@ def _multicast(name: str, given: object) -> str | dict[str, str]:
     return {tensor: named("topology", one, TOPOLOGIES) for tensor, one in asked.items()}
 
 
+def _loaded_by(name: str, given: object) -> str | dict[str, str]:
+    if isinstance(given, str):
+        return named(name, given, _LOADED_BY)
+    asked = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
+    return {tensor: named("kernel that loads", one, LOADERS) for tensor, one in asked.items()}
+
+
 _MULTICASTS = ("off", "auto")
+_LOADED_BY = ("reader", "auto")
 _YES_OR_NO = (False, True)
 
 # A and A_shared are a tensor and a circular buffer of the example.
@@ -306,6 +317,8 @@ OPTIONS: dict[str, Option] = {
                get_args(Mode), of_text=True),
         Option("multicast", "which inputs are read once for several cores and sent to them: off, auto, or by tensor, "
                "to the cores of a row, of a column or of the grid", _multicast, '{"A": "row"}'),
+        Option("loaded_by", "which kernel loads the inputs: the reader, auto (both, each over its own NoC), or by "
+               "tensor, the reader or the writer", _loaded_by, '{"B": "writer"}'),
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",

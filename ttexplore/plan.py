@@ -24,6 +24,10 @@ SIZE_PREFIX = "size_"
 
 KernelRole = Literal["reader", "compute", "writer"]
 KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
+# Which NoC a kernel uses: 0 goes right and down, 1 left and up. The compute kernel uses none; the SDK gives it 0.
+NOC_OF_ROLE: dict[str, int] = {"reader": 0, "compute": 0, "writer": 1}
+# The corner of a rectangle that a multicast on each NoC names first, as it comes there first.
+FIRST_CORNERS = ("the upper left corner", "the lower right corner")
 # What an export writes, and the only files that a saved exploration may hold.
 EXPORTED_FILES = ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.plan.json", "run_ttnn.py")
 
@@ -36,6 +40,8 @@ Order = Literal["row_major", "column_major", "block_linear", "z_order"]
 Mode = Literal["global", "local_shard"]
 # Which cores share what one of them reads: those of a row, those of a column, or those of a rectangle.
 Topology = Literal["row", "column", "grid"]
+# The kernels that can load an input.
+Loader = Literal["reader", "writer"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,18 @@ SCHEDULES: tuple[Case, ...] = (
     Case(
         "multicast_to_all", lambda: gemm(128, 32, 64, 32, 32, 32), {"cores": (2, 2), "multicast": {"B": "grid"}},
     ),
+    Case(
+        "loaded_by_both", lambda: gemm(128, 128, 96, 32, 32, 32),
+        {"policy": "rectangular", "cores": (2, 2), "multicast": "auto", "loaded_by": "auto"},
+    ),
+    Case(
+        "sent_to_all_by_the_writer", lambda: gemm(128, 32, 64, 32, 32, 32),
+        {"cores": (2, 2), "multicast": {"B": "grid"}, "loaded_by": {"A": "reader", "B": "writer"}},
+    ),
+    Case(
+        "loaded_by_the_writer", lambda: gemm(64, 96, 64, 32, 32, 32),
+        {"cores": (2, 1), "loaded_by": {"A": "writer", "B": "writer"}}, on_chip=False,
+    ),
     Case("one_core", blocks, {"cores": (1, 1), "core_offset": (7, 7)}, on_chip=False),
     Case("l1_interleaved", lambda: gemm(64, 64, 64, 32, 32, 32), {"layouts": {"A": "L1", "C": "L1"}}, on_chip=False),
     Case(

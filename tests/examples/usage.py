@@ -11,6 +11,7 @@ import numpy as np
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.corpus import copy_block
 from tests.corpus.deciding_variables import searched
 from tests.corpus.launches import two_products
 from tests.faults.kernels import difference
@@ -126,3 +127,7 @@ def u022() -> Any:
 
 def u023() -> Any:
     return ttx.sweep(difference, {"stages": [2, 3, 2]})
+
+
+def u024() -> Any:
+    return ttx.explore(copy_block(), options={"loaded_by": {"A": "writer"}})

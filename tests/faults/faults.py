@@ -35,6 +35,7 @@ from tests.faults.kernels import (
     running_sums,
     scaled,
     scattered,
+    sent_by_writer,
     shared_factor,
     stored_by_rows,
     stored_in_another_order,
@@ -560,6 +561,20 @@ def not_sent(program: Program) -> Program:
     return dataclasses.replace(program, functions=program.functions | {"reader": alone.functions["reader"]})
 
 
+def stored_first(program: Program) -> Program:
+    """The writer stores the results of a work item, and then loads what they are made of."""
+
+    def rule(statement: Any) -> list[Any] | None:
+        inner = statements(statement.body) if isinstance(statement, For) else []
+        loads = [one for one in inner if isinstance(one, For)]
+        if not loads or "tt.cb_wait_front" not in map(op_name, inner):
+            return None
+        return [with_body(statement, [*(one for one in inner if one is not loads[0]), loads[0]])]
+
+    functions = {**program.functions, "writer": rewrite(program.functions["writer"], rule)}
+    return dataclasses.replace(program, functions=functions)
+
+
 FAULTS: tuple[Fault, ...] = (
     # cores that share an input
     Fault("a sender waits for no receiver", shared_factor, given("reader", "semaphore_wait", 1, 0)),
@@ -602,6 +617,20 @@ FAULTS: tuple[Fault, ...] = (
           shared_by_two, step="B1"),
     Fault("the plan shares an input that every core reads", shared_factor, planned(shared=lambda one: (
         *one, dataclasses.replace(one[0], tensor="B", buffer="b", ready=2, valid=3))), step="E1"),
+    # a writer that loads
+    Fault("the corners of a multicast are those of the other NoC", sent_by_writer,
+          exchanged("writer", "noc_multicast_to_all", 2, 4)),
+    Fault("the corners of a flag are those of the other NoC", sent_by_writer,
+          exchanged("writer", "semaphore_multicast_to_all", 1, 3)),
+    Fault("the writer waits for results before it loads what they need", sent_by_writer, stored_first),
+    Fault("a sender waits for the receivers of the other kernel's input", sent_by_writer,
+          given("writer", "semaphore_wait", 0, 1)),
+    Fault("the writer ends before its block has left", sent_by_writer, dropped("writer", "noc_full_barrier")),
+    Fault("the writer ends before a semaphore has changed", sent_by_writer, edited(
+        "writer", "noc_full_barrier", lambda one: [op("noc_write_barrier", span=one.span)])),
+    Fault("the writer pushes before its reads have arrived", sent_by_writer, dropped("writer", "noc_read_barrier")),
+    Fault("the plan names the other kernel for what the writer loads", sent_by_writer,
+          planned(buffers=one_of("a", producer="reader")), step="E1"),
     # circular buffers
     Fault("a pop is dropped", difference, dropped("compute", "cb_pop_front")),
     Fault("a pop is doubled", difference, doubled("writer", "cb_pop_front")),
@@ -936,6 +965,10 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
               "A_receivers + 1, {.offset_bytes"),
     TextFault("the corners of a multicast are swapped", shared_factor, "reader", ".noc_x_start = A_first_x",
               ".noc_x_start = A_last_x + 1"),
+    TextFault("the corners of a multicast are those of the other NoC", sent_by_writer, "writer",
+              "{.noc_x_start = A_last_x, .noc_y_start = A_last_y, .noc_x_end = A_first_x",
+              "{.noc_x_start = A_first_x, .noc_y_start = A_last_y, .noc_x_end = A_last_x"),
+    TextFault("the writer ends before its block has left", sent_by_writer, "writer", "noc.async_full_barrier();", ""),
     TextFault("the reader ends before its block has left", shared_factor, "reader", "noc.async_full_barrier();", ""),
     TextFault("a pop is dropped", difference, "compute", "a_buffer.pop_front(2);", ""),
     TextFault("a wait is dropped", difference, "writer", "c_buffer.wait_front(2);", ""),

@@ -439,13 +439,21 @@ def found() -> Any:
 
 def shared_factor() -> Any:
     """A product whose left factor one core reads for both."""
+    return _product("auto", "reader")
 
+
+def sent_by_writer() -> Any:
+    """A product whose left factor the writer of one core sends to both."""
+    return _product({"A": "grid"}, {"A": "writer"})
+
+
+def _product(multicast: Any, loaded_by: Any) -> Any:
     @T.prim_func
     def kernel(
         A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")
     ):  # fmt: skip
         with T.Kernel(2, 2) as (bx, by):
-            T.annotate_tt_schedule(policy="rectangular", multicast="auto")
+            T.annotate_tt_schedule(policy="rectangular", multicast=multicast, loaded_by=loaded_by)
             a = T.alloc_shared((32, 32), "bfloat16")
             b = T.alloc_shared((32, 32), "bfloat16")
             c = T.alloc_fragment((32, 32), "float32")

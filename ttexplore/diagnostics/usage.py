@@ -125,4 +125,10 @@ USAGE = (
         "A space names arguments of the kernel, options of the passes or the target, each with its values.",
         "Give each name once, with at least one value, and none of them twice.",
     ),
+    diagnostic(
+        "U024", "an input that the writer cannot load",
+        "The writer stores results. It can also load inputs whose blocks go to the compute kernel through a circular "
+        "buffer.",
+        "Let it load another input, or use loaded_by='auto'.",
+    ),
 )  # fmt: skip

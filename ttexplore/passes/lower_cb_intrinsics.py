@@ -133,10 +133,12 @@ class _Movement(Context):
         }
         self.sent: dict[str, SentBlocks] = {}
         self.bindings: list[tirx.Stmt] = []
-        for shared in plan.shared if role == "reader" else ():
+        for shared in plan.shared:
+            if plan.buffer(shared.buffer).producer != role:
+                continue
             loads = [one for one in walk(function.body) if op_name(one) in _LOADS]
             first = next(one for one in loads if buffer_of(operands(one)["cb"]).name == shared.buffer)
-            self.sent[shared.buffer] = SentBlocks(shared)
+            self.sent[shared.buffer] = SentBlocks(shared, role)
             self.bindings += firings.made(_SHARED, first, self.sent[shared.buffer].bindings)
         first = next(filter(_moves_elements, walk(function.body)), None)
         if first is not None:

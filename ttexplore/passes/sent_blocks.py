@@ -32,14 +32,18 @@ from ttexplore.ops.semaphores import (
     SEMAPHORE_MULTICAST,
     SEMAPHORE_MULTICAST_TO_ALL,
 )
-from ttexplore.plan import SharedInput
+from ttexplore.plan import NOC_OF_ROLE, KernelRole, SharedInput
 
 
 class SentBlocks:
-    """A shared input in the reader: its core values as variables, and the statements around its blocks."""
+    """A shared input in the kernel that loads it: its core values as variables, and the statements around its blocks.
 
-    def __init__(self, shared: SharedInput) -> None:
+    A multicast names the corners of its rectangle in the order in which its NoC comes to them.
+    """
+
+    def __init__(self, shared: SharedInput, role: KernelRole) -> None:
         self.shared = shared
+        self.corners = ("first", "last") if NOC_OF_ROLE[role] == 0 else ("last", "first")
         names = ("sends", "receivers", *(f"{place}_{axis}" for place in ("sender", "first", "last") for axis in "xy"))
         self.values: dict[str, ir.Var] = {name: variable(shared.named(name)) for name in names}
 
@@ -60,7 +64,7 @@ class SentBlocks:
     def handed_over(self, cb: tirx.Buffer, count: int) -> list[tirx.Stmt]:
         """The sender sends the block as soon as all receivers have room; a receiver waits for it."""
         ready, valid, receivers = self.shared.ready, self.shared.valid, self.values["receivers"]
-        rectangle = [self.values[name] for name in ("first_x", "first_y", "last_x", "last_y")]
+        rectangle = [self.values[f"{corner}_{axis}"] for corner in self.corners for axis in "xy"]
         to_all = self.shared.includes_sender
         block, flag = (
             (NOC_MULTICAST_TO_ALL, SEMAPHORE_MULTICAST_TO_ALL) if to_all else (NOC_MULTICAST, SEMAPHORE_MULTICAST)

@@ -29,8 +29,9 @@ from ttexplore.ops import FORMS
 from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
+from ttexplore.passes.loaded_inputs import with_loaders
 from ttexplore.passes.tile_graph import tile_graph_with
-from ttexplore.plan import KERNEL_ROLES, CircularBuffer, KernelRole, Plan
+from ttexplore.plan import KERNEL_ROLES, CircularBuffer, KernelRole, Loader, Plan
 from ttexplore.target import Target
 
 _MARKERS = ("tt.receive_block", "tt.send_block", "tt.send_number", "tt.check_read", "tt.check_write")
@@ -42,7 +43,7 @@ _RECEIVE = Rule("receive a block", "The compute kernel receives the block that t
 _SEND = Rule("send a block", "The compute kernel sends the block that it packed to the writer.")
 
 
-def split_device_kernel(program: Program, target: Target) -> Program:
+def split_device_kernel(program: Program, target: Target, *, loaded_by: str | Mapping[str, Loader]) -> Program:
     """Split the kernel in three: the reader loads, the compute kernel computes, the writer stores.
 
         tt.read_block(A, A_shared, ...)      reader:  tt.read_block(A, A_shared, ...)
@@ -50,11 +51,14 @@ def split_device_kernel(program: Program, target: Target) -> Program:
         tt.pack_tile(..., C_shared, t)                tt.pack_tile(..., C_shared, t); tt.send_block(C_shared, 4)
         tt.write_block(C_shared, C, ...)     writer:  tt.write_block(C_shared, C, ...)
 
-    Of a tensor that the kernel loads and stores, the writer does both.
+    Of a tensor that the kernel loads and stores, the writer does both. With `loaded_by`, it also loads inputs, over its
+    own NoC while the reader loads the others: ``{"B": "writer"}``, or with ``auto`` those that make the busier of the
+    two move the fewest bytes. It stores the results of a work item before it loads what the next one needs.
 
     The three kernels run at the same time on each core. Each keeps the loops and the index computations that its
     statements need. They hand over whole blocks; D3 inserts the protocol for that.
     """
+    program = with_loaders(program, loaded_by)
     body = statements(program.kernel.body)
     functions: dict[str, tirx.PrimFunc] = {}
     firings = Firings()

@@ -34,12 +34,17 @@ _X_MIDDLE_BUFFER = _X_COMPUTE + (_COMPUTE - _BUFFER) // 2
 
 @dataclass(frozen=True, slots=True)
 class _Lanes:
+    """What is drawn where: `tensors_out` and `buffers_out` are those at the writer, which may also load some;
+    `loaded_out` are the tensors that it loads, `stored` those that it stores."""
+
     tensors_in: list[str]
     tensors_out: list[str]
     buffers_in: list[CircularBuffer]
     buffers_out: list[CircularBuffer]
     loops: list[CircularBuffer]
     through: list[CircularBuffer]
+    loaded_out: list[str]
+    stored: list[str]
 
     @property
     def rows(self) -> int:
@@ -74,9 +79,9 @@ _MOST_PAGES_DRAWN = 24
 def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     """The dataflow of one core. Numbers on the edges are tiles per work item.
 
-    A buffer that compute fills and drains itself hangs below compute; one that the reader passes straight to the
-    writer runs below both. A drawing `with_moments` has places for what is true at a moment of a run: the explorer
-    fills them, and shows them by the class ``moment``.
+    Tensors that the writer loads, and their buffers, are on its side. A buffer that compute fills and drains itself
+    hangs below compute; one that the reader passes straight to the writer runs below both. A drawing `with_moments` has
+    places for what is true at a moment of a run: the explorer fills them, and shows them by the class ``moment``.
     """
     if plan.graph is None:
         return _undecided(plan)
@@ -116,11 +121,19 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
         parts.append(flow(y + _BOX / 2, _X_BUFFER_IN + _BUFFER, _X_COMPUTE, buffer.name, "compute"))
     for buffer, y in _places(lanes.buffers_out, lanes.rows):
         parts.append(_buffer(buffer, _X_BUFFER_OUT, y, with_moments))
+        if buffer.producer == "writer":
+            parts.append(flow(y + _BOX / 2, _X_WRITER, _X_BUFFER_OUT + _BUFFER, "writer", buffer.name))
+            parts.append(flow(y + _BOX / 2, _X_BUFFER_OUT, _X_COMPUTE + _COMPUTE, buffer.name, "compute"))
+            continue
         parts.append(flow(y + _BOX / 2, _X_COMPUTE + _COMPUTE, _X_BUFFER_OUT, "compute", buffer.name))
         parts.append(flow(y + _BOX / 2, _X_BUFFER_OUT + _BUFFER, _X_WRITER, buffer.name, "writer"))
     for name, y in _places(lanes.tensors_out, lanes.rows):
         parts.append(_tensor(plan, name, _X_TENSOR_OUT, y))
-        parts.append(flow(y + _BOX / 2, _X_WRITER + _MOVER, _X_TENSOR_OUT, "writer", name))
+        apart = _BOX / 4 if name in lanes.stored and name in lanes.loaded_out else 0
+        if name in lanes.stored:
+            parts.append(flow(y + _BOX / 2 - apart, _X_WRITER + _MOVER, _X_TENSOR_OUT, "writer", name))
+        if name in lanes.loaded_out:
+            parts.append(flow(y + _BOX / 2 + apart, _X_TENSOR_OUT, _X_WRITER + _MOVER, name, "writer"))
     for position, buffer in enumerate(lanes.loops):
         y = loop_top + position * _ROW
         arrows = tuple(arrow + named(*edge) for edge in (("compute", buffer.name), (buffer.name, "compute")))
@@ -167,18 +180,23 @@ def _lanes(plan: Plan, edges: tuple[GraphEdge, ...]) -> _Lanes:
     def between(producer: str, consumer: str) -> list[CircularBuffer]:
         return [one for one in plan.buffers if (one.producer, one.consumer) == (producer, consumer)]
 
+    loaded_out = [name for name in names if (name, "writer") in flows]
+    stored = [name for name in names if ("writer", name) in flows]
     return _Lanes(
         tensors_in=[name for name in names if (name, "reader") in flows],
-        tensors_out=[name for name in names if ("writer", name) in flows],
+        tensors_out=[name for name in names if name in loaded_out or name in stored],
         buffers_in=between("reader", "compute"),
-        buffers_out=between("compute", "writer"),
+        buffers_out=[*between("writer", "compute"), *between("compute", "writer")],
         loops=between("compute", "compute"),
         through=between("reader", "writer"),
+        loaded_out=loaded_out,
+        stored=stored,
     )
 
 
 def _drawn(lanes: _Lanes) -> set[tuple[str, str]]:
-    drawn = {(name, "reader") for name in lanes.tensors_in} | {("writer", name) for name in lanes.tensors_out}
+    drawn = {(name, "reader") for name in lanes.tensors_in} | {(name, "writer") for name in lanes.loaded_out}
+    drawn |= {("writer", name) for name in lanes.stored}
     for buffer in (*lanes.buffers_in, *lanes.buffers_out, *lanes.loops, *lanes.through):
         drawn |= {(buffer.producer, buffer.name), (buffer.name, buffer.consumer)}
     return drawn
@@ -192,11 +210,11 @@ def _places(items: list[Item], rows: int) -> list[tuple[Item, float]]:
 def _lane_headings() -> str:
     lanes = (
         ("DRAM", _X_TENSOR_IN, _TENSOR),
-        ("NoC in", _X_READER, _MOVER),
+        ("NoC 0", _X_READER, _MOVER),
         ("circular buffers, L1", _X_BUFFER_IN, _BUFFER),
         ("FPU and SFPU", _X_COMPUTE, _COMPUTE),
         ("circular buffers, L1", _X_BUFFER_OUT, _BUFFER),
-        ("NoC out", _X_WRITER, _MOVER),
+        ("NoC 1", _X_WRITER, _MOVER),
         ("DRAM", _X_TENSOR_OUT, _TENSOR),
     )
     return "".join(text(x + width / 2, 18, name, "s", "t", anchor="middle") for name, x, width in lanes)

@@ -15,6 +15,7 @@ from ttexplore.ops.functions import COPY_ELEMENT
 from ttexplore.plan import (
     BLOCK_FLOAT,
     KERNEL_ROLES,
+    NOC_OF_ROLE,
     Argument,
     CircularBuffer,
     ComputeConfig,
@@ -37,9 +38,6 @@ FORMATS = {"Float16_b": 0, "Float32": 1, "Int32": 2, BLOCK_FLOAT: 3}
 FIDELITIES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
 
 _TOLD_COPY = COPY_ELEMENT.replace(" {\n", " { emulator_copied(source, target, bytes);\n", 1)
-
-# The reader runs on NoC 0, the writer on NoC 1 (metalium.md 2.4).
-NOC_OF_ROLE: dict[KernelRole, int] = {"reader": 0, "compute": 0, "writer": 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Core:
     """One core. `queues` are its circular buffers where their protocol is there, `blocks` those before; `tiles` are
     both. `unwritten` are the tensors with writes that no barrier waited for; at `meetings` groups of threads wait for
     each other. `semaphores` are the core's by number, `sent` the circular buffers with a block from another core that
-    it has not waited for yet; what it sent to others itself may be `in_flight`."""
+    it has not waited for yet; `in_flight` are the kernels of which something is on its way to others."""
 
     def __init__(self, run: Run, work: CoreWork | None) -> None:
         self.run, self.plan, self.work = run, run.plan, work
@@ -75,7 +75,7 @@ class Core:
         self.meetings = Meetings()
         self.semaphores: defaultdict[int, int] = defaultdict(int)
         self.sent: set[str] = set()
-        self.in_flight = False
+        self.in_flight: set[str] = set()
         if work is not None:
             run.cores[work.x, work.y] = self
 
@@ -94,15 +94,15 @@ class Core:
 
     def kernel_ended(self) -> None:
         """The kernel that runs has ended. Raises VerifyError where it may not."""
-        if self.where.role == "writer" and self.unwritten:
+        role = self.where.role
+        if role in self.in_flight:
+            raise self.where.fault(
+                "V012", f"the {role} ends before what it sent has arrived", "end with noc_full_barrier"
+            )  # fmt: skip
+        if role == "writer" and self.unwritten:
             raise self.where.fault(
                 "V012", "the writer ends before its writes have arrived", "end with noc_write_barrier"
             )
-
-        if self.where.role == "reader" and self.in_flight:
-            raise self.where.fault(
-                "V012", "the reader ends before what it sent has arrived", "end with noc_full_barrier"
-            )  # fmt: skip
 
     def ended(self) -> None:
         """All kernels have ended: what lies in shards is in their tensors. Raises VerifyError for tiles left over."""

@@ -70,6 +70,10 @@ class _Planned:
     def producer(self) -> str:
         return self.plan.producer
 
+    @property
+    def consumer(self) -> str:
+        return self.plan.consumer
+
     def rounded(self, tile: Array) -> Array:
         """A tile as the buffer holds it."""
         return in_format(rounded(tile, self.dtype), self.plan.data_format)

@@ -12,6 +12,7 @@ from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.transfers import read_barrier, write_barrier
 from ttexplore.ir.interpreter.waits import Remedy, Wait
 from ttexplore.ir.kernel import Place
+from ttexplore.plan import FIRST_CORNERS, NOC_OF_ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def wait(core: Core, number: int, value: int) -> Wait | None:
 
 def up(core: Core, number: int, x: int, y: int) -> None:
     _other(core, x, y).semaphores[number] += 1
-    core.in_flight = True
+    core.in_flight.add(core.where.role)
 
 
 def multicast(core: Core, cb: str, count: int, *place: int) -> None:
@@ -85,7 +86,7 @@ def _send(core: Core, cb: str, count: int, receivers: list[Core]) -> None:
         if receiver is not core:
             receiver.sent.add(cb)
     queue.unsent = True
-    core.in_flight = True
+    core.in_flight.add(core.where.role)
 
 
 def receive(core: Core, number: int, cb: str, count: int) -> Wait | None:
@@ -113,22 +114,28 @@ def multicast_semaphore_to_all(core: Core, number: int, *place: int) -> None:
 def _tell(core: Core, number: int, receivers: list[Core]) -> None:
     for receiver in receivers:
         receiver.semaphores[number] = core.semaphores[number]
-    core.in_flight = True
+    core.in_flight.add(core.where.role)
 
 
 def full_barrier(core: Core) -> None:
     read_barrier(core)
     write_barrier(core)
-    core.in_flight = False
+    core.in_flight.discard(core.where.role)
 
 
 def _receivers(
     core: Core, first_x: int, first_y: int, last_x: int, last_y: int, receivers: int, *, with_sender: bool
 ) -> list[Core]:  # fmt: skip
-    """The cores of a rectangle. Raises VerifyError where it has another number of them."""
+    """The cores of a rectangle, whose corners come in the order of the kernel's NoC. Raises VerifyError where it has
+    another number of them."""
     corners = f"({first_x}, {first_y}) to ({last_x}, {last_y})"
+    noc = NOC_OF_ROLE[core.where.role]
+    if noc == 1:
+        first_x, first_y, last_x, last_y = last_x, last_y, first_x, first_y
     if first_x > last_x or first_y > last_y:
-        raise core.where.fault("V017", f"a multicast from {corners}", "name the upper left corner first")
+        raise core.where.fault(
+            "V017", f"a multicast from {corners}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes"
+        )
     found = [_other(core, x, y) for y in range(first_y, last_y + 1) for x in range(first_x, last_x + 1)]
     if (core in found) != with_sender:
         what = "leaves out" if with_sender else "includes"

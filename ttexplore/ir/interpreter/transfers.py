@@ -157,15 +157,20 @@ def write_index_tile(core: Core, cb: str, slot: int, axis: int) -> None:
 
 
 def read_barrier(core: Core) -> None:
+    """Each kernel waits for its own transfers, on its own NoC."""
     for queue in core.queues.values():
-        queue.unread = False
+        if queue.producer == core.where.role:
+            queue.unread = False
 
 
 def writes_flushed(core: Core) -> None:
     for queue in core.queues.values():
-        queue.unsent = False
+        # A producer sends its blocks to other cores, a consumer stores them.
+        if core.where.role in (queue.producer, queue.consumer):
+            queue.unsent = False
 
 
 def write_barrier(core: Core) -> None:
     writes_flushed(core)
-    core.unwritten.clear()
+    if core.where.role == "writer":
+        core.unwritten.clear()

@@ -4,8 +4,9 @@ The checks look at the program without running it, over all paths: loops of any 
 a pass did not change was checked before and is not checked again.
 
 Cores wait for each other, and write to the memory of another one, only where they share an input: `sharing` follows the
-readers of all cores, which alone do that. The other modules look at one core at a time; they take what a core receives
-as written by itself. `dst` and `engine` need not even that, because no other core can reach the engine of a core.
+kernels of all cores that load such inputs, which alone do that. The other modules look at one core at a time; they take
+what a core receives as written by itself. `dst` and `engine` need not even that, because no other core can reach the
+engine of a core.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ class Verifier:
             if moved or plan.buffers != buffers:
                 check_balance(self.kernels, plan)
                 check_handshake(self.kernels, plan)
-            if reshared or "reader" in moved:
-                check_multicasts(self.kernels["reader"], plan)
+            if reshared or moved & {"reader", "writer"}:
+                check_multicasts(self.kernels, plan)
             if plan.partition is not None and moved & {"reader", "writer"}:
                 check_pages(self.kernels, plan, self.stored or _nothing_known)
         compute = self.kernels["compute"]

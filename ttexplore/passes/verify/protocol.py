@@ -54,12 +54,12 @@ class _Protocol(Ends):
         self.body(self.kernel.body)
         last = (calls(self.kernel.body) or [None])[-1]
         span = last.span if last else None
-        late = self.unwritten or self.unraised
+        late, signals = self.unwritten or self.unraised, self.unraised is not None
         if late is not None:
             raise VerifyError(
                 "V012",
                 f"{self.who} ends before its writes have completed",
-                hint=f"end it with {'noc_full_barrier' if self.role == 'reader' else 'noc_write_barrier'}",
+                hint=f"end it with {'noc_full_barrier' if self.role == 'reader' or signals else 'noc_write_barrier'}",
                 span=late.span,
             )
         for name, end in self.ends.items():

@@ -1,8 +1,10 @@
 """Check that cores that share an input agree: who sends and who receives, how often, which blocks, and in what order.
 
-The readers of all cores are followed together through some turns of their loops, as far as they wait for each other.
-That they also wait for room changes nothing: :func:`check_handshake` shows that a core whose blocks arrive always makes
-room for the next one. The numbers of blocks, and the pages they are made of, are compared over all turns.
+The kernels of all cores that load shared inputs, readers and writers, are followed together through some turns of their
+loops, as far as they wait for each other. That they also wait for room, and a writer for results, changes nothing:
+:func:`check_handshake` shows that a core whose blocks arrive always comes to its next one. As all cores run the same
+kernels, and share only between those that make the same steps, they can make these steps together. The numbers of
+blocks, and the pages they are made of, are compared over all turns.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 
 from ttexplore.errors import ResourceError, VerifyError
 from ttexplore.ir.index import CoreItem, CoreValue, Expression, Key, Range, Variable, decided, value_range
-from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.ops.semaphores import (
     BLOCK_MULTICASTS,
     NOC_MULTICAST_TO_ALL,
@@ -31,7 +33,7 @@ from ttexplore.ops.semaphores import (
 )
 from ttexplore.passes.verify.ends import PROTOCOL
 from ttexplore.passes.verify.needed_pages import needed_pages
-from ttexplore.plan import CoreWork, Multicast, Partition, Plan, SharedInput
+from ttexplore.plan import FIRST_CORNERS, NOC_OF_ROLE, CoreWork, Multicast, Partition, Plan, SharedInput
 from ttexplore.target import Target
 
 _Place = tuple[int, int]
@@ -110,30 +112,38 @@ def _disagreement(message: str, hint: str, at: Call | None = None) -> VerifyErro
     return VerifyError("V017", message, hint=hint, span=None if at is None else at.span)
 
 
-# The readers
+# The kernels that load
 
 
-def check_multicasts(reader: Kernel, plan: Plan) -> None:
-    """Run what the readers of all cores do for other cores. Raises VerifyError where a wait never ends, where a sender
+def check_multicasts(kernels: Mapping[str, Kernel], plan: Plan) -> None:
+    """Run what the kernels of all cores do for other cores. Raises VerifyError where a wait never ends, where a sender
     writes to room that a receiver has not reserved, and where they are at different blocks."""
     partition = plan.partition
-    if partition is None or not any(call.op in _EVENTS for call in calls(reader.body)):
-        if plan.shared and any(call.name in PROTOCOL for call in calls(reader.body)):
+    found = {role: calls(kernels[role].body) for role in ("reader", "writer")}
+    events = {role: [one for one in own if one.op in _EVENTS] for role, own in found.items()}
+    loaders = {shared.tensor: plan.buffer(shared.buffer).producer for shared in plan.shared}
+    for tensor, role in loaders.items():
+        if not events[role] and any(call.name in PROTOCOL for call in found[role]):
             raise _disagreement(
-                f"the reader reads {plan.shared[0].tensor} on every core; the plan says that cores share it",
+                f"{kernel_name(role)} reads {tensor} on every core; the plan says that cores share it",
                 "send its blocks, or remove it from the shared inputs",
             )
+    sending = [role for role, own in events.items() if own]
+    if partition is None or not sending:
         return
     cores: dict[_Place, _Core] = {}
     for work in partition.cores:
-        followed = _Followed(plan, work)
-        followed.body(reader.body)
-        cores[work.x, work.y] = _Core((work.x, work.y), plan, followed.events, followed.numbers)
+        core = cores[work.x, work.y] = _Core((work.x, work.y), plan)
+        for role in sending:
+            followed = _Followed(plan, work)
+            followed.body(kernels[role].body)
+            core.kernels.append(_Running(role, followed.events))
+            core.numbers += followed.numbers
     for shared in plan.shared:
-        _check_numbers(shared, cores, next(one for one in calls(reader.body) if one.op in _EVENTS))
+        _check_numbers(shared, cores, events[loaders[shared.tensor]][0])
     _run(cores, plan)
     for shared in plan.shared:
-        _check_pages(shared, reader, partition)
+        _check_pages(shared, kernels[loaders[shared.tensor]], partition)
 
 
 _EVENTS = frozenset(
@@ -151,7 +161,7 @@ class _Event:
 
 
 class _Followed:
-    """The operations of one core's reader that other cores have to do with, in order, for some turns of its loops.
+    """The operations of one kernel on one core that other cores have to do with, in order, for some turns of its loops.
     `numbers` counts those of all turns, by operation and semaphore or circular buffer."""
 
     def __init__(self, plan: Plan, work: CoreWork) -> None:
@@ -257,25 +267,33 @@ class _Followed:
 
 
 @dataclass(slots=True)
+class _Running:
+    """A kernel of a core, and what it does next."""
+
+    role: str
+    events: list[_Event]
+    at: int = 0
+
+
+@dataclass(slots=True)
 class _Core:
-    """A core's reader: what it does next, its semaphores, the places in its circular buffers, the room reserved there,
-    the pages of the block that is next in each, and the buffers with a block that it has not waited for."""
+    """A core: those of its kernels that load shared inputs, its semaphores, the places in its circular buffers, the
+    room reserved there, the pages of the block that is next in each, and the buffers with a block that it has not
+    waited for."""
 
     place: _Place
     plan: Plan
-    events: list[_Event]
-    numbers: Counter[tuple[str, int | str]]
-    at: int = 0
+    kernels: list[_Running] = field(default_factory=list[_Running])
+    numbers: Counter[tuple[str, int | str]] = field(default_factory=Counter[tuple[str, int | str]])
     semaphores: dict[int, int] = field(default_factory=lambda: defaultdict[int, int](int))
     back: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
     reserved: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
     pages: dict[str, list[Range]] = field(default_factory=lambda: defaultdict[str, list[Range]](list))
     sent: set[str] = field(default_factory=set[str])
 
-    @property
-    def waits(self) -> tuple[int, int] | None:
-        """The semaphore that it waits for, and the value; None if it can go on."""
-        event = self.events[self.at]
+    def waits(self, kernel: _Running) -> tuple[int, int] | None:
+        """The semaphore that a kernel of it waits for, and the value; None if it can go on."""
+        event = kernel.events[kernel.at]
         if event.needs is None and event.call.op in (SEMAPHORE_WAIT, RECEIVE_MULTICAST):
             wanted = event.values["semaphore"], event.values.get("value", 1)
             return None if self.semaphores[wanted[0]] == wanted[1] else wanted
@@ -301,11 +319,11 @@ def _check_numbers(shared: SharedInput, cores: Mapping[_Place, _Core], at: Call)
                     )
 
 
-def _check_pages(shared: SharedInput, reader: Kernel, partition: Partition) -> None:
+def _check_pages(shared: SharedInput, loader: Kernel, partition: Partition) -> None:
     """The cores of a rectangle need the same pages, in all turns of their loops."""
-    needed = {(work.x, work.y): needed_pages(reader, work, shared.buffer) for work in partition.cores}
+    needed = {(work.x, work.y): needed_pages(loader, work, shared.buffer) for work in partition.cores}
     for one in shared.multicasts:
-        for call, place in itertools.product(calls(reader.body), one.receivers):
+        for call, place in itertools.product(calls(loader.body), one.receivers):
             mine, theirs = (needed[core].get(call, _NO_PAGES) for core in (one.sender, place))
             if not np.array_equal(mine, theirs):
                 # The last axis is that of the outermost loop.
@@ -325,21 +343,21 @@ def _other_page(
 
 
 def _run(cores: Mapping[_Place, _Core], plan: Plan) -> None:
-    left = [core for core in cores.values() if core.events]
+    left = [(core, kernel) for core in cores.values() for kernel in core.kernels if kernel.events]
     while left:
         went = False
-        for core in left:
-            while core.at < len(core.events) and core.waits is None:
-                event = core.events[core.at]
-                _step(core, event, cores, plan)
-                core.at += 1
+        for core, kernel in left:
+            while kernel.at < len(kernel.events) and core.waits(kernel) is None:
+                _step(core, kernel, cores, plan)
+                kernel.at += 1
                 went = True
-        left = [core for core in left if core.at < len(core.events)]
+        left = [(core, kernel) for core, kernel in left if kernel.at < len(kernel.events)]
         if left and not went:
             raise _stuck(left, plan)
 
 
-def _step(core: _Core, event: _Event, cores: Mapping[_Place, _Core], plan: Plan) -> None:
+def _step(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], plan: Plan) -> None:
+    event = kernel.events[kernel.at]
     call, values = event.call, event.values
     if event.needs is not None:
         name, page = event.needs
@@ -361,10 +379,10 @@ def _step(core: _Core, event: _Event, cores: Mapping[_Place, _Core], plan: Plan)
             )
         core.sent.remove(name)
     elif operation in SEMAPHORE_MULTICASTS:
-        for other in _rectangle(core, event, cores, SEMAPHORE_MULTICAST_TO_ALL):
+        for other in _rectangle(core, kernel, cores, SEMAPHORE_MULTICAST_TO_ALL):
             other.semaphores[values["semaphore"]] = core.semaphores[values["semaphore"]]
     elif operation in BLOCK_MULTICASTS:
-        for other in _rectangle(core, event, cores, NOC_MULTICAST_TO_ALL):
+        for other in _rectangle(core, kernel, cores, NOC_MULTICAST_TO_ALL):
             if other is not core:
                 _send(core, other, event)
     elif call.name == "tt.cb_reserve_back":
@@ -401,14 +419,16 @@ def _page(page: Range | None) -> str:
     return "no page" if page is None else f"page {int(page[0])}"
 
 
-def _rectangle(core: _Core, event: _Event, cores: Mapping[_Place, _Core], to_all: object) -> list[_Core]:
+def _rectangle(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], to_all: object) -> list[_Core]:
     """The cores that a multicast reaches."""
+    event, noc = kernel.events[kernel.at], NOC_OF_ROLE[kernel.role]
     values, call = event.values, event.call
     corners = f"({values['first_x']}, {values['first_y']}) to ({values['last_x']}, {values['last_y']})"
-    columns = range(values["first_x"], values["last_x"] + 1)
-    rows = range(values["first_y"], values["last_y"] + 1)
+    least, most = ("first", "last") if noc == 0 else ("last", "first")
+    columns = range(values[f"{least}_x"], values[f"{most}_x"] + 1)
+    rows = range(values[f"{least}_y"], values[f"{most}_y"] + 1)
     if not columns or not rows:
-        raise _disagreement(f"a multicast from {corners}", "name the upper left corner first, as NoC 0 goes", call)
+        raise _disagreement(f"a multicast from {corners}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes", call)
     found = [_other(x, y, cores, call) for y in rows for x in columns]
     includes = call.op is to_all
     if (core in found) != includes:
@@ -434,23 +454,23 @@ def _other(x: int, y: int, cores: Mapping[_Place, _Core], call: Call) -> _Core:
     return cores[x, y]
 
 
-def _stuck(left: list[_Core], plan: Plan) -> VerifyError:
+def _stuck(left: list[tuple[_Core, _Running]], plan: Plan) -> VerifyError:
     names = dict(plan.semaphores)
     lines: list[str] = []
-    for core in left[:_MOST_TOLD]:
-        waits = core.waits
+    for core, kernel in left[:_MOST_TOLD]:
+        waits = core.waits(kernel)
         assert waits is not None, "it cannot go on"
-        span = core.events[core.at].call.span
+        span = kernel.events[kernel.at].call.span
         where = f" (line {span.line})" if span is not None else ""
         lines.append(
-            f"  the reader of core {core.place} waits for {names[waits[0]]} to be {waits[1]}, is "
+            f"  {kernel_name(kernel.role)} of core {core.place} waits for {names[waits[0]]} to be {waits[1]}, is "
             f"{core.semaphores[waits[0]]}{where}"
         )
     if len(left) > _MOST_TOLD:
-        lines.append(f"  and {len(left) - _MOST_TOLD} more cores")
+        lines.append(f"  and {len(left) - _MOST_TOLD} more")
     return VerifyError(
         "V009",
         "cores wait for each other:\n" + "\n".join(lines),
         hint="let every core that is waited for raise the semaphore, as often as it is waited for",
-        span=left[0].events[left[0].at].call.span,
+        span=left[0][1].events[left[0][1].at].call.span,
     )
