@@ -106,7 +106,7 @@ def _barriers(code: str, arch: str, dst_tiles: int) -> Iterator[tuple[int, str]]
             if name == hand_on and pending[transfer]:
                 yield _line(code, match.start()), f"{hand_on} before {barrier}"
     last_write = code.rfind("async_write(")
-    if last_write >= 0 and "async_write_barrier" not in code[last_write:]:
+    if last_write >= 0 and not re.search(r"async_(write|full)_barrier", code[last_write:]):
         yield _line(code, last_write), "no async_write_barrier before the kernel ends"
 
 
