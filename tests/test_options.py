@@ -375,7 +375,7 @@ EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
     "stride": (3, {"policy": "strided"}, items),
     "match": ("B", SHARDED | {"layouts": {"B": {"shard": "height"}}}, lambda ex: ex.plan.options["match"]),
     "multicast": ("auto", {"policy": "rectangular"}, lambda ex: ex.plan.shared),
-    "loaded_by": ("auto", {}, lambda ex: ex.plan.buffer("B_shared").producer),
+    "loaded_by": ({"B": "writer"}, {}, lambda ex: ex.plan.buffer("B_shared").producer),
     "mode": ("local_shard", SHARDED, lambda ex: ex.plan.buffer("A_shared").shard_of),
     "eltwise": ("sfpu", {}, compute("fp32_dest_acc_en")),
     "epilogue": ("separate", {}, compute("reasons")),

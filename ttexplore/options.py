@@ -63,9 +63,9 @@ class Options:
     mode: Mode = "global"
     # off, auto, or topologies by tensor.
     multicast: str | Mapping[str, Topology] = "off"
+    eltwise: Engine = "auto"
     # reader, auto, or kernels by tensor.
     loaded_by: str | Mapping[str, Loader] = "reader"
-    eltwise: Engine = "auto"
     epilogue: Epilogue = "fused"
     subblock: tuple[int, int] | None = None
 
@@ -317,10 +317,10 @@ OPTIONS: dict[str, Option] = {
                get_args(Mode), of_text=True),
         Option("multicast", "which inputs are read once for several cores and sent to them: off, auto, or by tensor, "
                "to the cores of a row, of a column or of the grid", _multicast, '{"A": "row"}'),
-        Option("loaded_by", "which kernel loads the inputs: the reader, auto (both, each over its own NoC), or by "
-               "tensor, the reader or the writer", _loaded_by, '{"B": "writer"}'),
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
+        Option("loaded_by", "which kernel loads the inputs: the reader, auto (both, each over its own NoC), or by "
+               "tensor, the reader or the writer", _loaded_by, '{"B": "writer"}'),
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",
                _one_of(*get_args(Epilogue)), "", get_args(Epilogue), of_text=True),
         Option("subblock", "rows and columns of tiles that are computed in one section", _pair(1, "rows", "columns"),
