@@ -150,6 +150,32 @@ def test_blocks_of_chunks_and_of_padding() -> None:
     assert shared.run().outputs[0].tobytes() == alone.run().outputs[0].tobytes()
 
 
+def cut_off() -> Any:
+    """A product whose last blocks have two columns of tiles outside."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "bfloat16"), B: T.Tensor((32, 320), "bfloat16"),
+               C: T.Tensor((64, 320), "bfloat16")):  # fmt: skip
+        with T.Kernel(2, 2) as (bx, by):
+            a, b = T.alloc_shared((32, 32), "bfloat16"), T.alloc_shared((32, 192), "bfloat16")
+            c = T.alloc_fragment((32, 192), "float32")
+            T.clear(c)
+            T.copy(A[by * 32, 0], a)
+            T.copy(B[0, bx * 192], b)
+            T.gemm(a, b, c)
+            T.copy(c, C[by * 32, bx * 192])
+
+    return kernel
+
+
+def test_a_sender_fills_what_lies_outside() -> None:
+    """Each tile of the block is read or filled with zeros, in a loop that only senders run."""
+    shared = explored(cut_off(), cores=(2, 2), multicast={"B": "column"})
+    assert shared.plan.shared
+    assert shared.check()
+    assert shared.run().outputs[0].tobytes() == explored(cut_off(), cores=(2, 2)).run().outputs[0].tobytes()
+
+
 def test_the_host_asks_the_device_for_places() -> None:
     exploration = explored(gemm(64, 64, 64, 32, 32, 32), cores=(2, 2), multicast="auto", **RECTANGULAR)
     host, signature = exploration.code["host"].text, exploration.plan.kernel_signature("reader")

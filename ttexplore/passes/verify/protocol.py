@@ -16,6 +16,7 @@ from ttexplore.ir.index import (
     Key,
     Range,
     Unary,
+    Variable,
     decided,
     narrowed,
     parts_of,
@@ -100,9 +101,15 @@ class _Protocol(Ends):
             self.open_loop(loop)
             return
         for first, last in self.parts(loop):
-            self.known[loop.variable] = (first, last)
+            self.range_of(loop.variable, (first, last))
             self.turns(loop, last - first + 1)
-        self.known[loop.variable] = (loop.low, loop.low + loop.turns - 1)
+        self.range_of(loop.variable, (loop.low, loop.low + loop.turns - 1))
+
+    def range_of(self, variable: Variable, found: Range) -> None:
+        """Set the values of a loop's variable. Branches in a loop may narrow them, those around it do not."""
+        self.known[variable] = found
+        if self.outside is not None:
+            self.outside = {**self.outside, variable: found}
 
     def open_loop(self, loop: Loop) -> None:
         """A loop whose length depends on core or work item: zero iterations, if possible, the first, and later ones."""
@@ -122,7 +129,7 @@ class _Protocol(Ends):
             turns = (0, None if turns[1] is None else turns[1] - 1)
         self.known.pop(loop.variable, None)
         if low is not None and turns[1] is not None and turns[1] > 0:
-            self.known[loop.variable] = (int(low[0]), int(low[1]) + turns[1] - 1)
+            self.range_of(loop.variable, (int(low[0]), int(low[1]) + turns[1] - 1))
         if turns[1] != 0:
             self.turns(loop, None)
             if turns[0] < 1:
