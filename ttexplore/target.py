@@ -145,6 +145,15 @@ class Target:
         columns, rows = self._working()
         return len(columns), len(rows)
 
+    @property
+    def noc_round_trip_cycles(self) -> int:
+        """From a core to another one and back. Both NoCs are rings along both axes, so the way goes once round each,
+        however near the other core is.
+
+        Source: ``noc_latencies.yaml`` of tt-metal.
+        """
+        return self.costs.noc_read_cycles + self.costs.noc_hop_cycles * sum(self.noc_grid)
+
     def dst_tiles(self, wide: bool, full_sync: bool = False) -> int:
         """The number of 32x32 tiles that DST holds: 8 of 16 bits or, if `wide`, 4 of 32 bits; twice as many with
         `full_sync`, in which math and pack do not overlap.

@@ -11,17 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from ttexplore.clock.engines import (
-    Streams,
-    matmul_cycles,
-    matmul_unpacked,
-    pack_cycles,
-    pop,
-    push,
-    reserve,
-    starting,
-    wait,
-)
+from ttexplore.clock.engines import Streams, pop, push, reserve, starting, wait
 from ttexplore.clock.engines import free as room
 from ttexplore.clock.events import (
     Complete,
@@ -37,7 +27,7 @@ from ttexplore.clock.events import (
     Wait,
     Work,
 )
-from ttexplore.ops.costs import PACK_CYCLES
+from ttexplore.ops.costs import PACK_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
 from ttexplore.target import Target
 
 _SUBBLOCKS = (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter as Count
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ttexplore.clock.events import Counter, Event, Give, Loop, ProcessorName, Together, Wait, Work, counted, joined
-from ttexplore.ops.costs import INIT_CYCLES, SECTION_CYCLES
+from ttexplore.ops.costs import INIT_CYCLES, SECTION_CYCLES, unpack_cycles
 from ttexplore.target import Costs
 
 # The halves of DST that the math engine may fill, and those that wait for the packer.
@@ -49,28 +48,6 @@ def wait(buffer: str, pages: int) -> tuple[Event, ...]:
 
 def pop(buffer: str, pages: int) -> tuple[Event, ...]:
     return Give(filled(buffer), -pages), Give(free(buffer), pages)
-
-
-def unpack_cycles(costs: Costs, count_bytes: int) -> int:
-    return math.ceil(count_bytes / costs.unpack_bytes_per_cycle)
-
-
-def pack_cycles(costs: Costs, tile_bytes: int, least: int) -> int:
-    """One tile of a format, at least the cycles of the operation."""
-    return max(least, math.ceil(tile_bytes / costs.pack_bytes_per_cycle))
-
-
-def matmul_cycles(costs: Costs, fidelity: str, tiles: int) -> int:
-    """One call of matmul_block with so many products of tiles, on the math engine."""
-    return costs.matmul_call_cycles + round(costs.matmul_tile_factor * costs.matmul_tile_cycles[fidelity] * tiles)
-
-
-def matmul_unpacked(rows: int, columns: int, left_bytes: int, right_bytes: int) -> int:
-    """The bytes that one call unpacks: a tile of the longer side stays in its register while all of the other side
-    pass by (``llk_unpack_AB_matmul``)."""
-    if columns >= rows:
-        return rows * (left_bytes + columns * right_bytes)
-    return columns * (right_bytes + rows * left_bytes)
 
 
 _REGISTERS = frozenset({DST_FREE, DST_FULL, SOURCES_FREE, SOURCES_FULL})

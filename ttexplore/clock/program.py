@@ -15,15 +15,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, assert_never
 
-from ttexplore.clock.engines import (
-    Streams,
-    filled,
-    free,
-    matmul_cycles,
-    matmul_unpacked,
-    pack_cycles,
-    starting,
-)
+from ttexplore.clock.engines import Streams, filled, free, starting
 from ttexplore.clock.events import (
     Complete,
     CoreClass,
@@ -57,7 +49,7 @@ from ttexplore.ir.index import (
 )
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Reader, Store, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
-from ttexplore.ops.costs import INIT_CYCLES
+from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
 from ttexplore.plan import CoreWork, Plan, SharedInput, chip_buffers
 from ttexplore.plan import Multicast as SentTo
 from ttexplore.target import Target

@@ -42,8 +42,7 @@ class Rates:
 def rates_of(target: Target, free: Resource | None = None) -> Rates:
     """The rates of a target; those of a resource that is `free` are unlimited, and its engine takes no time."""
     costs = target.costs
-    # Both NoCs are rings along both axes, so the way to a core and back goes once round each (noc_latencies.yaml).
-    ring = costs.noc_read_cycles + costs.noc_hop_cycles * sum(target.noc_grid)
+    ring = target.noc_round_trip_cycles
     made = Rates(
         link=costs.noc_payload_bytes_per_cycle,
         bank=costs.dram_bank_bytes_per_cycle,
