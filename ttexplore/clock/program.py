@@ -65,22 +65,25 @@ def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> li
     reader = Reader()
     reader.sizes = {size.core_value: size.value for size in plan.sizes}
     kernels = [reader.read(role, function) for role, function in functions.items()]
-    known: list[_Known] = []
+    known: list[list[_Known]] = [[] for _ in kernels]
     names: dict[Place, str] = {}
     found: dict[str, Processors] = {}
     for core in plan.partition.cores:
-        one = next((one for one in known if _values(core, one.asked) == one.values), None)
-        if one is None:
-            walkers = [_Walker(kernel, plan, target, core) for kernel in kernels]
-            asked = frozenset[str]().union(*(walker.run() for walker in walkers))
-            processors: dict[ProcessorName, tuple[Event, ...]] = {}
-            for walker in walkers:
-                processors |= walker.streams.processors
-            name = next((name for name, others in found.items() if others == processors), str(len(found)))
-            one = _Known(asked, _values(core, asked), name)
-            known.append(one)
-            found[name] = processors
-        names[core.x, core.y] = one.name
+        parts: list[_Known] = []
+        for kernel, those in zip(kernels, known, strict=True):
+            one = next((one for one in those if _values(core, one.asked) == one.values), None)
+            if one is None:
+                walker = _Walker(kernel, plan, target, core)
+                asked = frozenset(walker.run())
+                processors = walker.streams.processors
+                same = next((other for other in those if other.processors == processors), None)
+                number, processors = (len(those), processors) if same is None else (same.number, same.processors)
+                one = _Known(asked, _values(core, asked), number, processors)
+                those.append(one)
+            parts.append(one)
+        name = names[core.x, core.y] = str([one.number for one in parts])
+        if name not in found:
+            found[name] = {part: events for one in parts for part, events in one.processors.items()}
     full_sync = plan.compute is not None and plan.compute.dst_full_sync_en
     room = {free(sharing[0].name): sharing[0].pages for sharing in chip_buffers(plan.buffers)}
     start: dict[Counter, int] = room | starting(full_sync)
@@ -148,11 +151,12 @@ def _sent(events: tuple[Event, ...], targets: Mapping[str, Mapping[str, int]]) -
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What cores do that give the kernels these values, under `name`."""
+    """What cores do in one kernel to which they give these values; equal numbers are equal events."""
 
     asked: frozenset[str]
     values: tuple[object, ...]
-    name: str
+    number: int
+    processors: Processors
 
 
 # The cores that an event of a shared input is for, named after its tensor until the classes are known.
