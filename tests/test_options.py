@@ -374,7 +374,7 @@ EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
     "rectangle": ((2, 1), {"policy": "rectangular"}, items),
     "stride": (3, {"policy": "strided"}, items),
     "match": ("B", SHARDED | {"layouts": {"B": {"shard": "height"}}}, lambda ex: ex.plan.options["match"]),
-    "multicast": ("auto", {"policy": "rectangular"}, lambda ex: ex.plan.shared),
+    "multicast": ("all", {"policy": "rectangular"}, lambda ex: ex.plan.shared),
     "loaded_by": ({"B": "writer"}, {}, lambda ex: ex.plan.buffer("B_shared").producer),
     "mode": ("local_shard", SHARDED, lambda ex: ex.plan.buffer("A_shared").shard_of),
     "eltwise": ("sfpu", {}, compute("fp32_dest_acc_en")),

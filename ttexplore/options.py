@@ -51,7 +51,7 @@ class Options:
     accumulate_dtype: AccumulateDtype = "auto"
     dst_full_sync: bool = False
     # A policy may include the edge of its squares: block_linear(4).
-    policy: Policy | str = "contiguous"
+    policy: Policy | str | None = None
     order: str | None = None
     cores: tuple[int, int] | None = None
     core_offset: tuple[int, int] = (0, 0)
@@ -61,8 +61,8 @@ class Options:
     stride: int | None = None
     match: str | None = None
     mode: Mode = "global"
-    # off, auto, or topologies by tensor.
-    multicast: str | Mapping[str, Topology] = "off"
+    # auto, all, off, or topologies by tensor.
+    multicast: str | Mapping[str, Topology] = "auto"
     eltwise: Engine = "auto"
     # reader, auto, or kernels by tensor.
     loaded_by: str | Mapping[str, Loader] = "reader"
@@ -274,7 +274,7 @@ def _loaded_by(name: str, given: object) -> str | dict[str, str]:
     return {tensor: named("kernel that loads", one, LOADERS) for tensor, one in asked.items()}
 
 
-_MULTICASTS = ("off", "auto")
+_MULTICASTS = ("auto", "all", "off")
 _LOADED_BY = ("reader", "auto")
 _YES_OR_NO = (False, True)
 
@@ -299,7 +299,8 @@ OPTIONS: dict[str, Option] = {
                get_args(AccumulateDtype), of_text=True),
         Option("dst_full_sync", "DST as one piece, twice as large, without overlapping math and packing", flag, "",
                _YES_OR_NO),
-        Option("policy", "how work items are assigned to cores", _policy, "", POLICIES, of_text=True),
+        Option("policy", "how work items are assigned to cores", _policy, "", POLICIES, of_text=True,
+               unset="contiguous, or rectangular where cores that share inputs are then faster"),
         Option("order", "the order in which work items are assigned", _order, "column_major", of_text=True,
                unset="row_major, or that of the policy"),
         Option("cores", "columns and rows of cores to use", _pair(1, "columns", "rows"), "(2, 2)", unset="all"),
@@ -315,8 +316,9 @@ OPTIONS: dict[str, Option] = {
                of_text=True, unset="the only sharded tensor"),
         Option("mode", "whether cores work on their own shards in place", _one_of(*get_args(Mode)), "",
                get_args(Mode), of_text=True),
-        Option("multicast", "which inputs are read once for several cores and sent to them: off, auto, or by tensor, "
-               "to the cores of a row, of a column or of the grid", _multicast, '{"A": "row"}'),
+        Option("multicast", "which inputs are read once for several cores and sent to them: auto (where that is "
+               "faster), all, off, or by tensor, to the cores of a row, of a column or of the grid", _multicast,
+               '{"A": "row"}'),
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
         Option("loaded_by", "which kernel loads the inputs: the reader, auto (both, each over its own NoC), or by "

@@ -65,18 +65,18 @@ SCHEDULES: tuple[Case, ...] = (
     Case("work_lists", blocks, {"work_lists": WORK_LISTS}),
     Case(
         "multicast_rows_and_columns", lambda: gemm(128, 128, 96, 32, 32, 32),
-        {"policy": "rectangular", "cores": (2, 2), "multicast": "auto"},
+        {"policy": "rectangular", "cores": (2, 2), "multicast": "all"},
     ),
     Case(
         "multicast_uneven", lambda: gemm(64, 128, 64, 32, 32, 32),
-        {"policy": "rectangular", "cores": (3, 2), "core_offset": (1, 2), "multicast": "auto"}, on_chip=False,
+        {"policy": "rectangular", "cores": (3, 2), "core_offset": (1, 2), "multicast": "all"}, on_chip=False,
     ),
     Case(
         "multicast_to_all", lambda: gemm(128, 32, 64, 32, 32, 32), {"cores": (2, 2), "multicast": {"B": "grid"}},
     ),
     Case(
         "loaded_by_both", lambda: gemm(128, 128, 96, 32, 32, 32),
-        {"policy": "rectangular", "cores": (2, 2), "multicast": "auto", "loaded_by": "auto"},
+        {"policy": "rectangular", "cores": (2, 2), "multicast": "all", "loaded_by": "auto"},
     ),
     Case(
         "sent_to_all_by_the_writer", lambda: gemm(128, 32, 64, 32, 32, 32),

@@ -38,13 +38,13 @@ CASES = (
         "sent_by_both",
         gemm(128, 128, 96, 32, 32, 32),
         4,
-        {"policy": "rectangular", "cores": (2, 2), "multicast": "auto", "loaded_by": "auto"},
+        {"policy": "rectangular", "cores": (2, 2), "multicast": "all", "loaded_by": "auto"},
     ),
     DeviceCase(
         "sent_to_all_by_both",
         gemm(64, 64, 64, 32, 32, 32),
         4,
-        {"cores": (2, 2), "multicast": "auto", "loaded_by": {"A": "writer"}},
+        {"cores": (2, 2), "multicast": "all", "loaded_by": {"A": "writer"}},
     ),
     DeviceCase("rectangular", gemm(96, 64, 32, 32, 32, 32), 4, {"policy": "rectangular", "cores": (2, 2)}),
 )

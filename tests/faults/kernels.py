@@ -439,7 +439,7 @@ def found() -> Any:
 
 def shared_factor() -> Any:
     """A product whose left factor one core reads for both."""
-    return _product("auto", "reader")
+    return _product("all", "reader")
 
 
 def sent_by_writer() -> Any:

@@ -43,7 +43,7 @@ def test_the_writer_loads_before_it_waits_for_results() -> None:
 
 def test_the_corners_of_a_rectangle_come_in_the_order_of_the_noc() -> None:
     """NoC 0 goes right and down, NoC 1 left and up."""
-    code = explored(gemm(64, 64, 64, 32, 32, 32), multicast="auto", loaded_by={"B": "writer"}, **RECTANGULAR).code
+    code = explored(gemm(64, 64, 64, 32, 32, 32), multicast="all", loaded_by={"B": "writer"}, **RECTANGULAR).code
     assert ".noc_x_start = A_first_x" in code["reader"].text
     assert "A_valid.set_multicast(noc, A_first_x, A_first_y, A_last_x, A_last_y," in code["reader"].text
     assert ".noc_x_start = B_last_x" in code["writer"].text
@@ -58,11 +58,11 @@ def test_the_corners_of_a_rectangle_come_in_the_order_of_the_noc() -> None:
     ("shape", "options"),
     [
         ((64, 64, 96), RECTANGULAR),
-        ((64, 64, 96), RECTANGULAR | {"multicast": "auto"}),
-        ((64, 128, 64), RECTANGULAR | {"multicast": "auto", "cores": (3, 2), "core_offset": (1, 2)}),
+        ((64, 64, 96), RECTANGULAR | {"multicast": "all"}),
+        ((64, 128, 64), RECTANGULAR | {"multicast": "all", "cores": (3, 2), "core_offset": (1, 2)}),
         ((128, 128, 64), RECTANGULAR | {"multicast": {"A": "grid", "B": "grid"}}),
-        ((128, 128, 64), {"multicast": "auto", "cores": (4, 1), "policy": "strided", "stages": 1}),
-        ((128, 128, 64), {"multicast": "auto", "cores": (2, 2), "policy": "z_order", "stages": 3}),
+        ((128, 128, 64), {"multicast": "all", "cores": (4, 1), "policy": "strided", "stages": 1}),
+        ((128, 128, 64), {"multicast": "all", "cores": (2, 2), "policy": "z_order", "stages": 3}),
     ],
 )
 def test_every_step_and_the_emulator_agree(
@@ -82,7 +82,7 @@ def test_every_step_and_the_emulator_agree(
 def test_both_together_are_faster() -> None:
     """By the clock, 1024^3 with all that is shared."""
     options: dict[str, Any] = {
-        "multicast": "auto", "accumulate": "l1", "math_fidelity": "HiFi2", "policy": "rectangular", "cores": (8, 8),
+        "multicast": "all", "accumulate": "l1", "math_fidelity": "HiFi2", "policy": "rectangular", "cores": (8, 8),
     }  # fmt: skip
     kernel = gemm(1024, 1024, 1024, 128, 128, 64)
     both, alone = explored(kernel, loaded_by="auto", **options), explored(kernel, **options)

@@ -154,7 +154,7 @@ def test_lines_that_stay_keep_their_origins_in_an_edited_text(exploration: Explo
 
 def test_waits_for_other_cores_are_not_counted() -> None:
     told = "waits for a block from another core take none, and are not counted"
-    for multicast, named in (("auto", True), ("off", False)):
+    for multicast, named in (("all", True), ("off", False)):
         options = {"cores": (2, 1), "multicast": multicast}
         timeline = explore(shared_factor(), options=options).timeline((1, 0))
         assert [told in text for text in (str(timeline), str(timeline.recording), timeline.recording.data["unit"])] == [

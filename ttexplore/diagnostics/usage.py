@@ -112,7 +112,7 @@ USAGE = (
         "U021", "an input that cannot be shared",
         "Cores share an input only if they need the same blocks of it at the same steps of their loops, and one copy "
         "reads it from DRAM.",
-        "Share another input, in another direction, or use multicast='auto'.",
+        "Share another input, in another direction, or use multicast='all'.",
     ),
     diagnostic(
         "U022", "time that depends on elements of tensors",

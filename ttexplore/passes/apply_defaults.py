@@ -113,9 +113,10 @@ def _on_rewrites(firings: Firings) -> Iterator[str]:
 def _work(options: Options) -> str:
     if options.work_lists is not None:
         return "as work_lists says"
-    own_order = options.policy.replace("-", "_").startswith(("block_linear", "z_order"))
+    policy = options.policy or "contiguous"
+    own_order = policy.replace("-", "_").startswith(("block_linear", "z_order"))
     order = options.order or ("" if own_order else "row-major")
-    return ", ".join(one for one in (options.policy, order) if one)
+    return ", ".join(one for one in (policy, order) if one)
 
 
 def _tensors(program: Program) -> str:

@@ -58,7 +58,7 @@ def layout_aware_work_partition(
     program: Program,
     target: Target,
     *,
-    policy: Policy | str,
+    policy: Policy | str | None,
     order: str | None,
     cores: tuple[int, int] | None,
     core_offset: tuple[int, int],
@@ -93,8 +93,10 @@ def layout_aware_work_partition(
     `core_ranges` may list rectangles of cores by corners, both inclusive: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
 
     With `multicast`, one core reads what several need at the same step, and sends it along a row or column, or to a
-    grid.
+    grid: with ``auto``, what makes the predicted time shorter. If no `policy` or `order` is given, it is contiguous, or
+    rectangular if the predicted time with shared inputs is then shorter.
     """
+    free = policy is None and order is None and multicast == "auto"
     policy, order, edge = _policy_and_order(policy, order, work_lists)
     for option, value in {"rectangle": rectangle, "stride": stride, "match": match}.items():
         if value is not None and policy != (owner := OPTIONS[option].policy):
@@ -143,15 +145,28 @@ def layout_aware_work_partition(
     )  # fmt: skip
     program = program.with_plan(partition=partition)
     program = with_local_shards(program) if mode == "local_shard" else program
-    return with_shared_inputs(program, target, multicast)
+    others: list[Partition] = []
+    if free and policy == "contiguous" and len(allowed) == 1 and len(grid) > 1 and not sizes:
+        made = _rectangular(grid, allowed, order, edge, None, any_size=False)
+        others.append(
+            dataclasses.replace(
+                partition,
+                policy="rectangular",
+                cores=made.cores,
+                arguments=made.arguments,
+                form=made.form,
+                step=made.step,
+            )
+        )
+    return with_shared_inputs(program, target, multicast, others)
 
 
 # What the options mean
 
 
-def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tuple[Policy, Order, int | None]:
+def _policy_and_order(policy: str | None, order: str | None, work_lists: object) -> tuple[Policy, Order, int | None]:
     """The policy, the order, and the edge length of the squares of block_linear."""
-    name = parse_policy(policy)
+    name = parse_policy(policy or "contiguous")
     if work_lists is not None:
         if name not in ("contiguous", "explicit") or order is not None:
             raise UsageError(

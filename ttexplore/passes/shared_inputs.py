@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -20,6 +20,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.options import TOPOLOGIES
 from ttexplore.passes.launch_grid import grid_loops
+from ttexplore.passes.predicted_time import ItemWork, Sent, item_work, microseconds, predicted_cycles
 from ttexplore.passes.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import (
     CoreRange,
@@ -37,48 +38,52 @@ _Core = tuple[int, int]
 _MOST_BLOCKS = 1 << 16
 # A shared input has a semaphore that counts receivers, and one that says that a block is there.
 _SEMAPHORES = 2
+# The predicted time with sharing, against that without, that sharing is for: predictions are not exact.
+_WORTH = 0.97
 
 
-def with_shared_inputs(program: Program, target: Target, request: str | Mapping[str, Topology]) -> Program:
+def with_shared_inputs(
+    program: Program, target: Target, request: str | Mapping[str, Topology], others: Sequence[Partition] = ()
+) -> Program:
     """The program whose plan says which inputs are shared, and whose cores have the values for that.
 
-    `request` is ``off``, ``auto`` (each input with the topology that saves most bytes from DRAM), or the topologies of
-    the tensors to share, by name. Raises UsageError for an input that cannot be shared as requested, ResourceError
-    where the semaphores do not suffice.
+    `request` is ``off``, ``all`` (each input that several cores need, with the topology that saves most bytes from
+    DRAM), ``auto`` (the inputs and topologies for which the shortest time is predicted), or the topologies of the
+    tensors to share, by name. With ``auto``, one of the `others` replaces the partition where that is predicted to be
+    faster.
+
+    Raises UsageError for an input that cannot be shared as requested, ResourceError where the
+    semaphores do not suffice.
     """
     if not request or request == "off":
         return program
     plan = program.plan
     assert plan.partition is not None, "it is decided"
+    if request == "auto":
+        return _with_fastest(program, target, others)
     inputs = [layout.name for layout in plan.layouts]
     asked = {} if isinstance(request, str) else dict(request)
     for name in asked:
         if name not in inputs:
             raise unknown("tensor", name, inputs)
-    copies = tensor_copies(grid_loops(program.kernel))
-    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
     found: list[_Way] = []
     notes: list[str] = []
-    for layout in plan.layouts:
-        if layout.name not in asked if asked else layout.role == "output":
-            continue
-        made = _ways(program, layout, copies, moves[layout.name])
+    wanted = asked or [one.name for one in plan.layouts if one.role != "output"]
+    for name, made in _all_ways(program, plan.partition, wanted).items():
         if isinstance(made, str):
-            if layout.name in asked:
-                raise _not_shared(layout.name, made)
-            notes.append(f"{layout.name} is not shared: {made}")
+            if name in asked:
+                raise _not_shared(name, made)
+            notes.append(f"{name} is not shared: {made}")
             continue
-        ways = [one for one in made if one.topology == asked.get(layout.name, one.topology) and one.saved_bytes]
+        ways = [one for one in made if one.topology == asked.get(name, one.topology) and one.saved_bytes]
         if ways:
             # Of topologies that save as much, the first.
             found.append(max(ways, key=lambda one: one.saved_bytes))
-        elif layout.name in asked:
+        elif name in asked:
             where = {"row": "row of cores", "column": "column of cores", "grid": "rectangle of cores"}
-            raise _not_shared(
-                layout.name, f"no two cores in one {where[asked[layout.name]]} need the same blocks at the same steps"
-            )
+            raise _not_shared(name, f"no two cores in one {where[asked[name]]} need the same blocks at the same steps")
         else:
-            notes.append(f"{layout.name} is not shared: no two cores need the same blocks at the same steps")
+            notes.append(f"{name} is not shared: no two cores need the same blocks at the same steps")
     most = target.semaphores // _SEMAPHORES
     if len(found) > most:
         if asked:
@@ -92,16 +97,126 @@ def with_shared_inputs(program: Program, target: Target, request: str | Mapping[
         notes += [f"{one.tensor} is not shared: others save more, and they use up the semaphores"
                   for one in found if one not in kept]  # fmt: skip
         found = [one for one in found if one in kept]
-    shared = tuple(way.numbered(index * _SEMAPHORES) for index, way in enumerate(found))
+    return _sharing(program, found, notes)
+
+
+def _sharing(program: Program, ways: Sequence[_Way], notes: Iterable[str]) -> Program:
+    """The program with inputs that are shared in these ways."""
+    plan = program.plan
+    assert plan.partition is not None, "it is decided"
+    shared = tuple(way.numbered(index * _SEMAPHORES) for index, way in enumerate(ways))
     return program.with_plan(
         shared=shared, partition=_with_values(plan.partition, shared), notes=(*plan.notes, *notes)
     )  # fmt: skip
 
 
+def _all_ways(program: Program, partition: Partition, tensors: Collection[str]) -> dict[str, list[_Way] | str]:
+    """The ways to share each of these tensors, or why there are none."""
+    plan = program.plan
+    copies = tensor_copies(grid_loops(program.kernel))
+    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
+    return {
+        one.name: _ways(program, partition, one, copies, moves[one.name]) for one in plan.layouts if one.name in tensors
+    }
+
+
+# The choice by time
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A partition with inputs that are shared: the predicted cycles, and those without sharing. `possible` are the
+    inputs that could be shared."""
+
+    partition: Partition
+    ways: Mapping[str, _Way]
+    cycles: float
+    alone: float
+    possible: tuple[str, ...]
+
+
+def _with_fastest(program: Program, target: Target, others: Sequence[Partition]) -> Program:
+    """Share the inputs for which the shortest time is predicted, if that is shorter than without; so with the
+    partition."""
+    plan, work = program.plan, item_work(program, target)
+    assert plan.partition is not None, "it is decided"
+    if work is None or len(plan.partition.cores) < 2:
+        return program
+    own = _choice(program, plan.partition, work, target)
+    best = own
+    for one in others if own.possible else ():
+        other = _choice(program, one, work, target)
+        if other.ways and other.cycles < best.cycles * _WORTH:
+            best = other
+    if not own.possible:
+        return program
+    alone = microseconds(own.alone, target)
+    if not best.ways:
+        could = f"{_listed(own.possible)} could be shared, which would not pay"
+        note = f"{could}: {microseconds(own.cycles, target)} predicted, {alone} if each core reads for itself"
+        return program.with_plan(notes=(*plan.notes, note))
+    told = [f"{one.tensor} along {one.topology}s" if one.topology != "grid" else f"{one.tensor} over the grid"
+            for one in best.ways.values()]  # fmt: skip
+    notes = [
+        f"one core reads for several, {_listed(told)}: {microseconds(best.cycles, target)} predicted, {alone} if each "
+        "core reads for itself"
+    ]
+    if best is not own:
+        notes.append(f"the policy is {best.partition.policy}: {microseconds(own.cycles, target)} predicted if it is "
+                     f"{own.partition.policy}")  # fmt: skip
+    notes += [f"{name} is not shared, which would not pay" for name in best.possible if name not in best.ways]
+    return _sharing(program.with_plan(partition=best.partition), [*best.ways.values()], notes)
+
+
+def _choice(program: Program, partition: Partition, work: ItemWork, target: Target) -> _Choice:
+    """The fastest of the ways to share inputs with a partition; none unless that pays."""
+    items = {(core.x, core.y): core.items for core in partition.cores}
+
+    def cycles(ways: Mapping[str, _Way]) -> float:
+        return predicted_cycles(work, items, target, {name: one.sent for name, one in ways.items()})
+
+    alone = cycles({})
+    if alone * _WORTH < predicted_cycles(work.without_reading, items, target, {}):
+        # Reading takes no longer than what has to be done anyway.
+        return _Choice(partition, {}, alone, alone, ())
+    found = _all_ways(program, partition, [one.name for one in program.plan.layouts if one.role == "input"])
+    ways = {name: kept for name, made in found.items() if not isinstance(made, str)
+            if (kept := [one for one in made if one.saved_bytes])}  # fmt: skip
+    best, chosen = _fastest(ways, cycles, target.semaphores // _SEMAPHORES)
+    return _Choice(partition, chosen if best < alone * _WORTH else {}, best, alone, tuple(ways))
+
+
+def _fastest(
+    ways: Mapping[str, Sequence[_Way]], cycles: Callable[[Mapping[str, _Way]], float], most: int
+) -> tuple[float, dict[str, _Way]]:
+    """The fastest of the ways to share at most so many inputs: from none and from all, one input is changed after
+    another until nothing is faster."""
+    every = {name: max(some, key=lambda one: one.saved_bytes) for name, some in ways.items()}
+    kept = sorted(every, key=lambda name: -every[name].saved_bytes)[:most]
+    results: list[tuple[float, dict[str, _Way]]] = []
+    for start in ({}, {name: every[name] for name in every if name in kept}):
+        best, chosen = cycles(start), dict[str, _Way](start)
+        changed = True
+        while changed:
+            changed = False
+            for name, some in ways.items():
+                for way in (None, *some):
+                    tried = {one: given for one in ways if (given := way if one == name else chosen.get(one))}
+                    if len(tried) <= most and (found := cycles(tried)) < best:
+                        best, chosen, changed = found, tried, True
+        results.append((best, chosen))
+    return min(results, key=lambda one: (one[0], len(one[1])))
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _not_shared(tensor: str, reason: str) -> UsageError:
     return UsageError(
         "U021", f"{tensor} cannot be shared: {reason}",
-        hint="multicast='auto' shares what can be, and the plan's notes say why other inputs are not",
+        hint="multicast='all' shares what can be, and the plan's notes say why other inputs are not",
     )  # fmt: skip
 
 
@@ -125,6 +240,14 @@ class _Way:
     read_bytes: int
     saved_bytes: int
 
+    @property
+    def sent(self) -> Sent:
+        """Who sends it and who receives it."""
+        return Sent(
+            {one.sender: len(one.receivers) for one in self.multicasts},
+            frozenset(core for one in self.multicasts for core in one.receivers),
+        )
+
     def numbered(self, first: int) -> SharedInput:
         """With its semaphores."""
         return SharedInput(
@@ -133,7 +256,9 @@ class _Way:
         )  # fmt: skip
 
 
-def _ways(program: Program, layout: TensorLayout, copies: list[TensorCopy], moves: int) -> list[_Way] | str:
+def _ways(
+    program: Program, partition: Partition, layout: TensorLayout, copies: list[TensorCopy], moves: int
+) -> list[_Way] | str:
     """The ways to share an input, or why there are none."""
     plan = program.plan
     own = [one for one in copies if one.tensor == layout.name]
@@ -153,8 +278,6 @@ def _ways(program: Program, layout: TensorLayout, copies: list[TensorCopy], move
     buffer = _filled(program, copy)
     if buffer is None:
         return "its blocks do not arrive in a circular buffer that the reader fills with nothing else"
-    partition = plan.partition
-    assert partition is not None, "it is decided"
     needed = _needed(copy, partition)
     blocks = {(core.x, core.y): core.items * prod(copy.loops) for core in partition.cores}
     block_bytes = plan.buffer(buffer).block_pages * plan.accessor(layout.name).page_bytes

@@ -60,7 +60,7 @@ OPTIONS: dict[str, Callable[[Drawing, Kernel], Any]] = {
     "core_offset": lambda drawing, _: (drawing.number(0, 3), drawing.number(0, 3)),
     "core_ranges": lambda drawing, _: drawing.one(CORE_RANGES),
     "work_lists": _work_lists,
-    "multicast": lambda drawing, _: drawing.one(["auto", "auto", "off"]),
+    "multicast": lambda drawing, _: drawing.one(["all", "all", "auto", "off"]),
     "loaded_by": lambda drawing, _: drawing.one(["auto", "auto", "reader"]),
     "stages": lambda drawing, _: drawing.number(1, 3),
     "accumulate": lambda drawing, _: drawing.one(["reload", "l1"]),
