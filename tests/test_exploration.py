@@ -30,7 +30,7 @@ def test_steps_by_index_name_and_letter() -> None:
     letters = "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1"
     assert [step.letter for step in exploration.steps] == letters.split(" ")
     options = exploration.steps["B1"].options
-    assert (options["policy"], options["cores"], options["core_offset"]) == ("contiguous", None, (0, 0))
+    assert (options["policy"], options["cores"], options["core_offset"]) == (None, None, (0, 0))
     with pytest.raises(UsageError, match="there is no step 'Z9'"):
         exploration.steps["Z9"]
 

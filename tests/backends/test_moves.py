@@ -95,7 +95,8 @@ def test_a_changed_page_changes_no_tile_that_does_not_name_it(name: str) -> None
 
 @pytest.fixture(scope="module")
 def product() -> Exploration:
-    return explore(gemm(256, 256, 256, 32, 32, 64))
+    """Each core reads for itself."""
+    return explore(gemm(256, 256, 256, 32, 32, 64), options={"multicast": "off"})
 
 
 def test_a_tile_of_a_product_names_its_row_and_its_column_of_tiles(product: Exploration) -> None:
@@ -140,6 +141,14 @@ def test_each_stop_has_its_line_and_its_turns(product: Exploration) -> None:
     assert "work item: 29, block (5, 3)" in told
     assert history.stops[2].text in told
     assert "A[3, 0–7]" in history._repr_html_()
+
+
+def test_a_block_that_another_core_sends_is_followed_to_where_it_was_read(product: Exploration) -> None:
+    shared = explore(gemm(256, 256, 256, 32, 32, 64), options={"multicast": "all"})
+    history = shared.tile("C", 3, 5)
+    assert history.pages == product.tile("C", 3, 5).pages
+    sent = [stop for stop in history.stops if "async_write_multicast" in stop.text]
+    assert sorted(stop.does.split()[1] for stop in sent) == ["a", "b"]
 
 
 def test_each_work_item_of_a_core_is_told_apart() -> None:

@@ -16,7 +16,8 @@ from ttexplore import Exploration, explore
 @pytest.fixture(scope="module")
 def product() -> Exploration:
     return explore(
-        "notebooks/kernels/gemm.py::matmul", M=256, N=256, K=256, block_M=32, block_N=32, block_K=32
+        "notebooks/kernels/gemm.py::matmul", M=256, N=256, K=256, block_M=32, block_N=32, block_K=32,
+        options={"multicast": "off"},
     )  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def test_the_time_takes_one_replay(monkeypatch: pytest.MonkeyPatch) -> None:
         return replay(classes, rates)
 
     monkeypatch.setattr("ttexplore.clock.estimate.replay", counted_replay)
-    found = estimated(ttx.explore(gemm(1024, 1024, 1024, 128, 128, 64)))
+    found = estimated(ttx.explore(gemm(1024, 1024, 1024, 128, 128, 64), options=ALONE))
     assert found.us > found.roofline_us > 0
     assert len(replays) == 1
     assert found.bound in (*RESOURCES, "imbalance", "launch")

@@ -56,7 +56,7 @@ def of(settings: Settings, name: str) -> Setting:
 def test_who_set_an_option() -> None:
     plain = explore(annotated)
     policy = of(plain.settings, "policy")
-    assert (policy.value, policy.default) == ("strided", "contiguous")
+    assert (policy.value, policy.default) == ("strided", OPTIONS["policy"].default)
     assert policy.by.startswith("annotation at ")
     assert policy.by.endswith(f"test_settings.py:{_LINE_OF_ANNOTATION}")
     assert (of(plain.settings, "stages").by, of(plain.settings, "stages").value) == ("default", "")

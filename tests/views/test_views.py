@@ -315,6 +315,16 @@ def test_plan_lines_name_their_entries_and_leave_out_what_is_empty() -> None:
     assert not [path for path in lines if path.startswith(("graph", "notes", "signature"))]
 
 
+def test_plan_lines_of_a_core_with_many_values_are_no_wider_than_others() -> None:
+    values = {f"A_value_{number}": number * 1000 for number in range(14)}
+    lines = flat_plan({"partition": {"cores": [{"x": 3, "y": 0, "items": [1], "values": values}]}})
+    core = "partition.cores[0]"
+    assert [path for path, _ in lines] == [core, *(f"{core}.values ({part} of 7)" for part in range(1, 8))]
+    assert lines[0][1] == "x 3, y 0, items [1]"
+    assert ", ".join(text for _, text in lines[1:]) == ", ".join(f"{name} {value}" for name, value in values.items())
+    assert max(len(f"{path}: {text}") for path, text in lines) <= 80
+
+
 def test_diff_text_is_readable_line_by_line() -> None:
     assert diff_text(REWRITE).splitlines() == [
         "B2 grid_to_core_grid: Do grid_to_core_grid.",

@@ -8,12 +8,15 @@ from ttexplore.record import Line, Origin, Span, from_json
 
 # A list or object of plain values stays on one line up to this width.
 _LINE_WIDTH = 100
+# What does not, is wrapped to lines that an explorer shows whole on a screen of 1400 pixels.
+_WRAPPED_WIDTH = 80
 
 
 def flat_plan(plan: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """The plan's JSON form as (path, value) pairs, in order; empty values are left out.
 
-    Entries of a list go by their name, tensor or kernel; those without one, such as cores, stay on one line each.
+    Entries of a list go by their name, tensor or kernel; those without one, such as cores, stay on one line each
+    unless it is too wide.
     """
     found: list[tuple[str, str]] = []
     for key, value in plan.items():
@@ -57,7 +60,7 @@ def _flatten_entry(path: str, position: int, item: Any, found: list[tuple[str, s
     entry = cast(dict[str, Any], item) if isinstance(item, dict) else {}
     name, entry_path = _entry_name(entry), _entry_path(path, position, entry)
     if name is None:
-        found.append((entry_path, inline_value(item)))
+        _flatten_nameless(entry_path, item, entry, found)
         return
     rest = {key: value for key, value in entry.items() if value != name}
     inline = inline_value(rest)
@@ -66,6 +69,28 @@ def _flatten_entry(path: str, position: int, item: Any, found: list[tuple[str, s
     else:
         for key, value in rest.items():
             _flatten(f"{entry_path}.{key}", value, found)
+
+
+def _flatten_nameless(path: str, item: Any, entry: dict[str, Any], found: list[tuple[str, str]]) -> None:
+    """One line; if that is too wide, one for the plain fields, and for each object as many as its fields need."""
+    if not entry or len(inline_value(entry)) <= _LINE_WIDTH:
+        found.append((path, inline_value(item)))
+        return
+    objects = {key: value for key, value in entry.items() if isinstance(value, dict) and not _is_span(value)}
+    found.append((path, inline_value({key: value for key, value in entry.items() if key not in objects})))
+    for name, fields in objects.items():
+        width = _WRAPPED_WIDTH - len(f"{path}.{name} (1 of 9): ")
+        parts = [""]
+        for key, value in cast(dict[str, Any], fields).items():
+            text = inline_value({key: value})
+            longer = f"{parts[-1]}, {text}" if parts[-1] else text
+            if len(longer) <= width:
+                parts[-1] = longer
+            else:
+                parts.append(text)
+        for number, part in enumerate(parts, start=1):
+            of = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+            found.append((f"{path}.{name}{of}", part))
 
 
 def _entry_name(entry: dict[str, Any]) -> str | None:
