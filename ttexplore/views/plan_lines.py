@@ -76,12 +76,16 @@ def _flatten_nameless(path: str, item: Any, entry: dict[str, Any], found: list[t
     if not entry or len(inline_value(entry)) <= _LINE_WIDTH:
         found.append((path, inline_value(item)))
         return
-    objects = {key: value for key, value in entry.items() if isinstance(value, dict) and not _is_span(value)}
+    objects = {
+        key: cast(dict[str, Any], value)
+        for key, value in entry.items()
+        if isinstance(value, dict) and not _is_span(cast(Any, value))
+    }
     found.append((path, inline_value({key: value for key, value in entry.items() if key not in objects})))
     for name, fields in objects.items():
         width = _WRAPPED_WIDTH - len(f"{path}.{name} (1 of 9): ")
         parts = [""]
-        for key, value in cast(dict[str, Any], fields).items():
+        for key, value in fields.items():
             text = inline_value({key: value})
             longer = f"{parts[-1]}, {text}" if parts[-1] else text
             if len(longer) <= width:
