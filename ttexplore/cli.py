@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import dataclasses
 import difflib
 import json
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -711,12 +709,10 @@ def _sweep(arguments: argparse.Namespace) -> Answer:
 
     if arguments.pareto is not None:
         check_writable(arguments.pareto)
-    with _bar() as progress:
-        found = sweep(
-            arguments.kernel, space, target=chosen_target(arguments), options=options, prove=arguments.prove,
-            workers=arguments.workers, scheduler=arguments.scheduler, fresh=arguments.fresh, progress=progress,
-            **kernel_arguments,
-        )  # fmt: skip
+    found = sweep(
+        arguments.kernel, space, target=chosen_target(arguments), options=options, prove=arguments.prove,
+        workers=arguments.workers, scheduler=arguments.scheduler, fresh=arguments.fresh, **kernel_arguments,
+    )  # fmt: skip
     if arguments.pareto is not None:
         write_file(arguments.pareto, found.pareto().svg)
     data: JsonObject = {
@@ -731,23 +727,6 @@ def _simple(value: object) -> object:
         return to_json(value)
     except TypeError:
         return str(value)
-
-
-@contextlib.contextmanager
-def _bar() -> Generator[Callable[[str], None] | None]:
-    """Who hears of progress that stays in one line: somebody at a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    columns = max(20, shutil.get_terminal_size().columns)
-
-    def tell(text: str) -> None:
-        print(f"\r{text[: columns - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield tell
-    finally:
-        tell("")
 
 
 def _timeline(arguments: argparse.Namespace) -> Answer:

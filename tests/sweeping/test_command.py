@@ -13,7 +13,6 @@ import pytest
 
 import ttexplore as ttx
 from tests.sweeping.conftest import GEMM, SIZES
-from ttexplore import cli
 from ttexplore.cli import main, parse_space
 from ttexplore.errors import UsageError
 from ttexplore.views.pareto import Place, front, pareto_svg
@@ -93,7 +92,7 @@ def test_ctrl_c_prints_what_is_done(capsys: pytest.CaptureFixture[str], monkeypa
             raise KeyboardInterrupt
 
     monkeypatch.setattr("ttexplore.sweeping.sweep._TELL_SECONDS", 0.0)
-    monkeypatch.setattr(cli, "_bar", lambda: contextlib.nullcontext(interrupted))
+    monkeypatch.setattr("ttexplore.sweeping.sweep.one_line", lambda: contextlib.nullcontext(interrupted))
     assert main([*WORDS, *SPACE, "--workers", "1"]) == 130
     assert "8 points: 4 verified, 4 not done" in capsys.readouterr().out
 

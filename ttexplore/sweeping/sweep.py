@@ -12,7 +12,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ttexplore.backends.base import KernelFault
 from ttexplore.control import Control, Progress
@@ -22,6 +22,7 @@ from ttexplore.given import whole, wrong
 from ttexplore.options import OPTIONS
 from ttexplore.sweeping.evaluate import Answered, Outcome, Proof, Task, evaluate
 from ttexplore.sweeping.kept import Kept
+from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.result import COLUMNS, Sweep
 from ttexplore.sweeping.shipping import Shipped, is_loadable, shipped_file, shipped_object, ttexplore_digest
 from ttexplore.sweeping.space import TARGET, Space, space_of
@@ -46,7 +47,8 @@ _BAR = 24
 def sweep(
     kernel: Any, space: Any, /, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
     prove: int = 3, workers: int | None = None, client: Any = None, scheduler: str | None = None, fresh: bool = False,
-    progress: Progress | None = None, cancel: threading.Event | None = None, **kernel_arguments: Any,
+    progress: Progress | Literal["auto"] | None = "auto", cancel: threading.Event | None = None,
+    **kernel_arguments: Any,
 ) -> Sweep:  # fmt: skip
     """Lower a kernel with each schedule of a space, and find the best.
 
@@ -65,11 +67,12 @@ def sweep(
     all of them. What was found is kept in the cache folder: the same point of the same sources, kernel and ttexplore,
     is not lowered again, unless `fresh`. Files that a kernel reads while it is traced are not among the sources.
 
-    `progress` is a function that takes a line of text. Ctrl-C and `cancel` end the sweep early: what is done is
-    returned. Raises UsageError for a wrong space and for a kernel that does not take its arguments, and BackendError
-    if workers cannot be reached or the cache folder cannot be written.
+    `progress` is a function that takes a line of text. By default, progress is one line that is written over, in a
+    notebook or at a terminal, and nothing elsewhere; None shows none. Ctrl-C, the interruption of a cell, and `cancel`
+    end the sweep early: what is done is returned. Raises UsageError for a wrong space and for a kernel that does not
+    take its arguments, and BackendError if workers cannot be reached or the cache folder cannot be written.
     """
-    control = Control.checked(cancel, None, progress)
+    control = Control.checked(cancel, None, None if progress == "auto" else progress)
     points = space_of(space, target, options, kernel_arguments)
     _refuse_columns(points.names)
     whole("prove", prove, 0)
@@ -84,17 +87,19 @@ def sweep(
     known = [None] * len(points.points) if fresh else kept.found(points.points)
     # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
     proofs = {number: one.proof for number, one in enumerate(known) if one is not None and one.proof is not None}
-    state = _State(points, kept, control, [one and replace(one, proof=None) for one in known])
-    complete = True
-    try:
-        pending = state.pending
-        if pending:
-            found = _checked(kernel, points)
-            with _chosen(count, client, address, shipped, points, len(pending)) as used:
-                state.evaluate(shipped if shipped is not None and not isinstance(used, Here) else found, used)
-        _prove(state, kernel, prove, proofs)
-    except (KeyboardInterrupt, Cancelled):
-        complete = False
+    with one_line() if progress == "auto" else contextlib.nullcontext(progress) as told:
+        control = replace(control, progress=told)
+        state = _State(points, kept, control, [one and replace(one, proof=None) for one in known])
+        complete = True
+        try:
+            pending = state.pending
+            if pending:
+                found = _checked(kernel, points)
+                with _chosen(count, client, address, shipped, points, len(pending)) as used:
+                    state.evaluate(shipped if shipped is not None and not isinstance(used, Here) else found, used)
+            _prove(state, kernel, prove, proofs)
+        except (KeyboardInterrupt, Cancelled):
+            complete = False
     return state.result(kernel, complete)
 
 
