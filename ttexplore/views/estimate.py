@@ -28,9 +28,9 @@ _PARTS: dict[str, tuple[str, str, str]] = {
 # So many pixels wide is a share in per cent, and the name of a part beside it.
 _SHARE_WIDTH, _CHARACTER = 32, 7
 _SVG_STYLE = """
-.ttx-svg .free{fill:var(--ttx-change);opacity:.55}
+.ttx-svg .all{fill:var(--ttx-change)}
+.ttx-svg .freed{fill:var(--ttx-change);opacity:.55}
 .ttx-svg .peak{fill:var(--ttx-muted)}
-.ttx-svg .limit{stroke:var(--ttx-text);stroke-width:1.25;stroke-dasharray:4 3;fill:none}
 """
 
 
@@ -88,11 +88,11 @@ def gains_svg(found: Prediction) -> str:
     content: list[str] = []
     told = [f"the estimate is {duration(found.us)}"]
     y = 44
-    content += _bar_row(y, "estimate", found.us * scale, "on", duration(found.us))
+    content += _bar_row(y, "estimate", found.us * scale, "all", duration(found.us))
     for name, us in shown:
         y += _ROW
         left, saved = found.us - us, f"saves {us / found.us:.0%}"
-        content += _bar_row(y, f"{name} free", left * scale, "free", f"{duration(left)}, {saved}", us * scale)
+        content += _bar_row(y, f"{name} free", left * scale, "freed", f"{duration(left)}, {saved}", us * scale)
         told.append(f"{duration(left)} if {name} were free")
     y += 8
     for name, us in (("compute peak", found.compute_peak_us), ("DRAM peak", found.dram_peak_us)):
@@ -173,7 +173,7 @@ def _drawn(prefix: str, title: str, told: str, height: float, content: Sequence[
     identifier = content_id(prefix, title, *content)
     hatch = f"<defs>{hatch_pattern(identifier + '-h')}</defs>"
     inside = "".join([text(2, 14, title, "b"), *content]).replace("#HATCH", f"#{identifier}-h")
-    style = f"<style>{_SVG_STYLE}.ttx-svg .on{{fill:var(--ttx-change)}}</style>"
+    style = f"<style>{_SVG_STYLE}</style>"
     return drawing(identifier, title, told, _WIDTH, round(height), f"{style}{hatch}{inside}")
 
 
@@ -224,7 +224,8 @@ _LINE = 16
 _LABEL_CHARACTERS = 40
 _ROOF_STYLE = """
 .ttx-svg .roof{fill:none;stroke:var(--ttx-text);stroke-width:1.75}
-.ttx-svg .on{fill:var(--ttx-change);stroke:var(--ttx-surface);stroke-width:1.5}
+.ttx-svg .limit{fill:none;stroke:var(--ttx-text);stroke-width:1.25;stroke-dasharray:4 3}
+.ttx-svg .point{fill:var(--ttx-change);stroke:var(--ttx-surface);stroke-width:1.5}
 .ttx-svg .way{fill:none;stroke:var(--ttx-change);stroke-width:1.25;stroke-dasharray:2 3}
 .ttx-svg .lead{fill:none;stroke:var(--ttx-muted);stroke-width:.75}
 .ttx-svg .mark{fill:none;stroke:var(--ttx-warn);stroke-width:1.5;stroke-dasharray:7 4}
@@ -264,7 +265,7 @@ def roofline_svg(points: Sequence[RoofPoint], marks: Sequence[tuple[str, float]]
         labels.append((a, b, f"{number} {shortened(one.label, _LABEL_CHARACTERS)}: {duration(one.us)}"))
         share = f"{one.compute_us / one.us:.0%} of the compute peak"
         hint = tooltip(f"{one.label}: {duration(one.us)}, {share}; DRAM at its peak: {duration(one.traffic_us)}")
-        parts.append(f'<circle class="on" cx="{a:.1f}" cy="{b:.1f}" r="5">{hint}</circle>')
+        parts.append(f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="5">{hint}</circle>')
     parts += _labels(labels)
     below = "transfers at the peak of DRAM, µs: fewer bytes are further right"
     parts.append(text(_AXIS_RIGHT, _AXIS_BOTTOM + 32, below, "s", anchor="end"))
