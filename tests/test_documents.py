@@ -140,6 +140,23 @@ def test_committed_notebooks_are_documents(path: Path) -> None:
         assert WIDGET_VIEW not in output.get("data", {}), "run: ttexplore freeze"
 
 
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [("02_gemm", "'C_local_partials'"), ("07_why_is_it_slow", r"too slow: [\d.]+ µs on 16 cores, bound by ")],
+)
+def test_an_exercise_refuses_what_it_begins_with(name: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last cell without its answer, after the first cell."""
+    monkeypatch.chdir(REPOSITORY / "notebooks")
+    data = json.loads((REPOSITORY / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    first, *_, last = [cell["source"] for cell in data["cells"] if cell["cell_type"] == "code"]
+    asked = [line for line in last if "answer" not in line]
+    assert len(asked) < len(last)
+    cells: dict[str, Any] = {}
+    exec("".join(first), cells)
+    with pytest.raises(AssertionError, match=complaint):
+        exec("".join(asked), cells)
+
+
 def test_the_commands(exploration: Exploration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernel = ["notebooks/kernels/gemm.py::matmul", "M=128", "N=128", "K=64"]
     file, page, folder = str(tmp_path / "gemm.ttx"), str(tmp_path / "gemm.html"), str(tmp_path / "out")
