@@ -17,6 +17,7 @@ from ttexplore.plan import (
     TileGraph,
 )
 from ttexplore.record import ErrorRecord, Line, Listing, Origin, Span, StepRecord, Trace, to_json
+from ttexplore.views.estimate import Prediction, ProcessorBar
 
 # Closes tags and quotes, reverses the reading direction, hides a character, rings the bell.
 HOSTILE = "</td><script>alert('x')</script>\"&\u202e\u200b\x07"
@@ -183,3 +184,17 @@ def long_trace(lines: int) -> Trace:
     steps = tuple(step(i, f"S{i}", f"step_{i}", "stage", listings[i], listings[i + 1], START, PLAN) for i in range(15))
     files = {f"file_{i}.cpp": listings[i] for i in range(5)}
     return Trace("long", "wormhole_n150", listings[0], steps, files, to_json(PLAN), {})
+
+
+PREDICTION = Prediction(
+    "gemm on wormhole_n150", 100.0, "DRAM", {"NoC": 0.5, "DRAM": 40.0, "math": 10.0}, 25.0, 20.0,
+    (
+        ProcessorBar("reader", 10.0, {"buffer": 30.0, "read": 40.0}, 80.0),
+        ProcessorBar("math", 50.0, {"registers": 40.0}, 90.0),
+    ),
+    (1, 2), 3, 4, (("error", "7%"),),
+)  # fmt: skip
+HOSTILE_PREDICTION = Prediction(
+    HOSTILE, 9.0, HOSTILE, {HOSTILE: 5.0}, 1.0, 1.0, (ProcessorBar(HOSTILE, 1.0, {HOSTILE: 8.0}, 9.0),), (0, 0), 1, 1,
+    ((HOSTILE, HOSTILE),),
+)  # fmt: skip

@@ -13,12 +13,10 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import gemm
 from tests.corpus.launches import two_products
-from tests.views.samples import HOSTILE
+from tests.views.samples import HOSTILE, HOSTILE_PREDICTION, PREDICTION
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.errors import UsageError
 from ttexplore.views.estimate import (
-    Prediction,
-    ProcessorBar,
     RoofPoint,
     duration,
     gains_svg,
@@ -28,12 +26,6 @@ from ttexplore.views.estimate import (
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
-READER = ProcessorBar("reader", 10.0, {"buffer": 30.0, "read": 40.0}, 80.0)
-MATH = ProcessorBar("math", 50.0, {"registers": 40.0}, 90.0)
-SAMPLE = Prediction(
-    "gemm on wormhole_n150", 100.0, "DRAM", {"NoC": 0.5, "DRAM": 40.0, "math": 10.0}, 25.0, 20.0, (READER, MATH),
-    (1, 2), 3, 4, (("error", "7%"),),
-)  # fmt: skip
 
 
 def drawn(svg: str) -> ElementTree.Element:
@@ -65,7 +57,7 @@ def segments(svg: str) -> list[tuple[str, float]]:
 
 
 def test_bars_are_as_long_as_what_is_left_when_a_resource_is_free() -> None:
-    svg = gains_svg(SAMPLE)
+    svg = gains_svg(PREDICTION)
     root = drawn(svg)
     whole, *rest = bars(root, "all", "freed", "peak")
     assert [width / whole for width in rest] == pytest.approx([0.6, 0.9, 0.25, 0.2], abs=0.001)
@@ -78,7 +70,7 @@ def test_bars_are_as_long_as_what_is_left_when_a_resource_is_free() -> None:
 
 
 def test_a_processor_is_a_bar_of_its_work_and_its_waits() -> None:
-    svg = processors_svg(SAMPLE)
+    svg = processors_svg(PREDICTION)
     root = drawn(svg)
     pixel = 380 / 100
     wanted = [("works", 10), ("waits for pages or room in a circular buffer", 30), ("waits for its reads", 40),
@@ -92,8 +84,7 @@ def test_a_processor_is_a_bar_of_its_work_and_its_waits() -> None:
     # The legend has each part that occurs, once.
     assert texts[-4:] == ["works", wanted[1][0], "waits for registers", "waits for its reads"]
     assert description(svg).startswith("reader: works 10.0 µs, waits for pages or room in a circular buffer 30.0 µs, ")
-    only = processors_svg(Prediction("k", 9.0, "math", {}, 1.0, 1.0, (READER,), (0, 0), 1, 1, ()))
-    assert "that end last" not in only
+    assert "that end last" not in processors_svg(HOSTILE_PREDICTION)
 
 
 def test_an_estimate_shows_the_bars_of_its_slowest_core() -> None:
@@ -135,13 +126,11 @@ def test_times_are_in_the_unit_that_suits_them() -> None:
 
 
 def test_hostile_text_is_shown() -> None:
-    bar = ProcessorBar(HOSTILE, 1.0, {HOSTILE: 8.0}, 9.0)
-    found = Prediction(HOSTILE, 9.0, HOSTILE, {HOSTILE: 5.0}, 1.0, 1.0, (bar,), (0, 0), 1, 1, ((HOSTILE, HOSTILE),))
     points = [RoofPoint(HOSTILE, 9.0, 3.0, 2.0)]
-    shown = [gains_svg(found), processors_svg(found), roofline_svg(points, [(HOSTILE, 5.0)])]
+    shown = [gains_svg(HOSTILE_PREDICTION), processors_svg(HOSTILE_PREDICTION), roofline_svg(points, [(HOSTILE, 5.0)])]
     for one in shown:
         drawn(one)
-    for one in (*shown, prediction_html(found)):
+    for one in (*shown, prediction_html(HOSTILE_PREDICTION)):
         assert "<script" not in one
         assert "⟨U+202E⟩" in one
 

@@ -20,8 +20,10 @@ from tests.views.samples import (
     DECIDE,
     FAILED,
     HOSTILE,
+    HOSTILE_PREDICTION,
     NOTHING,
     PLAN,
+    PREDICTION,
     REWRITE,
     SOURCE,
     START,
@@ -40,6 +42,7 @@ from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_html, coloured_lines
 from ttexplore.views.core_map import core_map_svg, summary
 from ttexplore.views.diff import diff_html, diff_text, error_html
+from ttexplore.views.estimate import RoofPoint, prediction_html, predictions_html, roofline_svg
 from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.facts import tally
 from ttexplore.views.l1_map import l1_map_svg
@@ -86,6 +89,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "long code": lambda: code_html(long_trace(1200).source),
     "run": run_card,
     "hostile run": lambda: run_card(HOSTILE, HOSTILE),
+    "estimate": lambda: prediction_html(PREDICTION),
+    "estimates": lambda: predictions_html("gemm", [PREDICTION, PREDICTION]),
+    "hostile estimates": lambda: predictions_html(HOSTILE, [HOSTILE_PREDICTION]),
 }
 DRAWINGS: dict[str, Callable[[], str]] = {
     "cores": lambda: core_map_svg(N150, partition()),
@@ -98,6 +104,8 @@ DRAWINGS: dict[str, Callable[[], str]] = {
     "L1": lambda: l1_map_svg(PLAN, N150),
     "empty L1": lambda: l1_map_svg(START, N150),
     "hostile L1": lambda: l1_map_svg(plan_of(hostile_trace()), N150),
+    "roofline": lambda: roofline_svg([RoofPoint("a", 9.0, 3.0, 2.0), RoofPoint("b", 5.0, 3.0, 1.0)], [("mark", 7.0)]),
+    "hostile roofline": lambda: roofline_svg([RoofPoint(HOSTILE, 9.0, 3.0, 2.0)], [(HOSTILE, 7.0)]),
 }
 
 
