@@ -85,13 +85,15 @@ def explore(
 
 
 def _explored(
-    traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...], control: Control
+    traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...], control: Control,
+    like: Iterable[Exploration] = (),
 ) -> Exploration:  # fmt: skip
-    """Lower each launch of the kernel."""
+    """Lower each launch of the kernel; of a kernel with one launch, with the steps that are those of other lowerings
+    (`like`)."""
     with errors_of_ours("splitting the kernel into its launches"):
         parts = launches_of(traced)
     if parts == (traced,):
-        return _lowered(traced, target, options, sizes, control)
+        return _lowered(traced, target, options, sizes, control, like)
     used = [used_names(part) for part in parts]
     inputs = [{name for name, role in tensor_roles(part.function).items() if role == "input"} for part in parts]
     by_name = (("layouts", used), ("cb_depth", used), ("multicast", inputs), ("loaded_by", inputs))
@@ -118,12 +120,14 @@ def _concerned(name: str, *named: Sequence[Collection[str]]) -> list[int]:
 
 
 def _lowered(
-    traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...], control: Control
+    traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...], control: Control,
+    like: Iterable[Exploration] = (),
 ) -> Exploration:  # fmt: skip
     chosen, annotations = with_annotations(traced.annotations, options)
     plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations, sizes=sizes)
     applied: list[Applied] = []
-    for one in lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen):
+    others = [[step.applied for step in one._steps] for one in like if one.target == target]
+    for one in lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen, like=others):
         control.tell(f"{one.step.letter} {one.step.name}")
         applied.append(one)
     return Exploration(traced, target, options, _steps(applied))
@@ -254,7 +258,8 @@ class Exploration(Explored):
             return emit(final.functions, final.plan)
 
     def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
-        """Lower again with other options, those of step `at`, or with another target.
+        """Lower again with other options, those of step `at`, or with another target. The passes before the first that
+        looks at one of these options do not run again.
 
         Raises UsageError for an option that the step does not have.
         """
@@ -274,7 +279,12 @@ class Exploration(Explored):
         asked = parse_options(options)
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
-        return _explored(self.kernel, chip, kept | asked, self._sizes, control)
+        return _explored(self.kernel, chip, kept | asked, self._sizes, control, [self])
+
+    def with_options(self, options: Mapping[str, Any], like: Iterable[Exploration] = ()) -> Exploration:
+        """Lower the same kernel for the same target and sizes with these options alone. A pass that gave the same here,
+        or in one of the explorations `like` this one, does not run again."""
+        return _explored(self.kernel, self.target, parse_options(options), self._sizes, FREE, [*like, self])
 
     def edited(self, text: str) -> Exploration:
         """Lower the kernel with another text of its function, which ``ex.kernel.source`` shows, with the same

@@ -315,10 +315,10 @@ def test_ctrl_c_here_loses_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
     traces: set[int] = set()
 
     def interrupted(task: Task) -> Answered:
-        if len(traces) == 1 and len(task.traces) == 5:
+        if len(traces) == 1 and len(task.lowerings) == 5:
             raise KeyboardInterrupt
-        traces.add(id(task.traces))
-        task.traces[str(len(task.traces))] = None
+        traces.add(id(task.lowerings))
+        task.lowerings[str(len(task.lowerings))] = []
         return Answered(tuple(Outcome(figures=Figures(1.0, "compute", 1, 1, 1)) for _ in task.points))
 
     monkeypatch.setattr(module, "evaluate", interrupted)

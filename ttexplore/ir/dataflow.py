@@ -99,7 +99,7 @@ def nest_of(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.BufferStore
 
 def loads_of(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The element loads in an expression, each once, in order."""
-    return [one for one in nodes_of(expression) if isinstance(one, ir.TensorLoad)]
+    return [one for one in nodes_of(expression) if type(one) is ir.TensorLoad]
 
 
 def certain_loads(expression: ir.Expr) -> Iterator[ir.TensorLoad]:
@@ -110,9 +110,9 @@ def certain_loads(expression: ir.Expr) -> Iterator[ir.TensorLoad]:
         if identity(one) in seen:
             continue
         seen.add(identity(one))
-        if isinstance(one, ir.TensorLoad):
+        if type(one) is ir.TensorLoad:
             yield one
-        guards = isinstance(one, tirx.And | tirx.Or) or choice_of(one) is not None
+        guards = type(one) is tirx.And or type(one) is tirx.Or or choice_of(one) is not None
         waiting += parts_of(one)[:1] if guards else parts_of(one)
 
 

@@ -61,7 +61,7 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
         after = _bound(one.after, now, sizes)
         if one.error is None:
             verify(after, target)
-        made.append(dataclasses.replace(one, before=before, after=after))
+        made.append(dataclasses.replace(one, before=before, after=after, looked_at=None))
     return tuple(made)
 
 

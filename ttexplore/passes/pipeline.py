@@ -11,9 +11,9 @@ import dataclasses
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.boundary import errors_of_ours
@@ -88,7 +88,8 @@ PIPELINE: tuple[Pass, ...] = (
 
 @dataclass(frozen=True)
 class Applied:
-    """One run of a pass: the program before and after, or the error that stopped it."""
+    """One run of a pass: the program before and after, or the error that stopped it. `looked_at` are all options that
+    it looked at, its own and those of other passes; None if that is not known."""
 
     step: Pass
     before: Program
@@ -96,33 +97,73 @@ class Applied:
     options: dict[str, Any]
     seconds: float
     error: TTExploreError | None = None
+    looked_at: Mapping[str, object] | None = None
 
 
 def lower(
-    program: Program, target: Target, options: Mapping[str, Any], steps: Sequence[Pass] = PIPELINE
+    program: Program,
+    target: Target,
+    options: Mapping[str, Any],
+    steps: Sequence[Pass] = PIPELINE,
+    like: Iterable[Sequence[Applied]] = (),
 ) -> Iterator[Applied]:
     """Run the pipeline, or some of its steps, and verify the program after each. The first error ends the run and is
     part of its step.
 
-    `options` are the requested options by name; the others have their defaults.
+    `options` are the requested options by name; the others have their defaults. `like` are lowerings for the same
+    target: a pass that found there the same program, and looked at no option that differs, gives the same again, and
+    does not run. What it gives is verified nevertheless.
     """
     used = Options(**options)
     program = dataclasses.replace(program.with_plan(options=used.plain), options=used)
     by_name = used.by_name
     verifier = Verifier(target)
-    for step in steps:
+    alike = [one for one in like if one and _starts_with(one[0].before, program)]
+    for number, step in enumerate(steps):
         own = {name: by_name[name] for name in step.options}
+        alike = [one for one in alike if number < len(one) and _gives_the_same(one[number], step, by_name)]
         start = time.perf_counter()
+        looking = _Looking(used, own)
         try:
             with errors_of_ours(f"the step {step.letter} {step.name}"):
-                after = step.function(program, target, **own)
+                if alike:
+                    after = alike[0][number].after.with_plan(options=program.plan.options)
+                else:
+                    seen = dataclasses.replace(program, options=cast(Options, looking))
+                    after = step.function(seen, target, **own)
+                after = dataclasses.replace(after, options=used)
                 verifier.check(after)
         except TTExploreError as error:
             error.at(_annotation_line(program, own))
             yield Applied(step, program, program, own, time.perf_counter() - start, error)
             return
-        yield Applied(step, program, after, own, time.perf_counter() - start)
+        looked_at = alike[0][number].looked_at if alike else looking.at
+        yield Applied(step, program, after, own, time.perf_counter() - start, looked_at=looked_at)
         program = dataclasses.replace(after, firings=())
+
+
+class _Looking:
+    """Options that note which of them a pass looks at."""
+
+    def __init__(self, options: Options, own: Mapping[str, object]) -> None:
+        self._options = options
+        self.at = dict(own)
+
+    def __getattr__(self, name: str) -> object:
+        value = getattr(self._options, name)
+        self.at |= {name: value} if name in self._options.by_name else self._options.by_name
+        return value
+
+
+def _starts_with(first: Program, program: Program) -> bool:
+    return first.shares_functions(program) and first.plan.replace(options=program.plan.options) == program.plan
+
+
+def _gives_the_same(one: Applied, step: Pass, by_name: Mapping[str, object]) -> bool:
+    if one.step is not step or one.error is not None or one.looked_at is None:
+        return False
+    # By their texts, which also tell dictionaries in another order apart.
+    return all(repr(by_name[name]) == repr(value) for name, value in one.looked_at.items())
 
 
 def _annotation_line(program: Program, options: Mapping[str, Any]) -> Span | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttexplore.errors import BackendError, TTExploreError, from_record
 from ttexplore.record import ErrorRecord
@@ -12,8 +12,11 @@ from ttexplore.sweeping.cost import Figures, figures
 from ttexplore.sweeping.shipping import Shipped, received, ttexplore_digest
 from ttexplore.sweeping.space import Point
 
-# So many traces are held at a time.
-_TRACES = 8
+if TYPE_CHECKING:
+    from ttexplore.exploration import Exploration
+
+# So many traces are held at a time, each with its latest lowerings.
+_TRACES, _LOWERINGS = 8, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,13 @@ class Outcome:
 @dataclass(frozen=True, eq=False)
 class Task:
     """Points of one kernel that a worker evaluates, one after another. `kernel` is what was shipped, or the loaded
-    kernel itself where the worker is this process. `traces` are those that it has made: points that differ in their
-    options only share one."""
+    kernel itself where the worker is this process. `lowerings` are those that it has made, by trace: points that
+    differ in their options only share the trace, and the passes before the first that looks at such an option."""
 
     kernel: Any
     points: tuple[Point, ...]
     digest: str
-    traces: dict[str, Any] = field(default_factory=dict[str, Any])
+    lowerings: dict[str, list[Exploration]] = field(default_factory=dict[str, "list[Exploration]"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,30 +75,33 @@ def evaluate(task: Task) -> Answered:
             )
         found = received(task.kernel) if isinstance(task.kernel, Shipped) else task.kernel
         spelled = task.kernel.spelled if isinstance(task.kernel, Shipped) else ()
-        return Answered(tuple(_spelled(_outcome(found, point, task.traces), spelled) for point in task.points))
+        return Answered(tuple(_spelled(_outcome(found, point, task.lowerings), spelled) for point in task.points))
     except TTExploreError as error:
         return Answered(error=error.record())
 
 
-def _outcome(found: Any, point: Point, traces: dict[str, Any]) -> Outcome:
+def _outcome(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> Outcome:
     try:
-        return Outcome(figures=_lowered(found, point, traces))
+        return Outcome(figures=_lowered(found, point, lowerings))
     except TTExploreError as error:
         return Outcome(error=error.record())
 
 
-def _lowered(found: Any, point: Point, traces: dict[str, Any]) -> Figures:
+def _lowered(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> Figures:
     from ttexplore.exploration import explore
     from ttexplore.ir.boundary import errors_of_ours
     from ttexplore.language.machine import machine
 
     key = repr((sorted(point.arguments.items()), point.target))
-    if key not in traces:
-        if len(traces) == _TRACES:
-            del traces[next(iter(traces))]
+    if key in lowerings:
+        lowered = lowerings[key][-1].with_options(point.options, lowerings[key][:-1])
+    else:
+        if len(lowerings) == _TRACES:
+            del lowerings[next(iter(lowerings))]
         with machine(point.target), errors_of_ours("reading the kernel"):
-            traces[key] = found.trace(dict(point.arguments))
-    lowered = explore(traces[key], target=point.target, options=point.options)
+            traced = found.trace(dict(point.arguments))
+        lowered = explore(traced, target=point.target, options=point.options)
+    lowerings[key] = [*lowerings.get(key, ())[1 - _LOWERINGS :], lowered]
     if lowered.error is not None:
         raise lowered.error
     return figures(lowered)

@@ -39,8 +39,8 @@ class Kept:
             raise unusable(place, error.strerror or str(error)) from error
         return cls(path)
 
-    def found(self, points: Iterable[Point]) -> list[Outcome | None]:
-        """The outcome of each point; None for those that are not kept."""
+    def found(self, keys: Iterable[str | None]) -> list[Outcome | None]:
+        """The outcome of each point, by :func:`keys_of`; None for those that are not kept."""
         by_key: dict[str, object] = {}
         for line in [] if self.path is None else self.path.read_bytes().splitlines():
             try:
@@ -48,11 +48,11 @@ class Kept:
                 by_key[key] = outcome
             except (ValueError, TypeError):
                 continue
-        return [_read(by_key.get(key or "")) for key in keys_of(points)]
+        return [_read(by_key.get(key or "")) for key in keys]
 
-    def keep(self, points: Iterable[Point], outcomes: Iterable[Outcome]) -> None:
-        """Add the outcomes of these points."""
-        pairs = zip(keys_of(points), outcomes, strict=True)
+    def keep(self, keys: Iterable[str | None], outcomes: Iterable[Outcome]) -> None:
+        """Add the outcomes of the points with these keys."""
+        pairs = zip(keys, outcomes, strict=True)
         lines = [json.dumps([key, to_json(outcome)]) + "\n" for key, outcome in pairs if key is not None]
         if self.path is None or not lines:
             return

@@ -21,7 +21,7 @@ from ttexplore.given import text as text_of
 from ttexplore.given import whole, wrong
 from ttexplore.options import OPTIONS
 from ttexplore.sweeping.evaluate import Answered, Outcome, Proof, Task, evaluate
-from ttexplore.sweeping.kept import Kept
+from ttexplore.sweeping.kept import Kept, keys_of
 from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.result import COLUMNS, Sweep
 from ttexplore.sweeping.shipping import Shipped, is_loadable, shipped_file, shipped_object, ttexplore_digest
@@ -84,12 +84,13 @@ def sweep(
     address = None if scheduler is None else text_of("scheduler", scheduler, "the address of one, as a string")
     shipped = shipped_file(kernel) if isinstance(kernel, str) else shipped_object(kernel)
     kept = Kept.of(shipped.digest if shipped is not None else "")
-    known = [None] * len(points.points) if fresh else kept.found(points.points)
+    keys = keys_of(points.points)
+    known = [None] * len(points.points) if fresh else kept.found(keys)
     # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
     proofs = {number: one.proof for number, one in enumerate(known) if one is not None and one.proof is not None}
     with one_line() if progress == "auto" else contextlib.nullcontext(progress) as told:
         control = replace(control, progress=told)
-        state = _State(points, kept, control, [one and replace(one, proof=None) for one in known])
+        state = _State(points, keys, kept, control, [one and replace(one, proof=None) for one in known])
         complete = True
         try:
             pending = state.pending
@@ -189,6 +190,7 @@ class _State:
     """What is known of each point so far."""
 
     space: Space
+    keys: Sequence[str | None]
     kept: Kept
     control: Control
     outcomes: list[Outcome | None]
@@ -204,7 +206,7 @@ class _State:
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.outcomes[number] = outcome
         if keep:
-            self.kept.keep([self.space.points[number] for number in numbers], outcomes)
+            self.kept.keep([self.keys[number] for number in numbers], outcomes)
 
     def evaluate(self, kernel: Any, workers: Workers) -> None:
         """Evaluate the pending points. Raises Cancelled, what a worker says is wrong, and KeyboardInterrupt."""
@@ -233,7 +235,7 @@ class _State:
         points, digest = self.space.points, ttexplore_digest()
         tasks = [Task(kernel, tuple(points[number] for number in part), digest) for part in parts]
         if isinstance(workers, Here):
-            tasks = [replace(task, traces=tasks[0].traces) for task in tasks]
+            tasks = [replace(task, lowerings=tasks[0].lowerings) for task in tasks]
         with contextlib.closing(workers.answers(evaluate, tasks, self.control)) as answers:
             for number, answer in answers:
                 match answer:
