@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from tests.fuzz.description import Kernel, Schedule
@@ -72,8 +72,11 @@ def signature(error: LawBroken) -> str:
     return re.sub(r"\s+", " ", text)[:160]
 
 
-def search(count: int, check: Check, full: Callable[[str], Check], *, start: int, known: Tally) -> Tally:
-    """Draw `count` different kernels from the seed `start` and check each; failures not `known` are made small.
+def search(
+    count: int, check: Check, full: Callable[[str], Check], *, start: int, known: Container[str] = ()
+) -> Tally:  # fmt: skip
+    """Draw `count` different kernels from the seed `start` and check each; failures are made small, except for those
+    with a `known` signature.
 
     `check` may sample the costly laws; ``full(law)`` always checks this one, so that a failure is found again.
     """
@@ -95,7 +98,7 @@ def search(count: int, check: Check, full: Callable[[str], Check], *, start: int
         except LawBroken as error:
             name = signature(error)
             tally.again[name] += 1
-            if name not in known.failures and name not in tally.failures:
+            if name not in known and name not in tally.failures:
                 tally.failures[name] = small(kernel, schedule, full(error.law), name)
     tally.seconds = time.perf_counter() - begin
     tally.processor_seconds = processor_seconds() - processor_begin
