@@ -37,7 +37,6 @@ CASES = {case.name: case for case in CORPUS}
 def product(target: str, m: int, n: int, k: int, blocks: tuple[int, int, int], **options: Any) -> Exploration:
     sizes = dict(zip(("M", "N", "K", "block_M", "block_N", "block_K"), (m, n, k, *blocks), strict=True))
     found = ttx.explore(str(ROOT / KERNEL), target=target, options=options, **sizes)
-    assert isinstance(found, Exploration)
     assert found.error is None, str(found.error)
     return found
 

@@ -36,9 +36,8 @@ def partitioned(grid: tuple[int, ...], **options: Any) -> tuple[Partition, Progr
     """The partition, the program after B2, and the kernel's block variables."""
     traced = trace(blocks(grid[0], *grid[1:]) if len(grid) > 1 else blocks(grid[0], 1))
     start = Program({KERNEL: traced.function}, Plan("copy", TARGET.name), Listing("python", ()))
-    by_name = Options(**options).by_name
-    given = {name: by_name[name] for name in B1.options} | {"multicast": "off"}
-    program = layout_aware_work_partition(start, TARGET, **given)
+    by_name = Options(**{"multicast": "off", **options}).by_name
+    program = layout_aware_work_partition(start, TARGET, **{name: by_name[name] for name in B1.options})
     assert program.plan.partition is not None
     blocks_of = [loop.loop_var for loop in grid_loops(program.kernel)]
     return program.plan.partition, grid_to_core_grid(program, TARGET), blocks_of

@@ -15,8 +15,10 @@ from tests.sweeping.conftest import GEMM
 from ttexplore.sweeping.progress import one_line
 
 _PATIENCE_SECONDS = 300
-_SPACE = {"block_M": [32, 64], "block_N": [32, 64], "block_K": [32, 64], "policy": ["contiguous", "strided"]}
-_SPACE |= {"accumulate": ["reload", "l1"], "stages": [1, 2, 3]}
+_SPACE: dict[str, list[object]] = {
+    "block_M": [32, 64], "block_N": [32, 64], "block_K": [32, 64], "policy": ["contiguous", "strided"],
+    "accumulate": ["reload", "l1"], "stages": [1, 2, 3],
+}  # fmt: skip
 _POINTS = 96
 
 
