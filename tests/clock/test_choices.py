@@ -42,7 +42,7 @@ def product(target: str, m: int, n: int, k: int, blocks: tuple[int, int, int], *
 
 
 def launches(exploration: Exploration | Launches) -> list[Exploration]:
-    return [exploration] if isinstance(exploration, Exploration) else [*exploration.launches]
+    return [*exploration.launches] if isinstance(exploration, Launches) else [exploration]
 
 
 def chose(exploration: Exploration | Launches) -> bool:
