@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter as Count
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,7 +19,8 @@ from ttexplore.clock.events import (
 )
 from ttexplore.clock.rates import RESOURCES, Resource, rates_of
 from ttexplore.clock.replay import ProcessorTime, Replay, Waits, replay
-from ttexplore.errors import VerifyError
+from ttexplore.clock.trace import CoreTrace, core_trace
+from ttexplore.errors import UsageError, VerifyError
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
 from ttexplore.target import Target
@@ -27,6 +28,10 @@ from ttexplore.views.estimate import Prediction, ProcessorBar, duration, predict
 
 # The median and the largest error against the published times of the SDK's own matmul (docs/clock.md).
 MEDIAN_ERROR, LARGEST_ERROR = 0.07, 0.29
+ACCURACY = f"{MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the SDK's matmul"
+
+# How many cores a message names.
+_LISTED = 8
 
 Bound = Resource | Literal["imbalance", "launch"]
 
@@ -44,10 +49,13 @@ class ProcessorEstimate:
 
 @dataclass(frozen=True, slots=True)
 class CoreEstimate:
-    """The processors of the cores with these logical coordinates, which all do the same."""
+    """The processors of the cores with these logical coordinates, which all do the same, and the bytes that each of
+    these cores reads from DRAM and writes to it."""
 
     cores: tuple[tuple[int, int], ...]
     processors: Mapping[ProcessorName, ProcessorEstimate]
+    read_bytes: int
+    written_bytes: int
 
     @property
     def end_us(self) -> float:
@@ -79,10 +87,24 @@ class Estimate:
     written_bytes: int
     tensor_bytes: int
     _gains: _Gains = field(repr=False, compare=False)
+    _find_traces: Callable[[], tuple[CoreTrace, ...]] = field(repr=False, compare=False)
 
     @functools.cached_property
     def gains_us(self) -> Mapping[Bound, float]:
         return self._gains.all()
+
+    @functools.cached_property
+    def _traces(self) -> tuple[CoreTrace, ...]:
+        return self._find_traces()
+
+    def trace(self, core: tuple[int, int]) -> CoreTrace:
+        """When each processor of a core works, and what it waits for, in cycles from the start of the kernels. It takes
+        one more replay when it is first asked for. Raises UsageError for a core that does not run the program."""
+        for one, trace in zip(self.cores, self._traces, strict=True):
+            if core in one.cores:
+                return trace
+        shown = ", ".join(map(str, sorted(core for one in self.cores for core in one.cores)[:_LISTED]))
+        raise UsageError("U003", f"core {core} does not run the program", hint=f"cores that do are {shown}")
 
     @functools.cached_property
     def bound(self) -> Bound:
@@ -107,6 +129,11 @@ class Estimate:
         """The part of the compute peak, at its math fidelity, that the program reaches."""
         return self.compute_peak_us / self.us
 
+    @property
+    def accuracy(self) -> str:
+        """How far such estimates are from published times."""
+        return ACCURACY
+
     def to_json(self) -> dict[str, Any]:
         """All fields and figures as plain JSON values."""
         return {"kernel": self.kernel, "target": self.target, **_figures(self), "cores": to_json(self.cores)}
@@ -122,8 +149,7 @@ class Estimate:
         longer = f", {self.us / self.roofline_us:.1f} times as long" if self.roofline_us else ""
         rows = [
             f"estimate: {_time(self.us)} for {self.kernel} on {self.target} ({self.cycles:,} cycles)",
-            f"  error: {MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the "
-            "SDK's matmul",
+            f"  error: {ACCURACY}",
             f"  bound by {self.bound}: {_time(self.us - gain)} if it were free",
             f"  roofline: {_time(self.roofline_us)} (compute {_time(self.compute_peak_us)}, DRAM "
             f"{_time(self.dram_peak_us)}){longer}",
@@ -164,8 +190,7 @@ class Estimate:
             ("roofline", f"{duration(self.roofline_us)}{longer}"),
             ("DRAM", f"{_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
                      f"{_size(self.tensor_bytes)}"),
-            ("error", f"{MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the "
-                      "SDK's matmul"),
+            ("error", ACCURACY),
         )  # fmt: skip
         return Prediction(
             f"{self.kernel} on {self.target}", self.us, self.bound, {**self.gains_us}, self.compute_peak_us,
@@ -281,10 +306,8 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
     mean = sum(one.end_us * len(one.cores) for one in cores) / total
     known: dict[Bound, float] = {"imbalance": found.cycles * to_us - mean, "launch": launch * to_us}
     useful = sum(useful_cycles(events) * len(one.cores) for one in classes for events in one.processors.values())
-    read, written = (
-        sum(moved_bytes(events, way) * len(one.cores) for one in classes for events in one.processors.values())
-        for way in ("read", "write")
-    )
+    read = sum(one.read_bytes * len(one.cores) for one in cores)
+    written = sum(one.written_bytes * len(one.cores) for one in cores)
     in_dram = {one.name for one in plan.layouts if one.memory == "dram"}
     tensors = sum(one.pages * one.page_bytes for one in plan.accessors if one.tensor in in_dram)
     dram_peak = target.costs.dram_bank_bytes_per_cycle * target.dram_banks
@@ -293,6 +316,7 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
         _Gains(classes, target, found, known, (read, written)),
+        functools.partial(_traces, classes, target),
     )  # fmt: skip
 
 
@@ -353,6 +377,11 @@ class _Gains:
         return {id(events): worked_cycles(events) for one in self.classes for events in one.processors.values()}
 
 
+def _traces(classes: Sequence[CoreClass], target: Target) -> tuple[CoreTrace, ...]:
+    found = replay(classes, rates_of(target), with_parts=True)
+    return tuple(core_trace(parts, found.periods) for parts in found.parts)
+
+
 def _core(one: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us: float) -> CoreEstimate:
     processors: dict[ProcessorName, ProcessorEstimate] = {
         name: ProcessorEstimate(
@@ -361,7 +390,8 @@ def _core(one: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us: f
         for name, time in times.items()
         if one.processors.get(name)
     }
-    return CoreEstimate(one.cores, processors)
+    read, written = (sum(moved_bytes(events, way) for events in one.processors.values()) for way in ("read", "write"))
+    return CoreEstimate(one.cores, processors, read, written)
 
 
 def _processor(name: str, one: ProcessorEstimate) -> str:

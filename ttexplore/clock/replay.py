@@ -44,6 +44,8 @@ Waits = Literal["buffer", "semaphore", "registers", "read", "write"]
 WAITS: tuple[Waits, ...] = ("buffer", "semaphore", "registers", "read", "write")
 # States that are kept to compare with.
 _MOST_STATES = 5000
+# Parts of one processor that are kept.
+_MOST_PARTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,31 @@ class ProcessorTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Some time of one processor, in cycles: it works for `busy` of them, and waits for the rest, for a reason."""
+
+    start: int
+    end: int
+    busy: int
+    reason: Waits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """At a cycle, the `cycles` before it were added so many `times` more."""
+
+    at: int
+    cycles: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """The cycles until all kernels have ended, by class and processor; `stuck` names those that wait for ever.
 
-    `events` counts those that were replayed one by one, `skipped` the cycles that were added as periods.
+    `events` counts those that were replayed one by one, `skipped` the cycles that were added as periods. Where it was
+    asked for, `parts` have what each processor did, in order, and `periods` what was added: both in cycles that leave
+    out what was added before.
     """
 
     cycles: int
@@ -67,6 +90,8 @@ class Replay:
     stuck: tuple[str, ...]
     events: int
     skipped: int
+    parts: tuple[dict[ProcessorName, tuple[Part, ...]], ...] = ()
+    periods: tuple[Period, ...] = ()
 
 
 # What events become: a kind and three numbers each, because there are many.
@@ -145,17 +170,20 @@ class _Processor:
     ended: int | None = None
     busy: int = 0
     waited: list[int] = field(default_factory=lambda: [0] * len(WAITS))
+    parts: list[Part] = field(default_factory=list[Part])
 
 
-def replay(classes: Sequence[CoreClass], rates: Rates, *, by_periods: bool = True) -> Replay:
+def replay(classes: Sequence[CoreClass], rates: Rates, *, by_periods: bool = True, with_parts: bool = False) -> Replay:
     """Run all classes of cores, from time 0 until their kernels have ended, or none can go on: `by_periods`, or else
-    event by event."""
-    return _Machine(classes, rates, by_periods).run()
+    event by event. `with_parts`, what each processor does is kept, up to 20,000 parts of each."""
+    return _Machine(classes, rates, by_periods, with_parts).run()
 
 
 class _Machine:
-    def __init__(self, classes: Sequence[CoreClass], rates: Rates, by_periods: bool) -> None:
+    def __init__(self, classes: Sequence[CoreClass], rates: Rates, by_periods: bool, with_parts: bool) -> None:
         self.rates = rates
+        self.with_parts = with_parts
+        self.added: list[Period] = []
         self.classes = classes
         self.numbers: dict[tuple[str, Counter], int] = {}
         self.values: list[int] = []
@@ -300,7 +328,10 @@ class _Machine:
             end = self.base + self.time if one.ended is None else one.ended
             times[one.group][one.name] = ProcessorTime(one.busy, waits, end)
         cycles = max((one.ended for one in self.processors if one.ended is not None), default=0)
-        return Replay(cycles, tuple(times), stuck, self.events, self.base)
+        parts: list[dict[ProcessorName, tuple[Part, ...]]] = [{} for _ in self.classes] if self.with_parts else []
+        for one in self.processors if self.with_parts else ():
+            parts[one.group][one.name] = tuple(one.parts)
+        return Replay(cycles, tuple(times), stuck, self.events, self.base, tuple(parts), tuple(self.added))
 
     def push(self, time: int, what: _Processor | int | tuple[tuple[int, int], ...]) -> None:
         self.order += 1
@@ -324,7 +355,13 @@ class _Machine:
     def waited(self, one: _Processor) -> None:
         if one.since is not None:
             one.waited[one.reason] += self.time - one.since
+            if self.with_parts and self.time > one.since:
+                self.keep(one, Part(one.since, self.time, 0, WAITS[one.reason]))
             one.since = None
+
+    def keep(self, one: _Processor, part: Part) -> None:
+        if len(one.parts) < _MOST_PARTS:
+            one.parts.append(part)
 
     def waits(self, one: _Processor, reason: int) -> None:
         if one.since is None:
@@ -340,12 +377,16 @@ class _Machine:
             if kind == _BUSY:
                 one.at = at + 1
                 one.busy += number
+                if self.with_parts:
+                    self.keep(one, Part(self.time, self.time + number, number))
                 self.wake(one, self.time + number)
                 return
             if kind == _RUN:
                 one.at = at + 1
                 one.busy += amount
                 one.waited[other] += number - amount
+                if self.with_parts:
+                    self.keep(one, Part(self.time, self.time + number, amount, WAITS[other]))
                 self.wake(one, self.time + number)
                 return
             if kind in (_AWAIT, _TAKE):
@@ -491,7 +532,9 @@ class _Machine:
         times = self.periods(old_turns, turns)
         if not times:
             return
-        self.base += times * (now + self.base - started)
+        period = now + self.base - started
+        self.added.append(Period(now, period, times))
+        self.base += times * period
         for one, old in zip(self.processors, old_turns, strict=True):
             one.turns = [new + times * (new - was) for new, was in zip(one.turns, old, strict=True)]
         added = iter(times * (new - was) for new, was in zip(sums, old_sums, strict=True))
