@@ -682,12 +682,11 @@ def _compare(arguments: argparse.Namespace) -> Answer:
     if arguments.show is not None:
         diff = comparison.diff(arguments.show)
         return Answer(str(diff), {**data, "diff": to_json(diff.record)}, error=error, code=True)
-    rows = [*comparison.rows, ("time", found[0].estimated, found[1].estimated)]
-    data["rows"] = [list(row) for row in rows]
+    data["rows"] = [list(row) for row in comparison.rows]
     data["steps"] = [{"letter": one.letter, "name": one.name, "change": one.kind} for one in comparison.steps]
     data["files"] = list(comparison.files)
     files = f"files that differ: {', '.join(comparison.files) or 'none'}"
-    text = f"{comparison_text(rows, terminal_columns())}\n\n{comparison.steps}\n\n{files}"
+    text = f"{comparison_text(comparison.rows, terminal_columns())}\n\n{comparison.steps}\n\n{files}"
     return Answer(text, data, error=error)
 
 

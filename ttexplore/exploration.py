@@ -52,12 +52,13 @@ from ttexplore.passes.pipeline import PIPELINE, Applied, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.tensor_roles import tensor_roles
 from ttexplore.plan import Plan, Precision, Size
-from ttexplore.record import Listing, OptionForm, StepRecord, Trace, to_json
+from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Run, StepCheck
 from ttexplore.target import Target, get_target
 from ttexplore.views.launches import LaunchRow, launches_html, launches_text
 from ttexplore.views.markup import plural
+from ttexplore.views.predicted import estimate_data, trace_data
 from ttexplore.views.report import Reported
 
 Array = NDArray[Any]
@@ -333,6 +334,16 @@ class Exploration(Explored):
             return self.estimate().summary
         except TTExploreError as error:
             return f"not known: {error.message}"
+
+    def estimate_data(self) -> JsonObject:
+        found, plan = self.estimate(), self.plan
+        assert isinstance(found, Estimate), "each launch is shown by itself"
+        return estimate_data(found, plan)
+
+    def trace_data(self, core: tuple[int, int]) -> JsonObject:
+        found, _ = self.estimate(), self.plan
+        assert isinstance(found, Estimate), "each launch is shown by itself"
+        return trace_data(found, core)
 
     # Sizes
 

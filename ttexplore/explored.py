@@ -6,6 +6,7 @@ Nothing here needs TVM.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
@@ -70,6 +71,8 @@ _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.
 # The kind of inputs that a run has where nothing is said.
 _RANDOM = "random"
 _MOST_MOVES = 4_000_000
+# What stands for the time of a lowering that failed, or whose kernels are not there.
+_NO_TIME = "-"
 _NO_REFERENCE = "there is no reference for these inputs, so the outputs were not compared"
 
 
@@ -379,6 +382,10 @@ class Explored(ABC):
     def _reported(self, run: bool) -> list[Reported]:
         """The lowerings of the page, with the result of a run on the emulator if asked for."""
         state: JsonObject = {}
+        if "estimate" not in self.missing and self.error is None:
+            # Of a program that has none, the page says nothing.
+            with contextlib.suppress(TTExploreError):
+                state["estimate"] = self.estimate_data()
         recorded = None
         if run and self.error is None and recorder().missing() is None:
             done = self.run(backend=recorder().name)
@@ -756,11 +763,21 @@ class Explored(ABC):
     @property
     def estimated(self) -> str:
         """The predicted time in one line, where it can be predicted."""
-        return "-"
+        return _NO_TIME
+
+    @abstractmethod
+    def estimate_data(self) -> JsonObject:
+        """The predicted time as the explorer shows it, in JSON form. Raises what a prediction raises."""
+
+    @abstractmethod
+    def trace_data(self, core: tuple[int, int]) -> JsonObject:
+        """When the processors of a core are predicted to work, as the explorer shows it, in JSON form. Raises
+        UsageError for a core without kernels, and what a prediction raises."""
 
     @property
     def missing(self) -> dict[str, str]:
-        """For each of ``record``, ``check``, ``fork`` and ``edit`` that the explorer cannot do, the reason."""
+        """For each of ``record``, ``check``, ``fork``, ``edit`` and ``estimate`` that the explorer cannot do, the
+        reason."""
         missing = recorder().missing()
         return {"record": missing} if missing else {}
 
@@ -876,7 +893,7 @@ def report(path: str | Path, *explorations: Explored, run: bool = True, names: S
 
 
 def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:
-    """Compare two lowerings side by side: options, cores, circular buffers and code size.
+    """Compare two lowerings side by side: options, cores, circular buffers, code size and predicted time.
 
     Raises UsageError if an argument is not an exploration.
     """
@@ -888,6 +905,9 @@ def compare_explorations(first: Explored, second: Explored) -> LoweringCompariso
     rows += [(name, str(first.plan.options.get(name)), str(second.plan.options.get(name))) for name in names]
     for what, measure in _MEASURES.items():
         rows.append((what, measure(first), measure(second)))
+    times = first.estimated, second.estimated
+    if _NO_TIME not in times:
+        rows.append(("time", *times))
     return LoweringComparison(rows, (first.trace, second.trace))
 
 

@@ -645,6 +645,34 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             see=("Pareto front",),
         ),
         Term(
+            "estimate",
+            "The time that the program would take on its target, predicted by a replay of what its processors do. "
+            "Nothing is run: docs/clock.md says what the replay knows, and how far it is from published times.",
+            cuda="CUDA has none: performance models such as GPGPU-Sim's, or the roofline of Nsight Compute.",
+            aliases=("predicted time",),
+            see=("bound", "roofline", "peak"),
+        ),
+        Term(
+            "bound",
+            "What a program waits for most: the resource, such as DRAM or the matrix engine, that would save most of "
+            "its time if it took none.",
+            cuda="What Nsight Compute's Speed of Light calls compute bound, memory bound or latency bound.",
+            see=("estimate",),
+        ),
+        Term(
+            "roofline",
+            "The shortest time that the chip allows: all cores compute at their peak, or DRAM transfers each tensor "
+            "once at its peak, whichever takes longer.",
+            cuda="The roofline of Nsight Compute, as a time instead of a rate.",
+            see=("peak", "estimate"),
+        ),
+        Term(
+            "peak",
+            "The rate of the matrix engines of all cores at the math fidelity of the program, if they never waited.",
+            cuda="The peak throughput of the tensor cores.",
+            see=("roofline", "math fidelity"),
+        ),
+        Term(
             "Pareto front",
             "Of several lowerings, those that no other one beats in one number, such as time, without being worse in "
             "the other, such as L1.",

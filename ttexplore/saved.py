@@ -22,7 +22,7 @@ from ttexplore.explored import BaseStep, Explored, Steps
 from ttexplore.given import dictionary
 from ttexplore.inputs import Inputs
 from ttexplore.plan import Plan
-from ttexplore.record import Listing, OptionForm, StepRecord, Trace, from_json
+from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, from_json
 from ttexplore.results import Check, Run
 from ttexplore.target import Target
 from ttexplore.views.tile_history import TileHistory
@@ -196,7 +196,15 @@ class SavedExploration(Explored):
 
     @property
     def missing(self) -> dict[str, str]:
-        return {**super().missing, "check": _NEEDS_KERNEL, "fork": _NEEDS_KERNEL, "edit": _NEEDS_KERNEL}
+        return {**super().missing, **dict.fromkeys(("check", "fork", "edit", "estimate"), _NEEDS_KERNEL)}
+
+    def estimate_data(self) -> JsonObject:
+        """Raises UsageError: the prediction reads the kernels' IR."""
+        raise _needs_kernel("an estimate")
+
+    def trace_data(self, core: tuple[int, int]) -> JsonObject:
+        """Raises UsageError, as an estimate does."""
+        return self.estimate_data()
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> SavedExploration:
         del inputs

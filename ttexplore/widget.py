@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 Answer = tuple[JsonObject, list[bytes]]
 # What of a request in progress every page knows; `words` are those of the page that asked.
 _LISTED = ("do", "variant", "words")
+# What the page asks for by itself, and nobody waits for.
+_UNLISTED = ("edit", "estimate", "trace")
 # Whoever still waits for an answer that was sent has not got it.
 _LOST = ErrorRecord("AnswerLost", "the answer was lost while there was no connection to the kernel", "ask again")
 
@@ -51,9 +53,9 @@ _LOST = ErrorRecord("AnswerLost", "the answer was lost while there was no connec
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer of one exploration, and of those that its What if creates.
 
-    Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "cancel" | "waiting", ...}``
-    with ``{"id", "state": "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never
-    sees an exception.
+    Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "estimate" | "trace" |
+    "cancel" | "waiting", ...}`` with ``{"id", "state": "progress" | "done" | "failed", ...}``. Errors are answers, too:
+    the notebook's kernel never sees an exception.
     """
 
     _esm = widget_module()
@@ -124,10 +126,11 @@ class ExplorerWidget(anywidget.AnyWidget):
         del buffers
         do = question.get("do")
         if do == "cancel":
-            # An edit ends when another one takes its place, not with what the explorer is busy with.
+            # An edit ends when another one takes its place, not with what the explorer is busy with; an estimate is
+            # short.
             wanted = question.get("edit")
             for identifier, (what, one) in tuple(self._running.items()):
-                if identifier == wanted if wanted else what != "edit":
+                if identifier == wanted if wanted else what not in _UNLISTED:
                     one.set()
             return
         if do == "waiting":
@@ -141,13 +144,14 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     def _answer(self, question: JsonObject, cancel: threading.Event) -> None:
         identifier = question.get("id")
-        if question.get("do") != "edit":
+        if question.get("do") not in _UNLISTED:
             self._list({"id": identifier, "since": time.time(), **{name: question.get(name) or "" for name in _LISTED}})
 
         def progress(text: str) -> None:
             self._tell({"id": identifier, "state": "progress", "text": visible(text)})
 
         exploration = self._explorations.get(question.get("variant") or "")
+        answer: tuple[JsonObject, list[bytes]]
         try:
             if exploration is None:
                 raise UsageError("U001", "an edit has replaced this lowering", hint="lower it again")
@@ -164,6 +168,11 @@ class ExplorerWidget(anywidget.AnyWidget):
                     answer = _record(exploration, question, progress, cancel)
                 case "tile":
                     answer = _tile(exploration, question, progress, cancel)
+                case "estimate":
+                    answer = {"estimate": exploration.estimate_data()}, []
+                case "trace":
+                    x, y = map(int, question["core"].split(","))
+                    answer = {"trace": exploration.trace_data((x, y))}, []
                 case other:
                     raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:

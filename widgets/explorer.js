@@ -3,6 +3,7 @@
 /** @import { Kernel as Python, Model } from "./model/questions.js" */
 /** @import { Explorer } from "./model/state.js" */
 
+import { followEstimates } from "./model/estimates.js";
 import { keys, meaning } from "./model/keys.js";
 import { isOutdated, kernelText, lowerDrafts } from "./model/live.js";
 import { unpacked } from "./model/lowering.js";
@@ -14,6 +15,7 @@ import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
 import { player } from "./parts/clock.js";
 import { all, button, chip, classed, closest, focusIn, focusOn, gapper, h, heading, link, put, quiet, set } from "./parts/dom.js";
+import { estimateBadge } from "./parts/estimate.js";
 import { heightBar } from "./parts/panes.js";
 import { followRecordings } from "./parts/record.js";
 import { tabList } from "./parts/tabs.js";
@@ -96,6 +98,7 @@ async function render({ model, el }) {
     chip("Close", () => help.close()));
   const head = h("header");
   const beside = besideChip(model, root, lowering.kernel);
+  const badge = estimateBadge(store, kernel.live || !!model.get("estimate"));
   const fullScreen = chip("", () => store.set({ full: !store.state.full }), { title: "f" });
 
   /** Fills the screen, or the window where the browser does not allow that. @param {boolean} full */
@@ -115,7 +118,7 @@ async function render({ model, el }) {
   root.append(head, banner, tabs.element, body, heightBar(remembered, root, body), live, help);
 
   store.on(["lowering"], ({ lowering, before }) => put(head,
-    h("h3", lowering.kernel), h("span.m", lowering.target), quiet(lowering.where),
+    h("h3", lowering.kernel), h("span.m", lowering.target), quiet(lowering.where), badge,
     lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {
       class: before && !before.facts.some((one) => `${one}` === `${[name, value]}`) ? "fact flash" : "fact",
     }, quiet(`${name} `), value)),
@@ -205,7 +208,16 @@ async function render({ model, el }) {
     },
   });
 
-  requestAnimationFrame(() => performance.measure("ttexplore first paint", { start, end: performance.now() }));
+  // Asked for when the explorer comes into sight: a page may have many.
+  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    seen.disconnect();
+    followEstimates(store, kernel, model.get("estimate"));
+  });
+  requestAnimationFrame(() => {
+    performance.measure("ttexplore first paint", { start, end: performance.now() });
+    seen.observe(root);
+  });
   const told = () => store.set({ stale: stale() });
   model.on?.("change:stale", told);
   const sent = () => goTo(store, model.get("place") ?? {}, TABS);
@@ -215,6 +227,7 @@ async function render({ model, el }) {
   follow();
   return () => {
     kernel.close();
+    seen.disconnect();
     sized.disconnect();
     model.off?.("change:stale", told);
     model.off?.("change:place", sent);

@@ -31,6 +31,8 @@ export interface Traits {
   live?: boolean;
   /** The card of a run that a page brings along, as HTML. */
   recorded_run?: string;
+  /** The predicted time of the lowering, where a page brings it along. */
+  estimate?: Estimate;
 }
 
 export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
@@ -41,7 +43,7 @@ export interface Backend { name: string; missing: string; arithmetic: boolean; l
 export interface Place { lowering?: string; tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
-export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit" | "waiting">; variant: string; words: string; since: number }
+export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit" | "estimate" | "trace" | "waiting">; variant: string; words: string; since: number }
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
@@ -161,6 +163,32 @@ export interface Measure {
   steps: number[];
   /** What the colours mean, in SVG. */
   legend: string;
+}
+
+/** The predicted time of a program. `share` is the part of the peak that it reaches, in percent; `gains` are what each
+ * resource would save if it were free: the time then, and the percentage that it is of the time now. */
+export interface Estimate {
+  badge: string;
+  title: string;
+  share: number;
+  facts: [name: string, text: string][];
+  gains: [name: string, time: string, percent: number][];
+  /** As those of a lowering. */
+  figures: [what: string, text: string][];
+  measures: Measure[];
+}
+
+/** When the processors of a core work and what they wait for, in nanoseconds from the start of the kernels; what repeats
+ * is left out in `gaps`. */
+export interface CoreTrace {
+  end: number;
+  note: string;
+  unit: string;
+  /** What is waited for. */
+  kinds: string[];
+  /** `parts` are flat: start, end, how much of it is work, and what the rest waits for: a position in `kinds`, -1 for none. */
+  processors: { name: string; told: string; parts: number[] }[];
+  gaps: [start: number, end: number][];
 }
 
 export interface Core {
@@ -297,6 +325,8 @@ export type Question =
   /** `output` is the position among the outputs. */
   | ({ do: "tile"; output: number; tile: number[]; code: Edits } & Inputs & Asked)
   | { do: "fork"; options: Record<string, string>; target: string }
+  | { do: "estimate"; variant: string }
+  | { do: "trace"; core: string }
   /** `unused` are variants that edits gave and no page shows any more. */
   | { do: "edit"; text: string; unused: string[] }
   /** All that goes on but edits, or the edit with this id. */
@@ -314,6 +344,8 @@ export interface Answers {
   fork: { variant: string; buffer: Bytes; steps: StepChange[]; files: string[] };
   /** For each line of the kernel before, the line that it has become, -1 for none; why the lowering failed on the way. */
   edit: { variant: string; buffer: Bytes; moved: number[]; error: Failure | null };
+  estimate: { estimate: Estimate };
+  trace: { trace: CoreTrace };
   cancel: object;
   waiting: object;
 }

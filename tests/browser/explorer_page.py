@@ -192,14 +192,14 @@ class ExplorerPage:
             [question, message, base64.b64encode(packed(dict(data))).decode() if data else ""],
         )
 
-    def answer_what_if(self, now: Exploration, other: Exploration, variant: str = "1") -> None:
+    def answer_what_if(self, now: Exploration, other: Exploration, variant: str = "1", question: int = -1) -> None:
         """Answers with another lowering, as Python does."""
         steps = step_changes(now.trace.steps, other.trace.steps)
         message = {
             "state": "done", "variant": variant, "steps": [[one.glyph, one.words] for one in steps],
             "files": list(changed_files(now.trace, other.trace)),
         }  # fmt: skip
-        self.answer(message, other.data)
+        self.answer(message, other.data, question)
 
     def set(self, name: str, value: Any) -> None:
         self.page.evaluate(
@@ -211,7 +211,8 @@ def mount(
     page: Page, data: Mapping[str, Any], *, displays: int = 1, backends: Sequence[Mapping[str, Any]] = tuple(BACKENDS),
     **state: Any,
 ) -> ExplorerPage:  # fmt: skip
-    """Shows an exploration's data in a page that has been opened at ADDRESS."""
+    """Shows an exploration's data in a page that has been opened at ADDRESS, which asks for no estimate by itself."""
+    state.setdefault("missing", {"estimate": "no Python"})
     page.evaluate(
         "([packed, state, displays]) => mount(packed, JSON.parse(state), displays)",
         [

@@ -135,12 +135,12 @@ def test_several_lowerings_have_an_index(
     explorer = shown(page)
     index = page.get_by_role("navigation", name="2 lowerings").get_by_role("link")
     assert index.all_inner_texts() == ["matmul 1 wormhole_n150, 15 steps", "matmul 2 blackhole_p150, 15 steps"]
-    assert explorer.find("header .m").inner_text() == "wormhole_n150"
+    assert explorer.find("header>.m").inner_text() == "wormhole_n150"
     page.screenshot(path=tmp_path / f"index_{theme}.png")
     # With the keyboard alone.
     index.nth(1).focus()
     page.keyboard.press("Enter")
-    explorer.find("header .m").filter(has_text="blackhole_p150").wait_for()
+    explorer.find("header>.m").filter(has_text="blackhole_p150").wait_for()
     assert page.locator(".ttx-explorer").count() == 1
     assert index.nth(1).get_attribute("aria-current") == "page"
     explorer = shown(page)
@@ -150,7 +150,7 @@ def test_several_lowerings_have_an_index(
     page.goto("about:blank")
     page.goto(f"{address}#lowering=matmul+2&step=D3&pin=27")
     explorer = shown(page)
-    assert explorer.find("header .m").inner_text() == "blackhole_p150"
+    assert explorer.find("header>.m").inner_text() == "blackhole_p150"
     assert (letter(explorer), pinned(explorer)) == ("D3", ["27"])
     # The policy of the page keeps axe out of it, so its frame is judged without.
     bare = open_context(viewport={"width": 1400, "height": 800}, color_scheme=theme, bypass_csp=True).new_page()

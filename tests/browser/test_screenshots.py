@@ -26,7 +26,8 @@ def test_pictures_of_the_readme(
 ) -> None:
     # The path of the clone is nobody's business.
     data = {**gemm.data, "where": "gemm.py:10"}
-    explorer = show(data, width=1280, height=760, theme=theme)
+    explorer = show(data, width=1280, height=760, theme=theme, estimate=gemm.estimate_data())
+    explorer.find(".badge:enabled").wait_for()
     explorer.find("[data-step='13']").click()
     explorer.find(".source .l").filter(has_text="T.gemm(").click()
     if tab != "Steps":

@@ -66,6 +66,8 @@ def answered(exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> list[
     questions: list[dict[str, Any]] = [
         {"do": "run", "backend": "interpreter", "arithmetic": "exact", "code": {}},
         {"do": "check"},
+        {"do": "estimate"},
+        {"do": "trace", "core": "0,0"},
         {"do": "fork", "options": {"stages": "3"}, "target": target},
         {"do": "fork", "options": {"stages": "no number"}, "target": target},
         {"do": "edit", "text": exploration.kernel.source.text.replace("block_K=32", "block_K=64"), "unused": []},

@@ -22,7 +22,7 @@ _LEGEND_ROW = 21
 # About the width of a small character.
 _CHARACTER = 5.7
 # Lines of shared inputs: their distance from the edge of a cell, and from each other.
-_NEAR, _NEXT_LINE = 3, 4
+_NEAR, _NEXT_LINE = 2, 4
 # How many items of a list the tooltip names.
 _LISTED = 12
 
@@ -62,7 +62,8 @@ def core_map_svg(target: Target | None, partition: Partition, shared: Sequence[S
         parts.append(_node(node, core, items, f"url(#{identifier}-h)"))
     places = {node.logical: (node.x, node.y) for node in nodes if node.logical}
     for number, one in enumerate(shared):
-        parts += _sent(one, places, _NEXT_LINE * number)
+        # Lines of one topology stand beside each other; those of others cross them.
+        parts += _sent(one, places, _NEXT_LINE * [other.topology for other in shared[:number]].count(one.topology))
     legend_y = _TOP + rows * _CELL + 34
     steps = [core_step(count, items) for count in items]
     parts.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">')
@@ -107,7 +108,7 @@ def _ends(one: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def _line(x: float, y: float, way: str) -> Iterator[str]:
     """A line from a sender, which a dot marks. It has a halo, because cells may be as dark as it is."""
-    yield path(f"M{x} {y}{way}", "edge", extra=' style="stroke:var(--ttx-surface);stroke-width:4"')
+    yield path(f"M{x} {y}{way}", "edge", extra=' style="stroke:var(--ttx-surface);stroke-width:3"')
     yield path(f"M{x} {y}{way}", "edge")
     yield f'<circle cx="{x}" cy="{y}" r="4" class="surface"/><circle cx="{x}" cy="{y}" r="3" class="tip"/>'
 

@@ -34,7 +34,7 @@ export function goToMoment(store, time) {
 }
 
 /** @param {number} from @param {number} span @param {number} end @returns {[number, number]} */
-function windowFrom(from, span, end) {
+export function windowFrom(from, span, end) {
   const first = within(Math.round(from), end - span);
   return [first, first + span];
 }

@@ -104,6 +104,15 @@ export const closest = (target, selector) => /** @type {HTMLElement | null} */ (
 /** Where an element is in the window. @param {Element} element */
 export const rect = (element) => element.getBoundingClientRect();
 
+const MARGIN_PIXELS = 4;
+
+/** Places what is shown above the page below what it is about, inside of the window. @param {HTMLElement} box @param {Element} about */
+export function below(box, about) {
+  const { left, bottom } = rect(about);
+  const { offsetWidth: width, offsetHeight: height } = box;
+  box.style.inset = `${Math.min(bottom + MARGIN_PIXELS, innerHeight - height)}px auto auto ${Math.min(left, innerWidth - width - MARGIN_PIXELS)}px`;
+}
+
 /** An event that is for nobody else. @param {Event} event */
 export function take(event) {
   event.preventDefault();

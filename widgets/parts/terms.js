@@ -1,13 +1,12 @@
 // Terms in labels and headings: underlined, with their definitions on hovering and where the keyboard reaches them.
 
 import { finder } from "../model/terms.js";
-import { all, closest, h, rect, set } from "./dom.js";
+import { all, below, closest, h, set } from "./dom.js";
 
 // `.t` are the labels in drawings.
 const LABELS = "th,h4,h4>.q,label,.fact>.q,.tools>b,.filehead>:is(b,.q),.coverage,.t";
 // Those with `data-meaning` are no place for the focus.
 const TERM = "[aria-description],[data-meaning],abbr";
-const MARGIN_PIXELS = 4;
 
 /** Makes a term of an element. @param {Element} element @param {string} meaning */
 export const explain = (element, meaning) => set(element, { tabindex: 0, role: "button", "aria-description": meaning });
@@ -48,9 +47,7 @@ export function explainTerms(root, terms) {
     if (term.title) explain(term, term.title);
     term.title = "";
     box.textContent = term.getAttribute("aria-description") ?? term.dataset.meaning ?? "";
-    const { left, bottom } = rect(term);
-    const { offsetWidth: width, offsetHeight: height } = box;
-    box.style.inset = `${Math.min(bottom + MARGIN_PIXELS, innerHeight - height)}px auto auto ${Math.min(left, innerWidth - width - MARGIN_PIXELS)}px`;
+    below(box, term);
   };
   const hide = () => box.hidePopover();
   set(root, {

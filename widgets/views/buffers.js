@@ -6,6 +6,7 @@
 import { pictureButtons } from "../parts/cards.js";
 import { gapper, grid, h, heading, markup, number, put } from "../parts/dom.js";
 import { pinLink } from "../parts/listing.js";
+import { deviceTime } from "./device.js";
 import { timeTravel } from "./timeline.js";
 
 const HEADS = ["CB", "name", "data format", "pages × stages", "size", "producer", "consumer", "tiles in / out per item", "kernel line"];
@@ -27,5 +28,5 @@ export function buffersView(store, kernel) {
   const { element, keys, shown } = timeTravel(store, kernel, graph);
   return { keys, shown, element: h("div.buffersview",
     h("div.tools", h("b", "dataflow of one core"), gapper(), pictureButtons(graph, "dataflow")),
-    graph, element, h("div.two", list, l1)) };
+    graph, deviceTime(store, kernel), element, h("div.two", list, l1)) };
 }

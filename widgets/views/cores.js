@@ -43,12 +43,14 @@ export function coresView(store, kernel) {
     if (!cores.cores.some((core) => nameOf(core) === store.state.core)) store.set({ core: busiest ? nameOf(busiest) : null });
     colour();
   });
-  store.on(["lowering", "recording"], ({ lowering: { cores }, recording, metric }) => {
+  store.on(["lowering", "recording", "estimate", "noEstimate"], ({ lowering: { cores }, recording, estimate, noEstimate, metric }) => {
     if (!cores) return;
-    put(measure, [...cores.measures.map(({ name }) => name), ...(recording ? [MOMENT] : [])].map((name) => h("option", name)));
-    if (!recording && metric === MOMENT) store.set({ metric: cores.measures[0].name });
+    const names = [...measures().map(({ name }) => name), ...(recording ? [MOMENT] : [])];
+    put(measure, names.map((name) => h("option", name)));
+    // One of an estimate comes back with it.
+    if (!names.includes(metric) && (metric === MOMENT || estimate || noEstimate)) store.set({ metric: names[0] });
   });
-  store.on(["metric", "recording", "lowering"], ({ metric, recording, lowering: { cores } }) => {
+  store.on(["metric", "recording", "lowering", "estimate"], ({ metric, recording, lowering: { cores } }) => {
     measure.value = metric;
     recorded.hidden = metric !== MOMENT;
     legend.textContent = recording?.recording.map ?? "";
@@ -56,7 +58,14 @@ export function coresView(store, kernel) {
     colour();
   });
   store.on(["time"], colour);
-  store.on(["core", "lowering"], drawCard);
+  store.on(["core", "lowering", "estimate"], drawCard);
+
+  /** Those of the plan, and those that are predicted. */
+  function measures() {
+    const { estimate, lowering: { cores } } = store.state;
+    return [...(cores?.measures ?? []), ...(estimate?.measures ?? [])];
+  }
+
   /** @param {Event} event */
   function choose(event) {
     const core = closest(event.target, "[data-core]")?.dataset.core;
@@ -80,7 +89,7 @@ export function coresView(store, kernel) {
     const { metric, recording, lowering: { cores } } = store.state;
     if (metric === MOMENT && recording) return play(recording);
     for (const cell of all(map, "[data-core]")) cell.ariaLabel = find(cell, "title")?.textContent ?? "";
-    const measure = cores?.measures.find(({ name }) => name === metric);
+    const measure = measures().find(({ name }) => name === metric);
     const legend = find(map, ".legend");
     if (measure) legend?.replaceChildren(.../** @type {Element} */ (markup(`<svg>${measure.legend}</svg>`).firstChild).childNodes);
     cores?.cores.forEach((core, i) => {
@@ -134,7 +143,7 @@ export function coresView(store, kernel) {
     const titled = (title, rows) => [h("h4", title), table(rows)];
     put(card,
       h("h4", `core (${core.x}, ${core.y})`, core.noc && quiet(` NoC (${core.noc.join(", ")})`)),
-      table(cores.measures.map(({ name, shown }) => [name, shown[i]])),
+      table(measures().map(({ name, shown }) => [name, shown[i]])),
       core.listed.length > 0 && h("p.m", `items ${core.listed.slice(0, 40).join(", ")}${core.listed.length > 40 ? " …" : ""}`),
       lists.map(([kernel, list]) => titled(`${kernel} runtime arguments`, list)),
       !Object.keys(core.arguments).length && core.values.length > 0 && titled("values of this core", core.values.map(([label, value]) => [label, `${value}`])),

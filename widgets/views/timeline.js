@@ -3,20 +3,17 @@
 /** @import { Doing, Moments } from "../model/moments.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
-/** @import { Child } from "../parts/child.js" */
 
-import { goToMoment, MOMENT, momentsOf, spans, ticks } from "../model/clock.js";
+import { goToMoment, MOMENT, momentsOf, spans } from "../model/clock.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { clock } from "../parts/clock.js";
-import { all, choice, classed, closest, find, h, link, markup, offer, put, rect } from "../parts/dom.js";
+import { all, choice, classed, closest, find, h, link, offer, put, rect } from "../parts/dom.js";
 import { inputsControl } from "../parts/inputs.js";
 import { code, pinLink } from "../parts/listing.js";
+import { BAR_HEIGHT, PLOT_HEIGHT, bars, labels, plot } from "../parts/plots.js";
 import { noRecording, recording, shownCore, workingCores } from "../parts/record.js";
 
 const PLOT_COLUMNS = 1000;
-const PLOT_HEIGHT = 22;
-const BAR_HEIGHT = 14;
-const LABELS = 8;
 const RECORDER = "emulator";
 // The glyph and the words for what a kernel does; a wait is told with what it is for.
 export const STATES = { waits: ["‖"], stuck: ["✖"], done: ["■", "finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
@@ -60,22 +57,18 @@ export function timeTravel(store, kernel, graph) {
     const moments = momentsOf(store.state);
     if (!moments) return;
     const { window } = store.state;
-    const [from, to] = window;
-    /** @param {Child} name @param {string} drawn */
-    const row = (name, drawn) => h("div.plot", h("span.m.name", name), h("span.track",
-      markup(`<svg viewBox="${from} 0 ${to - from} ${PLOT_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${drawn}</svg>`).firstChild, h("i.now")));
     /** @param {Parameters<typeof spans>[0]} waits @param {number} y @param {number} height */
-    const waited = (waits, y, height) => `<path class="waited" d="${spans(waits, window, PLOT_COLUMNS).map(([start, end]) => `M${start} ${y}h${end - start}v${height}h${start - end}z`).join("")}"/>`;
+    const waited = (waits, y, height) => bars("waited", spans(waits, window, PLOT_COLUMNS), y, height);
     const { recording: { kernels, buffers }, pattern } = moments;
-    put(axis, ticks(window, LABELS).map((at) => h("span", { style: `left:${(100 * (at - from)) / (to - from)}%` }, at.toLocaleString("en"))));
+    put(axis, labels(window));
     put(rows,
       kernels.map((name, k) => {
         const { times, waits } = moments.kernels[k];
         const last = times.length ? times[times.length - 1] + 1 : 0;
-        return row(name, `<path class="ran" d="M0 4h${last}v${BAR_HEIGHT}H0z"/>${waited(waits, 4, BAR_HEIGHT)}`);
+        return plot(name, window, `${bars("ran", [[0, last]], 4, BAR_HEIGHT)}${waited(waits, 4, BAR_HEIGHT)}`, h("i.now"));
       }),
-      buffers.map(([name, number], b) => row(`${number} ${name}`,
-        `${waited(pattern.waits.filter((wait) => wait[4] === b), PLOT_HEIGHT - 3, 3)}<path class="level" d="${moments.level(b, window, PLOT_HEIGHT, PLOT_COLUMNS)}"/>`)));
+      buffers.map(([name, number], b) => plot(`${number} ${name}`, window,
+        `${waited(pattern.waits.filter((wait) => wait[4] === b), PLOT_HEIGHT - 3, 3)}<path class="level" d="${moments.level(b, window, PLOT_HEIGHT, PLOT_COLUMNS)}"/>`, h("i.now"))));
     place();
   }
 

@@ -1,17 +1,18 @@
 // What if: the same kernel with another option or target, both lowerings side by side.
 
-/** @import { Answers, Failure, Option } from "../messages.js" */
+/** @import { Answers, Estimate, Failure, Option } from "../messages.js" */
 /** @import { Lowering } from "../model/lowering.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Child } from "../parts/child.js" */
 
+import { estimateOf } from "../model/estimates.js";
 import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
 import { work } from "../model/work.js";
 import { busyControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
-import { chip, choice, classed, closest, gapper, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
+import { chip, choice, classed, closest, find, gapper, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
 import { given, inputsWords } from "../parts/inputs.js";
 import { lanesView } from "./lanes.js";
 
@@ -165,6 +166,11 @@ export function whatIfView(store, kernel) {
         if (cancelled) break;
       }
     }, { disabled: noEmulator, title: "on the emulator, with the inputs chosen in Run" });
+    const figures = grid(["", "now", "what if"], compared(lowering.figures, other.figures));
+    // What is predicted comes later than the rest; a lowering that failed has none.
+    /** @type {(one: Lowering, name: string) => Promise<Estimate["figures"]>} */
+    const predicted = (one, name) => estimateOf(store, kernel, one, name).then(({ figures }) => figures, () => []);
+    if (!kernel.missing("estimate")) Promise.all([predicted(lowering, now), predicted(other, variant)]).then(([a, b]) => find(figures, "tbody")?.append(...compared(a, b)));
     lanes.show(lowering, other, { steps, files });
     put(result,
       failed && errorCard(store, failed),
@@ -177,14 +183,16 @@ export function whatIfView(store, kernel) {
           head?.scrollIntoView({ block: "nearest" });
         })),
       ran, runs,
-      h("div.two.even",
-        grid(["", "now", "what if"], lowering.figures.map(([label, a], i) => {
-          const b = other.figures[i][1];
-          return h("tr", { class: a === b ? "q" : "differs" }, heading(label), number(a), number(b));
-        }))),
+      h("div.two.even", figures),
       lanes.element,
       h("div.two.even", ...sides.map(({ cores }) => (cores ? markup(cores.svg) : h("p.q", "no partition")))),
       h("div.two.even", ...sides.map(({ buffers }) => (buffers?.l1 ? markup(buffers.l1) : h("p")))));
   }
   return { element: h("div.whatifview", form, result), keys: lanes.keys };
 }
+
+/** Rows of figures, of which one side may have none. @param {Lowering["figures"]} now @param {Lowering["figures"]} other */
+const compared = (now, other) => (now.length ? now : other).map(([label], i) => {
+  const [a, b] = [now, other].map((side) => side[i]?.[1] ?? "–");
+  return h("tr", { class: a === b ? "q" : "differs" }, heading(label), number(a), number(b));
+});

@@ -1,0 +1,271 @@
+"""The predicted time: asked for once the explorer is seen; its line, its card, on the map of cores, in What if."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.browser.conftest import Open, Show
+from tests.browser.explorer_page import ExplorerPage
+from tests.browser.test_accessibility import violations
+from tests.corpus.deciding_variables import searched
+from ttexplore import Exploration, explore, load
+from ttexplore.errors import UsageError
+from ttexplore.views.explorer import error_data
+
+
+def answered(explorer: ExplorerPage, exploration: Exploration, question: int = -1) -> None:
+    explorer.page.wait_for_function("(n) => sent.length > n", arg=max(0, question))
+    explorer.answer({"state": "done", "estimate": exploration.estimate_data()}, question=question)
+
+
+@pytest.fixture
+def explorer(show: Show, gemm: Exploration) -> ExplorerPage:
+    explorer = show(gemm.data, missing={})
+    answered(explorer, gemm)
+    explorer.find(".badge:enabled").wait_for()
+    return explorer
+
+
+def test_it_is_asked_for_once_and_only_when_it_can_be_seen(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, displays=3, missing={})
+    explorer.page.wait_for_timeout(200)
+    asked = [{name: one[name] for name in ("do", "variant")} for one in explorer.sent()]
+    # Of three displays, one below the other, the page shows two.
+    assert asked == [{"do": "estimate", "variant": ""}] * 2
+    assert explorer.find(".badge").inner_text() == "estimating …"
+    assert explorer.find(".badge").is_disabled()
+    explorer.page.locator(".ttx-explorer").nth(2).scroll_into_view_if_needed()
+    explorer.page.wait_for_function("() => sent.length === 3")
+    for tab in ("Cores", "Buffers", "Steps"):
+        explorer.tab(tab)
+    explorer.press("j", "k")
+    assert len(explorer.sent()) == 3
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_its_card_opens_under_the_pointer_and_with_the_keyboard(
+    show: Show, gemm: Exploration, theme: Literal["light", "dark"]
+) -> None:
+    explorer = show(gemm.data, theme=theme, missing={})
+    data = gemm.estimate_data()
+    badge, card = explorer.find(".badge"), explorer.find(".estimate")
+    room = badge.bounding_box()
+    answered(explorer, gemm)
+    explorer.find(".badge:enabled").wait_for()
+    assert badge.inner_text() == data["badge"]
+    # Nothing moves when it comes.
+    assert badge.bounding_box() == room
+    assert not card.is_visible()
+    badge.hover()
+    assert card.is_visible()
+    text = card.inner_text()
+    assert all(fact in text for _, fact in data["facts"])
+    assert [row.split("\t")[0] for row in card.locator("tbody").nth(1).inner_text().splitlines()] == [
+        name for name, _, percent in data["gains"] if percent
+    ]
+    assert all(name in card.locator("p").nth(1).inner_text() for name, _, percent in data["gains"] if not percent)
+    box, window = card.bounding_box(), explorer.page.viewport_size
+    assert box is not None
+    assert window is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= window["width"]
+    assert violations(explorer, theme) == []
+    explorer.page.mouse.move(5, 800)
+    assert not card.is_visible()
+    badge.focus()
+    assert card.is_visible()
+    assert badge.get_attribute("aria-expanded") == "true"
+    explorer.type("Escape")
+    assert not card.is_visible()
+    assert badge.evaluate("badge => badge === document.activeElement")
+    explorer.type("Enter")
+    assert card.is_visible()
+    explorer.press("j")
+    assert not card.is_visible()
+
+
+def test_a_program_without_a_time_says_why(show: Show) -> None:
+    exploration = explore(searched())
+    explorer = show(exploration.data, missing={})
+    with pytest.raises(UsageError) as caught:
+        exploration.estimate_data()
+    explorer.page.wait_for_function("() => sent.length")
+    explorer.answer({"state": "failed", "error": error_data(caught.value.record())})
+    badge, card = explorer.find(".badge:enabled"), explorer.find(".estimate")
+    badge.wait_for()
+    assert badge.inner_text() == "no estimate"
+    badge.hover()
+    assert "TTX-U022" in card.inner_text()
+    assert caught.value.message in card.inner_text()
+    assert violations(explorer) == []
+
+
+def test_a_saved_exploration_says_why_it_has_none(show: Show, gemm: Exploration, tmp_path: Path) -> None:
+    saved = load(gemm.save(tmp_path / "gemm.ttx"))
+    explorer = show(saved.data, missing=saved.missing)
+    explorer.find(".badge:enabled").hover()
+    assert explorer.find(".estimate").inner_text() == saved.missing["estimate"]
+    assert explorer.sent() == []
+
+
+def test_a_lowering_that_failed_has_none(show: Show, refused: Exploration) -> None:
+    explorer = show(refused.data, missing={})
+    explorer.page.wait_for_timeout(200)
+    assert explorer.sent() == []
+    assert not explorer.find(".badge").is_visible()
+
+
+def test_a_page_brings_it_along(gemm: Exploration, open_context: Open, tmp_path: Path) -> None:
+    path = gemm.report(tmp_path / "gemm.html", run=False)
+    page = open_context(viewport={"width": 1400, "height": 900}).new_page()
+    page.goto(path.as_uri())
+    badge = page.locator(".badge:enabled")
+    badge.wait_for()
+    assert badge.inner_text() == gemm.estimate_data()["badge"]
+
+
+def test_the_map_is_coloured_by_what_cores_do(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("Cores")
+    measures = gemm.estimate_data()["measures"]
+    select = explorer.find("select[aria-label=measure]")
+    assert select.locator("option").all_inner_texts()[-len(measures) :] == [one["name"] for one in measures]
+    for one in measures:
+        select.select_option(one["name"])
+        cores = [(core["x"], core["y"]) for core in explorer.data["cores"]["cores"]]
+        cells = [explorer.find(f'.coremap [data-core="{x},{y}"]') for x, y in cores]
+        assert [cell.locator("text").text_content() for cell in cells] == list(one["labels"])
+        assert [cell.locator("path").get_attribute("class") for cell in cells] == [f"f{step}" for step in one["steps"]]
+        assert one["name"] in explorer.find(".coremap .legend").text_content()
+        assert violations(explorer) == []
+    assert measures[0]["shown"][0] in explorer.find(".corecard").inner_text()
+
+
+def test_a_measure_waits_for_the_estimate_of_an_edited_kernel(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("Cores")
+    select = explorer.find("select[aria-label=measure]")
+    name = gemm.estimate_data()["measures"][0]["name"]
+    select.select_option(name)
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    other = gemm.fork(stages=3)
+    explorer.answer_what_if(gemm, other, question=1)
+    explorer.button("Explore this lowering").click()
+    explorer.tab("Cores")
+    assert explorer.find(".badge").is_disabled()
+    assert name not in select.locator("option").all_inner_texts()
+    explorer.page.wait_for_function("() => sent.some(({do: what, variant}) => what === 'estimate' && variant === '1')")
+    number = next(i for i, one in enumerate(explorer.sent()) if (one["do"], one["variant"]) == ("estimate", "1"))
+    answered(explorer, other, number)
+    explorer.find(".badge:enabled").wait_for()
+    assert select.input_value() == name
+    assert explorer.find(".badge").inner_text() == other.estimate_data()["badge"]
+
+
+def test_what_if_compares_both_times(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    other = gemm.fork(stages=3)
+    explorer.answer_what_if(gemm, other, question=1)
+    rows = explorer.find(".compared table.grid tr")
+    # That of the shown lowering is known.
+    explorer.page.wait_for_function("() => sent.length === 3")
+    assert [(one["do"], one["variant"]) for one in explorer.sent()[2:]] == [("estimate", "1")]
+    answered(explorer, other, 2)
+    figures = [one.estimate_data()["figures"] for one in (gemm, other)]
+    explorer.find(".compared th").filter(has_text="time (estimate)").wait_for()
+    for (name, now), (_, then) in zip(*figures, strict=True):
+        row = rows.filter(has_text=name)
+        assert row.locator("td").all_inner_texts() == [now, then]
+
+
+def test_what_if_of_a_lowering_without_a_time(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    explorer.answer_what_if(gemm, gemm, question=1)
+    explorer.page.wait_for_function("() => sent.length === 3")
+    failure = UsageError("U022", "no time", hint="none")
+    explorer.answer({"state": "failed", "error": error_data(failure.record())}, question=2)
+    row = explorer.find(".compared tr").filter(has_text="time (estimate)")
+    row.wait_for()
+    assert row.locator("td").all_inner_texts() == [gemm.estimate_data()["figures"][0][1], "–"]
+
+
+@pytest.fixture
+def device(explorer: ExplorerPage, gemm: Exploration) -> ExplorerPage:
+    """The time on the device, in Buffers."""
+    explorer.tab("Buffers")
+    assert [(one["do"], one["core"]) for one in explorer.sent()[1:]] == [("trace", "0,0")]
+    explorer.answer({"state": "done", "trace": gemm.trace_data((0, 0))})
+    explorer.find("[aria-label='time on the device'] .plot").first.wait_for()
+    return explorer
+
+
+def test_buffers_show_the_microseconds_of_the_chosen_core(device: ExplorerPage, gemm: Exploration) -> None:
+    section = device.find("[aria-label='time on the device']")
+    data = gemm.trace_data((0, 0))
+    assert "time on the device (estimate)" in section.inner_text()
+    assert data["unit"] in section.inner_text()
+    assert data["note"] in section.inner_text()
+    for one in data["processors"]:
+        assert one["name"] in section.locator(".name").all_inner_texts()
+        assert one["told"] in section.inner_text()
+    assert section.locator("svg").count() == len(data["processors"]) == 5
+    assert section.locator("svg").first.get_attribute("viewBox") == f"0 0 {data['end']} 22"
+    assert violations(device) == []
+
+
+def test_the_parts_that_are_drawn_are_those_of_the_trace(device: ExplorerPage, gemm: Exploration) -> None:
+    section = device.find("[aria-label='time on the device']")
+    for row, one in zip(section.locator("svg").all(), gemm.trace_data((0, 0))["processors"], strict=True):
+        parts = one["parts"]
+        begins = [start for start, busy in zip(parts[::4], parts[2::4], strict=True) if busy]
+        drawn = row.locator(".ran").get_attribute("d") or ""
+        assert [int(part.split()[0]) for part in drawn.split("M")[1:]] == begins
+        for kind, name in enumerate(("waited", "far", "near")):
+            spans = row.locator(f".{name}").get_attribute("d") or ""
+            assert spans.count("M") == parts[3::4].count(kind)
+
+
+def test_the_axis_is_looked_at_closer(device: ExplorerPage, gemm: Exploration) -> None:
+    section = device.find("[aria-label='time on the device']")
+    end = gemm.trace_data((0, 0))["end"]
+
+    def window() -> tuple[int, int]:
+        first, _, span, _ = map(int, (section.locator("svg").first.get_attribute("viewBox") or "").split())
+        return first, span
+
+    device.button("closer").click()
+    assert window()[1] == pytest.approx(end / 2, abs=1)
+    assert window()[0] == pytest.approx(end / 4, abs=1)
+    device.button("later").click()
+    device.button("later").click()
+    assert sum(window()) == end
+    device.button("earlier").click()
+    assert window()[0] == pytest.approx(end / 4, abs=2)
+    device.button("further away").click()
+    assert window() == (0, end)
+    for _ in range(12):
+        device.button("closer").click()
+    assert window()[1] == 500
+
+
+def test_another_core_is_asked_for_and_one_without_kernels_says_so(device: ExplorerPage, gemm: Exploration) -> None:
+    asked = len(device.sent())
+    device.find("select[aria-label='core to record']").select_option("1,0")
+    assert [(one["do"], one["core"]) for one in device.sent()[asked:]] == [("trace", "1,0")]
+    with pytest.raises(UsageError) as caught:
+        gemm.trace_data((9, 9))
+    device.answer({"state": "failed", "error": error_data(caught.value.record())})
+    card = device.find("[aria-label='time on the device'] .card.fault")
+    card.wait_for()
+    assert "core (9, 9) does not run the program" in card.inner_text()
+
+
+def test_buffers_of_a_page_without_python_show_no_time(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, live=False, estimate=gemm.estimate_data())
+    explorer.find(".badge:enabled").wait_for()
+    explorer.tab("Buffers")
+    assert not explorer.find("[aria-label='time on the device']").is_visible()
