@@ -9,7 +9,7 @@ import { below, chip, focusIn, grid, h, heading, number, put, set, table } from 
 
 /** Its room is taken from the start, so that nothing moves once it is known. @param {Explorer} store @param {boolean} wanted false in a page that has none and nobody to ask */
 export function estimateBadge(store, wanted) {
-  const card = h("div.meaning.estimate", { popover: "manual", role: "group", label: "estimate" });
+  const card = h("div.estimate", { popover: "manual", role: "group", label: "estimate" });
   const badge = chip("", show);
   const element = h("span", badge, card);
   store.on(["estimate", "noEstimate", "lowering"], ({ estimate, noEstimate, lowering }) => {
