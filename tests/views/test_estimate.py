@@ -114,7 +114,7 @@ def test_launches_are_shown_one_by_one() -> None:
     assert isinstance(found, LaunchEstimates)
     html = found._repr_html_()
     assert f"{duration(found.us)} (estimate) for 2 launches" in html
-    assert all(processors_svg(one.drawn) in html for one in found.launches)
+    assert all(processors_svg(one.drawn, str(number)) in html for number, one in enumerate(found.launches))
     assert html.count("<details") == 2
     opened = html.index("<details open>")
     longest = max(range(2), key=lambda number: found.launches[number].us)

@@ -90,7 +90,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "run": run_card,
     "hostile run": lambda: run_card(HOSTILE, HOSTILE),
     "estimate": lambda: prediction_html(PREDICTION),
-    "estimates": lambda: predictions_html("gemm", [PREDICTION, dataclasses.replace(PREDICTION, us=200.0)]),
+    "estimates": lambda: predictions_html("gemm", [PREDICTION, PREDICTION]),
     "hostile estimates": lambda: predictions_html(HOSTILE, [HOSTILE_PREDICTION]),
 }
 DRAWINGS: dict[str, Callable[[], str]] = {

@@ -79,8 +79,11 @@ def duration(us: float) -> str:
 # One launch
 
 
-def gains_svg(found: Prediction) -> str:
-    """A bar for the predicted time, one for each resource that would shorten it if it were free, and the two peaks."""
+def gains_svg(found: Prediction, place: str = "") -> str:
+    """A bar for the predicted time, one for each resource that would shorten it if it were free, and the two peaks.
+
+    `place` keeps equal drawings of one page apart.
+    """
     scale = _BAR / max(found.us, found.compute_peak_us, found.dram_peak_us)
     shown = [(name, us) for name, us in found.gains_us.items() if us >= _LEAST_SHARE * found.us]
     shown.sort(key=lambda one: -one[1])
@@ -103,7 +106,7 @@ def gains_svg(found: Prediction) -> str:
         y += _ROW
         content.append(text(_LEFT, y, f"less than {_LEAST_SHARE:.0%} each: {', '.join(others)}", "s"))
     title = "What bounds it, and what would help"
-    return _drawn("ttx-gains", title, "; ".join(told), y + 10, content)
+    return _drawn("ttx-gains", place, title, "; ".join(told), y + 10, content)
 
 
 def _bar_row(y: float, label: str, width: float, kind: str, value: str, saved: float = 0.0) -> list[str]:
@@ -113,8 +116,11 @@ def _bar_row(y: float, label: str, width: float, kind: str, value: str, saved: f
     return [*made, text(_LEFT + width + saved + 8, y, value, "s")]
 
 
-def processors_svg(found: Prediction) -> str:
-    """For each processor of one core, how long it works and for what it waits: shares, not the order in time."""
+def processors_svg(found: Prediction, place: str = "") -> str:
+    """For each processor of one core, how long it works and for what it waits: shares, not the order in time.
+
+    `place` keeps equal drawings of one page apart.
+    """
     scale = _BAR / max(found.us, max((one.end_us for one in found.processors), default=0.0))
     content: list[str] = []
     told: list[str] = []
@@ -146,7 +152,7 @@ def processors_svg(found: Prediction) -> str:
     title = f"Who works and who waits on core ({column}, {row})"
     many = f"one of the {found.last:,} of {count} that end last; " if found.cores > 1 else ""
     note = f"{many}shares of {duration(found.us)}, not their order"
-    return _drawn("ttx-processors", title, "; ".join(told), y + 8, [text(2, 30, note, "s"), *content])
+    return _drawn("ttx-processors", place, title, "; ".join(told), y + 8, [text(2, 30, note, "s"), *content])
 
 
 def _segment(x: float, y: float, width: float, name: str, us: float, share: float) -> str:
@@ -169,8 +175,8 @@ def _colours(name: str) -> tuple[str, str]:
     return _PARTS[name][1:] if name in _PARTS else ("var(--ttx-muted)", "var(--ttx-surface)")
 
 
-def _drawn(prefix: str, title: str, told: str, height: float, content: Sequence[str]) -> str:
-    identifier = content_id(prefix, title, *content)
+def _drawn(prefix: str, place: str, title: str, told: str, height: float, content: Sequence[str]) -> str:
+    identifier = content_id(prefix, place, title, *content)
     hatch = f"<defs>{hatch_pattern(identifier + '-h')}</defs>"
     inside = "".join([text(2, 14, title, "b"), *content]).replace("#HATCH", f"#{identifier}-h")
     style = f"<style>{_SVG_STYLE}</style>"
@@ -191,7 +197,9 @@ def predictions_html(title: str, launches: Sequence[Prediction]) -> str:
     for number, one in enumerate(launches):
         opened = " open" if one.us == longest else ""
         head = f'launch {number}: {escape(one.title)} <span class="q">{escape(one.summary)}</span>'
-        content += f'<details{opened}><summary>{head}</summary><div class="body">{_body(one)}</div></details>'
+        content += (
+            f'<details{opened}><summary>{head}</summary><div class="body">{_body(one, str(number))}</div></details>'
+        )
     return _region(title, content)
 
 
@@ -199,9 +207,11 @@ def _region(title: str, content: str) -> str:
     return fragment(content_id("ttx-estimate", content), f"estimated time of {escape(title)}", content)
 
 
-def _body(found: Prediction) -> str:
+def _body(found: Prediction, place: str = "") -> str:
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in found.facts)
-    drawn = "".join(f'<div class="scroll drawn">{one}</div>' for one in (gains_svg(found), processors_svg(found)))
+    drawn = "".join(
+        f'<div class="scroll drawn">{one}</div>' for one in (gains_svg(found, place), processors_svg(found, place))
+    )
     return f'{drawn}<div class="drawn"><table class="t facts"><tbody>{rows}</tbody></table></div>'
 
 
