@@ -58,6 +58,8 @@ class Draft(Grid):
         super().__init__(numbers)
         self.tensors: list[Tensor] = []
         self.stored: set[str] = set()
+        # Where blocks begin of which there are several.
+        self.several: set[str] = set()
         self.body: list[Statement] = []
         self.buffers: dict[str, Buffer] = {}
         self.ranges: dict[str, Interval] = {}
@@ -156,6 +158,7 @@ class Draft(Grid):
             axes = [self.elsewhere(axis) if self.chance(4) else axis for axis in axes]
         before = [axis.text for axis in leading]
         places = [scaled(axis.text, axis.extent) for axis in axes]
+        self.several |= {place for place, axis in zip(places, axes, strict=True) if axis.count != 1}
         lengths = [axis.length for axis in axes]
         if self.style in ("odd", "tails") and self.chance(6):
             self.shift(lengths, places, output=output)
@@ -187,8 +190,9 @@ class Draft(Grid):
         if self.begins_with_block(starts, block):
             extents = block + (1,) * (len(starts) - len(block))
             return Region(tensor, starts, extents, "slice")
-        # Of a tensor that begins inside of the first block, a block may be as long as what is left.
-        if shape == block and not any(" + " in start or " - " in start for start in starts) and self.chance(2):
+        # Of a tensor that begins or ends inside of the first block, several blocks may be as long as what is left.
+        moves = any(" + " in start or " - " in start or start in self.several for start in starts)
+        if shape == block and not moves and self.chance(2):
             return Region(tensor, starts, extents, "whole")
         # A slice between two numbers has to lie in its tensor.
         ends = (int(start) + extent for start, extent in zip(starts, extents, strict=True) if start.isdigit())
