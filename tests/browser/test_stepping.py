@@ -33,6 +33,7 @@ def test_the_styles_of_static_pages_beside_it_are_not_for_the_explorer(
         const {left, top, width, height} = one.getBoundingClientRect();
         return [one.className, left, top, width, height, getComputedStyle(one).color].join();
     })"""
+    explorer.find(".badge:enabled").wait_for()
     before = explorer.page.evaluate(places)
     assert len(before) > 100
     explorer.page.evaluate("(page) => document.body.insertAdjacentHTML('beforeend', page)", gemm._repr_html_())
