@@ -82,14 +82,14 @@ def gemm(
         V: T.Tensor((n,), dtype),
         C: T.Tensor((m, n), out),
     ):
-        with T.Kernel(n // bn, m // bm) as (bx, by):
+        with T.Kernel(T.ceildiv(n, bn), T.ceildiv(m, bm)) as (bx, by):
             a = T.alloc_shared((bk, bm) if ta else (bm, bk), dtype)
             b = T.alloc_shared((bn, bk) if tb else (bk, bn), dtype)
             v = T.alloc_shared((bn,), dtype)
             c = T.alloc_fragment((bm, bn), "float32")
             T.copy(V[bx * bn], v)
             T.clear(c)
-            for kb in T.Pipelined(k // bk, num_stages=stages):
+            for kb in T.Pipelined(T.ceildiv(k, bk), num_stages=stages):
                 if ta:
                     T.copy(A[kb * bk, by * bm], a)
                 else:
@@ -112,13 +112,13 @@ def gemm(
         B: T.Tensor((n, k) if tb else (k, n), dtype),
         C: T.Tensor((m, n), out),
     ):
-        with T.Kernel(n // bn, m // bm) as (bx, by):
+        with T.Kernel(T.ceildiv(n, bn), T.ceildiv(m, bm)) as (bx, by):
             a = T.alloc_shared((bk, bm) if ta else (bm, bk), dtype)
             b = T.alloc_shared((bn, bk) if tb else (bk, bn), dtype)
             c = T.alloc_fragment((bm, bn), "float32")
             if not clear_accum:
                 T.clear(c)
-            for kb in T.Pipelined(k // bk, num_stages=stages):
+            for kb in T.Pipelined(T.ceildiv(k, bk), num_stages=stages):
                 if ta:
                     T.copy(A[kb * bk, by * bm], a)
                 else:

@@ -121,29 +121,10 @@ def test_every_step_and_the_emulator_agree(target: str, shape: tuple[int, int, i
     assert ran.outputs[0].tobytes() == alone.run().outputs[0].tobytes()
 
 
-def padded() -> Any:
-    """A product whose last blocks are only partly inside of the tensors."""
-
-    @T.prim_func
-    def kernel(A: T.Tensor((96, 160), "bfloat16"), B: T.Tensor((160, 96), "bfloat16"),
-               C: T.Tensor((96, 96), "bfloat16")):  # fmt: skip
-        with T.Kernel(2, 2) as (bx, by):
-            a, b = T.alloc_shared((64, 128), "bfloat16"), T.alloc_shared((128, 64), "bfloat16")
-            c = T.alloc_fragment((64, 64), "float32")
-            T.clear(c)
-            for k in T.Pipelined(2, num_stages=2):
-                T.copy(A[by * 64, k * 128], a)
-                T.copy(B[k * 128, bx * 64], b)
-                T.gemm(a, b, c)
-            T.copy(c, C[by * 64, bx * 64])
-
-    return kernel
-
-
 def test_blocks_of_chunks_and_of_padding() -> None:
     """Several blocks under way, the last of which lie partly outside."""
     options: dict[str, Any] = {"cores": (2, 2), **RECTANGULAR, "chunk_k_tiles": 8}
-    kernel = padded()
+    kernel = gemm(96, 96, 160, 64, 64, 128)
     shared, alone = explored(kernel, multicast="all", **options), explored(kernel, **options)
     assert {one.tensor for one in shared.plan.shared} == {"A", "B"}
     assert "noc.async_write_zeros" in shared.code["reader"].text
