@@ -1,38 +1,49 @@
-"""The pages of tensors that one core needs, over all turns of its loops at once."""
+"""The pages of tensors that cores need, over all turns of their loops at once."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.ir.index import CoreItem, CoreValue, Key, Range, Variable, value_range
+from ttexplore.ir.index import CoreItem, Range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store
+from ttexplore.passes.verify.alike_cores import CoreRanges, by_likeness
 from ttexplore.plan import CoreWork
 
 Pages = NDArray[np.int64]
 # Of a loop that would make more pages of one call, two turns stand for all. Loops over work items come first.
 _MOST_PAGES = 1 << 18
 _TURNS = 2
+# So many pages of all cores together are looked at at once.
+_MOST_TOGETHER = 1 << 20
 
 
-def needed_pages(reader: Kernel, work: CoreWork, buffer: str) -> dict[Call, Pages]:
-    """The pages that a core moves into a circular buffer, by the call that moves them, with an axis for each loop
-    around it, the innermost first.
+def needed_pages(
+    reader: Kernel, cores: Sequence[CoreWork], buffer: str
+) -> list[tuple[list[CoreWork], dict[Call, Pages]]]:  # fmt: skip
+    """The pages that cores move into a circular buffer, by the call that moves them, with an axis for each loop around
+    it, the innermost first, and a last one for the cores: for each group of cores that make the same turns.
 
     They count on both arms of a branch: what a core receives, another one reads. A page that depends on more than the
     core and its loops is left out.
     """
-    found = _Needed(work, buffer)
-    found.body(reader.body)
-    return found.pages
+
+    def look(group: Sequence[CoreWork]) -> dict[Call, Pages]:
+        found = _Needed(group, buffer)
+        found.body(reader.body)
+        return found.pages
+
+    return by_likeness(cores, look)
 
 
 class _Needed:
-    def __init__(self, work: CoreWork, buffer: str) -> None:
-        self.listed, self.buffer = np.asarray(work.listed, np.int64), buffer
-        self.known: dict[Key, Range] = {CoreValue(name): (value, value) for name, value in work.values.items()}
+    def __init__(self, cores: Sequence[CoreWork], buffer: str) -> None:
+        self.count, self.buffer = len(cores), buffer
+        self.ranges = CoreRanges(cores)
         self.turns: tuple[int, ...] = ()
         self.pages: dict[Call, Pages] = {}
 
@@ -55,37 +66,37 @@ class _Needed:
 
     def call(self, call: Call) -> None:
         if "page" in call.values and "cb" in call.buffers and call.buffer("cb") == self.buffer:
-            page = value_range(call.values["page"], self.known)
+            page = self.ranges.of(call.values["page"])
             if page is not None and np.array_equal(*page):
-                self.pages[call] = np.broadcast_to(np.asarray(page[0], np.int64), self.turns)
+                self.pages[call] = np.broadcast_to(np.asarray(page[0], np.int64), (*self.turns, self.count))
 
     def bind(self, bind: Bind) -> None:
         value = bind.value
-        if not isinstance(value, CoreItem):
-            self.learn(bind.variable, value_range(value, self.known))
-            return
-        at = value_range(value.position, self.known)
-        if at is not None and np.array_equal(*at) and np.max(at[0]) < len(self.listed):
-            items = self.listed[at[0]]
-            self.learn(bind.variable, (items, items))
-
-    def learn(self, variable: Variable, found: Range | None) -> None:
-        self.known.pop(variable, None)
-        if found is not None:
-            self.known[variable] = found
+        found = self.ranges.item(value) if isinstance(value, CoreItem) else self.ranges.of(value)
+        self.ranges.learn(bind.variable, found)
 
     def loop(self, loop: Loop) -> None:
-        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
-        self.known.pop(loop.variable, None)
+        low, extent = self.ranges.of(loop.low), self.ranges.of(loop.extent)
+        self.ranges.learn(loop.variable, None)
         turns = 1
-        if low is not None and extent is not None and np.array_equal(*low) and np.min(extent[0]) == np.max(extent[1]):
-            turns = int(np.max(extent[1]))
+        if low is not None and extent is not None and np.array_equal(*low) and (known := self.turns_of(extent)) >= 0:
+            turns = known
             if turns < 1:
                 return
-            if turns * int(np.prod(self.turns, dtype=np.int64)) > _MOST_PAGES:
+            around = math.prod(self.turns)
+            if turns * around > _MOST_PAGES:
                 turns = min(turns, _TURNS)
-            at = low[0] + np.arange(turns).reshape(-1, *[1] * len(self.turns))
-            self.known[loop.variable] = at, at
-        around, self.turns = self.turns, (turns, *self.turns)
+            if turns * around * self.count > _MOST_TOGETHER and self.count > 1:
+                raise self.ranges.halved()
+            at = low[0] + np.arange(turns).reshape(-1, *[1] * (len(self.turns) + 1))
+            self.ranges.learn(loop.variable, (at, at))
+        before, self.turns = self.turns, (turns, *self.turns)
         self.body(loop.body)
-        self.turns = around
+        self.turns = before
+
+    def turns_of(self, extent: Range) -> int:
+        """How many turns a loop makes, whatever the turns of those around it; -1 if that differs."""
+        axes = tuple(range(len(self.turns)))
+        low, high = (np.broadcast_to(one, (*self.turns, self.count)) for one in extent)
+        least, most = low.min(axis=axes), high.max(axis=axes)
+        return self.ranges.same(np.where(least == most, np.maximum(least, 0), -1))

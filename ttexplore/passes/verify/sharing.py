@@ -19,7 +19,7 @@ from typing import assert_never
 import numpy as np
 
 from ttexplore.errors import ResourceError, VerifyError
-from ttexplore.ir.index import CoreItem, CoreValue, Expression, Key, Range, Variable, decided, value_range
+from ttexplore.ir.index import CoreItem, Expression, Range, Values, decided
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.ops.semaphores import (
     BLOCK_MULTICASTS,
@@ -31,8 +31,9 @@ from ttexplore.ops.semaphores import (
     SEMAPHORE_UP,
     SEMAPHORE_WAIT,
 )
+from ttexplore.passes.verify.alike_cores import CoreRanges, by_likeness
 from ttexplore.passes.verify.ends import PROTOCOL
-from ttexplore.passes.verify.needed_pages import needed_pages
+from ttexplore.passes.verify.needed_pages import Pages, needed_pages
 from ttexplore.plan import FIRST_CORNERS, NOC_OF_ROLE, CoreWork, Multicast, Partition, Plan, SharedInput
 from ttexplore.target import Target
 
@@ -131,14 +132,7 @@ def check_multicasts(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     sending = [role for role, own in events.items() if own]
     if partition is None or not sending:
         return
-    cores: dict[_Place, _Core] = {}
-    for work in partition.cores:
-        core = cores[work.x, work.y] = _Core((work.x, work.y), plan)
-        for role in sending:
-            followed = _Followed(plan, work)
-            followed.body(kernels[role].body)
-            core.kernels.append(_Running(role, followed.events))
-            core.numbers += followed.numbers
+    cores = _followed({role: kernels[role] for role in sending}, plan, partition)
     for shared in plan.shared:
         _check_numbers(shared, cores, events[loaders[shared.tensor]][0])
     _run(cores, plan)
@@ -160,19 +154,61 @@ class _Event:
     needs: tuple[str, Range] | None = None
 
 
-class _Followed:
-    """The operations of one kernel on one core that other cores have to do with, in order, for some turns of its loops.
-    `numbers` counts those of all turns, by operation and semaphore or circular buffer."""
+def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -> dict[_Place, _Core]:
+    """All cores, with what their kernels do."""
 
-    def __init__(self, plan: Plan, work: CoreWork) -> None:
+    def follow(cores: Sequence[CoreWork]) -> list[_Followed]:
+        made: list[_Followed] = []
+        for kernel in kernels.values():
+            made.append(_Followed(plan, cores))
+            made[-1].body(kernel.body)
+        return made
+
+    try:
+        groups = by_likeness(partition.cores, follow)
+    except VerifyError:
+        # The first core of which something is wrong is told, not the first group.
+        groups = [([core], follow([core])) for core in partition.cores]
+    made: dict[_Place, _Core] = {}
+    for works, followed in groups:
+        numbers = Counter[tuple[str, int | str]]()
+        for one in followed:
+            numbers += one.numbers
+        events = [one.by_core() for one in followed]
+        for number, work in enumerate(works):
+            running = [_Running(role, own[number]) for role, own in zip(kernels, events, strict=True)]
+            made[work.x, work.y] = _Core((work.x, work.y), plan, running, numbers)
+    return {(work.x, work.y): made[work.x, work.y] for work in partition.cores}
+
+
+class _Followed:
+    """The operations of one kernel, on cores that do the same, that other cores have to do with, in order, for some
+    turns of its loops. `numbers` counts those of all turns, by operation and semaphore or circular buffer."""
+
+    def __init__(self, plan: Plan, cores: Sequence[CoreWork]) -> None:
         self.buffers = {shared.buffer for shared in plan.shared}
-        self.work = work
-        self.known: dict[Key, Range] = {CoreValue(name): (value, value) for name, value in work.values.items()}
-        self.events: list[_Event] = []
+        self.cores = cores
+        self.ranges = CoreRanges(cores)
+        self.events: list[tuple[Call, dict[str, Values], tuple[str, Range] | None]] = []
         self.numbers: Counter[tuple[str, int | str]] = Counter()
         self.times = 1
         # Whether only the pages of blocks are wanted, of the arm that another core takes.
         self.is_elsewhere = False
+
+    def by_core(self) -> list[list[_Event]]:
+        """The events of each core."""
+        made: list[list[_Event]] = [[] for _ in self.cores]
+        for call, values, needs in self.events:
+            pages = None if needs is None else [*zip(*map(self.column, needs[1]), strict=True)]
+            columns = {name: self.column(value) for name, value in values.items()}
+            for number, own in enumerate(made):
+                page = None if needs is None or pages is None else (needs[0], pages[number])
+                own.append(_Event(call, {name: column[number] for name, column in columns.items()}, page))
+        return made
+
+    def column(self, values: Values) -> list[int]:
+        """The value on each core."""
+        return np.broadcast_to(values, len(self.cores)).tolist()
 
     def body(self, body: Body) -> None:
         for statement in body:
@@ -184,7 +220,7 @@ class _Followed:
                 case Loop():
                     self.loop(statement)
                 case Branch():
-                    holds = decided(statement.condition, self.known)
+                    holds = self.holds(statement.condition)
                     arms = (statement.then, statement.otherwise)
                     if holds is None and any(map(self.concerns, calls([*statement.then, *statement.otherwise]))):
                         raise _disagreement(
@@ -210,56 +246,53 @@ class _Followed:
 
     def call(self, call: Call) -> None:
         if "page" in call.values and "cb" in call.buffers and call.buffer("cb") in self.buffers:
-            page = value_range(call.values["page"], self.known)
+            page = self.ranges.of(call.values["page"])
             if page is not None:
-                self.events.append(_Event(call, {}, (call.buffer("cb"), page)))
+                self.events.append((call, {}, (call.buffer("cb"), page)))
         if self.is_elsewhere or not self.concerns(call):
             return
         values = {name: self.number(value, call) for name, value in call.values.items()}
-        self.events.append(_Event(call, values))
-        self.numbers[call.name, values.get("semaphore", call.buffers["cb"].name if "cb" in call.buffers else "")] += (
-            self.times
-        )
+        self.events.append((call, values, None))
+        on = self.ranges.same(values["semaphore"]) if "semaphore" in values else ""
+        self.numbers[call.name, call.buffer("cb") if on == "" and "cb" in call.buffers else on] += self.times
 
-    def number(self, value: Expression, call: Call) -> int:
-        found = value_range(value, self.known)
-        if found is None or int(found[0]) != int(found[1]):
+    def number(self, value: Expression, call: Call) -> Values:
+        found = self.ranges.of(value)
+        if found is None or not np.array_equal(*found):
             raise _disagreement(
-                f"{call.op.name}: an operand has no known value on core ({self.work.x}, {self.work.y})",
+                f"{call.op.name}: an operand has no known value on core ({self.cores[0].x}, {self.cores[0].y})",
                 "compute it from core values",
                 call,
             )
-        return int(found[0])
+        return found[0]
+
+    def holds(self, condition: Expression) -> bool | None:
+        """Whether a condition holds; None where that is not decided."""
+        found = self.ranges.of(condition)
+        if found is not None and found[0] is found[1]:
+            return bool(self.ranges.same(np.not_equal(found[0], 0)))
+        return decided(condition, self.ranges.known)
 
     def bind(self, bind: Bind) -> None:
         value = bind.value
-        if isinstance(value, CoreItem):
-            at = value_range(value.position, self.known)
-            if at is not None and int(at[0]) == int(at[1]) < len(self.work.listed):
-                item = self.work.listed[int(at[0])]
-                self.known[bind.variable] = (item, item)
-            return
-        self.learn(bind.variable, value_range(value, self.known))
-
-    def learn(self, variable: Variable, found: Range | None) -> None:
-        self.known.pop(variable, None)
-        if found is not None:
-            self.known[variable] = found
+        found = self.ranges.item(value) if isinstance(value, CoreItem) else self.ranges.of(value)
+        self.ranges.learn(bind.variable, found)
 
     def loop(self, loop: Loop) -> None:
         concerned = [one for one in calls(loop.body) if self.concerns(one)]
-        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
-        exact = all(one is not None and int(one[0]) == int(one[1]) for one in (low, extent))
+        low, extent = self.ranges.of(loop.low), self.ranges.of(loop.extent)
+        exact = all(one is not None and np.array_equal(*one) for one in (low, extent))
         if low is None or extent is None or not exact:
             if concerned:
                 raise _disagreement(
                     "a block is sent in a loop whose length is not known", "use loops of constant length", concerned[0]
                 )
             return
-        turns, first = int(extent[0]), int(low[0])
+        turns = self.ranges.same(extent[0])
         before, followed = self.times, min(turns, _TURNS)
         for turn in range(followed):
-            self.known[loop.variable] = (first + turn, first + turn)
+            now = low[0] + turn
+            self.ranges.learn(loop.variable, (now, now))
             # The last one that is followed stands for those that are not.
             self.times = before * (1 if turn < followed - 1 else turns - followed + 1)
             self.body(loop.body)
@@ -283,8 +316,8 @@ class _Core:
 
     place: _Place
     plan: Plan
-    kernels: list[_Running] = field(default_factory=list[_Running])
-    numbers: Counter[tuple[str, int | str]] = field(default_factory=Counter[tuple[str, int | str]])
+    kernels: list[_Running]
+    numbers: Mapping[tuple[str, int | str], int]
     semaphores: dict[int, int] = field(default_factory=lambda: defaultdict[int, int](int))
     back: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
     reserved: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
@@ -321,14 +354,35 @@ def _check_numbers(shared: SharedInput, cores: Mapping[_Place, _Core], at: Call)
 
 def _check_pages(shared: SharedInput, loader: Kernel, partition: Partition) -> None:
     """The cores of a rectangle need the same pages, in all turns of their loops."""
-    needed = {(work.x, work.y): needed_pages(loader, work, shared.buffer) for work in partition.cores}
+    groups = needed_pages(loader, partition.cores, shared.buffer)
+    at = {(work.x, work.y): (group, number) for group, (own, _) in enumerate(groups) for number, work in enumerate(own)}
+    senders = {place: one.sender for one in shared.multicasts for place in one.cores.cores}
+    if all(_have_the_pages_of_senders(number, pages, at, senders) for number, (_, pages) in enumerate(groups)):
+        return
+
+    def pages_of(core: _Place, call: Call) -> Pages:
+        group, number = at[core]
+        found = groups[group][1].get(call)
+        return _NO_PAGES if found is None else found[..., number]
+
     for one in shared.multicasts:
         for call, place in itertools.product(calls(loader.body), one.receivers):
-            mine, theirs = (needed[core].get(call, _NO_PAGES) for core in (one.sender, place))
+            mine, theirs = pages_of(one.sender, call), pages_of(place, call)
             if not np.array_equal(mine, theirs):
                 # The last axis is that of the outermost loop.
                 told = ([(page, page) for page in pages.T.ravel().tolist()] for pages in (mine, theirs))
                 raise _other_page(one.sender, place, call, *told)
+
+
+def _have_the_pages_of_senders(
+    group: int, pages: Mapping[Call, Pages], at: Mapping[_Place, tuple[int, int]], senders: Mapping[_Place, _Place]
+) -> bool:  # fmt: skip
+    """Whether each core of a group needs the pages of its sender, which is in the same group."""
+    theirs = [at[senders[core]] for core, (own, _) in at.items() if own == group]
+    if any(own != group for own, _ in theirs):
+        return False
+    numbers = [number for _, number in theirs]
+    return all(np.array_equal(one, one[..., numbers]) for one in pages.values())
 
 
 def _other_page(
