@@ -396,11 +396,21 @@ static void unpack_as(Core* core, uint32_t id, uint32_t position, uint8_t varian
     }
 }
 
-// The tile as the source register holds it; unpacked once per page and variant.
+// What is unpacked of a page of the core.
+static UnpackedPage& unpacked_page(const Core* core, uint32_t index) {
+    UnpackedPage& page = machine.unpacked[index];
+    if (page.core != core->index) {
+        page = {};
+        page.core = static_cast<uint16_t>(core->index);
+    }
+    return page;
+}
+
+// The tile as the source register holds it; unpacked once per page and variant, unless another core comes between.
 static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t variant, const char* call) {
     const uint32_t position = source_position(core, id, tile, call), index = machine.buffers[id].first_page + position;
-    float* source = core->memory->sources + static_cast<uint64_t>(index) * TILE_ELEMENTS;
-    uint8_t& tag = core->memory->tags[index].source;
+    float* source = machine.sources + static_cast<uint64_t>(index) * TILE_ELEMENTS;
+    uint8_t& tag = unpacked_page(core, index).source;
     if (tag != variant) {
         unpack_as(core, id, position, variant, source);
         tag = variant;
@@ -408,12 +418,14 @@ static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t 
     return source;
 }
 
-// The tile as a side of the exact matrix product takes it; taken apart once per page, side and variant.
+// The tile as a side of the exact matrix product takes it; taken apart once per page, side and variant,
+// unless another core comes between.
 static const MatmulOperand& matmul_operand(Core* core, uint32_t id, uint32_t tile, bool left, uint8_t variant,
                                            const char* call) {
     const uint32_t position = source_position(core, id, tile, call), index = machine.buffers[id].first_page + position;
-    MatmulOperand& operand = core->memory->operands[static_cast<uint64_t>(index) * 2 + left];
-    uint8_t& tag = left ? core->memory->tags[index].left : core->memory->tags[index].right;
+    MatmulOperand& operand = machine.operands[static_cast<uint64_t>(index) * 2 + left];
+    UnpackedPage& page = unpacked_page(core, index);
+    uint8_t& tag = left ? page.left : page.right;
     if (tag != variant) {
         unpack_as(core, id, position, variant, operand.tile);
         (left ? take_left : take_right)(operand);

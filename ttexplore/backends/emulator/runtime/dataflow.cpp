@@ -113,7 +113,7 @@ void emulator_push_back(uint32_t id, uint32_t pages, uint32_t line) {
                                      buffer_name(id).c_str(), page),
                          "read, pack or store to every tile before it is pushed");
         }
-        memory->tags[index] = {};
+        forget_unpacked(core, index);
         memory->pushed_at[index] = running->time;
     }
     buffer.available += pages;
@@ -287,7 +287,7 @@ static void mark_written(Core* core, const uint8_t* memory, uint32_t bytes) {
         const uint32_t last = (offset - config.l1_offset + bytes - 1) / config.page_bytes;
         for (uint32_t page = first; page <= last && page < config.pages; ++page) {
             core->memory->written[config.first_page + page] = 1;
-            core->memory->tags[config.first_page + page] = {};
+            forget_unpacked(core, config.first_page + page);
         }
     }
 }

@@ -105,8 +105,9 @@ struct ComputeState {
 
 struct MatmulOperand;
 
-// What `sources` and `operands` hold of a page, 0 for nothing.
+// What `sources` and `operands` hold of a page of a core, 0 for nothing.
 struct UnpackedPage {
+    uint16_t core = 0;
     uint8_t source = 0, left = 0, right = 0;
 };
 
@@ -115,10 +116,7 @@ struct CoreMemory {
     uint8_t* l1 = nullptr;
     uint32_t l1_address = 0;
     std::vector<uint8_t> written;        // per page: filled since it was reserved
-    std::vector<UnpackedPage> tags;
     std::vector<uint32_t> pushed_at, popped_at;
-    float* sources = nullptr;            // per page: the tile as SrcA or SrcB holds it
-    MatmulOperand* operands = nullptr;   // per page: the tile as right and as left side of an exact product
     float* dst = nullptr;
 };
 
@@ -172,6 +170,11 @@ struct Machine {
     std::vector<Tensor> tensors;
     BufferConfig buffers[MAXIMUM_BUFFERS];
     uint32_t l1_bytes = 0, total_pages = 0;
+    // Unpacked tiles, per page: that of the core which used the page of this number last. Cores take turns, mostly when
+    // they are done with a page, and the processor's cache holds the tiles of one core, not of all.
+    std::vector<UnpackedPage> unpacked;
+    float* sources = nullptr;           // as SrcA or SrcB holds it
+    MatmulOperand* operands = nullptr;  // as right and as left side of an exact product
     std::vector<Core> cores;
     std::vector<uint32_t> common_arguments[KERNELS];
     void (*entries[KERNELS])() = {};
@@ -208,6 +211,13 @@ std::string format_text(const char* pattern, ...) __attribute__((format(printf, 
 void block_until(Wait wait, uint32_t object, uint32_t amount);
 
 Core* core_at(uint32_t x, uint32_t y);
+// What is unpacked of a page of the core is out of date.
+inline void forget_unpacked(const Core* core, uint32_t page) {
+    if (machine.unpacked[page].core == core->index) {
+        machine.unpacked[page] = {};
+    }
+}
+
 // Gives the core its memory, if it has none yet.
 CoreMemory* memory_of(Core* core);
 

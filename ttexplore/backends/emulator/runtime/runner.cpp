@@ -240,7 +240,6 @@ CoreMemory* memory_of(Core* core) {
     if (!free_memories.empty()) {
         core->memory = free_memories.back();
         free_memories.pop_back();
-        std::fill(core->memory->tags.begin(), core->memory->tags.end(), UnpackedPage());
         std::fill(core->memory->pushed_at.begin(), core->memory->pushed_at.end(), 0);
         std::fill(core->memory->popped_at.begin(), core->memory->popped_at.end(), 0);
         load_shards(core);
@@ -250,11 +249,8 @@ CoreMemory* memory_of(Core* core) {
     memory->l1 = static_cast<uint8_t*>(map_memory(machine.l1_bytes + 4096, true));
     const uintptr_t address = reinterpret_cast<uintptr_t>(memory->l1);
     memory->l1_address = address >> 32 ? 0x10000u : static_cast<uint32_t>(address);
-    memory->sources = static_cast<float*>(map_memory((machine.total_pages + 1) * TILE_ELEMENTS * sizeof(float), false));
-    memory->operands = static_cast<MatmulOperand*>(map_memory((machine.total_pages + 1) * 2 * sizeof(MatmulOperand), false));
     memory->dst = static_cast<float*>(map_memory(MAXIMUM_DST_TILES * TILE_ELEMENTS * sizeof(float), false));
     memory->written.resize(machine.total_pages);
-    memory->tags.resize(machine.total_pages);
     memory->pushed_at.resize(machine.total_pages);
     memory->popped_at.resize(machine.total_pages);
     core->memory = memory;
@@ -613,6 +609,7 @@ static void reset_cores(const std::vector<Core>& pristine) {
             kernel.finished = kernel.entry == nullptr;
         }
     }
+    machine.unpacked.assign(machine.total_pages, {});
     machine.event_cursor = machine.events;
     machine.event_count = machine.events_cut = 0;
     machine.event_stride = 1;
@@ -664,6 +661,9 @@ int main(int count, char** arguments) {
         machine.moves = static_cast<Move*>(map_memory(machine.move_limit * sizeof(Move), false));
         machine.move_end = machine.moves + machine.move_limit;
     }
+    const size_t pages = machine.total_pages + 1;
+    machine.sources = static_cast<float*>(map_memory(pages * TILE_ELEMENTS * sizeof(float), false));
+    machine.operands = static_cast<MatmulOperand*>(map_memory(pages * 2 * sizeof(MatmulOperand), false));
     flush_denormals();
     std::string seconds;
     for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
