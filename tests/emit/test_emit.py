@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,17 @@ def test_host_program_names_everything_in_the_plan() -> None:
     for core in partition.cores:
         assert f"{{{core.x}, {core.y}}}" in host
     assert host.count("CreateKernel(") == 3
+
+
+@pytest.mark.parametrize(("place", "layout"), [((-64, 0), "tile"), ((0, -64), "tile"), ((0, -32), "row")])
+def test_constant_places_before_the_start_compile(place: tuple[int, int], layout: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 16 if layout == "row" else 32), "float32")
+            T.copy(A[place[0], place[1]], a)
+            T.copy(a, C[0, 0])
+
+    exploration = ttx.explore(kernel, options={"layouts": {"A": {"page": layout}}})
+    assert re.search(r"(page_id|offset_bytes) = static_cast<uint32_t>\(-\d+\)", exploration.code["reader"].text)
+    assert exploration.run().passed

@@ -372,7 +372,11 @@ class _Emitter:
                     texts[name] = self._text(self.words.condition(call.values[name], call.place), call.place)
                 case "tile" | "page" | "int" | "flag":
                     around = SUM if f"+ {{{name}}}" in call.form.cpp else 0
-                    texts[name] = self._expression(call.values[name], call.place, around)
+                    value = call.values[name]
+                    texts[name] = self._expression(value, call.place, around)
+                    if isinstance(value, int) and value < 0 and f"= {{{name}}}" in call.form.cpp:
+                        # Of a place before the start of a tensor, which is never read. Braces do not convert it.
+                        texts[name] = self._text(self.words.unsigned(value, call.place), call.place)
         return texts
 
     def _bits(self, value: Expression, place: Place) -> str:
