@@ -261,17 +261,29 @@ def _layouts(name: str, given: object) -> dict[str, object]:
 
 
 def _multicast(name: str, given: object) -> str | dict[str, str]:
-    if isinstance(given, str):
-        return named(name, given, _MULTICASTS)
-    asked = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
-    return {tensor: named("topology", one, TOPOLOGIES) for tensor, one in asked.items()}
+    return _by_tensor(name, given, _MULTICASTS, "topology", TOPOLOGIES)
 
 
 def _loaded_by(name: str, given: object) -> str | dict[str, str]:
-    if isinstance(given, str):
-        return named(name, given, _LOADED_BY)
-    asked = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
-    return {tensor: named("kernel that loads", one, LOADERS) for tensor, one in asked.items()}
+    return _by_tensor(name, given, _LOADED_BY, "kernel that loads", LOADERS)
+
+
+def _by_tensor(
+    name: str, given: object, words: Sequence[str], what: str, values: Sequence[str]
+) -> str | dict[str, str]:  # fmt: skip
+    """One of the words, which are about all tensors, or one of the values for each of some tensors."""
+    tensors, example = "the names of tensors", OPTIONS[name].example
+    if isinstance(given, Mapping):
+        asked = dictionary(name, cast(object, given), tensors, example)
+        return {tensor: named(what, one, values) for tensor, one in asked.items()}
+    if not isinstance(given, str):
+        raise wrong(
+            name, given, f"one of {', '.join(words)}, or a dictionary keyed by {tensors}, for example {example}"
+        )
+    if given not in words:
+        error = unknown(name, given, words)
+        raise UsageError("U001", error.message, hint=f"{error.hint}, or name tensors, as in {example}")
+    return given
 
 
 _MULTICASTS = ("auto", "all", "off")

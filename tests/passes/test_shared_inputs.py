@@ -242,6 +242,23 @@ def stored_to() -> Any:
 
 
 @pytest.mark.parametrize(
+    ("given", "message", "hint"),
+    [
+        ("row", "there is no multicast 'row'", 'use one of auto, all, off, or name tensors, as in {"A": "row"}'),
+        ("alll", "there is no multicast 'alll'",
+         'did you mean all? use one of auto, all, off, or name tensors, as in {"A": "row"}'),
+        (True, "multicast is True",
+         "multicast takes one of auto, all, off, or a dictionary keyed by the names of tensors, "
+         'for example {"A": "row"}'),
+    ],
+)  # fmt: skip
+def test_hints_name_all_that_multicast_takes(given: object, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        ttx.explore(gemm(64, 64, 64, 32, 32, 32), options={"multicast": given})
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
     ("kernel", "options", "message"),
     [
         (gemm(64, 64, 64, 32, 32, 32), {"multicast": "on"}, "there is no multicast 'on'"),
