@@ -57,6 +57,8 @@ def test_targets_values_of_numpy_and_spaces_one_after_another() -> None:
         ({"a": [1, 10**5000]}, {}, "a value of a cannot be printed: a int"),
         ({"policy": ["strided", "stridden"]}, {}, "there is no policy 'stridden'"),
         ({"target": ["wormhole"]}, {}, "there is no target 'wormhole'"),
+        ({"cores": (4, 4)}, {}, r"the space for cores is \(4, 4\), which is one value"),
+        ({"core_ranges": (((0, 0), (1, 1)),)}, {}, r"the space for core_ranges is \(.*\), which is one value"),
     ],
 )
 def test_a_wrong_space_is_refused_before_anything_is_lowered(space: Any, options: Any, message: str) -> None:

@@ -91,6 +91,12 @@ def _values(name: str, given: object) -> tuple[object, ...]:
             "a list or a range: a set has no order, and a generator gives its values once",
         )
     given = _plain(given)
+    if isinstance(given, tuple) and _is_value(name, cast(object, given)):
+        raise UsageError(
+            "U023",
+            f"the space for {name} is {shown(cast(object, given))}, which is one value",
+            hint=f"list the values: {{{name!r}: [{shown(cast(object, given))}]}}",
+        )
     items = cast(Sequence[object], given) if isinstance(given, list | tuple | range) else (given,)
     values = tuple(_plain(value) for value in itertools.islice(items, MOST_POINTS + 1))
     if len(values) > MOST_POINTS:
@@ -109,6 +115,14 @@ def _values(name: str, given: object) -> tuple[object, ...]:
             raise UsageError("U023", f"the space lists {shown(value)} for {name} twice", hint="list each value once")
         seen.add(key)
     return values
+
+
+def _is_value(name: str, given: object) -> bool:
+    """Whether an option takes what is given as its value."""
+    try:
+        return bool(parse_options({name: given}))
+    except UsageError:
+        return False
 
 
 def _plain(value: object) -> object:
