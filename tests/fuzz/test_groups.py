@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.fuzz.groups import Described, Step, behaviours, campaign
+from tests.fuzz.groups import Described, Step, behaviours, campaign, verdict
 from ttexplore.passes.groups.races import Races
 
 RIGHT = Described(
@@ -34,6 +36,13 @@ def test_schedules() -> None:
     assert len(behaviours(no_wait, 0)) > 1
     no_arrival = Described(3, (1,), (first[:-1], second), asynchronous=True, own_loops=False)
     assert behaviours(no_arrival, 0) == {None}
+
+
+def test_a_slot_that_nothing_has_written_is_no_number() -> None:
+    load, (wait, store, arrive) = RIGHT.groups[0], RIGHT.groups[1]
+    other_slot = Described(1, (3,), (load, (wait, replace(store, shift=1), arrive)), asynchronous=True, own_loops=False)
+    assert behaviours(other_slot, 0) == {(None,)}
+    assert verdict(41305) == "lowered, changed"
 
 
 def test_a_race_that_is_not_seen_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
