@@ -121,10 +121,10 @@ def test_compare_with_another_option(capsys: pytest.CaptureFixture[str], monkeyp
         assert max(map(len, out.splitlines())) <= columns
         changed = [line.split()[1:] for line in out.splitlines() if line.startswith("~")]
         assert ["target", "wormhole_n150", "blackhole_p150"] in changed
-        assert ["policy", "None", "strided"] in changed
+        assert ["policy", "by", "predicted", "time", "strided"] in changed
     status, data = call_json(capsys, *words)
     assert (status, data["first"]["target"], data["second"]["target"]) == (0, "wormhole_n150", "blackhole_p150")
-    assert ["policy", "None", "strided"] in data["rows"]
+    assert ["policy", "by predicted time", "strided"] in data["rows"]
 
 
 def test_compare_names_steps_and_files_and_shows_each(capsys: pytest.CaptureFixture[str]) -> None:

@@ -902,13 +902,20 @@ def compare_explorations(first: Explored, second: Explored) -> LoweringCompariso
             raise wrong("one side of the comparison", one, "an exploration, as ttx.explore returns it")
     rows: list[tuple[str, str, str]] = [("target", first.target.name, second.target.name)]
     names = sorted({*first.plan.options, *second.plan.options})
-    rows += [(name, str(first.plan.options.get(name)), str(second.plan.options.get(name))) for name in names]
+    for name in names:
+        one, other = (_option_told(name, side.plan.options.get(name)) for side in (first, second))
+        rows.append((name, one, other))
     for what, measure in _MEASURES.items():
         rows.append((what, measure(first), measure(second)))
     times = first.estimated, second.estimated
     if _NO_TIME not in times:
         rows.append(("time", *times))
     return LoweringComparison(rows, (first.trace, second.trace))
+
+
+def _option_told(name: str, value: object) -> str:
+    # Without one, the shortest predicted time decides.
+    return "by predicted time" if name == "policy" and value is None else str(value)
 
 
 def _cores(exploration: Explored) -> str:
