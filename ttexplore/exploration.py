@@ -54,11 +54,12 @@ from ttexplore.passes.tensor_roles import tensor_roles
 from ttexplore.plan import Plan, Precision, Size
 from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
-from ttexplore.results import Check, Run, StepCheck
+from ttexplore.results import Check, Drawing, Run, StepCheck
 from ttexplore.target import Target, get_target
+from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.launches import LaunchRow, launches_html, launches_text
 from ttexplore.views.markup import plural
-from ttexplore.views.predicted import estimate_data, trace_data
+from ttexplore.views.predicted import estimate_data, link_measure, trace_data
 from ttexplore.views.report import Reported
 
 Array = NDArray[Any]
@@ -325,6 +326,15 @@ class Exploration(Explored):
         final = self._final()
         with errors_of_ours("predicting the time"):
             return estimate(core_classes(final.functions, final.plan, self.target), final.plan, self.target)
+
+    @property
+    def link_map(self) -> Drawing:
+        """The bytes over the links of both NoCs, on the chip's floorplan: :meth:`estimate` has them as numbers, and
+        raises the same errors."""
+        found, plan = self.estimate(), self.plan
+        assert isinstance(found, Estimate), "each launch is drawn by itself"
+        assert plan.partition is not None, "what has a time has been lowered"
+        return Drawing(core_map_svg(self.target, plan.partition, measure=link_measure(found, plan)))
 
     @property
     def estimated(self) -> str:

@@ -4,6 +4,7 @@ Sources of the numbers, all from SDK 0.81.1 unless a line says otherwise:
 
 - NoC grids and the role of each node: ``tt_metal/soc_descriptors/{wormhole_b0_80_arch,blackhole_140_arch}.yaml``;
 - compute grids: ``tt_metal/core_descriptors/*.yaml``;
+- the NoC node of each DRAM bank: ``dram_views`` of the soc descriptors (`worker_endpoint`, for NoC 0 and NoC 1);
 - usable L1, DRAM bank sizes, alignments: read from the SDK's allocator on a mock device;
 - rates of the matrix and vector units: tt-isa-documentation, ``MatrixUnit`` and ``VectorUnit``;
 - NoC latencies, issue and payload rates: ``tt_metal/impl/experimental/noc_estimator/latencies/noc_latencies.yaml``,
@@ -181,6 +182,12 @@ class Target:
             case "blackhole":
                 return self.worker_columns[x], self.worker_rows[y]
 
+    def bank_nodes(self, noc: Literal[0, 1]) -> tuple[Coordinates, ...]:
+        """The NoC 0 coordinates of the node over which a NoC reaches each DRAM bank. Which banks of a chip are switched
+        off is not known: the last ones count as such."""
+        nodes = [self.dram_channels[channel][ends[noc]] for channel, ends in _BANK_ENDPOINTS[self.arch]]
+        return tuple(nodes[: self.dram_banks])
+
     def floorplan(self) -> tuple[FloorplanNode, ...]:
         """Every node of the NoC grid, row by row; workers of the compute grid carry their logical coordinates."""
         columns, rows = self.noc_grid
@@ -223,6 +230,16 @@ class Target:
             return FloorplanNode(x, y, "arc")
         return FloorplanNode(x, y, "pcie" if (x, y) in self.pcie_nodes else "router")
 
+
+# Of each DRAM bank, its channel, and which of the channel's nodes NoC 0 and NoC 1 go to.
+_BANK_ENDPOINTS: dict[str, tuple[tuple[int, tuple[int, int]], ...]] = {
+    "wormhole_b0": tuple(
+        (channel, (node, node))
+        for channel, nodes in enumerate(((2, 1), (0, 2), (1, 2), (0, 1), (2, 0), (0, 2)))
+        for node in nodes
+    ),
+    "blackhole": tuple((channel, (node, 1)) for channel, node in enumerate((2, 0, 0, 0, 2, 2, 2, 2))),
+}
 
 _WORMHOLE_COLUMNS = (1, 2, 3, 4, 6, 7, 8, 9)
 

@@ -18,12 +18,12 @@ from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.errors import UsageError
 from ttexplore.views.estimate import (
     RoofPoint,
-    duration,
     gains_svg,
     prediction_html,
     processors_svg,
     roofline_svg,
 )
+from ttexplore.views.times import duration, plain_time, short_time
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -123,6 +123,10 @@ def test_launches_are_shown_one_by_one() -> None:
 
 def test_times_are_in_the_unit_that_suits_them() -> None:
     assert [duration(us) for us in (0.04, 9999.94, 12_345.0)] == ["0.0 µs", "9,999.9 µs", "12.35 ms"]
+    assert plain_time(213.94) == "213.9 us"
+    assert [short_time(us) for us in (7.26, 99.94, 213.9, 9999, 12_430)] == [
+        "7.3 µs", "99.9 µs", "214 µs", "9,999 µs", "12.4 ms"
+    ]  # fmt: skip
 
 
 def test_hostile_text_is_shown() -> None:

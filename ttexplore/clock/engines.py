@@ -6,7 +6,7 @@ from collections import Counter as Count
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ttexplore.clock.events import Counter, Event, Give, Loop, ProcessorName, Together, Wait, Work, counted, joined
+from ttexplore.clock.events import Counter, Event, Give, Loop, ProcessorName, Together, Wait, Way, Work, counted, joined
 from ttexplore.ops.costs import INIT_CYCLES, SECTION_CYCLES, unpack_cycles
 from ttexplore.target import Costs
 
@@ -64,17 +64,21 @@ def _together(turns: int, parts: Mapping[ProcessorName, tuple[Event, ...]]) -> d
 class Streams:
     """The events of the processors that run one kernel, to which calls are added in the order of the kernel.
 
-    `private` are counters beside those of the registers that no other kernel changes.
+    `private` are counters beside those of the registers that no other kernel changes, `moved` the bytes of each tensor
+    that the calls move, by the way that they go.
     """
 
     costs: Costs
     private: frozenset[Counter] = frozenset()
     events: dict[ProcessorName, list[Event]] = field(default_factory=dict[ProcessorName, list[Event]])
+    moved: Count[tuple[Way, str]] = field(default_factory=Count[tuple[Way, str]])
 
     def add(self, part: ProcessorName, *events: Event) -> None:
         self.events.setdefault(part, []).extend(events)
 
     def loop(self, turns: int, body: Streams) -> None:
+        for what, count in body.moved.items():
+            self.moved[what] += turns * count
         parts = body.processors
         together = _together(turns, parts) if turns > 1 and self._is_closed(parts) else None
         for part, events in parts.items():

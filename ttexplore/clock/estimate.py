@@ -17,6 +17,7 @@ from ttexplore.clock.events import (
     useful_cycles,
     worked_cycles,
 )
+from ttexplore.clock.links import LinkLoads, link_loads
 from ttexplore.clock.rates import RESOURCES, Resource, rates_of
 from ttexplore.clock.replay import ProcessorTime, Replay, Waits, replay
 from ttexplore.clock.trace import CoreTrace, core_trace
@@ -24,7 +25,8 @@ from ttexplore.errors import UsageError, VerifyError
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
 from ttexplore.target import Target
-from ttexplore.views.estimate import Prediction, ProcessorBar, duration, prediction_html, predictions_html
+from ttexplore.views.estimate import Prediction, ProcessorBar, prediction_html, predictions_html
+from ttexplore.views.times import duration, plain_time
 
 # The median and the largest error against the published times of the SDK's own matmul (docs/clock.md).
 MEDIAN_ERROR, LARGEST_ERROR = 0.07, 0.29
@@ -88,6 +90,7 @@ class Estimate:
     tensor_bytes: int
     _gains: _Gains = field(repr=False, compare=False)
     _find_traces: Callable[[], tuple[CoreTrace, ...]] = field(repr=False, compare=False)
+    _find_links: Callable[[], LinkLoads] = field(repr=False, compare=False)
 
     @functools.cached_property
     def gains_us(self) -> Mapping[Bound, float]:
@@ -96,6 +99,12 @@ class Estimate:
     @functools.cached_property
     def _traces(self) -> tuple[CoreTrace, ...]:
         return self._find_traces()
+
+    @functools.cached_property
+    def links(self) -> LinkLoads:
+        """The bytes over each link of the two NoCs, and the time of the busiest one. The replay does not know of
+        links."""
+        return self._find_links()
 
     def trace(self, core: tuple[int, int]) -> CoreTrace:
         """When each processor of a core works, and what it waits for, in cycles from the start of the kernels. It takes
@@ -136,31 +145,34 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """All fields and figures as plain JSON values."""
-        return {"kernel": self.kernel, "target": self.target, **_figures(self), "cores": to_json(self.cores)}
+        links = {"us": self.links.us, "bytes": self.links.most_bytes, "busiest": to_json(self.links.busiest)}
+        own = {"links": links, "cores": to_json(self.cores)}
+        return {"kernel": self.kernel, "target": self.target, **_figures(self), **own}
 
     @property
     def summary(self) -> str:
         """One line: the time, what bounds it, and the part of the peak."""
-        return f"{_time(self.us)} (estimate), bound by {self.bound}, {self.compute_share:.0%} of the compute peak"
+        return f"{plain_time(self.us)} (estimate), bound by {self.bound}, {self.compute_share:.0%} of the compute peak"
 
     def __str__(self) -> str:
         gain = self.gains_us[self.bound]
         # With everything in L1 and nothing computed, there is no limit to compare with.
         longer = f", {self.us / self.roofline_us:.1f} times as long" if self.roofline_us else ""
         rows = [
-            f"estimate: {_time(self.us)} for {self.kernel} on {self.target} ({self.cycles:,} cycles)",
+            f"estimate: {plain_time(self.us)} for {self.kernel} on {self.target} ({self.cycles:,} cycles)",
             f"  error: {ACCURACY}",
-            f"  bound by {self.bound}: {_time(self.us - gain)} if it were free",
-            f"  roofline: {_time(self.roofline_us)} (compute {_time(self.compute_peak_us)}, DRAM "
-            f"{_time(self.dram_peak_us)}){longer}",
+            f"  bound by {self.bound}: {plain_time(self.us - gain)} if it were free",
+            f"  roofline: {plain_time(self.roofline_us)} (compute {plain_time(self.compute_peak_us)}, DRAM "
+            f"{plain_time(self.dram_peak_us)}){longer}",
             f"  compute: {self.compute_share:.0%} of the peak of its math fidelity",
             f"  DRAM: {_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
             f"{_size(self.tensor_bytes)}",
+            *(f"  {name}: {told}" for name, told in self._links_told(plain_time)),
             "",
             "if free          time      saves",
         ]
         for name, saved in sorted(self.gains_us.items(), key=lambda one: -one[1]):
-            rows.append(f"  {name:<10} {_time(self.us - saved):>10}  {saved / self.us:>8.0%}")
+            rows.append(f"  {name:<10} {plain_time(self.us - saved):>10}  {saved / self.us:>8.0%}")
         rows += ["", "processor         works      waits  for"]
         slowest = self._slowest
         for name in PROCESSORS:
@@ -190,6 +202,7 @@ class Estimate:
             ("roofline", f"{duration(self.roofline_us)}{longer}"),
             ("DRAM", f"{_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
                      f"{_size(self.tensor_bytes)}"),
+            *self._links_told(duration),
             ("error", ACCURACY),
         )  # fmt: skip
         return Prediction(
@@ -197,6 +210,13 @@ class Estimate:
             self.dram_peak_us, bars, slowest.cores[0], len(slowest.cores), sum(len(one.cores) for one in self.cores),
             facts,
         )  # fmt: skip
+
+    def _links_told(self, time: Callable[[float], str]) -> list[tuple[str, str]]:
+        link = self.links.busiest
+        if link is None:
+            return []
+        most = f"{_size(self.links.most_bytes)} over the busiest link, {link}"
+        return [("NoC", f"{most}: {time(self.links.us)} at least")]
 
     @property
     def _slowest(self) -> CoreEstimate:
@@ -270,11 +290,11 @@ class LaunchEstimates:
 
     @property
     def summary(self) -> str:
-        return f"{_time(self.us)} (estimate) for {len(self.launches)} launches, the longest bound by {self.bound}"
+        return f"{plain_time(self.us)} (estimate) for {len(self.launches)} launches, the longest bound by {self.bound}"
 
     def __str__(self) -> str:
         parts = [f"launch {number}\n{one}" for number, one in enumerate(self.launches)]
-        return "\n\n".join([f"estimate: {_time(self.us)} for {self.kernel}, all launches together", *parts])
+        return "\n\n".join([f"estimate: {plain_time(self.us)} for {self.kernel}, all launches together", *parts])
 
     def __repr__(self) -> str:
         return f"<{self.summary}>"
@@ -316,7 +336,7 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
         _Gains(classes, target, found, known, (read, written)),
-        functools.partial(_traces, classes, target),
+        functools.partial(_traces, classes, target), functools.partial(link_loads, classes, plan, target),
     )  # fmt: skip
 
 
@@ -396,12 +416,10 @@ def _core(one: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us: f
 
 def _processor(name: str, one: ProcessorEstimate) -> str:
     waited = sum(one.waits_us.values())
-    reasons = ", ".join(f"{why} {_time(us)}" for why, us in sorted(one.waits_us.items(), key=lambda item: -item[1]))
-    return f"  {name:<10} {_time(one.busy_us):>10} {_time(waited):>10}  {reasons}".rstrip()
-
-
-def _time(us: float) -> str:
-    return f"{us / 1000:,.2f} ms" if us >= 10_000 else f"{us:,.1f} us"
+    reasons = ", ".join(
+        f"{why} {plain_time(us)}" for why, us in sorted(one.waits_us.items(), key=lambda item: -item[1])
+    )
+    return f"  {name:<10} {plain_time(one.busy_us):>10} {plain_time(waited):>10}  {reasons}".rstrip()
 
 
 def _size(count: int) -> str:

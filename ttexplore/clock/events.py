@@ -21,6 +21,8 @@ Direction = Literal["read", "write"]
 # Where a transfer goes: L1 of another core, DRAM over all banks, or one bank.
 Memory = Literal["l1", "dram", "bank"]
 Reason = Literal["buffer", "semaphore", "registers"]
+# Where bytes of a tensor go: from its memory to a core, back, or from a core to others.
+Way = Literal["read", "write", "multicast"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +132,15 @@ Event = Together | Work | Wait | Give | Put | Signal | Transfer | Multicast | Co
 @dataclass(frozen=True, slots=True)
 class CoreClass:
     """`cores` that do the same at the same time, by their logical coordinates. `start` are the values of counters that
-    do not start at 0."""
+    do not start at 0, `moved` the bytes of each tensor that a processor moves in all, by the way that they go."""
 
     name: str
     cores: tuple[tuple[int, int], ...]
     processors: Mapping[ProcessorName, tuple[Event, ...]]
     start: Mapping[Counter, int] = field(default_factory=dict[Counter, int])
+    moved: Mapping[tuple[ProcessorName, Way, str], int] = field(
+        default_factory=dict[tuple[ProcessorName, Way, str], int]
+    )
 
 
 def joined(events: Iterable[Event]) -> tuple[Event, ...]:

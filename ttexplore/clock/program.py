@@ -9,6 +9,7 @@ do the same, so one of them is looked at.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter as Count
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from ttexplore.clock.events import (
     Signal,
     Transfer,
     Wait,
+    Way,
     Work,
 )
 from ttexplore.errors import Unsupported, UsageError
@@ -55,6 +57,7 @@ from ttexplore.plan import Multicast as SentTo
 from ttexplore.target import Target
 
 Processors = Mapping[ProcessorName, tuple[Event, ...]]
+Moved = Mapping[tuple[ProcessorName, Way, str], int]
 Place = tuple[int, int]
 
 
@@ -68,6 +71,7 @@ def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> li
     known: list[list[_Known]] = [[] for _ in kernels]
     names: dict[Place, str] = {}
     found: dict[str, Processors] = {}
+    moved: dict[str, Moved] = {}
     for core in plan.partition.cores:
         parts: list[_Known] = []
         for kernel, those in zip(kernels, known, strict=True):
@@ -76,18 +80,23 @@ def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> li
                 walker = _Walker(kernel, plan, target, core)
                 asked = frozenset(walker.run())
                 processors = walker.streams.processors
-                same = next((other for other in those if other.processors == processors), None)
+                moves = walker.moves
+                same = next((other for other in those if (other.processors, other.moved) == (processors, moves)), None)
                 number, processors = (len(those), processors) if same is None else (same.number, same.processors)
-                one = _Known(asked, _values(core, asked), number, processors)
+                one = _Known(asked, _values(core, asked), number, processors, moves)
                 those.append(one)
             parts.append(one)
         name = names[core.x, core.y] = str([one.number for one in parts])
         if name not in found:
             found[name] = {part: events for one in parts for part, events in one.processors.items()}
+            moved[name] = {what: count for one in parts for what, count in one.moved.items()}
     full_sync = plan.compute is not None and plan.compute.dst_full_sync_en
     room = {free(sharing[0].name): sharing[0].pages for sharing in chip_buffers(plan.buffers)}
     start: dict[Counter, int] = room | starting(full_sync)
-    return classes_of(names, found, plan.shared, start)
+    return [
+        dataclasses.replace(one, moved=moved[names[one.cores[0]]])
+        for one in classes_of(names, found, plan.shared, start)
+    ]
 
 
 def classes_of(
@@ -157,6 +166,7 @@ class _Known:
     values: tuple[object, ...]
     number: int
     processors: Processors
+    moved: Moved
 
 
 # The cores that an event of a shared input is for, named after its tensor until the classes are known.
@@ -182,6 +192,7 @@ class _Walker:
         self.pages = {one.name: one.page_bytes for one in plan.buffers}
         self.homes = {one.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for one in sharing}
         self.memory: dict[str, Memory] = {one.name: one.memory for one in plan.layouts}
+        self.sent = {one.buffer: one.tensor for one in plan.shared}
         # The compute kernel fills and empties these itself.
         self.private = frozenset(
             end(self.homes[one.name])
@@ -204,6 +215,10 @@ class _Walker:
     def runner(self) -> ProcessorName:
         """The processor that runs a kernel that moves data."""
         return "reader" if self.kernel.role == "reader" else "writer"
+
+    @property
+    def moves(self) -> Moved:
+        return {(self.runner, *what): count for what, count in self.streams.moved.items()}
 
     # Statements
 
@@ -435,6 +450,7 @@ class _Walker:
 
     def started(self, call: Call, direction: Direction, count: int) -> None:
         tensor = call.buffer("source" if direction == "read" else "target")
+        self.streams.moved[direction, tensor] += count
         self.add(Transfer(direction, self.memory[tensor], count, 1))
 
     def transfer(self, call: Call) -> None:
@@ -451,6 +467,7 @@ class _Walker:
             case "noc_multicast" | "noc_multicast_to_all":
                 count = self.page(call, "cb") * self.value(call.values["tiles"], call)
                 receivers = self.value(call.values["receivers"], call)
+                self.streams.moved["multicast", self.sent[call.buffer("cb")]] += count
                 self.add(Multicast(count, ceil(count / self.costs.noc_packet_bytes), receivers))
             case "semaphore_multicast" | "semaphore_multicast_to_all":
                 receivers, to = self.value(call.values["receivers"], call), self.shared(call).named(_RECEIVERS)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import assert_never
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
 
 from ttexplore.plan import CoreWork, Multicast, Partition, SharedInput
 from ttexplore.target import FloorplanNode, NodeKind, Target
@@ -23,8 +24,13 @@ _LEGEND_ROW = 21
 _CHARACTER = 5.7
 # Lines of shared inputs: their distance from the edge of a cell, and from each other.
 _NEAR, _NEXT_LINE = 2, 4
+# An edge of a cell that is a link: its width, most of it inside, so that the label has room.
+_EDGE = 4
 # How many items of a list the tooltip names.
 _LISTED = 12
+
+# The link from a node to the next one.
+Step = Literal["right", "down", "left", "up"]
 
 _LETTERS: dict[NodeKind, str] = {
     "tensix": "–", "dram": "D", "ethernet": "E", "arc": "A", "pcie": "P", "router": "", "harvested": "×",
@@ -40,34 +46,51 @@ _NAMES: dict[NodeKind, str] = {
 }  # fmt: skip
 
 
-def core_map_svg(target: Target | None, partition: Partition, shared: Sequence[SharedInput] = ()) -> str:
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number for each core of a partition: as text, as label on the map (empty for 0), and as index into HEAT; and
+    the `legend` of the map that is coloured by it, in SVG."""
+
+    name: str
+    shown: tuple[str, ...]
+    labels: tuple[str, ...]
+    steps: tuple[int, ...]
+    legend: str
+
+
+def core_map_svg(
+    target: Target | None, partition: Partition, shared: Sequence[SharedInput] = (), measure: Measure | None = None
+) -> str:
     """The map of cores, with lines from each core that reads a shared input to those that receive it. Without a target,
     only the compute grid of the partition is drawn.
 
-    Each working core shows its number of work items; hovering gives the values of its runtime arguments. Logical
-    coordinates stand above and to the left, NoC coordinates below and to the right.
+    Each working core shows its number of work items, or a `measure`; hovering gives the values of its runtime
+    arguments. Logical coordinates stand above and to the left, NoC coordinates below and to the right.
     """
     nodes = target.floorplan() if target else _logical_nodes(partition)
     work = {(core.x, core.y): core for core in partition.cores}
     items = [core.items for core in partition.cores if core.items]
-    identifier = content_id("ttx-cores", target.name if target else "", repr(partition), *map(repr, shared))
+    shown = (partition, *shared, *([measure] if measure else []))
+    identifier = content_id("ttx-cores", target.name if target else "", *map(repr, shown))
     columns, rows = 1 + max(node.x for node in nodes), 1 + max(node.y for node in nodes)
     parts = [
         f"<defs>{hatch_pattern(identifier + '-h')}</defs>",
         *_heading(target, partition),
         *_axes(nodes, target),
     ]
+    coloured = measure or _work_items(partition)
+    colours = {at: number for number, at in enumerate(work)}
     for node in nodes:
         core = work.get(node.logical) if node.logical else None
-        parts.append(_node(node, core, items, f"url(#{identifier}-h)"))
+        number = colours[core.x, core.y] if core else 0
+        colour = (coloured.steps[number], coloured.labels[number], coloured.shown[number] if measure else "")
+        parts.append(_node(node, core, colour, f"url(#{identifier}-h)"))
     places = {node.logical: (node.x, node.y) for node in nodes if node.logical}
     for number, one in enumerate(shared):
         # Lines of one topology stand beside each other; those of others cross them.
         parts += _sent(one, places, _NEXT_LINE * [other.topology for other in shared[:number]].count(one.topology))
-    legend_y = _TOP + rows * _CELL + 34
-    steps = [core_step(count, items) for count in items]
-    parts.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">')
-    parts.append(measure_legend("work items", [f"{count:,}" for count in items], items, steps) + "</g>")
+    legend_y = _legend_y(rows)
+    parts.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">{coloured.legend}</g>')
     legend, legend_width = _legend(nodes, items, legend_y + _LEGEND_ROW, f"url(#{identifier}-h)")
     parts.append(legend)
     described = summary(partition)
@@ -77,7 +100,7 @@ def core_map_svg(target: Target | None, partition: Partition, shared: Sequence[S
         parts += [*_line(_LEFT + 4, bottom - 4, "h26"), text(_LEFT + 38, bottom, _told(one), "s", "t")]
     told = [_LEFT + 38 + int(_CHARACTER * len(_told(one))) for one in shared]
     width = max(_LEFT + columns * _CELL + 30, legend_width, 440, int(_CHARACTER * len(described)), *told)
-    title = f"Work items per core{' of ' + target.name if target else ''}"
+    title = f"{measure.name if measure else 'Work items per core'}{' of ' + target.name if target else ''}"
     return drawing(identifier, title, described, width, bottom + 14, "".join(parts))
 
 
@@ -198,16 +221,57 @@ def core_step(value: int, values: Sequence[int]) -> int:
     return _EVEN_STEP if min(values) == max(values) else heat_step(value, max(values))
 
 
-def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatch: str) -> str:
+def _work_items(partition: Partition) -> Measure:
+    counts = [core.items for core in partition.cores]
+    items = [count for count in counts if count]
+    shown = [f"{count:,}" for count in items]
+    legend = measure_legend("work items", shown, items, [core_step(count, items) for count in items])
+    steps = (core_step(count, items) if count else 0 for count in counts)
+    return Measure("work items", tuple(map(str, counts)), tuple(map(str, counts)), tuple(steps), legend)
+
+
+def _legend_y(rows: int) -> int:
+    return _TOP + rows * _CELL + 34
+
+
+def links_svg(carried: Iterable[tuple[int, int, Step, int]], rows: int) -> str:
+    """Links of the NoCs as edges of the cells that they leave, coloured by their bytes: the column and row of the cell
+    in NoC coordinates, the edge, and the bytes of each. It is a part of the legend of a map with so many rows."""
+    ways = [*carried]
+    most = max((count for *_, count in ways), default=0)
+    edges: dict[int, str] = {}
+    for column, row, step, count in ways:
+        x, y = _LEFT + column * _CELL, _TOP + row * _CELL
+        far, inside = _CELL - _GAP, _EDGE // 2 - _GAP // 2
+        match step:
+            case "right":
+                way = f"M{x + far - inside} {y}v{far}"
+            case "left":
+                way = f"M{x + inside} {y}v{far}"
+            case "down":
+                way = f"M{x} {y + far - inside}h{far}"
+            case "up":
+                way = f"M{x} {y + inside}h{far}"
+            case _:
+                assert_never(step)
+        colour = heat_step(count, most)
+        edges[colour] = edges.get(colour, "") + way
+    drawn = "".join(f'<path d="{way}" stroke="{HEAT[colour]}"/>' for colour, way in sorted(edges.items()))
+    return f'<g transform="translate({-_LEFT} {-_legend_y(rows)})" stroke-width="{_EDGE}">{drawn}</g>'
+
+
+def _node(node: FloorplanNode, core: CoreWork | None, colour: tuple[int, str, str], hatch: str) -> str:
+    """A node; `colour` are the step of the heat, the label, and what a tooltip adds, of a core with work."""
     x, y = _LEFT + node.x * _CELL, _TOP + node.y * _CELL
     if node.logical and core and core.items:
-        step = core_step(core.items, all_items)
+        step, shown, told = colour
         values = "".join(f", {name} {value}" for name, value in core.values.items())
         if core.listed:
             rest = "" if len(core.listed) <= _LISTED else f" and {len(core.listed) - _LISTED} more"
             values += f", items {', '.join(map(str, core.listed[:_LISTED]))}{rest}"
-        label = f"core {node.logical}: {plural(core.items, 'item')}{values}; NoC ({node.x}, {node.y})"
-        return _cell(x, y, label, f"f{step}", str(core.items), f"n h{step}", core=node.logical)
+        more = f"; {told}" if told else ""
+        label = f"core {node.logical}: {plural(core.items, 'item')}{values}; NoC ({node.x}, {node.y}){more}"
+        return _cell(x, y, label, f"f{step}", shown, f"n h{step}", core=node.logical)
     if node.logical:
         label = f"core {node.logical}: no work; NoC ({node.x}, {node.y})"
         return _cell(x, y, label, "idle", "", "", f' fill="{hatch}"', core=node.logical)
@@ -233,15 +297,16 @@ def _square(x: int, y: int) -> str:
     return f"M{x} {y}h{_CELL - _GAP}v{_CELL - _GAP}h-{_CELL - _GAP}z"
 
 
-def measure_legend(name: str, shown: Sequence[str], values: Sequence[int], steps: Sequence[int]) -> str:
-    """What the colours of the cores with work mean: some of the values of a measure, as they are shown, in order."""
+def measure_legend(
+    name: str, shown: Sequence[str], values: Sequence[int], steps: Sequence[int], largest: int = _LARGEST_LEGEND
+) -> str:
+    """What the colours of the cores with work mean: some of the values of a measure, as they are shown, in order, at
+    most the `largest` number."""
     parts: list[str] = []
     x = 0
     distinct = sorted({(value, text, step) for value, text, step in zip(values, shown, steps, strict=True) if value})
-    if len(distinct) > _LARGEST_LEGEND:
-        distinct = [
-            distinct[position * (len(distinct) - 1) // (_LARGEST_LEGEND - 1)] for position in range(_LARGEST_LEGEND)
-        ]
+    if len(distinct) > largest:
+        distinct = [distinct[position * (len(distinct) - 1) // (largest - 1)] for position in range(largest)]
     for _, label, step in distinct:
         width = max(18, 7 * len(label) + 8)
         parts.append(rectangle(x, -11, width, 15, radius=2, fill=HEAT[step]))

@@ -10,6 +10,7 @@ from ttexplore.views.axes import Axis, grid
 from ttexplore.views.markup import content_id, escape, plural, shortened
 from ttexplore.views.svg import drawing, hatch_pattern, path, rectangle, text, tooltip
 from ttexplore.views.theme import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, fragment
+from ttexplore.views.times import duration
 
 _WIDTH = 690
 _LEFT, _BAR, _ROW = 118, 380, 22
@@ -69,11 +70,6 @@ class Prediction:
     def summary(self) -> str:
         share = self.compute_peak_us / self.us
         return f"{duration(self.us)} (estimate), bound by {self.bound}, {share:.0%} of the compute peak"
-
-
-def duration(us: float) -> str:
-    """A time in microseconds or, where it is long, in milliseconds."""
-    return f"{us / 1000:,.2f} ms" if us >= 10_000 else f"{us:,.1f} µs"
 
 
 # One launch

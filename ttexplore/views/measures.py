@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ttexplore.plan import Plan
 from ttexplore.record import Trace
-from ttexplore.views.core_map import core_step, measure_legend, working_cores
+from ttexplore.views.core_map import Measure, core_step, measure_legend, working_cores
 from ttexplore.views.l1_map import l1_used_bytes
 from ttexplore.views.markup import byte_size
 from ttexplore.views.ulp_histogram import compact_count
 
 _KERNEL_FILES = ("reader.cpp", "compute.cpp", "writer.cpp")
 _UNKNOWN = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A number for each core of a partition: as text, as label on the map (empty for 0), and as index into HEAT; and
-    the `legend` of the map that is coloured by it, in SVG."""
-
-    name: str
-    shown: tuple[str, ...]
-    labels: tuple[str, ...]
-    steps: tuple[int, ...]
-    legend: str
 
 
 def core_measures(plan: Plan) -> tuple[Measure, ...]:

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ttexplore.plan import Plan
-from ttexplore.views.core_map import core_step, measure_legend
+from ttexplore.views.core_map import Measure, Step, core_step, links_svg, measure_legend
 from ttexplore.views.markup import visible
-from ttexplore.views.measures import Measure
 from ttexplore.views.theme import heat_step
+from ttexplore.views.times import short_time
 from ttexplore.views.ulp_histogram import compact_count
 
 if TYPE_CHECKING:
@@ -25,10 +25,11 @@ _WORDS = {
     "read": "reads", "write": "writes", "semaphore": "other cores", "buffer": "circular buffers",
     "registers": "registers",
 }  # fmt: skip
+_LINKS = "NoC link bytes (estimate)"
+# How many bytes its legend names, beside the directions.
+_LEGEND = 3
 # Shorter waits are not told.
 _SHORTEST_US = 0.05
-# From here on a time is in milliseconds.
-_MILLISECONDS_FROM_US = 10_000
 
 
 def estimate_data(found: Estimate, plan: Plan) -> dict[str, Any]:
@@ -42,23 +43,25 @@ def estimate_data(found: Estimate, plan: Plan) -> dict[str, Any]:
     moved = f"{megabytes(found.read_bytes)} read, {megabytes(found.written_bytes)} written"
     longer = f": {found.us / found.roofline_us:.1f} times as long" if found.roofline_us else ""
     return {
-        "badge": f"{microseconds(found.us)} estimate · {bound} · {share}",
-        "title": f"{microseconds(found.us)} for {visible(found.kernel)} on {visible(found.target)}, predicted by a "
+        "badge": f"{short_time(found.us)} estimate · {bound} · {share}",
+        "title": f"{short_time(found.us)} for {visible(found.kernel)} on {visible(found.target)}, predicted by a "
         "replay of the program: an estimate, nothing was run",
         "share": round(100 * found.compute_share),
         "facts": [
             ["error", found.accuracy.replace("%", " %")],
-            ["bound", f"{found.bound}: {microseconds(found.us - gains[0][1])} if it were free"],
-            ["roofline", f"{microseconds(found.roofline_us)} (compute {microseconds(found.compute_peak_us)}, DRAM "
-             f"{microseconds(found.dram_peak_us)}){longer}"],
+            ["bound", f"{found.bound}: {short_time(found.us - gains[0][1])} if it were free"],
+            ["roofline", f"{short_time(found.roofline_us)} (compute {short_time(found.compute_peak_us)}, DRAM "
+             f"{short_time(found.dram_peak_us)}){longer}"],
             ["peak", f"{share.partition(' of')[0]} of the rate of its math fidelity on all cores"],
             ["DRAM", f"{moved}; the tensors have {megabytes(found.tensor_bytes)}"],
+            *([["NoC", f"{megabytes(found.links.most_bytes)} over the busiest link, {link}: "
+                f"{short_time(found.links.us)} at least"]] if (link := found.links.busiest) else []),
         ],
         "gains": [
-            [name, microseconds(found.us - saved), round(100 * saved / found.us)] for name, saved in gains
+            [name, short_time(found.us - saved), round(100 * saved / found.us)] for name, saved in gains
         ],
         "figures": [
-            ["time (estimate)", f"{microseconds(found.us)}, {bound}"],
+            ["time (estimate)", f"{short_time(found.us)}, {bound}"],
             ["share of peak (estimate)", share.partition(" of")[0]],
             ["DRAM transfers (estimate)", moved],
         ],
@@ -90,7 +93,27 @@ def estimate_measures(found: Estimate, plan: Plan) -> tuple[Measure, ...]:
         measure("end of work (estimate)", lambda one: 100 * one.end_us / end),
         measure("DRAM bytes (estimate)", lambda one: one.read_bytes + one.written_bytes, size=True),
     ]
+    made.append(link_measure(found, plan))
     return tuple(one for one in made if {*one.labels} - {"", "0"})
+
+
+def link_measure(found: Estimate, plan: Plan) -> Measure:
+    """The bytes over the links that leave each core's router. A core has the colour of the busiest of them; of each
+    node, the edges are its links: to the right and down on NoC 0, to the left and up on NoC 1."""
+    assert plan.partition is not None, "what has a time has been lowered"
+    leaving = [found.links.leaving((core.x, core.y)) if core.items else {} for core in plan.partition.cores]
+    most = [max(links.values(), default=0) for links in leaving]
+    steps = [heat_step(count, found.links.most_bytes) for count in most]
+    shown = (", ".join(f"{megabytes(count)} {link.step}" for link, count in links.items()) for links in leaving)
+    labels = (
+        compact_count(count) if core.items else "" for count, core in zip(most, plan.partition.cores, strict=True)
+    )
+    legend = measure_legend(f"{_LINKS}: →↓ 0, ←↑ 1", [*map(megabytes, most)], most, steps, _LEGEND)
+    edges: list[tuple[int, int, Step, int]] = [
+        (link.x, link.y, link.step, count) for link, count in found.links.carried.items()
+    ]
+    drawn = links_svg(edges, found.links.target.noc_grid[1])
+    return Measure(_LINKS, tuple(shown), tuple(labels), tuple(steps), legend + drawn)
 
 
 def trace_data(found: Estimate, core: tuple[int, int]) -> dict[str, Any]:
@@ -113,7 +136,7 @@ def trace_data(found: Estimate, core: tuple[int, int]) -> dict[str, Any]:
         "end": round(1000 * end),
         "note": f"core {core}" + (f", one of {alike:,} that do the same" if alike > 1 else ""),
         "unit": "An estimate: microseconds of the device from the start of the kernels, which is "
-        f"{microseconds(found.us - end)} after the launch.",
+        f"{short_time(found.us - end)} after the launch.",
         "kinds": list(WAIT_KINDS),
         "processors": [
             {"name": name, "told": _told(processor), "parts": [
@@ -131,8 +154,8 @@ def trace_data(found: Estimate, core: tuple[int, int]) -> dict[str, Any]:
 def _told(one: ProcessorEstimate) -> str:
     """``works 71.2 µs, waits for registers 114 µs``."""
     waits = sorted(one.waits_us.items(), key=lambda wait: -wait[1])
-    told = ", ".join(f"for {_WORDS[why]} {microseconds(us)}" for why, us in waits if us >= _SHORTEST_US)
-    return f"works {microseconds(one.busy_us)}" + (f", waits {told}" if told else "")
+    told = ", ".join(f"for {_WORDS[why]} {short_time(us)}" for why, us in waits if us >= _SHORTEST_US)
+    return f"works {short_time(one.busy_us)}" + (f", waits {told}" if told else "")
 
 
 def _math_us(one: CoreEstimate) -> float:
@@ -143,13 +166,6 @@ def _waits_us(one: CoreEstimate, reason: str) -> float:
     """The longer wait of the two processors that move data."""
     found = [processor.waits_us for name, processor in one.processors.items() if name in _MOVERS]
     return max((us for waits in found for why, us in waits.items() if why == reason), default=0)
-
-
-def microseconds(us: float) -> str:
-    """``7.3 µs``, ``214 µs``, ``12.4 ms``: three digits, as an estimate has no more."""
-    if us >= _MILLISECONDS_FROM_US:
-        return f"{us / 1000:,.1f} ms"
-    return f"{us:,.0f} µs" if us >= 100 else f"{us:.1f} µs"
 
 
 def megabytes(count: int) -> str:

@@ -1,0 +1,168 @@
+"""The bytes over each link of both NoCs: all that cores read, write and send to others, on the ways that packets take.
+
+NoC 0 is the reader's: its packets go right, then down. NoC 1 is the writer's: its packets go up, then left. Both are
+rings along both axes. What a core reads comes over the NoC of its request. A multicast goes along the sender's row to
+the first column of its rectangle, along that column through all rows, and through each of them: the links of this tree
+carry the bytes once. Sources: ``NoC/RoutingPaths.md`` of tt-isa-documentation, and
+``noc_nonblocking_api.h`` of tt-metal, which leaves ``NOC_CMD_BRCST_XY`` unset.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+from ttexplore.clock.events import CoreClass, ProcessorName
+from ttexplore.plan import Plan, Sharding, TensorLayout
+from ttexplore.target import Coordinates, Target
+from ttexplore.views.core_map import Step
+
+Noc = Literal[0, 1]
+_NOC_OF: dict[ProcessorName, Noc] = {"reader": 0, "writer": 1}
+_STEPS: dict[Noc, tuple[Step, Step]] = {0: ("right", "down"), 1: ("left", "up")}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """The link of a NoC from the router at column `x`, row `y`, in coordinates of NoC 0, to the next one."""
+
+    noc: Noc
+    x: int
+    y: int
+    step: Step
+
+    def __str__(self) -> str:
+        return f"NoC {self.noc} from ({self.x}, {self.y}) {self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLoads:
+    """The bytes over each link of a target that carries any: the payload, without requests and signals, which are one
+    flit each."""
+
+    carried: Mapping[Link, int]
+    target: Target = field(repr=False)
+
+    @property
+    def busiest(self) -> Link | None:
+        """The link with the most bytes; None if no bytes go over a link."""
+        return max(self.carried, key=lambda one: (self.carried[one], one), default=None)
+
+    @property
+    def most_bytes(self) -> int:
+        return max(self.carried.values(), default=0)
+
+    @property
+    def us(self) -> float:
+        """The microseconds in which the busiest link moves its bytes: no program with these transfers is faster."""
+        return self.most_bytes / self.target.costs.noc_payload_bytes_per_cycle / self.target.clock_hz * 1e6
+
+    def leaving(self, core: Coordinates) -> dict[Link, int]:
+        """The links from the router of a core, by its logical coordinates, the busiest first."""
+        place = self.target.physical(*core)
+        found = {link: count for link, count in self.carried.items() if (link.x, link.y) == place}
+        return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+def link_loads(classes: Iterable[CoreClass], plan: Plan, target: Target) -> LinkLoads:
+    """The bytes over each link for a program that has been lowered. A tensor counts as spread evenly over its banks, or
+    over the cores that have its shards; with ``match_shard``, a core finds its part in its own shard."""
+    layouts = {one.name: one for one in plan.layouts}
+    sends = {
+        (shared.tensor, one.sender): shared.destinations(one)
+        for shared in plan.shared
+        for one in shared.multicasts
+        if one.receivers
+    }
+    ways = _Ways(target)
+    for one in classes:
+        for (processor, way, tensor), count in one.moved.items():
+            noc, layout = _NOC_OF[processor], layouts[tensor]
+            for core in one.cores:
+                node = target.physical(*core)
+                match way:
+                    case "multicast":
+                        if (tensor, core) in sends:
+                            first, last = sends[tensor, core]
+                            ways.multicast(noc, node, target.physical(*first), target.physical(*last), count)
+                    case "read":
+                        homes = _homes(layout, core, noc, plan, target)
+                        for home in homes:
+                            ways.unicast(noc, home, node, count / len(homes))
+                    case "write":
+                        homes = _homes(layout, core, noc, plan, target)
+                        for home in homes:
+                            ways.unicast(noc, node, home, count / len(homes))
+                    case _:
+                        assert_never(way)
+    return LinkLoads(ways.carried(), target)
+
+
+def _homes(
+    layout: TensorLayout, core: Coordinates, noc: Noc, plan: Plan, target: Target
+) -> Sequence[Coordinates]:  # fmt: skip
+    """The nodes that have the parts of a tensor that a core moves."""
+    banks, sharding = target.bank_nodes(noc), layout.sharding
+    if sharding is None:
+        columns, rows = target.compute_grid
+        cores = ((x, y) for y in range(rows) for x in range(columns))
+        return banks if layout.memory == "dram" else [target.physical(*one) for one in cores]
+    if layout.memory == "dram":
+        return [banks[bank] for bank, _ in sharding.cores]
+    if core in sharding.cores and sharding == _matched(plan):
+        return [target.physical(*core)]
+    return [target.physical(*one) for one in sharding.cores]
+
+
+def _matched(plan: Plan) -> Sharding | None:
+    """The shards that decide which core does which work."""
+    if plan.partition is None or plan.partition.policy != "match_shard":
+        return None
+    in_l1 = {one.name: one.sharding for one in plan.layouts if one.memory == "l1" and one.sharding is not None}
+    # If no option names it, there is only one.
+    return in_l1.get(str(plan.options.get("match")), next(iter(in_l1.values()), None))
+
+
+class _Ways:
+    """Bytes on straight ways of a NoC. Many ways are the same, so their links are found at the end."""
+
+    def __init__(self, target: Target) -> None:
+        self.size = target.noc_grid
+        # The bytes from one place to another of a row (0) or column (1), against the direction or not, with its number.
+        self.straight: Count[tuple[Noc, Literal[0, 1], int, int, int]] = Count()
+
+    def along(self, noc: Noc, axis: Literal[0, 1], start: Coordinates, to: int, count: float) -> Coordinates:
+        """Go along an axis, round the ring if need be."""
+        self.straight[noc, axis, start[1 - axis], start[axis], to] += count  # pyright: ignore[reportArgumentType]
+        return (to, start[1]) if axis == 0 else (start[0], to)
+
+    def unicast(self, noc: Noc, start: Coordinates, to: Coordinates, count: float) -> None:
+        axes: tuple[Literal[0, 1], Literal[0, 1]] = (0, 1) if noc == 0 else (1, 0)
+        for axis in axes:
+            start = self.along(noc, axis, start, to[axis], count)
+
+    def multicast(self, noc: Noc, start: Coordinates, first: Coordinates, last: Coordinates, count: float) -> None:
+        """To the rectangle between two corners."""
+        near, far = (first, last) if noc == 0 else (last, first)
+        corner = self.along(noc, 0, start, near[0], count)
+        rows = range(first[1], last[1] + 1)
+        # Through all rows, of which the furthest is the last on the way round.
+        furthest = max(rows, key=lambda row: self.distance(noc, 1, corner[1], row))
+        self.along(noc, 1, corner, furthest, count)
+        for row in rows:
+            self.along(noc, 0, (corner[0], row), far[0], count)
+
+    def distance(self, noc: Noc, axis: Literal[0, 1], start: int, to: int) -> int:
+        return (to - start if noc == 0 else start - to) % self.size[axis]
+
+    def carried(self) -> dict[Link, int]:
+        found: Count[Link] = Count()
+        for (noc, axis, line, start, to), count in self.straight.items():
+            size, step = self.size[axis], _STEPS[noc][axis]
+            for number in range(self.distance(noc, axis, start, to)):
+                at = (start + number if noc == 0 else start - number) % size
+                x, y = (at, line) if axis == 0 else (line, at)
+                found[Link(noc, x, y, step)] += count  # pyright: ignore[reportArgumentType]
+        return {link: round(count) for link, count in sorted(found.items()) if count}
