@@ -27,7 +27,7 @@ from ttexplore.clock.events import (
     useful_cycles,
 )
 from ttexplore.clock.rates import RESOURCES, rates_of
-from ttexplore.clock.replay import replay
+from ttexplore.clock.replay import cycles_within, replay
 
 RATES = rates_of(N150)
 
@@ -259,3 +259,14 @@ def test_sums_count_turns() -> None:
         Transfer("write", "dram", 7, 1),
     )
     assert (moved_bytes(events, "read"), moved_bytes(events, "write"), useful_cycles(events)) == (300, 7, 24)
+
+
+def test_a_replay_ends_at_a_limit() -> None:
+    product = matmul(N150, (512, 512, 512), 2048, "HiFi2")
+    for classes in ([core(math=(Work("math", 400),))], [core(reader=(*TILES, Complete("read")))], product):
+        for resource in (None, *RESOURCES):
+            rates = rates_of(N150, resource)
+            cycles = replay(classes, rates).cycles
+            assert cycles_within(classes, rates, cycles) == cycles_within(classes, rates, cycles + 1) == cycles
+            assert cycles_within(classes, rates, cycles - 1) is None
+            assert cycles < 2 or cycles_within(classes, rates, cycles / 2) is None

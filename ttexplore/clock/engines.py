@@ -57,7 +57,8 @@ def _together(turns: int, parts: Mapping[ProcessorName, tuple[Event, ...]]) -> d
     inner = next(iter(parts.values()))[0]
     if isinstance(inner, Together) and all(len(events) == 1 for events in parts.values()):
         turns, parts = turns * inner.turns, dict(inner.parts)
-    return {name: Together(turns, tuple(parts.items()), name) for name in parts}
+    same = tuple(parts.items())
+    return {name: Together(turns, same, name) for name in parts}
 
 
 @dataclass(slots=True)

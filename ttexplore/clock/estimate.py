@@ -19,7 +19,7 @@ from ttexplore.clock.events import (
 )
 from ttexplore.clock.links import LinkLoads, link_loads
 from ttexplore.clock.rates import RESOURCES, Resource, rates_of
-from ttexplore.clock.replay import ProcessorTime, Replay, Waits, replay
+from ttexplore.clock.replay import ProcessorTime, Replay, Waits, cycles_within, replay
 from ttexplore.clock.trace import CoreTrace, core_trace
 from ttexplore.errors import UsageError, VerifyError
 from ttexplore.plan import Plan
@@ -362,6 +362,18 @@ class _Gains:
             self.replayed[resource] = self.microseconds(self.found.cycles - cycles)
         return self.replayed[resource]
 
+    def at_least(self, resource: Resource, least: float) -> float | None:
+        """What a resource would save; None if that is less than so many microseconds, which is known sooner."""
+        if resource in self.replayed:
+            return self.replayed[resource]
+        # A cycle more, because microseconds are rounded.
+        limit = self.found.cycles - least * (self.target.clock_hz / 1e6) + 1
+        cycles = cycles_within(self.classes, rates_of(self.target, resource), limit)
+        if cycles is None:
+            return None
+        self.replayed[resource] = self.microseconds(self.found.cycles - cycles)
+        return self.replayed[resource]
+
     def microseconds(self, cycles: int) -> float:
         return max(0, cycles) * (1e6 / self.target.clock_hz)
 
@@ -373,8 +385,10 @@ class _Gains:
         most = {one: self.microseconds(self.found.cycles - self.least_cycles(one)) for one in RESOURCES}
         saved: dict[Bound, float] = dict(self.known)
         for resource in sorted(RESOURCES, key=lambda one: -most[one]):
-            if most[resource] >= max(saved.values()):
-                saved[resource] = self.of(resource)
+            if most[resource] >= (least := max(saved.values())):
+                found = self.at_least(resource, least)
+                if found is not None:
+                    saved[resource] = found
         return max((one for one in (*RESOURCES, *self.known) if one in saved), key=lambda one: saved[one])
 
     def least_cycles(self, free: Resource) -> int:

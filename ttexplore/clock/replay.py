@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
@@ -116,6 +117,7 @@ _MEETING = (Counter("ahead", "registers"), Counter("unpacking", "registers"), Co
 _MANY = 1 << 40
 
 _DIRECTIONS: tuple[Direction, ...] = ("read", "write")
+_RATE = operator.attrgetter("rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ class _Flow:
     """Transfers of one processor that are going on, in one direction, with one memory. `cap` is the rate that they
     would have alone, `left` and `landed` are when the last ones ended."""
 
+    processor: _Processor
     direction: Direction
     memory: Memory
     remaining: float = 0.0
@@ -162,6 +165,8 @@ class _Processor:
     at: int = 0
     turns: list[int] = field(default_factory=list[int])
     flows: dict[tuple[Direction, Memory], _Flow] = field(default_factory=dict[tuple[Direction, Memory], _Flow])
+    # How many of its flows are going on, by direction.
+    active: dict[Direction, int] = field(default_factory=lambda: dict.fromkeys(_DIRECTIONS, 0))
     # Since when it waits and why; not while it works.
     since: int | None = None
     reason: int = 0
@@ -173,14 +178,25 @@ class _Processor:
     parts: list[Part] = field(default_factory=list[Part])
 
 
-def replay(classes: Sequence[CoreClass], rates: Rates, *, by_periods: bool = True, with_parts: bool = False) -> Replay:
+def replay(
+    classes: Sequence[CoreClass], rates: Rates, *, by_periods: bool = True, with_parts: bool = False
+) -> Replay:  # fmt: skip
     """Run all classes of cores, from time 0 until their kernels have ended, or none can go on: `by_periods`, or else
     event by event. `with_parts`, what each processor does is kept, up to 20,000 parts of each."""
     return _Machine(classes, rates, by_periods, with_parts).run()
 
 
+def cycles_within(classes: Sequence[CoreClass], rates: Rates, limit: float) -> int | None:
+    """The cycles of a replay; None if they are more than a limit, which takes no longer than to come there."""
+    found = _Machine(classes, rates, True, False, limit).run()
+    return found.cycles if found.cycles <= limit else None
+
+
 class _Machine:
-    def __init__(self, classes: Sequence[CoreClass], rates: Rates, by_periods: bool, with_parts: bool) -> None:
+    def __init__(
+        self, classes: Sequence[CoreClass], rates: Rates, by_periods: bool, with_parts: bool, limit: float = math.inf
+    ) -> None:  # fmt: skip
+        self.limit = limit
         self.rates = rates
         self.with_parts = with_parts
         self.added: list[Period] = []
@@ -204,7 +220,7 @@ class _Machine:
         # A reader, if there is one with loops: it decides what the others wait for.
         first = max(self.processors, key=lambda one: (bool(one.turns), -PROCESSORS.index(one.name), -one.group))
         self.anchor = first if by_periods else None
-        self.flows: list[tuple[_Flow, _Processor]] = []
+        self.flows: list[_Flow] = []
         self.flow_version = 0
         self.flows_at = 0
         self.time = 0
@@ -279,9 +295,12 @@ class _Machine:
     def run_together(self, event: Together, group: str, code: list[_Instruction]) -> None:
         """Each processor takes as long as turns do that follow many others. Math begins behind unpack, and pack behind
         math, as far as they end behind each other without other cores; unpack gets no further ahead than there."""
-        found = self.together.get((event.turns, event.parts))
+        # Processors that run turns together have the same parts: to hash all that is in them takes long.
+        same = event.turns, id(event.parts)
+        found = self.together.get(same) or self.together.get((event.turns, event.parts))
         if found is None:
             found = self.together[event.turns, event.parts] = _steady(event, self.start, self.rates)
+        self.together[same] = found
         ahead, unpacking, computing = (self.number(group, one) for one in _MEETING)
         behind, own = found.math - found.period, found.busy[event.own]
         packs_behind = found.pack - found.math
@@ -307,6 +326,8 @@ class _Machine:
             self.wake(one, 0)
         while self.heap:
             self.time, _, what = heapq.heappop(self.heap)
+            if self.base + self.time > self.limit and any(one.ended is None for one in self.processors):
+                return Replay(self.base + self.time, (), (), self.events, self.base)
             if isinstance(what, _Processor):
                 if what.wakes == self.time and what.ended is None:
                     what.wakes = -1
@@ -347,10 +368,14 @@ class _Machine:
             self.released(counter)
 
     def released(self, counter: int) -> None:
-        """Those that wait for a counter look at it again."""
-        for one in self.blocked[counter]:
-            self.wake(one, self.time)
-        self.blocked[counter] = []
+        """Those that wait for no more than a counter now has look at it again."""
+        blocked, value, left = self.blocked[counter], self.values[counter], list[_Processor]()
+        for one in blocked:
+            if one.code[one.at][2] <= value:
+                self.wake(one, self.time)
+            else:
+                left.append(one)
+        blocked[:] = left
 
     def waited(self, one: _Processor) -> None:
         if one.since is not None:
@@ -369,26 +394,29 @@ class _Machine:
 
     def advance(self, one: _Processor) -> None:
         """Run a processor until it works, waits or ends."""
-        code, values, blocked, at = one.code, self.values, self.blocked, one.at
+        code, values, blocked, heap, at = one.code, self.values, self.blocked, self.heap, one.at
         size = len(code)
         while at < size:
             kind, number, amount, other = code[at]
             self.events += 1
-            if kind == _BUSY:
-                one.at = at + 1
-                one.busy += number
-                if self.with_parts:
-                    self.keep(one, Part(self.time, self.time + number, number))
-                self.wake(one, self.time + number)
-                return
-            if kind == _RUN:
-                one.at = at + 1
-                one.busy += amount
-                one.waited[other] += number - amount
-                if self.with_parts:
-                    self.keep(one, Part(self.time, self.time + number, amount, WAITS[other]))
-                self.wake(one, self.time + number)
-                return
+            if kind in (_BUSY, _RUN):
+                at += 1
+                if kind == _BUSY:
+                    one.busy += number
+                    if self.with_parts:
+                        self.keep(one, Part(self.time, self.time + number, number))
+                else:
+                    one.busy += amount
+                    one.waited[other] += number - amount
+                    if self.with_parts:
+                        self.keep(one, Part(self.time, self.time + number, amount, WAITS[other]))
+                if heap and heap[0][0] <= self.time + number:
+                    one.at = at
+                    self.wake(one, self.time + number)
+                    return
+                # Nothing else happens before.
+                self.time += number
+                continue
             if kind in (_AWAIT, _TAKE):
                 if values[number] < amount:
                     one.at = at
@@ -429,12 +457,14 @@ class _Machine:
         one.ended = self.base + self.time
 
     def finished(self, one: _Processor, direction: Direction, landed: bool) -> bool:
-        flows = [flow for flow in one.flows.values() if flow.direction == direction]
-        if any(flow.active for flow in flows):
+        if one.active[direction]:
             self.waits(one, WAITS.index(direction))
             one.waiting_for = direction
             return False
-        ready = max((flow.landed if landed else flow.left for flow in flows), default=0)
+        ready = 0
+        for flow in one.flows.values():
+            if flow.direction == direction:
+                ready = max(ready, flow.landed if landed else flow.left)
         if ready > self.time:
             self.waits(one, WAITS.index(direction))
             self.wake(one, ready)
@@ -445,11 +475,14 @@ class _Machine:
     # Transfers
 
     def begin_transfer(self, one: _Processor, start: _Start) -> None:
-        flow = one.flows.setdefault((start.direction, start.memory), _Flow(start.direction, start.memory))
+        flow = one.flows.get((start.direction, start.memory))
+        if flow is None:
+            flow = one.flows[start.direction, start.memory] = _Flow(one, start.direction, start.memory)
         self.settle()
         if not flow.active:
             flow.active, flow.remaining, flow.latency = True, 0.0, 0
-            self.flows.append((flow, one))
+            one.active[flow.direction] += 1
+            self.flows.append(flow)
         # One after another, each transfer takes the time that it takes alone.
         alone = start.bytes / start.cap + (flow.remaining / flow.cap if flow.remaining > 0 else 0.0)
         flow.remaining = max(flow.remaining, 0.0) + start.bytes
@@ -460,18 +493,21 @@ class _Machine:
     def settle(self) -> None:
         """Move what was transferred since the last time."""
         passed, self.flows_at = self.time - self.flows_at, self.time
-        for flow, _ in self.flows:
-            flow.remaining -= flow.rate * passed
+        if passed:
+            for flow in self.flows:
+                flow.remaining -= flow.rate * passed
 
     def share(self) -> None:
         """End the transfers that are done, and share the bandwidth among the others."""
         self.settle()
-        done = [one for one in self.flows if one[0].remaining <= 0.01]
+        done = [flow for flow in self.flows if flow.remaining <= 0.01]
         if done:
-            self.flows = [one for one in self.flows if one[0].remaining > 0.01]
-        for flow, processor in done:
+            self.flows = [flow for flow in self.flows if flow.remaining > 0.01]
+        for flow in done:
+            processor = flow.processor
             flow.active, flow.remaining, flow.rate = False, 0.0, 0.0
             flow.left, flow.landed = self.time, self.time + flow.latency
+            processor.active[flow.direction] -= 1
             if flow.arriving:
                 self.push(self.time + flow.arrival, tuple((counter, 1) for counter in flow.arriving))
                 flow.arriving, flow.arrival = (), 0
@@ -482,19 +518,17 @@ class _Machine:
         if not self.flows:
             return
         dram = self.rates.dram
-        shared: dict[Direction, list[tuple[_Flow, int]]] = {"read": [], "write": []}
-        for flow, processor in self.flows:
+        reads, writes = list[_Flow](), list[_Flow]()
+        for flow in self.flows:
             # Those of one processor share its link.
-            flow.rate = flow.cap / sum(
-                other.active and other.direction == flow.direction for other in processor.flows.values()
-            )
+            flow.rate = flow.cap / flow.processor.active[flow.direction]
             if flow.memory != "l1":
-                shared[flow.direction].append((flow, processor.cores))
-        total = sum(_fill(flows, dram[direction]) for direction, flows in shared.items())
+                (reads if flow.direction == "read" else writes).append(flow)
+        total = _fill(reads, dram["read"]) + _fill(writes, dram["write"])
         if total > dram["both"]:
-            for flow, _ in (*shared["read"], *shared["write"]):
+            for flow in (*reads, *writes):
                 flow.rate *= dram["both"] / total
-        soonest = min(flow.remaining / flow.rate for flow, _ in self.flows)
+        soonest = min([flow.remaining / flow.rate for flow in self.flows])
         self.push(self.time + max(1, math.ceil(soonest - 1e-6)), self.flow_version)
 
     # Periods
@@ -611,11 +645,14 @@ def _busy(code: list[_Instruction], cycles: int) -> None:
         code.append((_BUSY, cycles, 0, 0))
 
 
-def _fill(flows: list[tuple[_Flow, int]], limit: float) -> float:
+def _fill(flows: list[_Flow], limit: float) -> float:
     """Share a limit among flows of several cores each, none above its rate. Returns the rate of all together."""
-    left, cores = limit, sum(count for _, count in flows)
+    if not flows:
+        return 0.0
+    left, cores = limit, sum([flow.processor.cores for flow in flows])
     total = 0.0
-    for flow, count in sorted(flows, key=lambda one: one[0].rate):
+    for flow in sorted(flows, key=_RATE):
+        count = flow.processor.cores
         flow.rate = min(flow.rate, left / cores, UNLIMITED)
         left -= flow.rate * count
         cores -= count
