@@ -330,6 +330,7 @@ def test_the_policy_follows_from_what_is_shared() -> None:
     assert plan.partition.policy == "rectangular"
     assert {(core.x, core.y) for core in plan.partition.cores} == {(x, y) for x in range(8) for y in range(8)}
     assert any(note.startswith("the policy is rectangular: ") for note in plan.notes)
+    assert not any("contiguous, row-major" in note for note in plan.notes)
     options: list[dict[str, Any]] = [{"policy": "contiguous"}, {"order": "row_major"}, {"multicast": "off"}]
     for given in options:
         other = explored(kernel, "blackhole_p150", **given).plan.partition

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
-from ttexplore.options import Options
 from ttexplore.passes.bit_reductions import BITS, note_on_bits, with_bits_reduced
 from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
@@ -32,6 +31,7 @@ from ttexplore.passes.thread_groups import with_one_sequence
 from ttexplore.passes.turn_values import with_turn_values
 from ttexplore.passes.while_loops import with_counted_loops
 from ttexplore.passes.wide_indices import with_wide_indices
+from ttexplore.passes.work_orders import note_on_work
 from ttexplore.target import Target
 
 
@@ -63,7 +63,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     check_integers(kernel, program.plan.size_values)
     kernel = with_bits_reduced(with_scans_as_loops(kernel, firings), firings)
     kernel, groups = with_one_sequence(kernel, firings)
-    notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
+    notes = (*program.plan.notes, *groups, note_on_work(program.options), f"tensors: {_tensors(program)}")
     check_elements(kernel)
     for better in (
         without_empty_nests,
@@ -108,15 +108,6 @@ def _on_rewrites(firings: Firings) -> Iterator[str]:
             yield note_on_bits(firing.source)
         if firing.rule is ROWS and firing.source is not None:
             yield note_on_rows(firing.source)
-
-
-def _work(options: Options) -> str:
-    if options.work_lists is not None:
-        return "as work_lists says"
-    policy = options.policy or "contiguous"
-    own_order = policy.replace("-", "_").startswith(("block_linear", "z_order"))
-    order = options.order or ("" if own_order else "row-major")
-    return ", ".join(one for one in (policy, order) if one)
 
 
 def _tensors(program: Program) -> str:

@@ -28,7 +28,7 @@ from ttexplore.passes.shard_work import (
     whole_buffer,
 )
 from ttexplore.passes.shared_inputs import with_shared_inputs
-from ttexplore.passes.work_orders import common_step, in_order
+from ttexplore.passes.work_orders import common_step, in_order, note_on_work
 from ttexplore.plan import (
     TILE_COLUMNS,
     CircularBuffer,
@@ -158,7 +158,13 @@ def layout_aware_work_partition(
                 step=made.step,
             )
         )
-    return with_shared_inputs(program, target, multicast, others)
+    shared = with_shared_inputs(program, target, multicast, others)
+    chosen = shared.plan.partition
+    if chosen is not None and chosen.policy != policy:
+        # The note on the default is not true any more; another one tells the policy, and why.
+        default = note_on_work(program.options)
+        shared = shared.with_plan(notes=tuple(note for note in shared.plan.notes if note != default))
+    return shared
 
 
 # What the options mean
