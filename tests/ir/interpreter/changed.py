@@ -15,8 +15,10 @@ from ttexplore.passes.tensor_roles import tensor_roles
 Change = Callable[[Any], "list[Any] | None"]
 
 
-def run_changed(kernel: Any, role: str, change: Change, **plan_changes: Any) -> None:
-    exploration = ttx.explore(kernel, options={"cores": (1, 1)})
+def run_changed(
+    kernel: Any, role: str, change: Change, cores: tuple[int, int] = (1, 1), **plan_changes: Any
+) -> None:  # fmt: skip
+    exploration = ttx.explore(kernel, options={"cores": cores})
     program: Program = exploration.steps["E1"].after
     functions = {**program.functions, role: rewrite(program.functions[role], change)}
     plan = program.plan.replace(**plan_changes)
