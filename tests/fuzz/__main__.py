@@ -2,7 +2,7 @@
 
 Progress, refusals by kind, how many kernels have each construct, seconds per thousand kernels, and for each broken law
 the smallest kernel that was found, as a regression test. A process that dies is replaced, and its seeds are run again.
-The exit status is 1 if a law was broken, or if kernels ended their process again.
+The exit status is 1 if a law was broken, or if kernels ended their process again, and 2 if there are no workers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from tests.fuzz.campaign import CHUNK, Tally
 from tests.fuzz.chunks import Chunk, Known, run_chunk
 from ttexplore.backends.emulator import Emulator
 from ttexplore.control import FREE
+from ttexplore.errors import BackendError
 from ttexplore.sweeping.workers import Lost, Processes, Workers, connected
+
+# A short run has so many chunks, of so many kernels at least: each worker gets some, and little is lost with one. They
+# do not depend on the workers: the same seed gives the same kernels anywhere.
+CHUNKS, LEAST_CHUNK = 10, 4
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,10 +33,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--emulate-every", type=int, default=2, help="the emulator runs one kernel in this many")
     given = parser.parse_args(arguments)
     start = random.SystemRandom().randrange(1_000_000) * 1000 if given.seed is None else given.seed
+    try:
+        return _search(given, start)
+    except BackendError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _search(given: argparse.Namespace, start: int) -> int:
+    """Raises BackendError for a scheduler that cannot be reached, or workers that cannot work."""
     known, total, lost = Known(), Tally(), 0
+    size = min(CHUNK, max(LEAST_CHUNK, given.count // CHUNKS))
     chunks = [
-        Chunk(min(CHUNK, given.count - n), start + n // CHUNK, given.emulate_every, known)
-        for n in range(0, given.count, CHUNK)
+        Chunk(min(size, given.count - n), start + n // size, given.emulate_every, known)
+        for n in range(0, given.count, size)
     ]
     Emulator().toolchain().runner()
     with contextlib.ExitStack() as stack:

@@ -90,3 +90,34 @@ def test_broken_laws_and_lost_seeds_are_told(
     assert f"\n{failure.text(1)}\n" in said
     assert f"\nthe kernels of seed {SEED + 1} ended their process: it ended with signal 9\n" in said
     assert "      1  BROKEN values: #\n" in said
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(40, [4] * 10), (6, [4, 2]), (250, [25] * 10), (2030, [100] * 20 + [30])])
+def test_a_short_run_has_work_for_several(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], count: int, sizes: list[int]
+) -> None:
+    """The chunks and their seeds are those of any number of workers."""
+    given: list[tuple[Chunk, ...]] = []
+
+    class Fake:
+        def __init__(self, count: int) -> None:
+            self.count = count
+
+        def answers(
+            self, call: Callable[[Chunk], Tally], tasks: list[Chunk], control: Control
+        ) -> Generator[tuple[int, Tally]]:
+            given.append(tuple(tasks))
+            yield from ((number, Tally()) for number, _ in enumerate(tasks))
+
+    monkeypatch.setattr(program, "Processes", Fake)
+    for number in ("1", "8"):
+        assert program.main([str(count), "--workers", number, "--seed", str(SEED)]) == 0
+    assert [chunk.count for chunk in given[0]] == sizes
+    assert [chunk.start for chunk in given[0]] == list(range(SEED, SEED + len(sizes)))
+    assert given[1] == given[0]
+
+
+def test_a_scheduler_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    assert program.main(["4", "--scheduler", "nowhere://x"]) == 2
+    assert capsys.readouterr().err.startswith("the scheduler nowhere://x cannot be reached")
