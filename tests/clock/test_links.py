@@ -152,6 +152,26 @@ def test_more_cores_in_a_column_share_its_links() -> None:
     assert most((1, 8)) > 2 * most((8, 1))
 
 
+def test_no_program_is_faster_than_its_busiest_link() -> None:
+    """The replay of eight cores of a column is: it does not know that they share the links of their column."""
+
+    def on(cores: tuple[int, int]) -> Estimate:
+        options = {"cores": cores, "multicast": "off"}
+        return estimated(
+            explore(KERNEL, M=1024, N=512, K=1024, block_M=128, block_N=64, block_K=128, options=options)
+        )  # fmt: skip
+
+    found = on((1, 8))
+    launch = WORMHOLE.costs.launch_cycles / WORMHOLE.clock_hz * 1e6
+    assert max(one.end_us for one in found.cores) < found.links.us
+    assert found.us == pytest.approx(found.links.us + launch)
+    assert found.bound == "NoC"
+    assert found.us - found.gains_us["NoC"] < found.links.us
+    assert all(saved == 0 for name, saved in found.gains_us.items() if name not in ("NoC", "launch"))
+    row = on((8, 1))
+    assert row.us == pytest.approx(max(one.end_us for one in row.cores) + launch)
+
+
 def test_a_shard_that_is_matched_needs_no_links() -> None:
     add = "notebooks/kernels/elementwise.py::add"
     layouts = {name: {"shard": "height"} for name in "ABC"}
@@ -169,7 +189,7 @@ def test_the_estimate_tells_the_busiest_link() -> None:
     told = found.to_json()["links"]
     assert told["bytes"] == found.links.carried[link] == max(found.links.carried.values())
     rate = WORMHOLE.costs.noc_payload_bytes_per_cycle
-    assert told["us"] == pytest.approx(told["bytes"] / rate / WORMHOLE.clock_hz * 1e6)
+    assert told["us"] == ceil(told["bytes"] / rate) / WORMHOLE.clock_hz * 1e6
     assert "NoC link bytes (estimate) of wormhole_n150" in exploration.link_map.svg
 
 

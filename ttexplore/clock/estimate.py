@@ -75,7 +75,8 @@ class Estimate:
     and ``launch``. `compute_peak_us` is the time that its computations take on all cores at the peak rate of its
     math fidelity, `dram_peak_us` the time in which DRAM at its peak transfers each tensor once, or all that the
     program transfers, if that is less. `read_bytes` and `written_bytes` are what all cores together read from DRAM
-    and write to it, `tensor_bytes` the size of all tensors in DRAM.
+    and write to it, `tensor_bytes` the size of all tensors in DRAM. `links` are the bytes over each link of the two
+    NoCs, of which the replay does not know: where the busiest one takes longer than the replay, its time counts.
     """
 
     kernel: str
@@ -88,9 +89,9 @@ class Estimate:
     read_bytes: int
     written_bytes: int
     tensor_bytes: int
+    links: LinkLoads = field(repr=False)
     _gains: _Gains = field(repr=False, compare=False)
     _find_traces: Callable[[], tuple[CoreTrace, ...]] = field(repr=False, compare=False)
-    _find_links: Callable[[], LinkLoads] = field(repr=False, compare=False)
 
     @functools.cached_property
     def gains_us(self) -> Mapping[Bound, float]:
@@ -99,12 +100,6 @@ class Estimate:
     @functools.cached_property
     def _traces(self) -> tuple[CoreTrace, ...]:
         return self._find_traces()
-
-    @functools.cached_property
-    def links(self) -> LinkLoads:
-        """The bytes over each link of the two NoCs, and the time of the busiest one. The replay does not know of
-        links."""
-        return self._find_links()
 
     def trace(self, core: tuple[int, int]) -> CoreTrace:
         """When each processor of a core works, and what it waits for, in cycles from the start of the kernels. It takes
@@ -324,19 +319,22 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
     cores = tuple(_core(one, times, to_us) for one, times in zip(classes, found.processors, strict=True))
     total = sum(len(one.cores) for one in cores)
     mean = sum(one.end_us * len(one.cores) for one in cores) / total
-    known: dict[Bound, float] = {"imbalance": found.cycles * to_us - mean, "launch": launch * to_us}
+    links = link_loads(classes, plan, target)
+    kernels = max(found.cycles, links.cycles)
+    balanced = max(mean, links.us)
+    known: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}
     useful = sum(useful_cycles(events) * len(one.cores) for one in classes for events in one.processors.values())
     read = sum(one.read_bytes * len(one.cores) for one in cores)
     written = sum(one.written_bytes * len(one.cores) for one in cores)
     in_dram = {one.name for one in plan.layouts if one.memory == "dram"}
     tensors = sum(one.pages * one.page_bytes for one in plan.accessors if one.tensor in in_dram)
     dram_peak = target.costs.dram_bank_bytes_per_cycle * target.dram_banks
-    cycles = found.cycles + launch
+    cycles = kernels + launch
     return Estimate(
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
-        min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
-        _Gains(classes, target, found, known, (read, written)),
-        functools.partial(_traces, classes, target), functools.partial(link_loads, classes, plan, target),
+        min(tensors, read + written) / dram_peak * to_us, read, written, tensors, links,
+        _Gains(classes, target, found, known, (read, written), links.cycles),
+        functools.partial(_traces, classes, target),
     )  # fmt: skip
 
 
@@ -347,19 +345,21 @@ _EXACT_TRANSFERS = 0.99
 @dataclass(frozen=True, eq=False)
 class _Gains:
     """What each resource would save, of the cycles of a program: one replay each, made when it is asked for; and what
-    is `known` without one. `moved` are the bytes that are read from DRAM and written to it."""
+    is `known` without one. `moved` are the bytes that are read from DRAM and written to it, `link_cycles` those of the
+    busiest link."""
 
     classes: Sequence[CoreClass]
     target: Target
     found: Replay
     known: Mapping[Bound, float]
     moved: tuple[int, int]
+    link_cycles: int
     replayed: dict[Resource, float] = field(default_factory=dict[Resource, float])
 
     def of(self, resource: Resource) -> float:
         if resource not in self.replayed:
             cycles = replay(self.classes, rates_of(self.target, resource)).cycles
-            self.replayed[resource] = self.microseconds(self.found.cycles - cycles)
+            self.replayed[resource] = self.saved(resource, cycles)
         return self.replayed[resource]
 
     def at_least(self, resource: Resource, least: float) -> float | None:
@@ -367,22 +367,28 @@ class _Gains:
         if resource in self.replayed:
             return self.replayed[resource]
         # A cycle more, because microseconds are rounded.
-        limit = self.found.cycles - least * (self.target.clock_hz / 1e6) + 1
+        limit = self.kernel_cycles - least * (self.target.clock_hz / 1e6) + 1
         cycles = cycles_within(self.classes, rates_of(self.target, resource), limit)
         if cycles is None:
             return None
-        self.replayed[resource] = self.microseconds(self.found.cycles - cycles)
+        self.replayed[resource] = self.saved(resource, cycles)
         return self.replayed[resource]
 
-    def microseconds(self, cycles: int) -> float:
-        return max(0, cycles) * (1e6 / self.target.clock_hz)
+    def saved(self, resource: Resource, cycles: int) -> float:
+        """The microseconds that are saved if the kernels take so many cycles by the replay."""
+        links = 0 if resource == "NoC" else self.link_cycles
+        return max(0, self.kernel_cycles - max(cycles, links)) * (1e6 / self.target.clock_hz)
+
+    @property
+    def kernel_cycles(self) -> int:
+        return max(self.found.cycles, self.link_cycles)
 
     def all(self) -> Mapping[Bound, float]:
         return {**{resource: self.of(resource) for resource in RESOURCES}, **self.known}
 
     def largest(self) -> Bound:
         """The first of those that save most. A resource is replayed only if it could be one of them."""
-        most = {one: self.microseconds(self.found.cycles - self.least_cycles(one)) for one in RESOURCES}
+        most = {one: self.saved(one, self.least_cycles(one)) for one in RESOURCES}
         saved: dict[Bound, float] = dict(self.known)
         for resource in sorted(RESOURCES, key=lambda one: -most[one]):
             if most[resource] >= (least := max(saved.values())):

@@ -9,10 +9,13 @@ carry the bytes once. Sources: ``NoC/RoutingPaths.md`` of tt-isa-documentation, 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter as Count
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from math import ceil
+from typing import Literal
 
 from ttexplore.clock.events import CoreClass, ProcessorName
 from ttexplore.plan import Plan, Sharding, TensorLayout
@@ -55,9 +58,14 @@ class LinkLoads:
         return max(self.carried.values(), default=0)
 
     @property
+    def cycles(self) -> int:
+        """The cycles in which the busiest link moves its bytes: no program with these transfers is faster."""
+        return ceil(self.most_bytes / self.target.costs.noc_payload_bytes_per_cycle)
+
+    @property
     def us(self) -> float:
-        """The microseconds in which the busiest link moves its bytes: no program with these transfers is faster."""
-        return self.most_bytes / self.target.costs.noc_payload_bytes_per_cycle / self.target.clock_hz * 1e6
+        """The same in microseconds."""
+        return self.cycles / self.target.clock_hz * 1e6
 
     def leaving(self, core: Coordinates) -> dict[Link, int]:
         """The links from the router of a core, by its logical coordinates, the busiest first."""
@@ -77,43 +85,38 @@ def link_loads(classes: Iterable[CoreClass], plan: Plan, target: Target) -> Link
         if one.receivers
     }
     ways = _Ways(target)
+    # What each core moves, by the nodes that it moves it from or to.
+    moved: dict[tuple[Noc, Literal["read", "write"], tuple[Coordinates, ...]], Count[Coordinates]] = {}
     for one in classes:
         for (processor, way, tensor), count in one.moved.items():
-            noc, layout = _NOC_OF[processor], layouts[tensor]
+            noc = _NOC_OF[processor]
             for core in one.cores:
                 node = target.physical(*core)
-                match way:
-                    case "multicast":
-                        if (tensor, core) in sends:
-                            first, last = sends[tensor, core]
-                            ways.multicast(noc, node, target.physical(*first), target.physical(*last), count)
-                    case "read":
-                        homes = _homes(layout, core, noc, plan, target)
-                        for home in homes:
-                            ways.unicast(noc, home, node, count / len(homes))
-                    case "write":
-                        homes = _homes(layout, core, noc, plan, target)
-                        for home in homes:
-                            ways.unicast(noc, node, home, count / len(homes))
-                    case _:
-                        assert_never(way)
+                if way != "multicast":
+                    homes = _homes(layouts[tensor], core, noc, plan, target)
+                    moved.setdefault((noc, way, homes), Count())[node] += count
+                elif (tensor, core) in sends:
+                    first, last = sends[tensor, core]
+                    ways.multicast(noc, node, target.physical(*first), target.physical(*last), count)
+    for (noc, way, homes), cores in moved.items():
+        ways.spread(noc, homes, cores, reads=way == "read")
     return LinkLoads(ways.carried(), target)
 
 
 def _homes(
     layout: TensorLayout, core: Coordinates, noc: Noc, plan: Plan, target: Target
-) -> Sequence[Coordinates]:  # fmt: skip
+) -> tuple[Coordinates, ...]:  # fmt: skip
     """The nodes that have the parts of a tensor that a core moves."""
     banks, sharding = target.bank_nodes(noc), layout.sharding
     if sharding is None:
         columns, rows = target.compute_grid
         cores = ((x, y) for y in range(rows) for x in range(columns))
-        return banks if layout.memory == "dram" else [target.physical(*one) for one in cores]
+        return banks if layout.memory == "dram" else tuple(target.physical(*one) for one in cores)
     if layout.memory == "dram":
-        return [banks[bank] for bank, _ in sharding.cores]
+        return tuple(banks[bank] for bank, _ in sharding.cores)
     if core in sharding.cores and sharding == _matched(plan):
-        return [target.physical(*core)]
-    return [target.physical(*one) for one in sharding.cores]
+        return (target.physical(*core),)
+    return tuple(target.physical(*one) for one in sharding.cores)
 
 
 def _matched(plan: Plan) -> Sharding | None:
@@ -125,23 +128,39 @@ def _matched(plan: Plan) -> Sharding | None:
     return in_l1.get(str(plan.options.get("match")), next(iter(in_l1.values()), None))
 
 
+def _by_axis(nodes: Mapping[Coordinates, float], axis: Literal[0, 1]) -> Mapping[int, float]:
+    """The sums of nodes with the same coordinate."""
+    found: defaultdict[int, float] = defaultdict(float)
+    for node, count in nodes.items():
+        found[node[axis]] += count
+    return found
+
+
 class _Ways:
     """Bytes on straight ways of a NoC. Many ways are the same, so their links are found at the end."""
 
     def __init__(self, target: Target) -> None:
         self.size = target.noc_grid
         # The bytes from one place to another of a row (0) or column (1), against the direction or not, with its number.
-        self.straight: Count[tuple[Noc, Literal[0, 1], int, int, int]] = Count()
+        self.straight: defaultdict[tuple[Noc, Literal[0, 1], int, int, int], float] = defaultdict(float)
 
     def along(self, noc: Noc, axis: Literal[0, 1], start: Coordinates, to: int, count: float) -> Coordinates:
         """Go along an axis, round the ring if need be."""
-        self.straight[noc, axis, start[1 - axis], start[axis], to] += count  # pyright: ignore[reportArgumentType]
+        self.straight[noc, axis, start[1 - axis], start[axis], to] += count
         return (to, start[1]) if axis == 0 else (start[0], to)
 
-    def unicast(self, noc: Noc, start: Coordinates, to: Coordinates, count: float) -> None:
-        axes: tuple[Literal[0, 1], Literal[0, 1]] = (0, 1) if noc == 0 else (1, 0)
-        for axis in axes:
-            start = self.along(noc, axis, start, to[axis], count)
+    def spread(
+        self, noc: Noc, homes: Sequence[Coordinates], cores: Mapping[Coordinates, float], *, reads: bool
+    ) -> None:  # fmt: skip
+        """What cores read from nodes that have an even part of it each, or write to them."""
+        parts = {node: count / len(homes) for node, count in Count(homes).items()}
+        starts, ends = (parts, cores) if reads else (cores, parts)
+        one, other = (0, 1) if noc == 0 else (1, 0)
+        # First along one axis to the place of the end, then along the other.
+        for (start, count), (to, share) in itertools.product(starts.items(), _by_axis(ends, one).items()):
+            self.straight[noc, one, start[other], start[one], to] += count * share
+        for (start, count), (to, share) in itertools.product(_by_axis(starts, other).items(), ends.items()):
+            self.straight[noc, other, to[one], start, to[other]] += count * share
 
     def multicast(self, noc: Noc, start: Coordinates, first: Coordinates, last: Coordinates, count: float) -> None:
         """To the rectangle between two corners."""
@@ -158,11 +177,11 @@ class _Ways:
         return (to - start if noc == 0 else start - to) % self.size[axis]
 
     def carried(self) -> dict[Link, int]:
-        found: Count[Link] = Count()
+        found: defaultdict[tuple[Noc, int, int, Step], float] = defaultdict(float)
         for (noc, axis, line, start, to), count in self.straight.items():
             size, step = self.size[axis], _STEPS[noc][axis]
             for number in range(self.distance(noc, axis, start, to)):
                 at = (start + number if noc == 0 else start - number) % size
                 x, y = (at, line) if axis == 0 else (line, at)
-                found[Link(noc, x, y, step)] += count  # pyright: ignore[reportArgumentType]
-        return {link: round(count) for link, count in sorted(found.items()) if count}
+                found[noc, x, y, step] += count
+        return {Link(*link): round(count) for link, count in sorted(found.items()) if count}

@@ -136,7 +136,7 @@ def trace_data(found: Estimate, core: tuple[int, int]) -> dict[str, Any]:
         "end": round(1000 * end),
         "note": f"core {core}" + (f", one of {alike:,} that do the same" if alike > 1 else ""),
         "unit": "An estimate: microseconds of the device from the start of the kernels, which is "
-        f"{short_time(found.us - end)} after the launch.",
+        f"{short_time(found.us - max(end, found.links.us))} after the launch.",
         "kinds": list(WAIT_KINDS),
         "processors": [
             {"name": name, "told": _told(processor), "parts": [
