@@ -15,6 +15,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.corpus.sums import split_k
 from tests.passes.test_chunks import attention
 from ttexplore import Exploration
 from ttexplore.cli import main
@@ -376,6 +377,7 @@ EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
     "match": ("B", SHARDED | {"layouts": {"B": {"shard": "height"}}}, lambda ex: ex.plan.options["match"]),
     "multicast": ("all", {"policy": "rectangular"}, lambda ex: ex.plan.shared),
     "loaded_by": ({"B": "writer"}, {}, lambda ex: ex.plan.buffer("B_shared").producer),
+    "partials": ("noc", {}, lambda ex: ex.plan.partials),
     "mode": ("local_shard", SHARDED, lambda ex: ex.plan.buffer("A_shared").shard_of),
     "eltwise": ("sfpu", {}, compute("fp32_dest_acc_en")),
     "epilogue": ("separate", {}, compute("reasons")),
@@ -388,15 +390,15 @@ def lowerings() -> dict[str, Exploration]:
     """A product of 2 x 2 blocks with an accumulator larger than DST; a sum of blocks, for what products do not have;
     and attention, for what chained products have."""
     product = ttx.explore(GEMM, M=256, N=256, K=128, block_M=128, block_N=128, block_K=32)
-    return {"product": product, "sum": ttx.explore(added), "attention": ttx.explore(attention())}
+    partial = ttx.explore(split_k(32, 32, 64, 2))
+    return {"product": product, "sum": ttx.explore(added), "attention": ttx.explore(attention()), "partial": partial}
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_what_an_option_changes(name: str, lowerings: dict[str, Exploration]) -> None:
     value, others, figure = EFFECTS[name]
-    of = lowerings[
-        "attention" if name == "qk_chunk_tiles" else "sum" if name in ("eltwise", "mode", "match") else "product"
-    ]
+    kinds = {"qk_chunk_tiles": "attention", "partials": "partial", "eltwise": "sum", "mode": "sum", "match": "sum"}
+    of = lowerings[kinds.get(name, "product")]
     without, with_it = of.fork(**others), of.fork(**others, **{name: value})
     assert without.error is None, str(without.error)
     assert with_it.error is None, str(with_it.error)

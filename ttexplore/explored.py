@@ -317,7 +317,7 @@ class Explored(ABC):
         """The number of work items of each core, on the chip's floorplan. Raises UsageError before B1."""
         if self.plan.partition is None:
             raise UsageError("U006", "the work is not partitioned yet", hint=str(self.error or ""))
-        return Drawing(core_map_svg(self.target, self.plan.partition, self.plan.shared))
+        return Drawing(core_map_svg(self.target, self.plan.partition, self.plan.shared, partials=self.plan.partials))
 
     @property
     def work_map(self) -> Drawing:

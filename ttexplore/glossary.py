@@ -316,7 +316,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "writer",
             "The kernel that writes pages of the outputs from circular buffers over the NoC. With loaded_by, it also "
-            "reads inputs.",
+            "reads inputs; with partials, it sends partial sums to the next core.",
             cuda="The warp of the epilogue that stores results with TMA copies.",
         ),
         Term(

@@ -24,6 +24,7 @@ Accumulate = Literal["reload", "l1"]
 AccumulateDtype = Literal["auto", "float32", "bfloat16"]
 Engine = Literal["auto", "fpu", "sfpu"]
 Epilogue = Literal["fused", "separate"]
+Partials = Literal["dram", "noc"]
 Core = tuple[int, int]
 
 TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
@@ -41,6 +42,7 @@ _LISTED_ITEMS = 16
 class Options:
     """The options of a lowering. None leaves the choice to the pass."""
 
+    partials: Partials = "dram"
     layouts: Mapping[str, object] | None = None
     stages: int | None = None
     cb_depth: Mapping[str, int] | None = None
@@ -294,6 +296,8 @@ _YES_OR_NO = (False, True)
 OPTIONS: dict[str, Option] = {
     one.name: one
     for one in (
+        Option("partials", "how sums over work items are added up: by one core in DRAM, or by several cores that "
+               "hand them on over the NoC", _one_of(*get_args(Partials)), "", get_args(Partials), of_text=True),
         Option("layouts", "how tensors are stored: interleaved or sharded, in DRAM or L1", _layouts,
                '{"A": {"shard": "height"}}', unset="interleaved tiles in DRAM"),
         Option("stages", "blocks per circular buffer that the reader fills", _number, "3",

@@ -363,6 +363,11 @@ class SharedInput:
         return f"{self.tensor}_{value}"
 
     @property
+    def semaphores(self) -> tuple[tuple[str, int], ...]:
+        """Its semaphores: the last part of each one's name, and its number."""
+        return ("ready", self.ready), ("valid", self.valid)
+
+    @property
     def places(self) -> tuple[str, str, str]:
         """The core values, without _x and _y, that are places of cores: the sender, and the corners of the rectangle
         that it sends to."""
@@ -388,6 +393,70 @@ class SharedInput:
         if self.includes_sender or not multicast.receivers:
             return multicast.cores.first, multicast.cores.last
         return multicast.receivers[0], multicast.receivers[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialSums:
+    """A tensor of which several cores update the same blocks, in the same order (decided by B1).
+
+    Each of `chains` lists such cores. The first one reads a block from the tensor into its circular buffer `received`;
+    each updates it, into its circular buffer `sent`, and sends that to `received` of the next one; the last one stores
+    the block to the tensor. So the updates have a fixed order, that of the chain. `received` holds one block, so that
+    it lies at the same address on all cores. `room` is the number of the semaphore which says that the next core has
+    room for a block, `arrived` that of the semaphore which says that the block of the core before has arrived.
+    `steps` is the number of blocks that each core of a chain updates, `block_bytes` are those of a block.
+
+    Each core has values, named after the tensor, which `core_values` gives.
+    """
+
+    tensor: str
+    received: str
+    sent: str
+    room: int
+    arrived: int
+    chains: tuple[tuple[tuple[int, int], ...], ...]
+    steps: tuple[int, ...]
+    block_bytes: int
+
+    def named(self, value: str) -> str:
+        """The name of one of its core values."""
+        return f"{self.tensor}_{value}"
+
+    @property
+    def semaphores(self) -> tuple[tuple[str, int], ...]:
+        """Its semaphores: the last part of each one's name, and its number."""
+        return ("room", self.room), ("arrived", self.arrived)
+
+    @property
+    def sent_bytes(self) -> int:
+        """What all cores together send to others."""
+        hops = (steps * (len(chain) - 1) for chain, steps in zip(self.chains, self.steps, strict=True))
+        return sum(hops) * self.block_bytes
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """The core values, without _x and _y, that are places of cores: those before and after it in its chain."""
+        return self.named("previous"), self.named("next")
+
+    @property
+    def neighbours(self) -> dict[tuple[int, int], tuple[tuple[int, int] | None, tuple[int, int] | None]]:
+        """The cores before and after each core in its chain, None at the ends."""
+        return {
+            core: (before, after)
+            for chain in self.chains
+            for before, core, after in zip((None, *chain), chain, (*chain[1:], None), strict=False)
+        }
+
+    @property
+    def core_values(self) -> dict[tuple[int, int], dict[str, int]]:
+        """Of each core, whether it `receives` and `sends` blocks, and the cores before and after it in logical
+        coordinates; its own at the ends of a chain."""
+        made: dict[tuple[int, int], dict[str, int]] = {}
+        for core, (before, after) in self.neighbours.items():
+            made[core] = {self.named("receives"): int(before is not None), self.named("sends"): int(after is not None)}
+            for name, place in zip(self.places, (before or core, after or core), strict=True):
+                made[core] |= {f"{name}_{axis}": at for axis, at in zip("xy", place, strict=True)}
+        return made
 
 
 def rectangle_items(grid: Sequence[int], values: dict[str, int], order: str) -> list[int]:
@@ -565,6 +634,7 @@ class Plan:
     accessors: tuple[Accessor, ...] = ()
     partition: Partition | None = None
     shared: tuple[SharedInput, ...] = ()
+    partials: tuple[PartialSums, ...] = ()
     graph: TileGraph | None = None
     compute: ComputeConfig | None = None
     products: tuple[Product, ...] = ()
@@ -586,6 +656,12 @@ class Plan:
         for one in self.shared:
             saved = f"{one.saved_bytes:,} of {one.read_bytes:,} bytes not read"
             rows.append(("shared", f"{one.tensor}: sent {_ALONG[one.topology]}, {saved}"))
+        for one in self.partials:
+            longest = max(map(len, one.chains))
+            rows.append(
+                ("partials", f"{one.tensor}: handed on by up to {longest} cores, in the order of their work items; "
+                 f"{one.sent_bytes:,} bytes sent")
+            )  # fmt: skip
         if self.compute is not None:
             width = 32 if self.compute.fp32_dest_acc_en else 16
             dst = f"DST of {self.compute.dst_tiles} tiles of {width} bits"
@@ -679,9 +755,7 @@ class Plan:
     def semaphores(self) -> tuple[tuple[int, str], ...]:
         """The semaphores of each core, by number: all are 0 when the program starts."""
         return tuple(
-            (number, one.named(name))
-            for one in self.shared
-            for name, number in (("ready", one.ready), ("valid", one.valid))
+            (number, one.named(name)) for one in (*self.partials, *self.shared) for name, number in one.semaphores
         )
 
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from math import ceil
 
@@ -9,10 +10,12 @@ import pytest
 
 from tests.clock.published import FORMATS, GEMMS, Gemm
 from tests.clock.sdk import blocking
+from tests.corpus.sums import split_k
 from ttexplore import Exploration, explore
 from ttexplore.clock.estimate import Estimate
 from ttexplore.clock.events import CoreClass, ProcessorName, Way
 from ttexplore.clock.links import Link, LinkLoads, link_loads
+from ttexplore.clock.program import core_classes
 from ttexplore.plan import CoreRange, Multicast, Plan, SharedInput, TensorLayout
 from ttexplore.target import Target, get_target
 
@@ -240,3 +243,17 @@ def sdk_loads(row: Gemm) -> LinkLoads:
 def test_no_published_time_is_shorter_than_its_busiest_link() -> None:
     for row in GEMMS:
         assert sdk_loads(row).us < row.us, row
+
+
+def test_partial_sums_go_to_the_next_core_of_their_chain() -> None:
+    """Two cores side by side: the writer's NoC goes left, once round the row but for one link."""
+    exploration = explore(split_k(32, 32, 128, 2), options={"partials": "noc", "cores": (2, 1)})
+    final = exploration.steps[-1].after
+    classes = [
+        dataclasses.replace(one, moved={what: count for what, count in one.moved.items() if what[1] == "hand on"})
+        for one in core_classes(final.functions, final.plan, exploration.target)
+    ]
+    carried = link_loads(classes, final.plan, exploration.target).carried
+    way = walked(exploration.target, 1, *(exploration.target.physical(x, 0) for x in (0, 1)))
+    assert {one.step for one in way} == {"left"}
+    assert carried == dict.fromkeys(way, 32 * 32 * 4)

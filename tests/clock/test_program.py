@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections import Counter as Count
 from math import prod
@@ -18,6 +19,7 @@ from tests.corpus.gemms import GEMMS
 from tests.corpus.launches import two_products
 from tests.corpus.rearranged import computed_places
 from tests.corpus.spine import SPINE
+from tests.corpus.sums import split_k
 from tests.corpus.turns import TURNS
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.clock.events import CoreClass, Counter, Event, Give, Loop, Signal, Together, counted
@@ -31,6 +33,7 @@ from ttexplore.exploration import Exploration
 from ttexplore.plan import CoreRange, Multicast, SharedInput
 
 SHARING, ALONE = {"multicast": "all"}, {"multicast": "off"}
+OVER_NOC: dict[str, Any] = {"partials": "noc", "multicast": "off"}
 
 
 def classes_of(exploration: Exploration) -> list[CoreClass]:
@@ -299,6 +302,57 @@ def test_uneven_grids_of_cores_that_share_end(sizes: tuple[int, int, int], targe
     assert fast.cycles == pytest.approx(slow.cycles, rel=1e-3)
     assert exploration.plan.partition is not None
     assert sum(len(one.cores) for one in classes) == len(exploration.plan.partition.cores)
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_cores_wait_for_partial_sums_of_others(target: str) -> None:
+    """Four chains of eight cores: of each place in a chain one class; the later a core, the longer it waits."""
+    found = estimated(ttx.explore(split_k(64, 64, 2048, 8), target=target, options=OVER_NOC))
+    assert [len(one.cores) for one in found.cores] == [4] * 8
+    waits = [one.processors["writer"].waits_us.get("semaphore", 0.0) for one in found.cores]
+    assert waits[0] < 0.1
+    assert all(before < after for before, after in itertools.pairwise(waits[:-1]))
+    ends = [one.processors["writer"].end_us for one in found.cores]
+    assert ends == sorted(ends)
+    assert found.us == pytest.approx(max(ends) + found.gains_us["launch"], rel=0.01)
+    # The first core of a chain reads the block, the last one writes it.
+    block = 32 * 32 * 4
+    inputs = 2 * 32 * 256 * 2
+    assert [one.read_bytes for one in found.cores] == [inputs + block, *[inputs] * 7]
+    assert [one.written_bytes for one in found.cores] == [*[0] * 7, block]
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_each_core_of_a_chain_takes_time(target: str) -> None:
+    """Each is there for a hop: transfer, signal, one sum. Of several blocks, hops of one are hidden by those of
+    others."""
+    one, two = (
+        [estimated(ttx.explore(kernel, target=target, options={**OVER_NOC, "cores": cores})).us for kernel in kernels]
+        for kernels, cores in (
+            ([split_k(32, 32, 128 * parts, parts) for parts in (2, 4, 8, 16)], (8, 2)),
+            ([split_k(32, 128, 128 * parts, parts) for parts in (2, 4, 8, 16)], (4, 4)),
+        )
+    )
+    hops = [(later - before) / count for before, later, count in zip(one, one[1:], (2, 4, 8), strict=False)]
+    assert 0.2 < min(hops) <= max(hops) < 3
+    assert max(hops) < 1.2 * min(hops)
+    assert two == sorted(two)
+
+
+def test_partial_sums_over_the_noc_are_faster_than_in_dram() -> None:
+    """Eight parts of a deep product on 32 cores, or on the four that own its blocks."""
+    kernel = split_k(64, 64, 2048, 8)
+    noc, dram = (estimated(ttx.explore(kernel, options={"partials": one})) for one in ("noc", "dram"))
+    assert noc.us < 0.6 * dram.us
+    assert sum(len(one.cores) for one in dram.cores) == 4
+
+
+def test_chains_in_periods_are_those_of_a_replay_of_every_event() -> None:
+    exploration = ttx.explore(split_k(256, 256, 256, 2), options={**OVER_NOC, "cores": (2, 1)})
+    classes, rates = classes_of(exploration), rates_of(exploration.target)
+    fast, slow = replay(classes, rates), replay(classes, rates, by_periods=False)
+    assert fast.stuck == slow.stuck == ()
+    assert fast.cycles == pytest.approx(slow.cycles, rel=2e-3)
 
 
 def test_classes_tell_cores_apart_by_their_senders() -> None:

@@ -137,7 +137,20 @@ def persistent(m: int = 160, n: int = 96, blocks: int = 4, *, more: bool = False
 SUMS: tuple[Case, ...] = (
     Case("split_k", split_k),
     Case("split_k_of_a_few_cores", lambda: split_k(96, 70, 128, 2), {"cores": (2, 1)}),
+    Case("split_k_over_the_noc", lambda: split_k(64, 64, 128, 2), {"cores": (2, 2), "partials": "noc"}),
+    Case(
+        "split_k_over_the_noc_with_tails",
+        lambda: split_k(96, 70, 128, 2),
+        {"cores": (3, 2), "partials": "noc", "multicast": "auto"},
+        on_chip=False,
+    ),
     Case("sums_of_heads", sums_of_heads),
+    Case(
+        "sums_of_heads_over_the_noc",
+        lambda: sums_of_heads(2, 2, 2, INT32),
+        {"cores": (2, 2), "partials": "noc"},
+        on_chip=False,
+    ),
     Case("sums_of_heads_int32", lambda: sums_of_heads(dtype=INT32), on_chip=False),
     Case("sums_of_found_rows", lambda: sums_of_found_rows(32, rows=16)),
     Case("sums_of_found_rows_bfloat16", lambda: sums_of_found_rows(dtype=BF16), on_chip=False),

@@ -14,6 +14,7 @@ import ttexplore.language as T
 from tests.corpus import copy_block
 from tests.corpus.deciding_variables import searched
 from tests.corpus.launches import two_products
+from tests.corpus.sums import split_k
 from tests.faults.kernels import difference
 from ttexplore import cli
 from ttexplore.target import get_target
@@ -119,6 +120,11 @@ def u020() -> Any:
 
 def u021() -> Any:
     return ttx.explore(difference(), options={"multicast": {"A": "row"}})
+
+
+def u025() -> Any:
+    """Four work items that update one block, on three cores."""
+    return ttx.explore(split_k(32, 32, 128, 4), options={"cores": (3, 1), "partials": "noc"})
 
 
 def u022() -> Any:

@@ -20,6 +20,7 @@ from tests.faults.kernels import (
     chosen_rows,
     difference,
     found,
+    handed_on,
     joined_in_rows,
     limited,
     listed,
@@ -575,15 +576,83 @@ def stored_first(program: Program) -> Program:
     return dataclasses.replace(program, functions=functions)
 
 
+def chains(*cores: tuple[tuple[int, int], ...], values: bool = False) -> Edit:
+    """Other chains of cores in the plan of :func:`handed_on`; with `values`, the cores know of them."""
+
+    def edit(program: Program) -> Program:
+        (sums,) = program.plan.partials
+        made = dataclasses.replace(sums, chains=cores)
+        partition = program.plan.partition
+        assert partition is not None
+        if values:
+            partition = partition.with_values(made.core_values)
+        return program.with_plan(partials=(made,), partition=partition)
+
+    return edit
+
+
+# The cores of the kernels that need more than two.
+CORES: dict[Callable[[], Any], tuple[int, int]] = {handed_on: (6, 1)}
+
+
+def not_handed_on(program: Program) -> Program:
+    """The writer as it is where one core adds up all sums."""
+    alone = ttx.explore(handed_on(), options={"cores": (6, 1), "partials": "dram"}).steps["D3"].after
+    return dataclasses.replace(program, functions=program.functions | {"writer": alone.functions["writer"]})
+
+
 FAULTS: tuple[Fault, ...] = (
+    # cores that hand on partial sums
+    Fault("a core does not wait for room at the next one", handed_on, dropped("writer", "semaphore_wait")),
+    Fault("a core waits for twice the room", handed_on, given("writer", "semaphore_wait", 1, 2)),
+    Fault("the sign that there is room is not reset", handed_on, dropped("writer", "semaphore_set", 1)),
+    Fault("the sign that a partial sum has arrived is not reset", handed_on, dropped("writer", "semaphore_set", 0)),
+    Fault("a core does not say that it has room", handed_on, dropped("writer", "semaphore_up")),
+    Fault("a core does not say that it has sent a partial sum", handed_on, dropped("writer", "semaphore_up", 1)),
+    Fault("a core does not wait for a partial sum", handed_on, dropped("writer", "receive_sent")),
+    Fault("a core waits for a partial sum by the sign of room", handed_on, given("writer", "receive_sent", 0, 0)),
+    Fault("a partial sum is not sent", handed_on, dropped("writer", "noc_send_block")),
+    Fault("a core is told of a partial sum before it is sent", handed_on, swapped(
+        "writer", "noc_send_block", "semaphore_up", (0, 1))),
+    Fault("a core is told of a partial sum that is on its way", handed_on, dropped("writer", "noc_write_barrier")),
+    Fault("half of a partial sum is sent", handed_on, given("writer", "noc_send_block", 1, 1)),
+    Fault("more tiles of a partial sum are sent than there are", handed_on, given("writer", "noc_send_block", 1, 4)),
+    Fault("a partial sum is sent to another core", handed_on, given("writer", "noc_send_block", 3, 5)),
+    Fault("a partial sum is sent to a core without work", handed_on, given("writer", "noc_send_block", 4, 7)),
+    Fault("a core tells the core before of what it sent", handed_on, given(
+        "writer", "semaphore_up", 1, lambda x: x - 4, 1)),
+    Fault("a core is given another next one", handed_on, planned(partition=work(0, C_next_x=4))),
+    Fault("the first core of a chain waits for a partial sum", handed_on, planned(partition=work(0, C_receives=1))),
+    Fault("the last core of a chain sends", handed_on, planned(partition=work(5, C_sends=1))),
+    Fault("the writer ends before what it told others has arrived", handed_on, edited(
+        "writer", "noc_full_barrier", lambda one: [op("noc_write_barrier", span=one.span)])),
+    Fault("the next partial sum has another address on each core", handed_on, planned(
+        buffers=one_of("C_block", stages=2))),
+    Fault("a core is in two chains", handed_on, chains(
+        ((0, 0), (2, 0), (4, 0)), ((1, 0), (3, 0), (5, 0), (0, 0)))),
+    Fault("a core is in no chain", handed_on, chains(((0, 0), (2, 0), (4, 0)), ((1, 0), (3, 0)))),
+    Fault("a chain has a core without work", handed_on, chains(
+        ((0, 0), (2, 0), (4, 0)), ((1, 0), (3, 0), (5, 0), (6, 0)))),
+    Fault("a chain goes on to a core of other blocks", handed_on, chains(
+        ((0, 0), (2, 0), (5, 0)), ((1, 0), (3, 0), (4, 0)), values=True)),
+    Fault("two chains add to the same blocks", handed_on, both(
+        chains(((0, 0), (2, 0)), ((4, 0),), ((1, 0), (3, 0), (5, 0)), values=True),
+        planned(partials=one_of("C", steps=(2, 2, 2))))),
+    Fault("a partial sum is stored where the next one belongs", handed_on, given(
+        "writer", "noc_write_tile", 3, lambda page: page + 2)),
+    Fault("a page of a partial sum is used at each step", handed_on, both(
+        given("writer", "noc_read_tile", 1, lambda page: page // 4 * 4 + page % 2),
+        given("writer", "noc_write_tile", 3, lambda page: page // 4 * 4 + page % 2))),
+    Fault("one core adds up all sums, but others hand them on", handed_on, not_handed_on, step="D3"),
+    Fault("a chain has more steps than its cores", handed_on, planned(partials=one_of("C", steps=(3, 3)))),
     # cores that share an input
     Fault("a sender waits for no receiver", shared_factor, given("reader", "semaphore_wait", 1, 0)),
     Fault("a sender waits for one receiver too many", shared_factor, given("reader", "semaphore_wait", 1, 2)),
     Fault("the count of receivers is not reset", shared_factor, dropped("reader", "semaphore_set", 1)),
     Fault("a receiver does not reset its semaphore", shared_factor, dropped("reader", "semaphore_set", 0)),
     Fault("a receiver does not say that it has room", shared_factor, dropped("reader", "semaphore_up")),
-    Fault("a receiver does not wait for a block", shared_factor, dropped("reader", "receive_multicast")),
-    Fault("a receiver waits for another semaphore", shared_factor, given("reader", "receive_multicast", 0, 0)),
+    Fault("a receiver does not wait for a block", shared_factor, dropped("reader", "receive_sent")),
+    Fault("a receiver waits for another semaphore", shared_factor, given("reader", "receive_sent", 0, 0)),
     Fault("a block is not sent", shared_factor, dropped("reader", "noc_multicast")),
     Fault("nobody says that a block was sent", shared_factor, dropped("reader", "semaphore_multicast")),
     Fault("the semaphore is sent before it is set", shared_factor, dropped("reader", "semaphore_set", 2)),
@@ -597,7 +666,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a core has the rectangle of fewer cores", shared_factor, planned(partition=work(0, A_last_x=0))),
     Fault("a core is told of a receiver too many", shared_factor, planned(partition=work(0, A_receivers=2))),
     Fault("more tiles are sent than are reserved", shared_factor, given("reader", "noc_multicast", 1, 2)),
-    Fault("more tiles are received than are reserved", shared_factor, given("reader", "receive_multicast", 2, 2)),
+    Fault("more tiles are received than are reserved", shared_factor, given("reader", "receive_sent", 2, 2)),
     Fault("a tile of a block is sent that was not read", shared_factor, dropped("reader", "noc_read_tile")),
     Fault("a core without work receives", shared_factor, planned(shared=one_of("A", multicasts=(
         Multicast((0, 0), CoreRange((0, 0), (2, 0))),)))),
@@ -959,6 +1028,12 @@ TO_NEAREST = """add_binary_tile(0, 1, 0);
 TOWARDS_ZERO = "bitwise_and_tile<DataFormat::Int32>(0, 0xfff00000u);"
 
 TEXT_FAULTS: tuple[TextFault, ...] = (
+    TextFault("a core does not say that it has room", handed_on, "writer",
+              "C_room.up(noc, C_previous_x, C_previous_y, 1);", ""),
+    TextFault("a core does not wait for a partial sum", handed_on, "writer", "C_arrived.wait(1);", ""),
+    TextFault("a partial sum is sent before there is room", handed_on, "writer", "C_room.wait(1);", ""),
+    TextFault("the writer ends before what it told others has arrived", handed_on, "writer",
+              "noc.async_full_barrier();", ""),
     TextFault("a receiver does not say that it has room", shared_factor, "reader",
               "A_ready.up(noc, A_sender_x, A_sender_y, 1);", ""),
     TextFault("a multicast names too many receivers", shared_factor, "reader", "A_receivers, {.offset_bytes",

@@ -62,6 +62,21 @@ def summed() -> Any:
     return kernel
 
 
+def handed_on() -> Any:
+    """Like :func:`summed`, but three cores hand on the sums of each matrix, the blocks of it one after another."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2, 96, 64), "bfloat16"), C: T.Tensor((2, 64, 64), "bfloat16")):
+        with T.Kernel(2, 3) as (bx, by):
+            T.annotate_tt_schedule(partials="noc")
+            a = T.alloc_shared((32, 64), "bfloat16")
+            T.copy(A[bx, by * 32, 0], a)
+            for k in range(2):
+                T.atomic_add(C[bx, k * 32, 0], a)
+
+    return kernel
+
+
 def product() -> Any:
     """A matrix product whose accumulator is larger than DST: partial sums go through a circular buffer."""
 

@@ -16,7 +16,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.conftest import compare_golden
-from tests.faults.faults import FAULTS, TEXT_FAULTS, Fault, TextFault
+from tests.faults.faults import CORES, FAULTS, TEXT_FAULTS, Fault, TextFault
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import compare
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.xdist_group("faults")
 
 @functools.cache
 def sound(kernel: Callable[[], Any]) -> Exploration:
-    exploration = ttx.explore(kernel(), options={"cores": (2, 1)})
+    exploration = ttx.explore(kernel(), options={"cores": CORES.get(kernel, (2, 1))})
     assert exploration.error is None, exploration.error
     return exploration
 

@@ -2,7 +2,9 @@
 """Random sums over work items: updates of elements that some blocks of the launch grid share, and blocks that are
 changed in place.
 
-    python -m tests.fuzz.sums [number] [first seed]
+    python -m tests.fuzz.sums [number] [first seed] [noc]
+
+With `noc`, all blocks are whole tiles, and cores hand on partial sums wherever they can.
 
 All numbers are small and whole, so that every order of the updates gives the same result, which NumPy computes from the
 description, item by item. A kernel that changes blocks in place is lowered exactly if no two work items share one.
@@ -66,12 +68,25 @@ class Described:
             part[...] = item
         return False
 
+    @property
+    def makes_chains(self) -> bool:
+        """Whether cores with one work item each can hand on what they share: each updates a block once, and those that
+        share one share all, turn by turn."""
+        steps = [[at for item, _, at in self.turns_of_items() if item == number]
+                 for number in range(int(np.prod(self.grid)))]  # fmt: skip
+        once = all(len({*blocks}) == len(blocks) for blocks in steps)
+        return once and all(one == other or not {*one} & {*other} for one in steps for other in steps)
 
-def drawn(seed: int) -> Described:
+
+def drawn(seed: int, *, over_noc: bool = False) -> Described:
+    """A kernel; with `over_noc`, one of whole tiles at known places, most of which several work items update."""
     rng = random.Random(seed)
     grid = tuple(rng.choice((1, 2, 3, 4)) for _ in range(rng.choice((1, 2, 2, 3))))
     turns = rng.choice((1, 1, 2, 3))
     block = (rng.choice((32, 32, 64, 16, 40)), rng.choice((32, 32, 64, 48)))
+    if over_noc:
+        block = (rng.choice((32, 32, 64)), rng.choice((32, 64, 96)))
+        grid = (*grid, rng.choice((2, 3, 4)))[:3]
     parts: list[list[str]] = [[], [], []]
     for axis, count in zip(_AXES, grid, strict=False):
         name = rng.choice((f"b{axis}", f"b{axis}", f"b{axis} // 2", f"({count - 1} - b{axis})", ""))
@@ -89,6 +104,8 @@ def drawn(seed: int) -> Described:
     kind = rng.choice(("add", "add", "add", "max", "min", "in place"))
     dtype, by_elements = rng.choice(("float32", "float32", "bfloat16", "int32")), rng.random() < 0.5
     rows = tuple(rng.choice((start[1], rng.randrange(shape[1]))) for start in starts) if rng.random() < 0.3 else ()
+    if over_noc:
+        kind, rows = rng.choice(("add", "add", "max", "min")), ()
     return Described(grid, turns, block, one.places, shape, dtype, kind, by_elements, rows)
 
 
@@ -136,14 +153,22 @@ def expected(one: Described, a: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
     return made
 
 
-def verdict(seed: int, folder: Path) -> str:
+def verdict(seed: int, folder: Path, *, over_noc: bool = False) -> str:
     """What became of a kernel. Raises AssertionError where a law does not hold."""
-    one, rng = drawn(seed), random.Random(f"options {seed}")
+    one, rng = drawn(seed, over_noc=over_noc), random.Random(f"options {seed}")
     text = source_text(one)
     file = folder / f"sums_{seed}.py"
     file.write_text(text)
     options: dict[str, Any] = {"cores": rng.choice(((1, 1), (2, 1), (2, 2), (8, 8)))}
     options["policy"] = rng.choice(("contiguous", "strided", "rectangular"))
+    if rng.random() < 0.5 or over_noc:
+        options["partials"] = "noc"
+        # So that many cores get as many work items.
+        options["cores"] = rng.choice((options["cores"], (2, 2), (3, 1), (8, 8)))
+    if over_noc:
+        options |= {"cores": rng.choice((options["cores"], (8, 8), (8, 8))), "multicast": rng.choice(("all", "auto"))}
+    # No grid has more blocks than there are cores.
+    one_each = options["cores"] == (8, 8) and options["policy"] != "rectangular"
     target = rng.choice(("wormhole_n150", "blackhole_p150"))
     exploration = ttx.explore(f"{file}::kernel", target=target, options=options)
     told = f"seed {seed}, {target}, {options}:\n{text}"
@@ -156,6 +181,11 @@ def verdict(seed: int, folder: Path) -> str:
             assert one.kind == "in place", f"{error}\n{told}"
             assert one.is_shared, f"{error}\n{told}"
             return "race, refused"
+        if error.code == "TTX-U025":
+            assert "partials" in options, f"{error}\n{told}"
+            assert one.is_shared, f"{error}\n{told}"
+            assert not (over_noc and one_each and one.makes_chains), f"{error}\n{told}"
+            return "partial sums, refused"
         name = next((name for name, message in _REFUSALS.items() if message in error.message), None)
         assert name is not None, f"{error}\n{told}"
         return name
@@ -172,15 +202,19 @@ def verdict(seed: int, folder: Path) -> str:
         (found,) = exploration.run(given, backend=backend).outputs
         np.testing.assert_array_equal(found.astype(np.float64), want, err_msg=f"{backend}, {told}")
     shared = ("shared" if one.is_shared else "apart") + (", places of a tensor" if one.rows else "")
-    return f"{one.kind}, {shared}"
+    chains = [chain for sums in exploration.plan.partials for chain in sums.chains]
+    if over_noc:
+        assert bool(chains) == one.is_shared, told
+        assert not (chains and one_each) or one.makes_chains, told
+    return f"{one.kind}, {shared}" + (", handed on" if any(len(chain) > 1 for chain in chains) else "")
 
 
-def campaign(first: int, number: int) -> Counter[str]:
+def campaign(first: int, number: int, *, over_noc: bool = False) -> Counter[str]:
     with tempfile.TemporaryDirectory() as folder:
-        return Counter(verdict(seed, Path(folder)) for seed in range(first, first + number))
+        return Counter(verdict(seed, Path(folder), over_noc=over_noc) for seed in range(first, first + number))
 
 
 if __name__ == "__main__":
     number, first = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((1, 100), (2, 0)))
-    for what, count in sorted(campaign(first, number).items()):
+    for what, count in sorted(campaign(first, number, over_noc="noc" in sys.argv[3:]).items()):
         print(f"{count:6} {what}")

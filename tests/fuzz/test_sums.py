@@ -11,9 +11,12 @@ from ttexplore.passes import owners
 
 
 def test_sums_are_those_of_numpy() -> None:
-    told = campaign(0, 30)
+    told = campaign(0, 60)
     for what in (
         "add, shared",
+        "add, shared, handed on",
+        "min, shared, handed on",
+        "partial sums, refused",
         "add, apart",
         "race, refused",
         "in place, apart",
@@ -21,6 +24,13 @@ def test_sums_are_those_of_numpy() -> None:
         "add, shared, places of a tensor",
     ):
         assert told[what] >= 1, told
+
+
+def test_cores_hand_on_sums_wherever_they_can() -> None:
+    told = campaign(0, 40, over_noc=True)
+    for what in ("add, shared, handed on", "max, shared, handed on", "min, shared, handed on", "partial sums, refused"):
+        assert told[what] >= 3, told
+    assert sum(count for what, count in told.items() if what.endswith("handed on")) >= 15, told
 
 
 def test_owners_that_are_not_found_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ from tests.views.samples import (
     partition,
     step,
 )
-from ttexplore.plan import CircularBuffer, CoreRange, GraphEdge, Multicast, Plan, SharedInput, TileGraph
+from ttexplore.plan import CircularBuffer, CoreRange, GraphEdge, Multicast, PartialSums, Plan, SharedInput, TileGraph
 from ttexplore.record import ErrorRecord, Listing, Origin, Trace, from_json
 from ttexplore.target import TARGETS, Target, get_target
 from ttexplore.views.cb_graph import cb_graph_svg
@@ -430,6 +430,29 @@ def test_the_core_map_shows_who_sends_what() -> None:
     assert "A: multicast to the cores of its row, 3,072 bytes read instead of 4,096" in texts
     assert "B<: multicast to a rectangle of cores, 1,024 bytes read instead of 2,048" in texts
     assert "circle" not in core_map_svg(N150, partition())
+
+
+def test_the_core_map_shows_who_hands_on_partial_sums() -> None:
+    """A line through the cores of each chain, in their order, with a dot at the first one; none for a core alone."""
+    sums = PartialSums("C<", "c", "d", 0, 1, (((0, 0), (2, 0), (1, 1)), ((3, 0), (3, 1)), ((5, 5),)), (2, 1, 1), 4096)
+    root = ElementTree.fromstring(core_map_svg(N150, partition(), partials=(sums,)))
+    ways = [one.get("d") or "" for one in root.iter("{http://www.w3.org/2000/svg}path") if one.get("class") == "edge"]
+    points = [[tuple(map(int, at.split())) for at in way[1:].split("L")] for way in ways if "L" in way]
+    # Each line has a halo.
+    long, short = points[::2]
+    assert points[1::2] == [long, short]
+    cell = [(x - long[0][0], y - long[0][1]) for x, y in long]
+    assert cell == [(0, 0), (2 * 36, 0), (36, 36)]
+    assert [(x - short[0][0], y - short[0][1]) for x, y in short] == [(0, 0), (0, 36)]
+    dots = [one for one in root.iter("{http://www.w3.org/2000/svg}circle") if one.get("class") == "tip"]
+    assert [(int(one.get("cx") or 0), int(one.get("cy") or 0)) for one in dots[:2]] == [long[0], short[0]]
+    texts = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    # Twice to two cores, once to one.
+    assert "C<: handed on from core to core, by up to 3 cores, 20,480 bytes sent" in texts
+    many = PartialSums("C", "c", "d", 0, 1, tuple(((x, 0), (x, 1)) for x in range(8)), (1,) * 8, 4096)
+    drawing = core_map_svg(N150, partition(), partials=(many,))
+    assert "the first 7 of 8 chains are drawn" in drawing
+    assert len(re.findall(r' d="M\d+ \d+L', drawing)) == 2 * 7
 
 
 def test_idle_cores_are_hatched_and_every_noc_node_is_drawn() -> None:

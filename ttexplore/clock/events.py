@@ -21,8 +21,8 @@ Direction = Literal["read", "write"]
 # Where a transfer goes: L1 of another core, DRAM over all banks, or one bank.
 Memory = Literal["l1", "dram", "bank"]
 Reason = Literal["buffer", "semaphore", "registers"]
-# Where bytes of a tensor go: from its memory to a core, back, or from a core to others.
-Way = Literal["read", "write", "multicast"]
+# Where bytes of a tensor go: from its memory to a core, back, from a core to others, or to the next one of its chain.
+Way = Literal["read", "write", "multicast", "hand on"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,9 @@ def link_loads(classes: Iterable[CoreClass], plan: Plan, target: Target) -> Link
         for one in shared.multicasts
         if one.receivers
     }
+    following = {
+        (sums.tensor, core): after for sums in plan.partials for core, (_, after) in sums.neighbours.items() if after
+    }
     ways = _Ways(target)
     # What each core moves, by the nodes that it moves it from or to.
     moved: dict[tuple[Noc, Literal["read", "write"], tuple[Coordinates, ...]], Count[Coordinates]] = {}
@@ -92,7 +95,9 @@ def link_loads(classes: Iterable[CoreClass], plan: Plan, target: Target) -> Link
             noc = _NOC_OF[processor]
             for core in one.cores:
                 node = target.physical(*core)
-                if way != "multicast":
+                if way == "hand on":
+                    ways.spread(noc, [target.physical(*following[tensor, core])], {node: count}, reads=False)
+                elif way != "multicast":
                     homes = _homes(layouts[tensor], core, noc, plan, target)
                     moved.setdefault((noc, way, homes), Count())[node] += count
                 elif (tensor, core) in sends:

@@ -52,7 +52,7 @@ from ttexplore.ir.index import (
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Reader, Store, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
 from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
-from ttexplore.plan import CoreWork, Plan, SharedInput, chip_buffers
+from ttexplore.plan import CoreWork, PartialSums, Plan, SharedInput, chip_buffers
 from ttexplore.plan import Multicast as SentTo
 from ttexplore.target import Target
 
@@ -95,23 +95,30 @@ def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> li
     start: dict[Counter, int] = room | starting(full_sync)
     return [
         dataclasses.replace(one, moved=moved[names[one.cores[0]]])
-        for one in classes_of(names, found, plan.shared, start)
+        for one in classes_of(names, found, plan.shared, start, plan.partials)
     ]
 
 
 def classes_of(
     names: Mapping[Place, str], events: Mapping[str, Processors], shared: Sequence[SharedInput],
-    start: Mapping[Counter, int],
+    start: Mapping[Counter, int], partials: Sequence[PartialSums] = (),
 ) -> list[CoreClass]:  # fmt: skip
     """The classes of cores, of which `names` tells whose `events` are the same. In a class, the senders of all cores
-    are of one class, too, and so are their receivers, in the same numbers: then one core of each class stands for
-    all."""
+    are of one class, too, and so are their receivers, in the same numbers, and their neighbours in chains: then one
+    core of each class stands for all."""
     groups = [{core: one for one in input_.multicasts for core in one.cores.cores} for input_ in shared]
+    chains = [sums.neighbours for sums in partials]
     kinds: dict[Place, object] = dict(names)
     count = 0
     while len({*kinds.values()}) > count:
         count = len({*kinds.values()})
-        kinds = _numbered({core: (kinds[core], *(_around(core, group, kinds) for group in groups)) for core in names})
+        kinds = _numbered({
+            core: (
+                kinds[core], *(_around(core, group, kinds) for group in groups),
+                *(tuple(kinds[one] if one else None for one in chain[core]) for chain in chains),
+            )
+            for core in names
+        })  # fmt: skip
     members: dict[object, list[Place]] = {}
     for core in names:
         members.setdefault(kinds[core], []).append(core)
@@ -124,6 +131,9 @@ def classes_of(
                 alike = Count(called[kinds[core]] for core in one.receivers)
                 targets[input_.named(_SENDER)] = {called[kinds[one.sender]]: alike[called[kind]]}
                 targets[input_.named(_RECEIVERS)] = alike
+        for sums, chain in zip(partials, chains, strict=True):
+            for name, one in zip(sums.places, chain[cores[0]], strict=True):
+                targets[name] = {} if one is None else {called[kinds[one]]: 1}
         processors: dict[ProcessorName, tuple[Event, ...]] = {
             name: _sent(part, targets) for name, part in events[names[cores[0]]].items()
         }
@@ -193,6 +203,7 @@ class _Walker:
         self.homes = {one.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for one in sharing}
         self.memory: dict[str, Memory] = {one.name: one.memory for one in plan.layouts}
         self.sent = {one.buffer: one.tensor for one in plan.shared}
+        self.handed_on = {one.sent: one.tensor for one in plan.partials}
         # The compute kernel fills and empties these itself.
         self.private = frozenset(
             end(self.homes[one.name])
@@ -383,8 +394,8 @@ class _Walker:
             case "semaphore_wait":
                 self.add(Wait(self.semaphore(call), self.value(call.values["value"], call)))
             case "semaphore_up":
-                self.add(Signal(self.semaphore(call), 1, self.shared(call).named(_SENDER)))
-            case "receive_multicast":
+                self.add(Signal(self.semaphore(call), 1, self.told(call)))
+            case "receive_sent":
                 self.add(Wait(self.semaphore(call), 1))
             case "cb_reserve_back" | "cb_push_back" | "cb_wait_front" | "cb_pop_front":
                 buffer, count = self.homes[call.buffer("cb")], self.value(call.values["count"], call)
@@ -400,6 +411,15 @@ class _Walker:
                     self.streams.add(by, Give(mine, -count), Give(other, count))
             case _:
                 raise self.unknown(call)
+
+    def told(self, call: Call) -> str:
+        """The core whose semaphore is raised, until the classes are known."""
+        number = call.number("semaphore")
+        for sums in self.plan.partials:
+            if number in (sums.room, sums.arrived):
+                before, after = sums.places
+                return before if number == sums.room else after
+        return self.shared(call).named(_SENDER)
 
     def shared(self, call: Call) -> SharedInput:
         """The input whose blocks a semaphore is for."""
@@ -472,6 +492,10 @@ class _Walker:
             case "semaphore_multicast" | "semaphore_multicast_to_all":
                 receivers, to = self.value(call.values["receivers"], call), self.shared(call).named(_RECEIVERS)
                 self.add(Multicast(_SEMAPHORE_BYTES, 1, receivers, self.semaphore(call), (to,)))
+            case "noc_send_block":
+                count = self.page(call, "cb") * self.value(call.values["tiles"], call)
+                self.streams.moved["hand on", self.handed_on[call.buffer("cb")]] += count
+                self.add(Transfer("write", "l1", count, ceil(count / self.costs.noc_packet_bytes)))
             case "noc_read_tile":
                 self.started(call, "read", self.page(call, "cb"))
             case "noc_write_tile":

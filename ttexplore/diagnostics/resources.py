@@ -38,8 +38,8 @@ RESOURCES = (
     ),
     diagnostic(
         "R007", "too many semaphores",
-        "A core has 16 semaphores. Each shared input uses two.",
-        "Share fewer inputs.",
+        "A core has 16 semaphores. Each shared input uses two, and so do partial sums of a tensor that cores hand on.",
+        "Share fewer inputs, or use partials='dram'.",
     ),
     diagnostic(
         "R010", "not enough memory on this machine",

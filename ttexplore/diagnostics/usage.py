@@ -131,4 +131,10 @@ USAGE = (
         "buffer.",
         "Let it load another input, or use loaded_by='auto'.",
     ),
+    diagnostic(
+        "U025", "partial sums that cannot be sent",
+        "Cores hand on what they have added up to the next one, over the NoC, only if they update the same whole "
+        "blocks of a tensor in DRAM, in the same order, and each block once.",
+        "Choose cores and a policy that give all cores as many work items, or use partials='dram'.",
+    ),
 )  # fmt: skip

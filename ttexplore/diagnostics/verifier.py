@@ -90,7 +90,7 @@ VERIFIER = (
         "Use loop variables and values known to the core as indices.",
     ),
     diagnostic(
-        "V017", "cores that do not agree about a multicast",
+        "V017", "cores that do not agree about a block that one sends",
         "A block is sent to the place where the sender's own circular buffer has room: each receiver must have "
         "reserved the same place, and told the sender so, and the sender must wait for all of them.",
         "Compare sender and receivers: the same steps, a count of all receivers, and each semaphore reset before it "

@@ -169,7 +169,8 @@ def configuration(kernel, plan):
 
 
 def semaphores(plan, cores):
-    numbers = sorted(one[name] for one in plan["shared"] for name in ("ready", "valid"))
+    names = {"shared": ("ready", "valid"), "partials": ("room", "arrived")}
+    numbers = sorted(one[name] for kind, parts in names.items() for one in plan[kind] for name in parts)
     return [ttnn.SemaphoreDescriptor(id=number, core_ranges=cores, initial_value=0) for number in numbers]
 
 

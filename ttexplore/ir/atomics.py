@@ -12,6 +12,8 @@ from ttexplore.ir.dag import nodes_of, replaced, same_expression
 
 # The attribute of a copy between a tensor and a block that is part of such an update.
 ATOMIC = "atomic"
+# The attribute of a kernel that names the tensors whose updates several cores hand on to one another.
+HANDED_ON = "tt.handed_on"
 # How each one computes the new value of an element from the old one and what the kernel gives.
 ATOMICS: Mapping[str, type[tirx.BinaryOpExpr]] = {
     "tl.atomic_add": tirx.Add, "tl.atomic_max": tirx.Max, "tl.atomic_min": tirx.Min,

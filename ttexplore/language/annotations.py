@@ -24,7 +24,7 @@ from ttexplore.record import Span
 # Keys that are options of the same names.
 _OPTION_KEYS = (
     "chunk_k_tiles", "qk_chunk_tiles", "stages", "cb_depth", "cores", "core_offset", "core_ranges", "multicast",
-    "loaded_by",
+    "loaded_by", "partials",
 )  # fmt: skip
 _SCHEDULE_KEYS = ("policy", "order", "rect", "stride", *_OPTION_KEYS)
 
@@ -76,8 +76,8 @@ def annotate_tt_schedule(*arguments: object, **values: object) -> Any:
     column_major, z_order, block_linear(k), match_shard. `rect`: (0, 0, rows, columns), the rectangle of work items per
     core; `stride`: (0, number of cores over which the items are distributed); `chunk_k_tiles`: tiles along the summed
     dimension that are in flight at once; `qk_chunk_tiles`: tiles of the sequence of K and V that are; `stages`,
-    `cb_depth`, `cores`, `core_offset`, `core_ranges`, `multicast`, `loaded_by`: as the options. Raises UsageError for
-    other keys and values.
+    `cb_depth`, `cores`, `core_offset`, `core_ranges`, `multicast`, `loaded_by`, `partials`: as the options. Raises
+    UsageError for other keys and values.
     """
     return _annotate("annotate_tt_schedule", arguments, values, _schedule)
 

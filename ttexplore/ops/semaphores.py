@@ -44,8 +44,8 @@ SEMAPHORE_UP = Op(
     role="reader",
     note="adds 1 to the semaphore of another core",
 )
-RECEIVE_MULTICAST = Op(
-    "receive_multicast",
+RECEIVE_SENT = Op(
+    "receive_sent",
     (semaphore(), circular_buffer("cb", "write"), integer("count")),
     "{semaphore}.wait(1)",
     _SEMAPHORE,
@@ -96,6 +96,20 @@ NOC_MULTICAST_TO_ALL, SEMAPHORE_MULTICAST_TO_ALL = _multicasts(
     "_to_all", _INCLUDED, " + 1", "one of which is the sender"
 )
 
+NOC_SEND_BLOCK = Op(
+    "noc_send_block",
+    (
+        circular_buffer("cb"), slot("tiles", "cb"), circular_buffer("into", "write"), integer("x"), integer("y"),
+    ),
+    "noc.async_write({cb.buffer}, UnicastEndpoint{{}}, {tiles}, {{.offset_bytes = 0}}, "
+    "{{.noc_x = {x}, .noc_y = {y}, .addr = {into.buffer}.get_write_ptr()}})",
+    "api/dataflow/endpoints.h",
+    "noc",
+    role="writer",
+    note="sends a block to a circular buffer of another core: to the place where this core's own has room, which is "
+    "the same because the buffer holds one block and both push as many",
+)  # fmt: skip
+
 NOC_FULL_BARRIER = Op("noc_full_barrier", (), "noc.async_full_barrier()", "api/dataflow/noc.h", "noc", role="reader")
 
 BLOCK_MULTICASTS = (NOC_MULTICAST, NOC_MULTICAST_TO_ALL)
@@ -105,8 +119,9 @@ SEMAPHORE_OPS = (
     SEMAPHORE_SET,
     SEMAPHORE_WAIT,
     SEMAPHORE_UP,
-    RECEIVE_MULTICAST,
+    RECEIVE_SENT,
     *BLOCK_MULTICASTS,
     *SEMAPHORE_MULTICASTS,
+    NOC_SEND_BLOCK,
     NOC_FULL_BARRIER,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
+from ttexplore.options import Partials
 from ttexplore.passes.bit_reductions import BITS, note_on_bits, with_bits_reduced
 from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
@@ -35,7 +36,7 @@ from ttexplore.passes.work_orders import note_on_work
 from ttexplore.target import Target
 
 
-def apply_defaults(program: Program, target: Target) -> Program:
+def apply_defaults(program: Program, target: Target, *, partials: Partials) -> Program:
     """Start the plan from the target's defaults and normalize the kernel.
 
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
@@ -53,6 +54,10 @@ def apply_defaults(program: Program, target: Target) -> Program:
     loops of one turn or none; elements of tensors that decide branches, lengths and places have names, and places are
     checked when the kernel runs; the loops of a T.Parallel nest follow the axis order of its stores; and index
     arithmetic in narrow integer types is computed in int32.
+
+    Work items that update the same elements of a tensor with T.atomic_add, T.atomic_max or T.atomic_min run on one
+    core, in a loop that takes the place of an axis of the launch grid. With `partials="noc"` they run on several cores,
+    which hand on what they have updated so far.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, KernelError for elements
     outside of their block or tensor, and the errors of groups of threads: KernelError for races and for waits
@@ -89,7 +94,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_checked_places,
     ):
         kernel = better(kernel, firings)
-    kernel, owned = with_owners(kernel, program.plan.size_values, firings)
+    kernel, owned = with_owners(kernel, program.plan.size_values, firings, over_noc=partials == "noc")
     program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
     notes = (*notes, *owned, *notes_on_decisions(kernel), *_on_rewrites(firings))
     return program.with_plan(target=target.name, notes=notes)

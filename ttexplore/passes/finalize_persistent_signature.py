@@ -45,7 +45,7 @@ def core_arguments(function: tirx.PrimFunc) -> list[Argument]:
 
 def _placed(argument: Argument, plan: Plan) -> Argument:
     """The argument for a core value: for the place of a core its coordinate on the NoC, which the host finds out."""
-    for place in (place for shared in plan.shared for place in shared.places):
+    for place in (place for one in (*plan.shared, *plan.partials) for place in one.places):
         if argument.of == f"{place}_x":
             return Argument(argument.name, "noc_x", place)
         if argument.of == f"{place}_y":

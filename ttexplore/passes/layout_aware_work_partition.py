@@ -17,6 +17,7 @@ from ttexplore.options import OPTIONS, parse_order, parse_policy
 from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
 from ttexplore.passes.launch_grid import grid_extents, grid_loops
+from ttexplore.passes.partial_sums import with_partial_sums
 from ttexplore.passes.shard_work import (
     TensorCopy,
     moves_own_shard,
@@ -92,6 +93,8 @@ def layout_aware_work_partition(
     `cores` is (columns, rows), starting at `core_offset`; the default is the target's whole compute grid. Instead,
     `core_ranges` may list rectangles of cores by corners, both inclusive: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
 
+    Cores that update the same blocks of a tensor hand these on to one another where A0 has left them on several cores.
+
     With `multicast`, one core reads what several need at the same step, and sends it along a row or column, or to a
     grid: with ``auto``, what makes the predicted time shorter. If no `policy` or `order` is given, it is contiguous, or
     rectangular if the predicted time with shared inputs is then shorter.
@@ -145,7 +148,10 @@ def layout_aware_work_partition(
     )  # fmt: skip
     program = program.with_plan(partition=partition)
     program = with_local_shards(program) if mode == "local_shard" else program
+    program = with_partial_sums(program, target)
     others: list[Partition] = []
+    # The chains of partial sums are those of this partition.
+    free = free and not program.plan.partials
     if free and policy == "contiguous" and len(allowed) == 1 and len(grid) > 1 and not sizes:
         made = _rectangular(grid, allowed, order, edge, None, any_size=False)
         others.append(

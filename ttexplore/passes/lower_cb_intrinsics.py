@@ -33,6 +33,7 @@ from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import FORMS
 from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
 from ttexplore.passes.core_resources import check_l1, number_buffers
+from ttexplore.passes.handed_on_blocks import HandedOnBlocks
 from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.passes.regions import byte_in_tile
 from ttexplore.passes.sent_blocks import SentBlocks
@@ -68,7 +69,8 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     barrier, so that their transfers overlap. A block is popped after its last use in the sequence of statements in
     which it arrived.
 
-    Of an input that cores share, one reads each block and sends it to the others.
+    Of an input that cores share, one reads each block and sends it to the others. A block that several cores update
+    goes from core to core: only the first one reads it, and only the last one stores it.
     """
     firings = Firings()
     functions: dict[str, tirx.PrimFunc] = {}
@@ -107,6 +109,9 @@ _AROUND = Rule(
     "An element that moves by itself needs a place where its address is one that memory is read or written at.",
 )
 _SHARED = Rule("shared block", "Of cores that need the same block, one reads it and sends it to the others.")
+_HANDED_ON = Rule(
+    "partial sums", "Of cores that update the same block, the first reads it, each hands it on, and the last stores it."
+)
 _NUMBER = Rule("number of a tensor", "The reader reads an element that decides something, and hands it on.")
 _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to rows, one row of tiles at a time.")
 
@@ -117,7 +122,8 @@ _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to ro
 class _Movement(Context):
     """A kernel that moves blocks. `element_buffer` is for single elements, where there are some;
     `allocations` is its allocation. `read` are the names of the tensors that it reads. `sent` are the inputs that it
-    shares with other cores, by circular buffer, and `bindings` their core values."""
+    shares with other cores, `handed_on` the tensors whose blocks it gets from other cores and hands on to them, both by
+    circular buffer, and `bindings` their core values."""
 
     def __init__(
         self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target, role: KernelRole
@@ -140,6 +146,15 @@ class _Movement(Context):
             first = next(one for one in loads if buffer_of(operands(one)["cb"]).name == shared.buffer)
             self.sent[shared.buffer] = SentBlocks(shared, role)
             self.bindings += firings.made(_SHARED, first, self.sent[shared.buffer].bindings)
+        self.handed_on: dict[str, HandedOnBlocks] = {}
+        for sums in plan.partials if role == "writer" else ():
+            load = next(
+                one for one in walk(function.body)
+                if op_name(one) in _LOADS and buffer_of(operands(one)["cb"]).name == sums.received
+            )  # fmt: skip
+            made = HandedOnBlocks(sums, buffer_of(operands(load)["cb"]))
+            self.handed_on |= {sums.received: made, sums.sent: made}
+            self.bindings += firings.made(_HANDED_ON, load, made.bindings)
         first = next(filter(_moves_elements, walk(function.body)), None)
         if first is not None:
             name = unused_name(_BESIDE[role][0], {one.name for one in (*plan.buffers, *plan.layouts)})
@@ -503,7 +518,7 @@ def _moved(context: _Movement) -> list[tirx.Stmt]:
     """The statements of a kernel that moves blocks. It ends only when all its writes have completed."""
     body = statements(context.function.body)
     stores = [one for one in walk(context.function.body) if op_name(one) in _STORES]
-    if context.sent:
+    if context.sent or context.handed_on:
         return [*_moved_body(body, context), *context.made(_BARRIER, body[-1], [op("noc_full_barrier")])]
     waiting = [one for one in stores if _barrier(_Block(one, context), context) == ["noc_writes_flushed"]]
     made = _moved_body(body, context)
@@ -659,13 +674,17 @@ def _read(group: list[_Block], context: _Movement) -> list[tirx.Stmt]:
         loops, handed_over = transfers.loops, list[tirx.Stmt]()
         if sent is not None:
             loops, handed_over = sent.moved(loops), sent.handed_over(block.cb, block.count)
+        handed_on = context.handed_on.get(str(block.cb.name))
+        if handed_on is not None:
+            loops, handed_over = handed_on.loaded(loops), handed_on.received(block.count)
+        rule = _SHARED if sent is not None else _HANDED_ON if handed_on is not None else _TRANSFERS
         parts = (
             (reserves, _RESERVE, [op("cb_reserve_back", block.cb, block.count)]), (clears, _ZEROS, transfers.clears),
-            (moves, _SHARED if handed_over else _TRANSFERS, loops), (pushes, _SHARED, handed_over),
+            (moves, rule, loops), (pushes, rule, handed_over),
             (pushes, _PUSH, [op("cb_push_back", block.cb, block.count)]),
         )  # fmt: skip
-        for kept, rule, made in parts:
-            kept += context.firings.made(rule, block.statement, made)
+        for kept, its_rule, made in parts:
+            kept += context.firings.made(its_rule, block.statement, made)
         filled = block.statement if transfers.fills else filled
     if filled is not None:
         moves += context.firings.made(_BARRIER, filled, [op("noc_zeros_barrier")])
@@ -681,10 +700,15 @@ _LOADS = ("tt.read_block", "tt.read_strips", "tt.read_elements", "tt.read_gather
 
 def _stored(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
     block = _Block(statement, context)
+    handed_on, rule = context.handed_on.get(str(block.cb.name)), _TRANSFERS
+    loops, told = block.transfers().loops, list[tirx.Stmt]()
+    if handed_on is not None:
+        loops, told, rule = handed_on.stored(block.cb, block.count, loops), handed_on.told(), _HANDED_ON
     return [
         *context.made(_WAIT, statement, [op("cb_wait_front", block.cb, block.count)]),
-        *context.made(_TRANSFERS, statement, block.transfers().loops),
+        *context.made(rule, statement, loops),
         *context.made(_BARRIER, statement, [op(barrier) for barrier in _barrier(block, context)]),
+        *context.made(rule, statement, told),
         *context.made(_POP, statement, [op("cb_pop_front", block.cb, block.count)]),
     ]
 

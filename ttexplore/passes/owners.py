@@ -15,7 +15,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import elements, for_of, is_buffer, span_of
-from ttexplore.ir.atomics import ATOMIC
+from ttexplore.ir.atomics import ATOMIC, HANDED_ON
 from ttexplore.ir.build import (
     attribute,
     bind,
@@ -48,10 +48,11 @@ _OWNER = Rule(
 
 
 def with_owners(
-    function: tirx.PrimFunc, sizes: Mapping[str, int], firings: Firings
+    function: tirx.PrimFunc, sizes: Mapping[str, int], firings: Firings, *, over_noc: bool
 ) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
     """The kernel with a loop in place of each axis of its launch grid along which work items update the same elements,
-    and a note for each such axis.
+    and a note for each such axis; with `over_noc`, only where the updated places are not known before the kernel runs:
+    the other tensors are marked for B1, whose cores hand what they update on to one another.
 
         with T.Kernel(2, 2, 4) as (bx, by, bz):          with T.Kernel(2, 2) as (bx, by):
             T.atomic_add(C[by * 32, bx * 32], c)   ==>       for bz in range(4):
@@ -79,13 +80,19 @@ def with_owners(
     shapes = {str(one.name): bound_shape(one, {}) for one in elements(function.params) if is_buffer(one)}
     found = _Uses({name: shape for name, shape in shapes.items() if name in shared}, loops)
     found.body(statements(loops[-1].body), np.array(True))
-    groups, notes = [1] * len(loops), list[str]()
+    groups, notes, handed_on = [1] * len(loops), list[str](), list[str]()
     for name in (one for one in shapes if one in shared):
         uses = [one for one in found.uses if one.tensor == name]
-        for axis, group in enumerate(_groups(name, shapes[name], uses, loops)):
+        needed = _groups(name, shapes[name], uses, loops)
+        if over_noc and max(needed) > 1 and not any(one.is_anywhere for one in uses):
+            handed_on.append(name)
+            continue
+        for axis, group in enumerate(needed):
             if group > groups[axis]:
                 groups[axis] = math.lcm(group, groups[axis])
                 notes.append(_note(name, loops[axis], group, is_certain=not any(one.is_anywhere for one in uses)))
+    if handed_on:
+        function = function.with_attr(HANDED_ON, handed_on)
     if not notes:
         return function, ()
     made = firings.made(_OWNER, loops[0], [_regrouped(loops, groups)])

@@ -10,7 +10,7 @@
                                                        tt.noc_multicast(A_shared, 4, A_first_x, ..., A_receivers)
                                                        tt.semaphore_set(A_valid, 1)
                                                        tt.semaphore_multicast(A_valid, A_first_x, ..., A_receivers)
-                                          else:        tt.receive_multicast(A_valid, A_shared, 4)
+                                          else:        tt.receive_sent(A_valid, A_shared, 4)
                                           tt.cb_push_back(A_shared, 4)
 
 A receiver says that it has room before it waits for anything, so that blocks of several inputs are on their way at the
@@ -76,7 +76,7 @@ class SentBlocks:
         ]  # fmt: skip
         if not self.shared.always_sends:
             sent = [when(receivers > 0, sent)]
-        return [when(self._sends, sent, otherwise=[op("receive_multicast", valid, cb, count)])]
+        return [when(self._sends, sent, otherwise=[op("receive_sent", valid, cb, count)])]
 
 
 def _op(made: Op, *values: ir.Expr | int) -> tirx.Stmt:

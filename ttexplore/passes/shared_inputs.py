@@ -84,13 +84,14 @@ def with_shared_inputs(
             raise _not_shared(name, f"no two cores in one {where[asked[name]]} need the same blocks at the same steps")
         else:
             notes.append(f"{name} is not shared: no two cores need the same blocks at the same steps")
-    most = target.semaphores // _SEMAPHORES
+    taken = len(plan.semaphores)
+    most = (target.semaphores - taken) // _SEMAPHORES
     if len(found) > most:
         if asked:
             raise ResourceError(
                 "R007",
                 f"{len(found)} shared inputs need {len(found) * _SEMAPHORES} semaphores; {target.name} has "
-                f"{target.semaphores} per core",
+                f"{target.semaphores} per core{f', of which partial sums use {taken}' if taken else ''}",
                 hint=f"share at most {most} inputs",
             )
         kept = sorted(found, key=lambda one: -one.saved_bytes)[:most]
@@ -104,7 +105,8 @@ def _sharing(program: Program, ways: Sequence[_Way], notes: Iterable[str]) -> Pr
     """The program with inputs that are shared in these ways."""
     plan = program.plan
     assert plan.partition is not None, "it is decided"
-    shared = tuple(way.numbered(index * _SEMAPHORES) for index, way in enumerate(ways))
+    first = len(plan.semaphores)
+    shared = tuple(way.numbered(first + index * _SEMAPHORES) for index, way in enumerate(ways))
     return program.with_plan(
         shared=shared, partition=_with_values(plan.partition, shared), notes=(*plan.notes, *notes)
     )  # fmt: skip
@@ -182,7 +184,8 @@ def _choice(program: Program, partition: Partition, work: ItemWork, target: Targ
     found = _all_ways(program, partition, [one.name for one in program.plan.layouts if one.role == "input"])
     ways = {name: kept for name, made in found.items() if not isinstance(made, str)
             if (kept := [one for one in made if one.saved_bytes])}  # fmt: skip
-    best, chosen = _fastest(ways, cycles, target.semaphores // _SEMAPHORES)
+    free = target.semaphores - len(program.plan.semaphores)
+    best, chosen = _fastest(ways, cycles, free // _SEMAPHORES)
     return _Choice(partition, chosen if best < alone * _WORTH else {}, best, alone, tuple(ways))
 
 

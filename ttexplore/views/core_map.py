@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from ttexplore.plan import CoreWork, Multicast, Partition, SharedInput
+from ttexplore.plan import CoreWork, Multicast, PartialSums, Partition, SharedInput
 from ttexplore.target import FloorplanNode, NodeKind, Target
 from ttexplore.views.markup import content_id, plural
 from ttexplore.views.svg import drawing, hatch_pattern, path, rectangle, text, tooltip
@@ -24,6 +24,8 @@ _LEGEND_ROW = 21
 _CHARACTER = 5.7
 # Lines of shared inputs: their distance from the edge of a cell, and from each other.
 _NEAR, _NEXT_LINE = 2, 4
+# So many chains of cores are drawn: each bends at another place of a cell.
+_MOST_CHAINS = 7
 # An edge of a cell that is a link: its width, most of it inside, so that the label has room.
 _EDGE = 4
 # How many items of a list the tooltip names.
@@ -59,10 +61,11 @@ class Measure:
 
 
 def core_map_svg(
-    target: Target | None, partition: Partition, shared: Sequence[SharedInput] = (), measure: Measure | None = None
-) -> str:
-    """The map of cores, with lines from each core that reads a shared input to those that receive it. Without a target,
-    only the compute grid of the partition is drawn.
+    target: Target | None, partition: Partition, shared: Sequence[SharedInput] = (), measure: Measure | None = None,
+    partials: Sequence[PartialSums] = (),
+) -> str:  # fmt: skip
+    """The map of cores, with lines from each core that reads a shared input to those that receive it, and from core to
+    core where partial sums are handed on. Without a target, only the compute grid of the partition is drawn.
 
     Each working core shows its number of work items, or a `measure`; hovering gives the values of its runtime
     arguments. Logical coordinates stand above and to the left, NoC coordinates below and to the right.
@@ -70,7 +73,7 @@ def core_map_svg(
     nodes = target.floorplan() if target else _logical_nodes(partition)
     work = {(core.x, core.y): core for core in partition.cores}
     items = [core.items for core in partition.cores if core.items]
-    shown = (partition, *shared, *([measure] if measure else []))
+    shown = (partition, *shared, *partials, *([measure] if measure else []))
     identifier = content_id("ttx-cores", target.name if target else "", *map(repr, shown))
     columns, rows = 1 + max(node.x for node in nodes), 1 + max(node.y for node in nodes)
     parts = [
@@ -89,16 +92,22 @@ def core_map_svg(
     for number, one in enumerate(shared):
         # Lines of one topology stand beside each other; those of others cross them.
         parts += _sent(one, places, _NEXT_LINE * [other.topology for other in shared[:number]].count(one.topology))
+    chains = [chain for sums in partials for chain in sums.chains if len(chain) > 1]
+    for number, chain in enumerate(chains[:_MOST_CHAINS]):
+        parts += _handed_on(chain, places, number)
     legend_y = _legend_y(rows)
     parts.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">{coloured.legend}</g>')
     legend, legend_width = _legend(nodes, items, legend_y + _LEGEND_ROW, f"url(#{identifier}-h)")
     parts.append(legend)
     described = summary(partition)
     bottom = legend_y + _LEGEND_ROW
-    for one in shared:
+    lines = [*map(_told, shared), *map(_told_of_sums, partials)]
+    if len(chains) > _MOST_CHAINS:
+        lines.append(f"the first {_MOST_CHAINS} of {len(chains)} chains are drawn")
+    for one in lines:
         bottom += _LEGEND_ROW
-        parts += [*_line(_LEFT + 4, bottom - 4, "h26"), text(_LEFT + 38, bottom, _told(one), "s", "t")]
-    told = [_LEFT + 38 + int(_CHARACTER * len(_told(one))) for one in shared]
+        parts += [*_line(_LEFT + 4, bottom - 4, "h26"), text(_LEFT + 38, bottom, one, "s", "t")]
+    told = [_LEFT + 38 + int(_CHARACTER * len(one)) for one in lines]
     width = max(_LEFT + columns * _CELL + 30, legend_width, 440, int(_CHARACTER * len(described)), *told)
     title = f"{measure.name if measure else 'Work items per core'}{' of ' + target.name if target else ''}"
     return drawing(identifier, title, described, width, bottom + 14, "".join(parts))
@@ -125,6 +134,15 @@ def _sent(shared: SharedInput, places: Mapping[tuple[int, int], tuple[int, int]]
                 assert_never(shared.topology)
 
 
+def _handed_on(
+    chain: Sequence[tuple[int, int]], places: Mapping[tuple[int, int], tuple[int, int]], number: int
+) -> Iterator[str]:  # fmt: skip
+    """A line through the cores of a chain, from the first one, which a dot marks, to the last one."""
+    inset = _NEAR + (_CELL - _GAP - 2 * _NEAR) * (number + 1) // (_MOST_CHAINS + 1)
+    (x, y), *others = ((_LEFT + x * _CELL + inset, _TOP + y * _CELL + inset) for x, y in (places[at] for at in chain))
+    yield from _line(x, y, "".join(f"L{to_x} {to_y}" for to_x, to_y in others))
+
+
 def _ends(one: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
     return one.cores.first, one.cores.last
 
@@ -142,6 +160,14 @@ def _told(shared: SharedInput) -> str:
     around = {"row": "the cores of its row", "column": "the cores of its column", "grid": "a rectangle of cores"}
     return (
         f"{shared.tensor}: multicast to {around[shared.topology]}, {read:,} bytes read instead of {shared.read_bytes:,}"
+    )
+
+
+def _told_of_sums(sums: PartialSums) -> str:
+    """``C: handed on from core to core, by up to 4 cores, 12,288 bytes sent``."""
+    return (
+        f"{sums.tensor}: handed on from core to core, by up to {max(map(len, sums.chains))} cores, "
+        f"{sums.sent_bytes:,} bytes sent"
     )
 
 

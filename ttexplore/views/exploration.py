@@ -51,7 +51,7 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
         drawings.append(_section("Tile dataflow", cb_graph_svg(plan)))
     pair: list[str] = []
     if plan.partition:
-        pair.append(_section("Cores", core_map_svg(target, plan.partition, plan.shared)))
+        pair.append(_section("Cores", core_map_svg(target, plan.partition, plan.shared, partials=plan.partials)))
     if plan.buffers and target:
         pair.append(_section("L1 per core", l1_map_svg(plan, target)))
     if pair:

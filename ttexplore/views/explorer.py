@@ -279,7 +279,7 @@ def _cores(plan: Plan, target: Target | None) -> dict[str, Any] | None:
     if partition is None:
         return None
     return {
-        "svg": core_map_svg(target, partition, plan.shared),
+        "svg": core_map_svg(target, partition, plan.shared, partials=plan.partials),
         "work": work_map_svg(partition),
         "summary": summary(partition),
         "cores": [_core(plan, core, target) for core in partition.cores],

@@ -94,7 +94,7 @@ class Recording:
     @property
     def unit(self) -> str:
         """What times are."""
-        return f"{UNIT}. {BETWEEN_CORES}" if self.plan.shared else f"{UNIT}."
+        return f"{UNIT}. {BETWEEN_CORES}" if self.plan.semaphores else f"{UNIT}."
 
     @property
     def missing(self) -> str:

@@ -134,7 +134,7 @@ class Timeline:
                     waits[key] = waits.get(key, 0) + wait.end - wait.start
             told = ", ".join(f"{what} from {other}: {steps:,}" for (what, other), steps in waits.items())
             found.append(f"  {kernel:<7} waits {self.waiting_share(kernel):4.0%}{f' (steps {told})' if told else ''}")
-        notes = [BETWEEN_CORES] if self.recording.plan.shared else []
+        notes = [BETWEEN_CORES] if self.recording.plan.semaphores else []
         return "\n".join([*found, *notes, *self.deadlock.splitlines()])
 
     def __repr__(self) -> str:

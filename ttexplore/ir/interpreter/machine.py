@@ -57,7 +57,8 @@ class Core:
     """One core. `queues` are its circular buffers where their protocol is there, `blocks` those before; `tiles` are
     both. `unwritten` are the tensors with writes that no barrier waited for; at `meetings` groups of threads wait for
     each other. `semaphores` are the core's by number, `sent` the circular buffers with a block from another core that
-    it has not waited for yet; `in_flight` are the kernels of which something is on its way to others."""
+    it has not waited for yet; `in_flight` are the kernels of which something is on its way to others, and
+    `on_the_way` those that sent a block to one core for which no barrier has waited."""
 
     def __init__(self, run: Run, work: CoreWork | None) -> None:
         self.run, self.plan, self.work = run, run.plan, work
@@ -76,6 +77,7 @@ class Core:
         self.semaphores: defaultdict[int, int] = defaultdict(int)
         self.sent: set[str] = set()
         self.in_flight: set[str] = set()
+        self.on_the_way: set[str] = set()
         if work is not None:
             run.cores[work.x, work.y] = self
 

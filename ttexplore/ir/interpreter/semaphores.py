@@ -50,6 +50,12 @@ def wait(core: Core, number: int, value: int) -> Wait | None:
 
 
 def up(core: Core, number: int, x: int, y: int) -> None:
+    if core.where.role in core.on_the_way:
+        raise core.where.fault(
+            "V017",
+            f"{_name(core, number)} is raised at another core while the block sent to it is on its way",
+            "put noc_write_barrier before it",
+        )
     _other(core, x, y).semaphores[number] += 1
     core.in_flight.add(core.where.role)
 
@@ -87,6 +93,27 @@ def _send(core: Core, cb: str, count: int, receivers: list[Core]) -> None:
             receiver.sent.add(cb)
     queue.unsent = True
     core.in_flight.add(core.where.role)
+
+
+def send_block(core: Core, cb: str, count: int, into: str, x: int, y: int) -> None:
+    """Send a block to a buffer of another core, to where this core's own buffer of that name has room next. Raises
+    VerifyError where that is not free there."""
+    queue, own, receiver = core.queues[cb], core.queues[into], _other(core, x, y)
+    there = receiver.queues.get(into)
+    room = 0 if there is None else there.reserved
+    if there is None or room < count or there.back != own.back or receiver is core:
+        has = f"{room} tiles reserved" + ("" if there is None else f" at {there.back}")
+        raise core.where.fault(
+            "V017",
+            f"{count} tiles of {cb} are sent to {into} of {receiver.name}, to position {own.back}, but it has {has}",
+            "let the next core reserve room before it says so, and the sender wait for that",
+        )
+    for index in range(count):
+        there.to_fill(index)[...] = queue.get(index)
+    receiver.sent.add(into)
+    queue.unsent = True
+    core.in_flight.add(core.where.role)
+    core.on_the_way.add(core.where.role)
 
 
 def receive(core: Core, number: int, cb: str, count: int) -> Wait | None:

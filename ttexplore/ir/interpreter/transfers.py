@@ -174,3 +174,4 @@ def write_barrier(core: Core) -> None:
     writes_flushed(core)
     if core.where.role == "writer":
         core.unwritten.clear()
+    core.on_the_way.discard(core.where.role)

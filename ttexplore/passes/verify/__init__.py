@@ -3,8 +3,8 @@
 The checks look at the program without running it, over all paths: loops of any length, both arms of branches. Whatever
 a pass did not change was checked before and is not checked again.
 
-Cores wait for each other, and write to the memory of another one, only where they share an input: `sharing` follows the
-kernels of all cores that load such inputs, which alone do that. The other modules look at one core at a time; they take
+Cores wait for each other, and write to the memory of another one, only where they share an input or hand on partial
+sums: `sharing` follows the kernels of all cores that do that. The other modules look at one core at a time; they take
 what a core receives as written by itself. `dst` and `engine` need not even that, because no other core can reach the
 engine of a core.
 """
@@ -28,12 +28,13 @@ from ttexplore.passes.verify.dst import check_dst
 from ttexplore.passes.verify.engine import check_engine
 from ttexplore.passes.verify.handshake import check_handshake
 from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
+from ttexplore.passes.verify.partial_sums import check_partials
 from ttexplore.passes.verify.protocol import check_protocol
 from ttexplore.passes.verify.ranges import core_ranges
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
 from ttexplore.passes.verify.sharing import check_multicasts, check_shared
 from ttexplore.passes.verify.users import check_users
-from ttexplore.plan import CircularBuffer, ComputeConfig, Partition, SharedInput
+from ttexplore.plan import CircularBuffer, ComputeConfig, PartialSums, Partition, SharedInput
 from ttexplore.target import Target
 
 
@@ -53,7 +54,7 @@ class Verifier:
         self.facts: tuple[tuple[CircularBuffer, ...], ComputeConfig | None] = ((), None)
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
-        self.shared: tuple[tuple[SharedInput, ...], Partition | None] = ((), None)
+        self.shared: tuple[tuple[SharedInput, ...], tuple[PartialSums, ...], Partition | None] = ((), (), None)
         self.given: dict[Key, Range] = {}
         # The kernel before any pass changed it: it defines what is stored.
         self.first: tirx.PrimFunc | None = None
@@ -79,10 +80,11 @@ class Verifier:
         elif changed:
             _check_spans(program.kernel)
         check_plan(program, self.target)
-        shared = plan.shared, plan.partition
+        shared = plan.shared, plan.partials, plan.partition
         if reshared := shared != self.shared:
             check_shared(plan, self.target)
             self.shared = shared
+        check_partials(plan)
         if plan.partition is not None and plan.partition is not self.partition:
             check_partition(plan.partition, self.target)
             self.partition, self.given = plan.partition, core_ranges(plan.partition)
@@ -116,7 +118,7 @@ class Verifier:
                 check_handshake(self.kernels, plan)
             if reshared or moved & {"reader", "writer"}:
                 check_multicasts(self.kernels, plan)
-            if plan.partition is not None and moved & {"reader", "writer"}:
+            if plan.partition is not None and (reshared or moved & {"reader", "writer"}):
                 check_pages(self.kernels, plan, self.stored or _nothing_known)
         compute = self.kernels["compute"]
         if _has_sections(compute):

@@ -138,6 +138,8 @@ class Ends(RangeWalk):
         self.entered: dict[Variable, int] = {}
         self.clock = 0
         self.unwritten: Call | None = None
+        # A block was sent to a core, and no barrier waited for it.
+        self.on_the_way: Call | None = None
         # A semaphore of another core was raised. This is no write: only the full barrier waits for it.
         self.unraised: Call | None = None
         # The tensors with writes that no barrier waited for.
@@ -167,16 +169,26 @@ class Ends(RangeWalk):
             case "tt.noc_write_barrier" | "tt.noc_full_barrier":
                 for end in self.ends.values():
                     end.unsent = False
-                self.unwritten, self.unarrived = None, frozenset()
+                self.unwritten, self.unarrived, self.on_the_way = None, frozenset(), None
                 if call.name == "tt.noc_full_barrier":
                     self.unraised = None
-            case "tt.receive_multicast":
+            case "tt.receive_sent":
                 self.receive(call, self.end(call), self.count(call))
             case "tt.noc_multicast" | "tt.noc_multicast_to_all":
                 self.send(call, self.end(call), call.number("tiles"))
             case "tt.semaphore_multicast" | "tt.semaphore_multicast_to_all":
                 self.unwritten = call
+            case "tt.noc_send_block":
+                self.send_from_front(call, self.end(call), call.number("tiles"))
             case "tt.semaphore_up":
+                if self.on_the_way is not None:
+                    raise self.fault(
+                        "V017",
+                        f"{self.who} tells another core of {self.on_the_way.buffer('into')} before the block has "
+                        "arrived there",
+                        "put noc_write_barrier before it",
+                        call,
+                    )
                 self.unraised = call
             case _:
                 if not call.phase:
@@ -308,6 +320,18 @@ class Ends(RangeWalk):
             )
         end.unsent = True
         self.unwritten = call
+
+    def send_from_front(self, call: Call, end: End, count: int) -> None:
+        """Send a block to another core, from where this kernel waited for it."""
+        if count > end.waited:
+            raise self.fault(
+                "V005",
+                f"{self.who} sends {count} tiles of {end.buffer.name}; {end.waited} were waited for",
+                f"put cb_wait_front({end.buffer.name}, {count}) before it",
+                call,
+            )
+        end.unsent = True
+        self.unwritten = self.on_the_way = call
 
     def receive(self, call: Call, end: End, count: int) -> None:
         """Another core writes a block into room that was reserved."""

@@ -23,26 +23,29 @@ _MOST_TOGETHER = 1 << 20
 
 
 def needed_pages(
-    reader: Kernel, cores: Sequence[CoreWork], buffer: str
+    kernel: Kernel, cores: Sequence[CoreWork], buffer: str, operand: str = "page"
 ) -> list[tuple[list[CoreWork], dict[Call, Pages]]]:  # fmt: skip
-    """The pages that cores move into a circular buffer, by the call that moves them, with an axis for each loop around
-    it, the innermost first, and a last one for the cores: for each group of cores that make the same turns.
+    """The pages that cores move into a circular buffer, or out of it, by the call that moves them, with an axis for
+    each loop around it, the innermost first, and a last one for the cores: for each group of cores that make the same
+    turns; or the values of another operand of these calls.
 
     They count on both arms of a branch: what a core receives, another one reads. A page that depends on more than the
-    core and its loops is left out.
+    core and its loops is left out, and so is a call without the operand.
     """
 
     def look(group: Sequence[CoreWork]) -> dict[Call, Pages]:
-        found = _Needed(group, buffer)
-        found.body(reader.body)
+        found = _Needed(group, buffer, operand)
+        found.body(kernel.body)
         return found.pages
 
     return by_likeness(cores, look)
 
 
 class _Needed:
-    def __init__(self, cores: Sequence[CoreWork], buffer: str) -> None:
-        self.count, self.buffer = len(cores), buffer
+    """The values of an operand of the calls that move pages into, or out of, a circular buffer."""
+
+    def __init__(self, cores: Sequence[CoreWork], buffer: str, operand: str) -> None:
+        self.count, self.buffer, self.operand = len(cores), buffer, operand
         self.ranges = CoreRanges(cores)
         self.turns: tuple[int, ...] = ()
         self.pages: dict[Call, Pages] = {}
@@ -65,8 +68,8 @@ class _Needed:
                     assert_never(statement)
 
     def call(self, call: Call) -> None:
-        if "page" in call.values and "cb" in call.buffers and call.buffer("cb") == self.buffer:
-            page = self.ranges.of(call.values["page"])
+        if {"page", self.operand} <= call.values.keys() and "cb" in call.buffers and call.buffer("cb") == self.buffer:
+            page = self.ranges.of(call.values[self.operand])
             if page is not None and np.array_equal(*page):
                 self.pages[call] = np.broadcast_to(np.asarray(page[0], np.int64), (*self.turns, self.count))
 

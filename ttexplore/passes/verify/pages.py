@@ -6,8 +6,9 @@ The index expressions are evaluated for the work items of all cores at once. A l
 bounds, except in three cases in which it is followed iteration by iteration: for writes; if a condition depends on its
 iterations and on those of a loop inside it; and if the bounds of a read exceed its tensor.
 
-A page that two cores use is rejected only because cores never wait for each other. If they did, one core could use the
-page after the other.
+A page that two cores use is rejected because cores do not wait for each other. Only those do that hand on a block: the
+first of them reads a page once, the last one writes it once, after that. :mod:`partial_sums` shows that both use the
+same page at the same step.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from ttexplore.ir.index import (
 )
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name, walk
 from ttexplore.ops import OPS
-from ttexplore.ops.protocol import NOC_WRITE_ELEMENT
+from ttexplore.ops.protocol import NOC_READ_ELEMENT, NOC_WRITE_ELEMENT
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan, TensorLayout
 
 Rows = NDArray[np.int64]
@@ -208,14 +209,20 @@ def _written_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
     return frozenset(tensor for kernel in kernels.values() for tensor, _ in _transfers(kernel, writes=True))
 
 
-def _pieces(kernels: Mapping[str, Kernel], plan: Plan) -> dict[str, _Pieces]:
-    """The pieces of each tensor that is written."""
+def _pieces(kernels: Mapping[str, Kernel], plan: Plan, *, of_reads: bool = False) -> dict[str, _Pieces]:
+    """The pieces of each tensor that is written; with `of_reads`, of each one that is read or written."""
     found: dict[str, int] = {}
     for kernel in kernels.values():
         for call in calls(kernel.body):
-            elements = 1 if call.op is NOC_WRITE_ELEMENT else FACE if "page_offset_bytes" in call.values else 0
+            elements = (
+                1
+                if call.op in (NOC_READ_ELEMENT, NOC_WRITE_ELEMENT)
+                else FACE
+                if "page_offset_bytes" in call.values
+                else 0
+            )
             for tensor, _, writes in _moved(call):
-                if writes:
+                if writes or of_reads:
                     known = found.setdefault(tensor, elements)
                     found[tensor] = min(known, elements) if known and elements else max(known, elements)
     return {tensor: _Pieces(plan.accessor(tensor), plan.layout(tensor), elements) for tensor, elements in found.items()}
@@ -323,13 +330,30 @@ def _not_read_elsewhere(
     partition = plan.partition
     assert partition is not None
 
+    numbers = {(core.x, core.y): number for number, core in enumerate(partition.cores)}
+    # For each core that begins a chain, the one that ends it.
+    ends = {sums.tensor: np.arange(len(partition.cores)) for sums in plan.partials}
+    for sums in plan.partials:
+        for chain in sums.chains:
+            ends[sums.tensor][numbers[chain[0]]] = numbers[chain[-1]]
+    parts = _pieces(kernels, plan, of_reads=True) if ends else {}
+    uses = {
+        tensor: np.zeros(parts[tensor].accessor.pages * parts[tensor].per_page, np.int64)
+        for tensor in ends if tensor in writers
+    }  # fmt: skip
+
     def check(transfer: Transfer, role: str) -> None:
+        if transfer.tensor in uses:
+            part = parts[transfer.tensor]
+            for places in transfer.parts(part.bytes, part.per_page):
+                _once(transfer, places, uses[transfer.tensor], part)
         if transfer.writes or transfer.tensor not in writers:
             return
         owners, own = writers[transfer.tensor], pieces[transfer.tensor]
+        user = ends[transfer.tensor][transfer.core] if transfer.tensor in ends else transfer.core
         for places in transfer.parts(own.bytes, own.per_page):
             owner = owners[places]
-            for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
+            for row in np.flatnonzero((owner >= 0) & (owner != user))[:1]:
                 one, two = (partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
                 raise VerifyError(
                     "V014",
@@ -342,6 +366,22 @@ def _not_read_elsewhere(
     for kernel in kernels.values():
         if any(tensor in writers and not writes for call in calls(kernel.body) for tensor, _, writes in _moved(call)):
             _Walk(partition, frozenset(writers), check).run(kernel)
+
+
+def _once(transfer: Transfer, places: Rows, uses: NDArray[np.int64], pieces: _Pieces) -> None:
+    """Count one more read, or write, of some pieces that cores hand on. Raises VerifyError for a second one."""
+    bit = 2 if transfer.writes else 1
+    numbers = np.bincount(places, minlength=uses.size)
+    again = np.flatnonzero((numbers > 1) | ((numbers > 0) & (uses & bit != 0)))
+    for place in again[:1]:
+        raise VerifyError(
+            "V014",
+            f"{pieces.show(int(place))} of {transfer.tensor} is {'written' if transfer.writes else 'read'} twice by "
+            "cores that hand it on",
+            hint="let each core update a block once",
+            span=transfer.call.span,
+        )
+    uses[places] |= bit
 
 
 # What the first element of a tensor that decides something is, and by how much each next one is more.

@@ -1,7 +1,8 @@
-"""Check that cores that share an input agree: who sends and who receives, how often, which blocks, and in what order.
+"""Check that cores that share an input, or hand on partial sums, agree: who sends and who receives, how often, which
+blocks, and in what order.
 
-The kernels of all cores that load shared inputs, readers and writers, are followed together through some turns of their
-loops, as far as they wait for each other. That they also wait for room, and a writer for results, changes nothing:
+The kernels of all cores that do that, readers and writers, are followed together through some turns of their loops, as
+far as they wait for each other. That they also wait for room, and a writer for results, changes nothing:
 :func:`check_handshake` shows that a core whose blocks arrive always comes to its next one. As all cores run the same
 kernels, and share only between those that make the same steps, they can make these steps together. The numbers of
 blocks, and the pages they are made of, are compared over all turns.
@@ -24,20 +25,22 @@ from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Lo
 from ttexplore.ops.semaphores import (
     BLOCK_MULTICASTS,
     NOC_MULTICAST_TO_ALL,
-    RECEIVE_MULTICAST,
+    NOC_SEND_BLOCK,
+    RECEIVE_SENT,
     SEMAPHORE_MULTICAST_TO_ALL,
     SEMAPHORE_MULTICASTS,
     SEMAPHORE_SET,
     SEMAPHORE_UP,
     SEMAPHORE_WAIT,
 )
+from ttexplore.passes.verify.agreement import Place, disagreement
 from ttexplore.passes.verify.alike_cores import CoreRanges, by_likeness
 from ttexplore.passes.verify.ends import PROTOCOL
 from ttexplore.passes.verify.needed_pages import Pages, needed_pages
+from ttexplore.passes.verify.partial_sums import check_counts, check_next, check_places, check_told, sums_of_send
 from ttexplore.plan import FIRST_CORNERS, NOC_OF_ROLE, CoreWork, Multicast, Partition, Plan, SharedInput
 from ttexplore.target import Target
 
-_Place = tuple[int, int]
 # How many turns of a loop are followed: the first, and one that finds what the turn before it left.
 _TURNS = 2
 # Of cores that wait for each other, so many are told.
@@ -77,9 +80,9 @@ def _check_rectangles(shared: SharedInput, partition: Partition) -> None:
                 hint="keep rectangles within the cores of the partition",
             )
         if number > 1:
-            raise _disagreement(f"core {core} is in {number} rectangles of {shared.tensor}", "give it one sender")
+            raise disagreement(f"core {core} is in {number} rectangles of {shared.tensor}", "give it one sender")
     if missing := running.keys() - parts.keys():
-        raise _disagreement(
+        raise disagreement(
             f"core {min(missing)} is in no rectangle of {shared.tensor}, so it neither reads nor receives it",
             "put each core into one rectangle, if need be alone",
         )
@@ -90,7 +93,7 @@ def _check_rectangles(shared: SharedInput, partition: Partition) -> None:
             wanted = values[place]
             given = running[place].values
             if wrong := [name for name, value in wanted.items() if given.get(name) != value]:
-                raise _disagreement(
+                raise disagreement(
                     f"core {place} has {wrong[0]} = {given.get(wrong[0])}; with the rectangles of {shared.tensor} it "
                     f"is {wanted[wrong[0]]}",
                     "give each core the values of its rectangle",
@@ -102,15 +105,11 @@ def _check_rectangle(shared: SharedInput, one: Multicast) -> None:
     flat = {"row": top == bottom, "column": left == right, "grid": True}[shared.topology]
     at_start = one.sender == one.cores.first
     if not (flat and at_start and left <= right and top <= bottom):
-        raise _disagreement(
+        raise disagreement(
             f"core {one.sender} sends {shared.tensor} to the cores from {one.cores.first} to {one.cores.last}, which "
             f"is no {shared.topology} that begins with it",
             "let the first core of a row, a column or a rectangle send",
         )
-
-
-def _disagreement(message: str, hint: str, at: Call | None = None) -> VerifyError:
-    return VerifyError("V017", message, hint=hint, span=None if at is None else at.span)
 
 
 # The kernels that load
@@ -123,26 +122,41 @@ def check_multicasts(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     found = {role: calls(kernels[role].body) for role in ("reader", "writer")}
     events = {role: [one for one in own if one.op in _EVENTS] for role, own in found.items()}
     loaders = {shared.tensor: plan.buffer(shared.buffer).producer for shared in plan.shared}
-    for tensor, role in loaders.items():
-        if not events[role] and any(call.name in PROTOCOL for call in found[role]):
-            raise _disagreement(
-                f"{kernel_name(role)} reads {tensor} on every core; the plan says that cores share it",
+    for shared in plan.shared:
+        role = loaders[shared.tensor]
+        talks = any(one.values.get("semaphore") in (shared.ready, shared.valid) for one in events[role])
+        if not talks and any(call.name in PROTOCOL for call in found[role]):
+            raise disagreement(
+                f"{kernel_name(role)} reads {shared.tensor} on every core; the plan says that cores share it",
                 "send its blocks, or remove it from the shared inputs",
             )
+    hands_on = any(one.op is NOC_SEND_BLOCK for one in events["writer"])
+    if plan.partials and not hands_on and any(call.name in PROTOCOL for call in found["writer"]):
+        raise disagreement(
+            f"the writer of each core updates {plan.partials[0].tensor} by itself; the plan says that cores hand it on",
+            "send its blocks, or remove it from the partial sums",
+        )
     sending = [role for role, own in events.items() if own]
     if partition is None or not sending:
         return
     cores = _followed({role: kernels[role] for role in sending}, plan, partition)
     for shared in plan.shared:
         _check_numbers(shared, cores, events[loaders[shared.tensor]][0])
+    for sums in plan.partials:
+        check_counts(sums, {place: core.numbers for place, core in cores.items()}, events["writer"][0])
     _run(cores, plan)
+    for sums in plan.partials:
+        check_places(sums, kernels["writer"], partition)
     for shared in plan.shared:
         _check_pages(shared, kernels[loaders[shared.tensor]], partition)
 
 
 _EVENTS = frozenset(
-    {SEMAPHORE_SET, SEMAPHORE_WAIT, SEMAPHORE_UP, RECEIVE_MULTICAST, *BLOCK_MULTICASTS, *SEMAPHORE_MULTICASTS}
-)
+    {
+        SEMAPHORE_SET, SEMAPHORE_WAIT, SEMAPHORE_UP, RECEIVE_SENT, NOC_SEND_BLOCK, *BLOCK_MULTICASTS,
+        *SEMAPHORE_MULTICASTS,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +168,7 @@ class _Event:
     needs: tuple[str, Range] | None = None
 
 
-def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -> dict[_Place, _Core]:
+def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -> dict[Place, _Core]:
     """All cores, with what their kernels do."""
 
     def follow(cores: Sequence[CoreWork]) -> list[_Followed]:
@@ -169,7 +183,7 @@ def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -
     except VerifyError:
         # The first core of which something is wrong is told, not the first group.
         groups = [([core], follow([core])) for core in partition.cores]
-    made: dict[_Place, _Core] = {}
+    made: dict[Place, _Core] = {}
     for works, followed in groups:
         numbers = Counter[tuple[str, int | str]]()
         for one in followed:
@@ -186,7 +200,7 @@ class _Followed:
     turns of its loops. `numbers` counts those of all turns, by operation and semaphore or circular buffer."""
 
     def __init__(self, plan: Plan, cores: Sequence[CoreWork]) -> None:
-        self.buffers = {shared.buffer for shared in plan.shared}
+        self.buffers = {*(shared.buffer for shared in plan.shared), *(sums.received for sums in plan.partials)}
         self.cores = cores
         self.ranges = CoreRanges(cores)
         self.events: list[tuple[Call, dict[str, Values], tuple[str, Range] | None]] = []
@@ -223,7 +237,7 @@ class _Followed:
                     holds = self.holds(statement.condition)
                     arms = (statement.then, statement.otherwise)
                     if holds is None and any(map(self.concerns, calls([*statement.then, *statement.otherwise]))):
-                        raise _disagreement(
+                        raise disagreement(
                             "whether a block is sent depends on more than the core",
                             "decide it by core values",
                             calls([*statement.then, *statement.otherwise])[0],
@@ -259,7 +273,7 @@ class _Followed:
     def number(self, value: Expression, call: Call) -> Values:
         found = self.ranges.of(value)
         if found is None or not np.array_equal(*found):
-            raise _disagreement(
+            raise disagreement(
                 f"{call.op.name}: an operand has no known value on core ({self.cores[0].x}, {self.cores[0].y})",
                 "compute it from core values",
                 call,
@@ -284,7 +298,7 @@ class _Followed:
         exact = all(one is not None and np.array_equal(*one) for one in (low, extent))
         if low is None or extent is None or not exact:
             if concerned:
-                raise _disagreement(
+                raise disagreement(
                     "a block is sent in a loop whose length is not known", "use loops of constant length", concerned[0]
                 )
             return
@@ -314,7 +328,7 @@ class _Core:
     room reserved there, the pages of the block that is next in each, and the buffers with a block that it has not
     waited for."""
 
-    place: _Place
+    place: Place
     plan: Plan
     kernels: list[_Running]
     numbers: Mapping[tuple[str, int | str], int]
@@ -327,13 +341,13 @@ class _Core:
     def waits(self, kernel: _Running) -> tuple[int, int] | None:
         """The semaphore that a kernel of it waits for, and the value; None if it can go on."""
         event = kernel.events[kernel.at]
-        if event.needs is None and event.call.op in (SEMAPHORE_WAIT, RECEIVE_MULTICAST):
+        if event.needs is None and event.call.op in (SEMAPHORE_WAIT, RECEIVE_SENT):
             wanted = event.values["semaphore"], event.values.get("value", 1)
             return None if self.semaphores[wanted[0]] == wanted[1] else wanted
         return None
 
 
-def _check_numbers(shared: SharedInput, cores: Mapping[_Place, _Core], at: Call) -> None:
+def _check_numbers(shared: SharedInput, cores: Mapping[Place, _Core], at: Call) -> None:
     """Receivers say as often that they have room, and receive as many blocks, as their sender sends."""
     for one in shared.multicasts:
         sender = cores[one.sender].numbers
@@ -341,11 +355,11 @@ def _check_numbers(shared: SharedInput, cores: Mapping[_Place, _Core], at: Call)
         for place in one.receivers:
             receiver = cores[place].numbers
             for what, number in (
-                ("receives", receiver[RECEIVE_MULTICAST.ir_name, shared.valid]),
+                ("receives", receiver[RECEIVE_SENT.ir_name, shared.valid]),
                 ("has room for", receiver[SEMAPHORE_UP.ir_name, shared.ready]),
             ):
                 if number != sent:
-                    raise _disagreement(
+                    raise disagreement(
                         f"core {one.sender} sends {sent} blocks of {shared.tensor}, core {place} {what} {number}",
                         "share only between cores that make the same steps",
                         at,
@@ -360,7 +374,7 @@ def _check_pages(shared: SharedInput, loader: Kernel, partition: Partition) -> N
     if all(_have_the_pages_of_senders(number, pages, at, senders) for number, (_, pages) in enumerate(groups)):
         return
 
-    def pages_of(core: _Place, call: Call) -> Pages:
+    def pages_of(core: Place, call: Call) -> Pages:
         group, number = at[core]
         found = groups[group][1].get(call)
         return _NO_PAGES if found is None else found[..., number]
@@ -375,7 +389,7 @@ def _check_pages(shared: SharedInput, loader: Kernel, partition: Partition) -> N
 
 
 def _have_the_pages_of_senders(
-    group: int, pages: Mapping[Call, Pages], at: Mapping[_Place, tuple[int, int]], senders: Mapping[_Place, _Place]
+    group: int, pages: Mapping[Call, Pages], at: Mapping[Place, tuple[int, int]], senders: Mapping[Place, Place]
 ) -> bool:  # fmt: skip
     """Whether each core of a group needs the pages of its sender, which is in the same group."""
     theirs = [at[senders[core]] for core, (own, _) in at.items() if own == group]
@@ -386,17 +400,17 @@ def _have_the_pages_of_senders(
 
 
 def _other_page(
-    sender: _Place, receiver: _Place, call: Call, mine: Sequence[Range], theirs: Sequence[Range]
+    sender: Place, receiver: Place, call: Call, mine: Sequence[Range], theirs: Sequence[Range]
 ) -> VerifyError:  # fmt: skip
     one, other = next(pair for pair in itertools.zip_longest(mine, theirs) if pair[0] != pair[1])
-    return _disagreement(
+    return disagreement(
         f"core {sender} sends {_page(one)} of {call.buffer('cb')} to core {receiver}, which needs {_page(other)}",
         "share only between cores that need the same blocks at the same steps",
         call,
     )
 
 
-def _run(cores: Mapping[_Place, _Core], plan: Plan) -> None:
+def _run(cores: Mapping[Place, _Core], plan: Plan) -> None:
     left = [(core, kernel) for core in cores.values() for kernel in core.kernels if kernel.events]
     while left:
         went = False
@@ -410,7 +424,7 @@ def _run(cores: Mapping[_Place, _Core], plan: Plan) -> None:
             raise _stuck(left, plan)
 
 
-def _step(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], plan: Plan) -> None:
+def _step(core: _Core, kernel: _Running, cores: Mapping[Place, _Core], plan: Plan) -> None:
     event = kernel.events[kernel.at]
     call, values = event.call, event.values
     if event.needs is not None:
@@ -421,17 +435,20 @@ def _step(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], plan: Pl
     if operation is SEMAPHORE_SET:
         core.semaphores[values["semaphore"]] = values["value"]
     elif operation is SEMAPHORE_UP:
+        check_told(plan, core.place, (values["x"], values["y"]), values["semaphore"], call)
         _other(values["x"], values["y"], cores, call).semaphores[values["semaphore"]] += 1
-    elif operation is RECEIVE_MULTICAST:
+    elif operation is RECEIVE_SENT:
         name = call.buffer("cb")
         if name not in core.sent:
             semaphore = dict(plan.semaphores)[values["semaphore"]]
-            raise _disagreement(
+            raise disagreement(
                 f"core {core.place}: {semaphore} says that a block of {name} has arrived, but none was sent",
                 "set the semaphore to 0 before the sender is told that there is room",
                 call,
             )
         core.sent.remove(name)
+    elif operation is NOC_SEND_BLOCK:
+        _send_on(core, event, cores, plan)
     elif operation in SEMAPHORE_MULTICASTS:
         for other in _rectangle(core, kernel, cores, SEMAPHORE_MULTICAST_TO_ALL):
             other.semaphores[values["semaphore"]] = core.semaphores[values["semaphore"]]
@@ -451,14 +468,14 @@ def _step(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], plan: Pl
 def _send(core: _Core, other: _Core, event: _Event) -> None:
     call, name, tiles = event.call, event.call.buffer("cb"), event.values["tiles"]
     if other.reserved[name] < tiles:
-        raise _disagreement(
+        raise disagreement(
             f"core {core.place} sends {tiles} tiles of {name} to core {other.place}, which has reserved "
             f"{other.reserved[name]}",
             "let receivers reserve room before they tell the sender, and the sender wait for all of them",
             call,
         )
     if other.back[name] != core.back[name]:
-        raise _disagreement(
+        raise disagreement(
             f"core {core.place} sends {name} to position {core.back[name]} of core {other.place}, which has room at "
             f"{other.back[name]}",
             "let sender and receivers push the same blocks",
@@ -469,11 +486,26 @@ def _send(core: _Core, other: _Core, event: _Event) -> None:
     other.sent.add(name)
 
 
+def _send_on(core: _Core, event: _Event, cores: Mapping[Place, _Core], plan: Plan) -> None:
+    """Send a block to the next core of a chain, from the circular buffer of the own updates."""
+    call, tiles, into = event.call, event.values["tiles"], event.call.buffer("into")
+    check_next(sums_of_send(plan, call), core.place, (event.values["x"], event.values["y"]), tiles, plan, call)
+    other = _other(event.values["x"], event.values["y"], cores, call)
+    if into in other.sent or other.reserved[into] < tiles or other.back[into] != core.back[into]:
+        has = "still has the block before" if into in other.sent else f"has reserved {other.reserved[into]}"
+        raise disagreement(
+            f"core {core.place} sends {tiles} tiles to {into} of core {other.place}, which {has}",
+            "let the next core reserve room before it says so, and the sender wait for that",
+            call,
+        )
+    other.sent.add(into)
+
+
 def _page(page: Range | None) -> str:
     return "no page" if page is None else f"page {int(page[0])}"
 
 
-def _rectangle(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], to_all: object) -> list[_Core]:
+def _rectangle(core: _Core, kernel: _Running, cores: Mapping[Place, _Core], to_all: object) -> list[_Core]:
     """The cores that a multicast reaches."""
     event, noc = kernel.events[kernel.at], NOC_OF_ROLE[kernel.role]
     values, call = event.values, event.call
@@ -482,15 +514,15 @@ def _rectangle(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], to_
     columns = range(values[f"{least}_x"], values[f"{most}_x"] + 1)
     rows = range(values[f"{least}_y"], values[f"{most}_y"] + 1)
     if not columns or not rows:
-        raise _disagreement(f"a multicast from {corners}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes", call)
+        raise disagreement(f"a multicast from {corners}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes", call)
     found = [_other(x, y, cores, call) for y in rows for x in columns]
     includes = call.op is to_all
     if (core in found) != includes:
         what = "leaves out" if includes else "includes"
-        raise _disagreement(f"a multicast to {corners} {what} the sender, core {core.place}", "choose the other", call)
+        raise disagreement(f"a multicast to {corners} {what} the sender, core {core.place}", "choose the other", call)
     receivers = math.prod(map(len, (columns, rows))) - includes
     if receivers != values["receivers"]:
-        raise _disagreement(
+        raise disagreement(
             f"a multicast to {corners} names {values['receivers']} receivers, but there are {receivers}",
             "count the cores of the rectangle without the sender",
             call,
@@ -498,9 +530,9 @@ def _rectangle(core: _Core, kernel: _Running, cores: Mapping[_Place, _Core], to_
     return found
 
 
-def _other(x: int, y: int, cores: Mapping[_Place, _Core], call: Call) -> _Core:
+def _other(x: int, y: int, cores: Mapping[Place, _Core], call: Call) -> _Core:
     if (x, y) not in cores:
-        raise _disagreement(
+        raise disagreement(
             f"{call.op.name} reaches core ({x}, {y}), which has no work",
             "keep to the cores of the partition",
             call,
