@@ -24,7 +24,7 @@ Accumulate = Literal["reload", "l1"]
 AccumulateDtype = Literal["auto", "float32", "bfloat16"]
 Engine = Literal["auto", "fpu", "sfpu"]
 Epilogue = Literal["fused", "separate"]
-Partials = Literal["dram", "noc"]
+Partials = Literal["dram", "noc", "auto"]
 Core = tuple[int, int]
 
 TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
@@ -296,8 +296,9 @@ _YES_OR_NO = (False, True)
 OPTIONS: dict[str, Option] = {
     one.name: one
     for one in (
-        Option("partials", "how sums over work items are added up: by one core in DRAM, or by several cores that "
-               "hand them on over the NoC", _one_of(*get_args(Partials)), "", get_args(Partials), of_text=True),
+        Option("partials", "how sums over work items are added up: by one core in DRAM, by several cores that "
+               "hand them on over the NoC, or auto: as is predicted to be faster", _one_of(*get_args(Partials)), "",
+               get_args(Partials), of_text=True),
         Option("layouts", "how tensors are stored: interleaved or sharded, in DRAM or L1", _layouts,
                '{"A": {"shard": "height"}}', unset="interleaved tiles in DRAM"),
         Option("stages", "blocks per circular buffer that the reader fills", _number, "3",

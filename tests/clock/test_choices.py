@@ -16,6 +16,8 @@ from tests.conftest import compare_golden
 from tests.corpus import CORPUS
 from tests.corpus.case import Case
 from tests.corpus.explored import NAMES, explored
+from tests.corpus.sums import SUMS as OF_SUMS
+from tests.corpus.sums import split_k
 from tests.gallery.test_gallery import KERNELS
 from ttexplore.clock.rates import rates_of
 from ttexplore.clock.replay import replay
@@ -69,6 +71,30 @@ def test_nothing_in_the_gallery_takes_longer(file: Path, name: str) -> None:
     if chose(after):
         before = ttx.explore(f"{file}::{name}", target="blackhole_p150", options=BEFORE)
         assert after.estimate().us <= ROUNDING * before.estimate().us
+
+
+@pytest.mark.parametrize("case", [case for case in OF_SUMS if "partials" not in case.options], ids=lambda one: one.name)
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_partial_sums_are_sent_only_where_that_is_faster(case: Case, target: str) -> None:
+    us = {
+        one: ttx.explore(case.make(), target=target, options={**case.options, "partials": one})
+        for one in ("auto", "dram")
+    }
+    assert us["auto"].error is None
+    if us["auto"].plan.partials:
+        assert us["auto"].estimate().us <= us["dram"].estimate().us
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+@pytest.mark.parametrize("parts", [2, 4, 16])
+@pytest.mark.parametrize(("rows", "columns", "depth"), [(32, 32, 128), (32, 32, 32), (64, 64, 64), (128, 128, 32)])
+def test_split_products_of_all_sizes(rows: int, columns: int, depth: int, parts: int, target: str) -> None:
+    """The choice is never slower than one core, and misses little of what several gain."""
+    kernel = split_k(rows, columns, depth * parts, parts)
+    auto, dram, noc = (ttx.explore(kernel, target=target, options={"partials": one}) for one in ("auto", "dram", "noc"))
+    assert auto.estimate().us <= ROUNDING * dram.estimate().us
+    if noc.error is None:
+        assert auto.estimate().us <= 1.5 * noc.estimate().us
 
 
 SIZES = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.corpus import copy_block
 from tests.corpus.sums import split_k, sums_of_columns, sums_of_found_rows, sums_of_heads
 from ttexplore.errors import ResourceError, TTExploreError, UsageError
 from ttexplore.exploration import Exploration
@@ -409,3 +411,89 @@ def test_semaphores_are_used_up() -> None:
     assert error.code == "TTX-R007"
     assert error.message == "partial sums of 9 tensors need 18 semaphores; wormhole_n150 has 16 per core"
     assert error.hint == "use partials='dram'"
+
+
+# The choice by predicted time
+
+
+def auto(kernel: Any, target: str = "wormhole_n150", **options: Any) -> Exploration:
+    return explored(kernel, target, partials="auto", **options)
+
+
+def told(exploration: Exploration) -> list[str]:
+    return [note for note in exploration.plan.notes if re.match(r"(one core adds|several cores hand)", note)]
+
+
+def test_the_choice_is_the_one_or_the_other() -> None:
+    """Both times are in the plan, and the program is the one that the option would give."""
+    for kernel, target, chosen in (
+        (split_k(32, 32, 128, 4), "wormhole_n150", "noc"), (joined("float32", blocks=2), "blackhole_p150", "dram"),
+    ):  # fmt: skip
+        exploration = auto(kernel, target)
+        form = {
+            "noc": r"several cores hand on partial sums: [\d.]+ us predicted, [\d.]+ us if one core adds them up",
+            "dram": r"one core adds up partial sums: [\d.]+ us predicted, [\d.]+ us if several hand them on",
+        }[chosen]
+        (note,) = told(exploration)
+        assert re.fullmatch(form, note)
+        assert bool(exploration.plan.partials) == (chosen == "noc")
+        asked = explored(kernel, target, partials=chosen)
+        for name in ("reader", "compute", "writer"):
+            assert exploration.code[name].text == asked.code[name].text
+        assert exploration.steps["A0"].options["partials"] == "auto"
+        assert told(asked) == []
+
+
+def test_what_cannot_be_sent_stays_with_one_core() -> None:
+    exploration = auto(split_k(32, 32, 128, 4), cores=(2, 1))
+    assert exploration.plan.partials == ()
+    assert told(exploration) == [
+        "one core adds up partial sums: partial sums of C cannot be sent: core (0, 0) updates the block at (0, 0) more "
+        "than once"
+    ]
+    used_up = auto(many_sums())
+    assert told(used_up) == [
+        "one core adds up partial sums: partial sums of 9 tensors need 18 semaphores; wormhole_n150 has 16 per core"
+    ]
+
+
+def test_what_has_no_predicted_time_stays_with_one_core() -> None:
+    assert told(auto(uneven())) == ["one core adds up partial sums: how long several would take is not known"]
+
+
+@pytest.mark.parametrize("kernel", [sums_of_heads(1, 1, 1), sums_of_found_rows(), split_k(32, 32, 64, 1)])
+def test_nothing_is_chosen_where_nobody_shares(kernel: Any) -> None:
+    assert told(auto(kernel)) == []
+
+
+def test_errors_of_the_kernel_are_reported_by_their_pass() -> None:
+    """Not by the choice: what it tries may fail."""
+    given = {"cores": (99, 1)}
+    errors = [
+        ttx.explore(split_k(32, 32, 128, 4), options={**given, "partials": one}).error for one in ("auto", "dram")
+    ]
+    assert errors[0] is not None
+    assert str(errors[0]) == str(errors[1])
+
+
+def test_other_options_are_another_choice() -> None:
+    """A fork with other cores does not take what A0 chose for these."""
+    first = auto(split_k(32, 32, 128, 4), cores=(4, 1))
+    assert first.plan.partials
+    other = first.fork(cores=(2, 1))
+    assert other.error is None
+    assert other.plan.partials == ()
+    assert other.fork(cores=(4, 1)).plan.partials == first.plan.partials
+    # What has no sums is not lowered again by A0.
+    plain = auto(copy_block())
+    assert plain.fork(cores=(2, 1)).steps["A0"].after.kernel.same_as(plain.steps["A0"].after.kernel)
+
+
+def test_the_sums_of_the_choice() -> None:
+    kernel, options, of_numpy = SUMS["sixteen parts"]
+    exploration = auto(kernel(), **options)
+    assert exploration.plan.partials
+    given = small_numbers(exploration)
+    (found,) = exploration.run(given).outputs
+    (wanted,) = of_numpy(*(one.astype(np.float64) for one in given))
+    np.testing.assert_array_equal(found, wanted)

@@ -57,7 +57,7 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
 
     Work items that update the same elements of a tensor with T.atomic_add, T.atomic_max or T.atomic_min run on one
     core, in a loop that takes the place of an axis of the launch grid. With `partials="noc"` they run on several cores,
-    which hand on what they have updated so far.
+    which hand on what they have updated so far; with ``auto``, as is predicted to be faster.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, KernelError for elements
     outside of their block or tensor, and the errors of groups of threads: KernelError for races and for waits

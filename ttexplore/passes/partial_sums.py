@@ -50,7 +50,7 @@ def with_partial_sums(program: Program, target: Target) -> Program:
     """
     marked = [str(name) for name in program.kernel.attrs.get(HANDED_ON, ())] if program.kernel.attrs else []
     if not marked:
-        if program.options.partials == "dram":
+        if program.options.partials != "noc":
             return program
         return program.with_plan(
             notes=(*program.plan.notes, "no partial sums are sent: no two work items update the same elements at known "

@@ -18,10 +18,11 @@ from typing import Any, cast
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.program import Program
-from ttexplore.options import Options
+from ttexplore.options import Options, Partials
 from ttexplore.passes.apply_defaults import apply_defaults
 from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.build_tile_dfg import build_tile_dfg
+from ttexplore.passes.chosen_partials import with_chosen_partials
 from ttexplore.passes.configure_tensor_accessor import configure_tensor_accessor
 from ttexplore.passes.finalize_persistent_signature import finalize_persistent_signature
 from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
@@ -130,7 +131,7 @@ def lower(
                     after = alike[0][number].after.with_plan(options=program.plan.options)
                 else:
                     seen = dataclasses.replace(program, options=cast(Options, looking))
-                    after = step.function(seen, target, **own)
+                    after = step.function(seen, target, **own) if not _is_choice(step, own) else _chosen(seen, target)
                 after = dataclasses.replace(after, options=used)
                 verifier.check(after)
         except TTExploreError as error:
@@ -140,6 +141,28 @@ def lower(
         looked_at = alike[0][number].looked_at if alike else looking.at
         yield Applied(step, program, after, own, time.perf_counter() - start, looked_at=looked_at)
         program = dataclasses.replace(after, firings=())
+
+
+def _is_choice(step: Pass, options: Mapping[str, object]) -> bool:
+    return step is PIPELINE[0] and options["partials"] == "auto"
+
+
+def _chosen(program: Program, target: Target) -> Program:
+    """The program after A0, for which B1 is tried: what A0 does with partial sums decides which cores have work."""
+    until = 1 + next(number for number, step in enumerate(PIPELINE) if step.function is layout_aware_work_partition)
+
+    def lowered(partials: Partials, steps: Sequence[Pass]) -> Program:
+        made = program
+        for step in steps:
+            own = {name: getattr(program.options, name) for name in step.options if name != "partials"}
+            given = {"partials": partials} if "partials" in step.options else {}
+            made = step.function(made, target, **own, **given)
+        return made
+
+    return with_chosen_partials(
+        program, target, lambda partials: lowered(partials, PIPELINE[:until]),
+        lambda partials: lowered(partials, PIPELINE[:1]),
+    )  # fmt: skip
 
 
 class _Looking:

@@ -62,7 +62,7 @@ OPTIONS: dict[str, Callable[[Drawing, Kernel], Any]] = {
     "work_lists": _work_lists,
     "multicast": lambda drawing, _: drawing.one(["all", "all", "auto", "off"]),
     "loaded_by": lambda drawing, _: drawing.one(["auto", "auto", "reader"]),
-    "partials": lambda drawing, _: drawing.one(["noc", "dram"]),
+    "partials": lambda drawing, _: drawing.one(["noc", "auto", "dram"]),
     "stages": lambda drawing, _: drawing.number(1, 3),
     "accumulate": lambda drawing, _: drawing.one(["reload", "l1"]),
     "eltwise": lambda drawing, _: drawing.one(["auto", "fpu", "sfpu"]),
