@@ -172,8 +172,9 @@ def test_what_was_found_is_not_lowered_again(
     assert lowered() == 4
     # A line that was cut off counts as not found; others are still there.
     (file,) = [one for one in (own_cache / "sweeps").iterdir() if one == max(own_cache.rglob("*.jsonl"), key=mtime)]
-    file.write_bytes(file.read_bytes()[:-20])
-    assert 0 < lowered() < 4
+    first, second, *_ = (line for line in file.read_bytes().splitlines() if line)
+    file.write_bytes(first + b"\n" + second[:-20])
+    assert lowered() == 3
     assert lowered() == 0
     assert tables[-1] == tables[-3]
 
@@ -250,6 +251,23 @@ def test_a_run_that_cannot_be_done_proves_nothing_and_is_not_kept(monkeypatch: p
     assert ttx.sweep(GEMM, BLOCKS, prove=1, **SIZES).state(found.winner) == "proven"
 
 
+def test_what_bounds_the_best_ten_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was kept: of others, and the proof beside it."""
+    monkeypatch.setattr(ttx.Exploration, "run", passes)
+    space = {**BLOCKS, "math_fidelity": ["LoFi", "HiFi2", "HiFi4"]}
+    one_of_them = {name: [value] for name, value in ttx.sweep(GEMM, space, prove=0, **SIZES).points[0].given.items()}
+    proven = ttx.sweep(GEMM, one_of_them, prove=1, **SIZES)
+    assert (proven.state(0), proven.table()[0]["bound"]) == ("proven", proven.best.estimate().bound)
+    found = ttx.sweep(GEMM, space, prove=0, **SIZES)
+    assert len(found.points) > 10
+    table = found.table()
+    assert [bool(table[number]["bound"]) for number in found.ranking] == [True] * 10 + [False] * (len(table) - 10)
+    for number in (found.ranking[0], found.ranking[9]):
+        assert table[number]["bound"] == found.explore(number).estimate().bound
+    monkeypatch.setattr(ttx.Exploration, "run", None)
+    assert ttx.sweep(GEMM, one_of_them, prove=1, **SIZES).table() == proven.table()
+
+
 def passes(self: ttx.Exploration, *arguments: Any, **more: Any) -> Any:
     return types.SimpleNamespace(passed=True, pcc=1.0, message="")
 
@@ -308,7 +326,8 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ttx.sweep(GEMM, BLOCKS, workers=1, prove=0, **SIZES)
     assert sum(tasks) == 2
     assert whole.complete
-    assert whole.table()[:4] == found.table()[:4]
+    # What bounds the best was not looked for.
+    assert [{**row, "bound": None} for row in whole.table()[:4]] == found.table()[:4]
 
 
 def test_ctrl_c_here_loses_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +338,7 @@ def test_ctrl_c_here_loses_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
         traces.add(id(task.lowerings))
         task.lowerings[str(len(task.lowerings))] = []
-        return Answered(tuple(Outcome(figures=Figures(1.0, "compute", 1, 1, 1)) for _ in task.points))
+        return Answered(tuple(Outcome(figures=Figures(1.0, 1, 1, 1)) for _ in task.points))
 
     monkeypatch.setattr(module, "evaluate", interrupted)
     found = ttx.sweep(GEMM, {"block_M": range(32, 32 * 101, 32)}, workers=1, **SIZES)
@@ -337,8 +356,8 @@ def test_points_that_differ_in_options_share_a_trace(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(FoundKernel, "trace", counting)
     space = {"block_M": [32, 64], "policy": ["contiguous", "strided"]}
     ttx.sweep(GEMM, space, workers=1, prove=0, **SIZES)
-    # One to see whether the call is right, and one for each block.
-    assert len(traced) == 1 + 2
+    # One to see whether the call is right, one for each block, and one for each point whose bound is found.
+    assert len(traced) == 1 + 2 + 4
 
 
 def test_numbers_of_no_point_are_refused() -> None:

@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 class Figures:
     """What is known of a lowering.
 
-    `estimate_us` is the estimate of its time in microseconds (:meth:`Exploration.estimate`), `bound` what bounds it (of
-    several launches, the longest), `dram_bytes` what all cores read from DRAM and write to it. These are None where
-    elements of tensors decide how long the program runs. `l1_bytes` are those of the circular buffers of a core,
-    `used_cores` those with work.
+    `estimate_us` is the estimate of its time in microseconds (:meth:`Exploration.estimate`), `dram_bytes` what all
+    cores read from DRAM and write to it. Both are None where elements of tensors decide how long the program runs.
+    `l1_bytes` are those of the circular buffers of a core, `used_cores` those with work.
     """
 
     estimate_us: float | None
-    bound: str | None
     dram_bytes: int | None
     l1_bytes: int
     used_cores: int
@@ -38,7 +36,7 @@ def figures(lowered: Exploration) -> Figures:
     try:
         whole = lowered.estimate()
     except (UsageError, Unsupported):
-        return Figures(None, None, None, l1_bytes, cores)
+        return Figures(None, None, l1_bytes, cores)
     parts = whole.launches if isinstance(whole, LaunchEstimates) else (whole,)
     dram_bytes = sum(one.read_bytes + one.written_bytes for one in parts)
-    return Figures(round(whole.us, 3), whole.bound, dram_bytes, l1_bytes, cores)
+    return Figures(round(whole.us, 3), dram_bytes, l1_bytes, cores)

@@ -31,11 +31,13 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a point: its figures, or the error that refused it; and its proof, if it was one of the best."""
+    """What became of a point: its figures, or the error that refused it. Of the best points also the proof, and what
+    bounds the time (of several launches, that of the longest)."""
 
     figures: Figures | None = None
     error: ErrorRecord | None = None
     proof: Proof | None = None
+    bound: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

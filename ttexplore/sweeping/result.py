@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 State = Literal["verified", "proven", "wrong", "refused", "not done"]
 _FIGURES = tuple(field.name for field in dataclasses.fields(Figures))
 # The columns that follow those of the space.
-COLUMNS = ("state", *_FIGURES, "pcc", "code", "reason", "line")
+COLUMNS = ("state", *_FIGURES, "bound", "pcc", "code", "reason", "line")
 # What can be drawn along an axis, and what it is called.
 _AXES = {"l1_bytes": "bytes of L1 per core", "dram_bytes": "bytes from and to DRAM", "used_cores": "cores with work",
          "estimate_us": "estimated time, µs"}  # fmt: skip
-_SHOWN_ROWS = 10
+SHOWN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,9 +54,10 @@ class Sweep:
 
         After the values of the space, a row has the `state`: ``verified``; ``proven`` by a run on the emulator;
         ``wrong``, if that run gave another result than the kernel or ended with a fault; ``refused``; or ``not done``.
-        `estimate_us` is the estimate of the time in microseconds, `bound` what bounds it, `dram_bytes` the bytes from
-        and to DRAM, `l1_bytes` those of the circular buffers of a core, `used_cores` the cores with work, `pcc` that of
-        the run. A refused row has the `code` and the `reason`, and the `line` of the kernel. What is not known is None.
+        `estimate_us` is the estimate of the time in microseconds, `dram_bytes` the bytes from and to DRAM, `l1_bytes`
+        those of the circular buffers of a core, `used_cores` the cores with work, `bound` what bounds the time (of the
+        ten best points, which are those that are printed), `pcc` that of the run. A refused row has the `code` and the
+        `reason`, and the `line` of the kernel. What is not known is None.
         """
         return [self._row(number) for number in range(len(self.points))]
 
@@ -65,6 +66,7 @@ class Sweep:
         row: dict[str, Any] = {name: _plain(given.get(name)) for name in self.names}
         row["state"] = self.state(number)
         row |= {name: getattr(outcome.figures, name, None) for name in _FIGURES}
+        row["bound"] = outcome.bound
         row["pcc"] = outcome.proof.pcc if outcome.proof else None
         error = outcome.error
         row["code"], row["reason"] = (error.code, error.message) if error else (None, None)
@@ -166,7 +168,7 @@ class Sweep:
 
     def _best_rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []
-        for place, number in enumerate(self.ranking[:_SHOWN_ROWS], 1):
+        for place, number in enumerate(self.ranking[:SHOWN_ROWS], 1):
             row = self._row(number)
             time = "–" if row["estimate_us"] is None else f"{row['estimate_us']:,.1f}"
             dram = "–" if row["dram_bytes"] is None else f"{row['dram_bytes'] / 1024:,.0f}"
@@ -203,8 +205,8 @@ class Sweep:
             lines.append("  ".join([*cells, row[-1]]))
         if not self.ranking:
             lines[-1] = "no schedule of the space can be lowered"
-        elif len(self.ranking) > _SHOWN_ROWS:
-            lines.append(f"and {len(self.ranking) - _SHOWN_ROWS:,} more")
+        elif len(self.ranking) > SHOWN_ROWS:
+            lines.append(f"and {len(self.ranking) - SHOWN_ROWS:,} more")
         for count, what, schedule in self._refusals():
             lines += ["", f"{count:,} refused: {what}", f"  the first: {schedule}"]
         for number, outcome in enumerate(self.outcomes):

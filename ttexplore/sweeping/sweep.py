@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import math
 import os
 import pickle
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ttexplore.backends.base import KernelFault
 from ttexplore.control import Control, Progress
-from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError
+from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError, refuse_cancelled
 from ttexplore.given import text as text_of
 from ttexplore.given import whole, wrong
 from ttexplore.options import OPTIONS
 from ttexplore.sweeping.evaluate import Answered, Outcome, Proof, Task, evaluate
 from ttexplore.sweeping.kept import Kept, keys_of
 from ttexplore.sweeping.progress import one_line
-from ttexplore.sweeping.result import COLUMNS, Sweep
+from ttexplore.sweeping.result import COLUMNS, SHOWN_ROWS, Sweep
 from ttexplore.sweeping.shipping import Shipped, is_loadable, shipped_file, shipped_object, ttexplore_digest
 from ttexplore.sweeping.space import TARGET, Space, space_of
 from ttexplore.sweeping.workers import Cluster, Here, Lost, Processes, Workers, connected
@@ -60,7 +61,7 @@ def sweep(
 
     Each point is lowered and verified, and its time is estimated (:meth:`Exploration.estimate`). A point that is
     refused stays in the table with its reason. The best `prove` points run on the emulator, and one with a wrong
-    result is never the best.
+    result is never the best. What bounds the time is found for the best ten.
 
     `workers` processes of this machine share the work, by default as many as it has processors; `client`, a
     ``distributed.Client`` of Dask, or `scheduler`, the address of one, let a cluster do it. The table is the same for
@@ -86,11 +87,12 @@ def sweep(
     kept = Kept.of(shipped.digest if shipped is not None else "")
     keys = keys_of(points.points)
     known = [None] * len(points.points) if fresh else kept.found(keys)
-    # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
-    proofs = {number: one.proof for number, one in enumerate(known) if one is not None and one.proof is not None}
     with one_line() if progress == "auto" else contextlib.nullcontext(progress) as told:
         control = replace(control, progress=told)
-        state = _State(points, keys, kept, control, [one and replace(one, proof=None) for one in known])
+        # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
+        state = _State(
+            points, keys, kept, control, [one and replace(one, proof=None, bound=None) for one in known], known
+        )
         complete = True
         try:
             pending = state.pending
@@ -98,7 +100,9 @@ def sweep(
                 found = _checked(kernel, points)
                 with _chosen(count, client, address, shipped, points, len(pending)) as used:
                     state.evaluate(shipped if shipped is not None and not isinstance(used, Here) else found, used)
-            _prove(state, kernel, prove, proofs)
+            lowered = functools.cache(state.result(kernel, complete=True).explore)
+            _prove(state, kernel, prove, lowered)
+            _find_bounds(state, kernel, lowered)
         except (KeyboardInterrupt, Cancelled):
             complete = False
     return state.result(kernel, complete)
@@ -194,6 +198,8 @@ class _State:
     kept: Kept
     control: Control
     outcomes: list[Outcome | None]
+    # What was kept of each before.
+    known: Sequence[Outcome | None]
     start: float = field(default_factory=time.monotonic)
     told: float = -math.inf
 
@@ -206,7 +212,8 @@ class _State:
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.outcomes[number] = outcome
         if keep:
-            self.kept.keep([self.keys[number] for number in numbers], outcomes)
+            merged = [_merged(one, self.known[number]) for number, one in zip(numbers, outcomes, strict=True)]
+            self.kept.keep([self.keys[number] for number in numbers], merged)
 
     def evaluate(self, kernel: Any, workers: Workers) -> None:
         """Evaluate the pending points. Raises Cancelled, what a worker says is wrong, and KeyboardInterrupt."""
@@ -265,10 +272,10 @@ class _State:
         return Sweep(name, self.space.names, self.space.points, tuple(self.outcomes), complete, kernel)
 
 
-def _prove(state: _State, kernel: Any, wanted: int, known: Mapping[int, Proof]) -> None:
+def _prove(state: _State, kernel: Any, wanted: int, lowered: Callable[[int], Exploration]) -> None:
     """Run the best points on the emulator until `wanted` of them are proven; one that is wrong makes room for the next.
 
-    Those with a `known` proof do not run again. A point that cannot be run, for its time or for want of a compiler,
+    Those whose proof is known do not run again. A point that cannot be run, for its time or for want of a compiler,
     says so in its proof, which is not kept.
     """
     while True:
@@ -277,15 +284,32 @@ def _prove(state: _State, kernel: Any, wanted: int, known: Mapping[int, Proof]) 
         number = next((one for one in made.ranking[:wanted] if not _is_tried(state.outcomes[one])), None)
         if number is None:
             return
-        outcome = state.outcomes[number]
+        outcome, known = state.outcomes[number], state.known[number]
         assert outcome is not None, "it is in the ranking"
-        proof = known.get(number)
+        proof = known.proof if known is not None else None
         if proof is None:
             state.control.tell(f"running on the emulator: {made.schedule(number)}")
-            proof = _proof(made.explore(number), state.control)
-            state.learn([number], [replace(outcome, proof=proof)], keep=proof.passed is not None)
+            proof = _proof(lowered(number), state.control)
+            state.learn([number], [replace(outcome, proof=proof)])
         else:
             state.learn([number], [replace(outcome, proof=proof)], keep=False)
+
+
+def _find_bounds(state: _State, kernel: Any, lowered: Callable[[int], Exploration]) -> None:
+    """Find what bounds the points that are shown. It takes as long as lowering them, so the others do without."""
+    for number in state.result(kernel, complete=True).ranking[:SHOWN_ROWS]:
+        outcome, known = state.outcomes[number], state.known[number]
+        assert outcome is not None, "it is in the ranking"
+        assert outcome.figures is not None, "it is in the ranking"
+        if outcome.figures.estimate_us is None:
+            continue
+        bound = known.bound if known is not None else None
+        if bound is None:
+            refuse_cancelled(state.control.cancel)
+            bound = lowered(number).estimate().bound
+            state.learn([number], [replace(outcome, bound=bound)])
+        else:
+            state.learn([number], [replace(outcome, bound=bound)], keep=False)
 
 
 def _proof(lowered: Exploration, control: Control) -> Proof:
@@ -299,6 +323,15 @@ def _proof(lowered: Exploration, control: Control) -> Proof:
         return Proof(None if error.code == _TIME_IS_OVER else False, None, str(error))
     except TTExploreError as error:
         return Proof(None, None, str(error))
+
+
+def _merged(now: Outcome, before: Outcome | None) -> Outcome:
+    """What is to be kept of a point: what is found now, and the proof and the bound of another sweep. A run that could
+    not be done is tried again another day."""
+    proof = now.proof if now.proof is not None and now.proof.passed is not None else None
+    if before is None:
+        return replace(now, proof=proof)
+    return replace(now, proof=proof or before.proof, bound=now.bound or before.bound)
 
 
 def _is_tried(outcome: Outcome | None) -> bool:
