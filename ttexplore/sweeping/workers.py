@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
+import itertools
 import os
 import pickle
 import queue
@@ -204,7 +206,7 @@ def serve() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    while True:
+    for number in itertools.count():
         try:
             call, task = cast("tuple[Callable[[object], object], object]", pickle.load(requests))
         except EOFError:
@@ -215,6 +217,10 @@ def serve() -> None:
             answer = pickle.dumps(_Raised(traceback.format_exc(limit=-4)))
         answers.write(answer)
         answers.flush()
+        if number == 0:
+            # All modules are loaded now, with hundreds of thousands of objects that the collector need not visit again.
+            gc.collect()
+            gc.freeze()
 
 
 # A Dask cluster
