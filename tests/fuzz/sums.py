@@ -162,7 +162,7 @@ def verdict(seed: int, folder: Path, *, over_noc: bool = False) -> str:
     options: dict[str, Any] = {"cores": rng.choice(((1, 1), (2, 1), (2, 2), (8, 8)))}
     options["policy"] = rng.choice(("contiguous", "strided", "rectangular"))
     if rng.random() < 0.5 or over_noc:
-        options["partials"] = "noc" if over_noc else rng.choice(("noc", "noc", "auto"))
+        options["partials"] = "noc"
         # So that many cores get as many work items.
         options["cores"] = rng.choice((options["cores"], (2, 2), (3, 1), (8, 8)))
     if over_noc:
