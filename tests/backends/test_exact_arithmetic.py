@@ -77,9 +77,11 @@ int main() {
         float a[TILE_ELEMENTS], b[TILE_ELEMENTS], start[TILE_ELEMENTS], got[TILE_ELEMENTS];
         for (float& v : a) v = masked(drawn(kind), mask);
         for (float& v : b) v = masked(drawn(other_kind), mask);
-        const uint32_t held_kind = below(4);
+        // Beside sums that cancel, DST holds their last places: Wormhole normalises a total of -1 wrongly.
+        const uint32_t held_kind = kind == 7 ? 1 : below(4);
         for (float& v : start) {
-            const float one = drawn(kind == 4 || kind == 6 ? kind : other_kind), small = ldexpf(drawn(0), -80);
+            const float one = drawn(kind == 4 || kind == 6 ? kind : other_kind);
+            const float small = ldexpf(drawn(0), kind == 7 ? -23 : -80);
             v = masked(held_kind == 0 ? 0.0f : held_kind == 1 ? small : one, dst_mask);
         }
         for (const bool vectors : {true, false}) {

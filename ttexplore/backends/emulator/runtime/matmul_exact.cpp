@@ -48,6 +48,7 @@ static inline Wholes plus(Wholes a, Wholes b) { return _mm512_add_epi32(a, b); }
 static inline Wholes minus(Wholes a, Wholes b) { return _mm512_sub_epi32(a, b); }
 static inline Wholes masked(Wholes a, Wholes b) { return _mm512_and_si512(a, b); }
 static inline Wholes larger(Wholes a, Wholes b) { return _mm512_max_epi32(a, b); }
+static inline Wholes larger_unsigned(Wholes a, Wholes b) { return _mm512_max_epu32(a, b); }
 static inline Wholes sums_of_bytes(Wholes a, Wholes b) { return _mm512_adds_epi8(a, b); }
 static inline Wholes larger_bytes(Wholes a, Wholes b) { return _mm512_max_epi8(a, b); }
 static inline Wholes all_bytes(int32_t value) { return _mm512_set1_epi8(static_cast<char>(value)); }
@@ -87,6 +88,7 @@ constexpr int32_t ROUNDED_PLACES = 0;
 static inline Wholes plus_at_minus_one(Wholes total, Wholes value, Wholes more) {
     return _mm512_mask_add_epi32(value, _mm512_cmpeq_epi32_mask(total, all(-1)), value, more);
 }
+static inline bool any_minus_one(Wholes a) { return _mm512_cmpeq_epi32_mask(a, all(-1)) != 0; }
 
 #else
 
@@ -105,6 +107,7 @@ static inline Wholes plus(Wholes a, Wholes b) { return _mm256_add_epi32(a, b); }
 static inline Wholes minus(Wholes a, Wholes b) { return _mm256_sub_epi32(a, b); }
 static inline Wholes masked(Wholes a, Wholes b) { return _mm256_and_si256(a, b); }
 static inline Wholes larger(Wholes a, Wholes b) { return _mm256_max_epi32(a, b); }
+static inline Wholes larger_unsigned(Wholes a, Wholes b) { return _mm256_max_epu32(a, b); }
 static inline Wholes sums_of_bytes(Wholes a, Wholes b) { return _mm256_adds_epi8(a, b); }
 static inline Wholes larger_bytes(Wholes a, Wholes b) { return _mm256_max_epi8(a, b); }
 static inline Wholes all_bytes(int32_t value) { return _mm256_set1_epi8(static_cast<char>(value)); }
@@ -135,6 +138,7 @@ constexpr int32_t ROUNDED_PLACES = 1;  // that it gives twice the number
 static inline Wholes plus_at_minus_one(Wholes total, Wholes value, Wholes more) {
     return plus(value, masked(_mm256_cmpeq_epi32(total, all(-1)), more));
 }
+static inline bool any_minus_one(Wholes a) { return _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, all(-1))) != 0; }
 
 #endif
 
@@ -145,6 +149,8 @@ static constexpr uint32_t column_of(uint32_t side) { return side * LANES / 16 * 
 constexpr uint32_t BYTE_VECTORS = SIDES / 2;
 // Rows of the result that are worked on at once: their chains of additions hide each other's latency.
 constexpr uint32_t ROWS = 4;
+// And vectors of their columns. With a 16-bit DST two are no faster than one.
+static constexpr uint32_t vectors_at_once(bool wide) { return wide ? 2 : 1; }
 
 // ---- operands
 
@@ -211,13 +217,16 @@ void take_right(MatmulOperand& operand) {
     }
 }
 
+// Whether the exponents of all numbers but zeros are such that no value on the way leaves the range of float32.
 static bool in_range(const float* result) {
-    uint32_t outside = 0;
+    constexpr uint32_t ONE = 1u << (MANTISSA_BITS + 1);  // of an exponent, where the sign is shifted out
+    uint32_t largest = 0, least = 0xFFFFFFFFu;
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
-        const int32_t exponent = exponent_of(result[i]);
-        outside |= exponent != 0 && (exponent < ZERO_EXPONENT || exponent > LARGEST_EXPONENT);
+        const uint32_t magnitude = bits_of(result[i]) << 1;
+        largest = magnitude > largest ? magnitude : largest;
+        least = magnitude - ONE < least ? magnitude - ONE : least;  // of a zero that of the largest exponent
     }
-    return outside == 0;
+    return largest < (LARGEST_EXPONENT + 1) * ONE && least >= (ZERO_EXPONENT - 1) * ONE;
 }
 
 // ---- the product
@@ -255,10 +264,15 @@ static inline Wholes whole_nearest(Floats value, Floats scale) {
     return truncated(times_plus(value, scale, with_sign(all(0.49999997f), value)));
 }
 
+// What becomes of a total of -1. Wormhole normalises it wrongly, by 27 places; because it hardly ever occurs, products
+// only watch for it at first.
+enum class MinusOne { Right, Watched, Wrong };
+
 // DST plus two group sums: all three are rounded to the last place of the largest exponent among them, summed as
-// integers, and rounded again.
-template <bool wide, bool wormhole>
-static inline Floats accumulated(Floats dst, Floats one, Floats two, const Starts& starts) {
+// integers, and rounded again. The result weighs `more` places more. `totals` gets the largest of the totals, unsigned.
+template <bool wide, MinusOne minus_one>
+static inline Floats accumulated(Floats dst, Floats one, Floats two, const Starts& starts, int32_t more,
+                                 Wholes& totals) {
     const Wholes dst_exponent = masked(as_bits(dst), all(0xFF << MANTISSA_BITS));
     const Wholes exponent = larger(starts.largest, dst_exponent);
     const Wholes inverse = minus(all((2 * EXPONENT_BIAS + MANTISSA_BITS) << MANTISSA_BITS), exponent);
@@ -269,55 +283,121 @@ static inline Floats accumulated(Floats dst, Floats one, Floats two, const Start
         const Wholes terms = plus(down<NARROW_PLACES>(plus(first, half)), down<NARROW_PLACES>(plus(second, half)));
         const Wholes coarse = minus(inverse, all(NARROW_PLACES << MANTISSA_BITS));
         const Floats total = to_float(plus(terms, whole_nearest(dst, as_float(coarse))));
-        const Wholes unit = minus(exponent, all((MANTISSA_BITS - NARROW_PLACES) << MANTISSA_BITS));
+        const Wholes unit = minus(exponent, all((MANTISSA_BITS - NARROW_PLACES - more) * (1 << MANTISSA_BITS)));
         const Wholes exact = as_bits(times(total, as_float(unit)));
         return as_float(masked(plus(exact, all(0x8000)), all(static_cast<int32_t>(0xFFFF0000u))));
     }
     const Wholes total = plus(plus(first, second), whole_nearest(dst, as_float(inverse)));
-    Wholes unit = minus(exponent, all((MANTISSA_BITS + ROUNDED_PLACES) << MANTISSA_BITS));
-    if (wormhole) {
-        // Wormhole normalises a total of -1 wrongly, by 27 places.
+    Wholes unit = minus(exponent, all((MANTISSA_BITS + ROUNDED_PLACES - more) << MANTISSA_BITS));
+    if (minus_one == MinusOne::Wrong) {
         unit = plus_at_minus_one(total, unit, all(27 << MANTISSA_BITS));
+    } else if (minus_one == MinusOne::Watched) {
+        totals = larger_unsigned(totals, total);
     }
     return times(rounded_away(total), as_float(unit));
 }
 
-// The groups of some rows of the result over a half of the depth, and what the sums of each started from.
+// The groups of some rows and vectors of the result over a half of the depth, and what the sums of each started from.
+template <bool wide>
 struct Groups {
-    Floats sum[2][ROWS];
+    Floats sum[2][ROWS][vectors_at_once(wide)];
     const Starts (*starts)[SIDES];
 };
 
 // Multiplies a half of the depth and meanwhile, if it `adds`, adds to DST what came before: the one waits for
 // multiplications, the other for conversions.
-template <bool wide, bool wormhole, bool adds>
+template <bool wide, MinusOne minus_one, bool adds>
 static inline __attribute__((always_inline)) void multiply_half(const float* left, const float* right,
                                                                 const Starts (*starts)[SIDES], uint32_t side,
-                                                                Groups& groups, const Groups& earlier, Floats* dst) {
+                                                                Groups<wide>& groups, const Groups<wide>& earlier,
+                                                                int32_t more, Floats (*dst)[vectors_at_once(wide)],
+                                                                Wholes& totals) {
+    constexpr uint32_t VECTORS = vectors_at_once(wide), STEPS = 16 / (ROWS * VECTORS);  // from one addition to the next
     groups.starts = starts;
+#pragma GCC unroll 4
     for (uint32_t row = 0; row < ROWS; ++row) {
-        groups.sum[0][row] = as_float(starts[row][side].sum[0]);
-        groups.sum[1][row] = as_float(starts[row][side].sum[1]);
+#pragma GCC unroll 2
+        for (uint32_t vector = 0; vector < VECTORS; ++vector) {
+            groups.sum[0][row][vector] = as_float(starts[row][side + vector].sum[0]);
+            groups.sum[1][row][vector] = as_float(starts[row][side + vector].sum[1]);
+        }
     }
 #pragma GCC unroll 16
     for (uint32_t k = 0; k < 16; ++k) {
-        const Floats factor = load(right + k * 16);
+        Floats columns[VECTORS];
+#pragma GCC unroll 2
+        for (uint32_t vector = 0; vector < VECTORS; ++vector) {
+            columns[vector] = load(right + column_of(vector) + k * 16);
+        }
 #pragma GCC unroll 4
         for (uint32_t row = 0; row < ROWS; ++row) {
-            groups.sum[k / 8][row] = times_plus(all(left[row * 16 + k]), factor, groups.sum[k / 8][row]);
+            const Floats factor = all(left[row * 16 + k]);
+#pragma GCC unroll 2
+            for (uint32_t vector = 0; vector < VECTORS; ++vector) {
+                Floats& sum = groups.sum[k / 8][row][vector];
+                sum = times_plus(factor, columns[vector], sum);
+            }
         }
-        if (adds && k % 4 == 3) {
-            const uint32_t row = k / 4;
-            dst[row] = accumulated<wide, wormhole>(dst[row], earlier.sum[0][row], earlier.sum[1][row],
-                                                   earlier.starts[row][side]);
+        if (adds && k % STEPS == STEPS - 1) {
+            const uint32_t row = k / STEPS / VECTORS, vector = k / STEPS % VECTORS;
+            dst[row][vector] = accumulated<wide, minus_one>(dst[row][vector], earlier.sum[0][row][vector],
+                                                            earlier.sum[1][row][vector],
+                                                            earlier.starts[row][side + vector], more, totals);
         }
     }
+}
+
+// Some vectors of some rows of the result, at `place`. False, and nothing is stored, if there was a total of -1 that it
+// watched for.
+template <bool wide, MinusOne minus_one>
+static inline __attribute__((always_inline)) bool multiply_vectors(const float* const* left, const float* const* right,
+                                                                   const Starts (*starts)[ROWS][SIDES], uint32_t side,
+                                                                   float* place, uint32_t phases) {
+    constexpr float UNWEIGHTED[4] = {1.0f, 1.0f / LOW_A_FACTOR, 1.0f / LOW_B_FACTOR,
+                                     1.0f / (LOW_A_FACTOR * LOW_B_FACTOR)};
+    constexpr uint32_t VECTORS = vectors_at_once(wide);
+    Floats dst[ROWS][VECTORS];
+    for (uint32_t row = 0; row < ROWS; ++row) {
+        for (uint32_t vector = 0; vector < VECTORS; ++vector) {
+            dst[row][vector] = load(place + row * 16 + column_of(vector));
+        }
+    }
+    Wholes totals = all(0);
+    Groups<wide> upper, lower;
+    for (uint32_t phase = 0; phase < phases; ++phase) {
+        const float* rows = left[phase >> 1];
+        const float* columns = right[phase & 1];
+        if (phase == 0) {
+            multiply_half<wide, minus_one, false>(rows, columns, starts[0], side, upper, lower, 0, dst, totals);
+        } else {
+            const int32_t more = phase == 2 ? LOW_B_PLACES - LOW_A_PLACES : LOW_A_PLACES;
+            multiply_half<wide, minus_one, true>(rows, columns, starts[0], side, upper, lower, more, dst, totals);
+        }
+        multiply_half<wide, minus_one, true>(rows + FACE_ELEMENTS, columns + 2 * FACE_ELEMENTS, starts[1], side, lower,
+                                             upper, 0, dst, totals);
+    }
+    for (uint32_t row = 0; row < ROWS; ++row) {
+        for (uint32_t vector = 0; vector < VECTORS; ++vector) {
+            dst[row][vector] = accumulated<wide, minus_one>(dst[row][vector], lower.sum[0][row][vector],
+                                                            lower.sum[1][row][vector],
+                                                            lower.starts[row][side + vector], 0, totals);
+        }
+    }
+    if (minus_one == MinusOne::Watched && any_minus_one(totals)) {
+        return false;
+    }
+    const Floats unweighted = all(UNWEIGHTED[phases - 1]);
+    for (uint32_t row = 0; row < ROWS; ++row) {
+        for (uint32_t vector = 0; vector < VECTORS; ++vector) {
+            store(place + row * 16 + column_of(vector), times(dst[row][vector], unweighted));
+        }
+    }
+    return true;
 }
 
 template <bool wide, bool wormhole>
 static void multiply(const MatmulOperand& left, const MatmulOperand& right, float* result, uint32_t phases) {
     const int32_t base = left.largest + right.largest - 2 * LARGEST_BYTE - EXPONENT_BIAS;
-    constexpr float unweighted[4] = {1.0f, 1.0f / LOW_A_FACTOR, 1.0f / LOW_B_FACTOR, 1.0f / (LOW_A_FACTOR * LOW_B_FACTOR)};
     for (uint32_t first = 0; first < 32; first += ROWS) {
         const uint32_t row_face = first / 16 * 2 * FACE_ELEMENTS, row_start = row_face + first % 16 * 16;
         Starts starts[2][ROWS][SIDES];
@@ -327,32 +407,13 @@ static void multiply(const MatmulOperand& left, const MatmulOperand& right, floa
                 find_starts(exponents, right.right_exponents + half * 8 * 64, base, starts[half][row]);
             }
         }
-        for (uint32_t side = 0; side < SIDES; ++side) {
+        const float* rows[2] = {left.part[0] + row_start, left.part[1] + row_start};
+        for (uint32_t side = 0; side < SIDES; side += vectors_at_once(wide)) {
+            const float* columns[2] = {right.part[0] + column_of(side), right.part[1] + column_of(side)};
             float* place = result + row_start + column_of(side);
-            Floats dst[ROWS];
-            for (uint32_t row = 0; row < ROWS; ++row) {
-                dst[row] = load(place + row * 16);
-            }
-            Groups upper, lower;
-            for (uint32_t phase = 0; phase < phases; ++phase) {
-                const float* rows = left.part[phase >> 1] + row_start;
-                const float* columns = right.part[phase & 1] + column_of(side);
-                if (phase == 0) {
-                    multiply_half<wide, wormhole, false>(rows, columns, starts[0], side, upper, lower, dst);
-                } else {
-                    multiply_half<wide, wormhole, true>(rows, columns, starts[0], side, upper, lower, dst);
-                    // Of a zero this makes a number that no other has an influence of, and that rounds to zero.
-                    const Wholes more = all((phase == 2 ? LOW_B_PLACES - LOW_A_PLACES : LOW_A_PLACES) << MANTISSA_BITS);
-                    for (uint32_t row = 0; row < ROWS; ++row) {
-                        dst[row] = as_float(plus(as_bits(dst[row]), more));
-                    }
-                }
-                multiply_half<wide, wormhole, true>(rows + FACE_ELEMENTS, columns + 2 * FACE_ELEMENTS, starts[1], side,
-                                                    lower, upper, dst);
-            }
-            for (uint32_t row = 0; row < ROWS; ++row) {
-                dst[row] = accumulated<wide, wormhole>(dst[row], lower.sum[0][row], lower.sum[1][row], starts[1][row][side]);
-                store(place + row * 16, times(dst[row], all(unweighted[phases - 1])));
+            constexpr MinusOne minus_one = wormhole ? MinusOne::Watched : MinusOne::Right;
+            if (!multiply_vectors<wide, minus_one>(rows, columns, starts, side, place, phases)) {
+                multiply_vectors<wide, MinusOne::Wrong>(rows, columns, starts, side, place, phases);
             }
         }
     }
