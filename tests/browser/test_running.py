@@ -162,6 +162,17 @@ def test_a_page_that_is_opened_meanwhile_takes_part(show: Show, gemm: Exploratio
     assert not explorer.root.get_by_role("button", name="Run", exact=True).is_disabled()
 
 
+def test_what_jupyter_refuses_to_send_is_not_waited_for(explorer: ExplorerPage) -> None:
+    """JupyterLab throws in the moment between the end of a kernel and the word of it."""
+    explorer.page.evaluate("() => { models[0].send = () => { throw Error('Cannot send'); }; }")
+    explorer.tab("Run")
+    explorer.button("Run").click()
+    told = "the notebook's kernel restarted or ended: run the cell again"
+    explorer.find(".banner").filter(has_text=told).wait_for()
+    assert told in explorer.find(".result .card.fault").inner_text()
+    assert explorer.button("Run").is_disabled()
+
+
 def test_what_ended_while_nobody_listened_is_not_waited_for(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data, running=[{**RUNNING, "do": "check"}])
     explorer.tab("Run")

@@ -86,18 +86,18 @@ export class Kernel {
     const id = `${this.#model.model_id || ""}${Date.now()}-${++this.#count}`;
     this.#own.add(id);
     if (question.do === "edit") {
-      if (this.#waiting.has(this.#edit)) this.#model.send?.({ do: "cancel", edit: this.#edit });
+      if (this.#waiting.has(this.#edit)) this.#send({ do: "cancel", edit: this.#edit });
       this.#edit = id;
     }
     const answer = this.#answer(id, progress);
-    if (this.live) this.#model.send?.({ variant: this.#variant(), ...question, id });
+    if (this.live) this.#send({ variant: this.#variant(), ...question, id });
     else this.#lose();
     return /** @type {Promise<Answers[Asked["do"]]>} */ (answer);
   }
 
   /** Ends all that Python does for this explorer; each question is answered with that. */
   cancel() {
-    if (this.live) this.#model.send?.({ do: "cancel" });
+    if (this.live) this.#send({ do: "cancel" });
   }
 
   /** What Python is doing and was not asked for here. @returns {Running[]} */
@@ -129,9 +129,18 @@ export class Kernel {
       this.#away = status === "connecting" ? AWAY : "";
       if (this.live) this.#lost(this.#away);
       // What went over the line while it was cut may be lost.
-      if (!this.#away && this.#waiting.size) this.#model.send?.({ do: "waiting", ids: [...this.#waiting.keys()] });
+      if (!this.#away && this.#waiting.size) this.#send({ do: "waiting", ids: [...this.#waiting.keys()] });
     }
   };
+
+  /** Jupyter refuses what is sent in the moment between the end of a kernel and the word of it. @param {object} message */
+  #send(message) {
+    try {
+      this.#model.send?.(message);
+    } catch {
+      this.#lose();
+    }
+  }
 
   /** The Python that made this is gone: nothing that waits for it will be answered. */
   #lose() {
