@@ -18,7 +18,7 @@ import numpy as np
 from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Call, Kernel, calls
 from ttexplore.ops.semaphores import NOC_SEND_BLOCK, RECEIVE_SENT
-from ttexplore.passes.verify.agreement import Place, disagreement
+from ttexplore.passes.verify.agreement import Place, check_core_values, disagreement
 from ttexplore.passes.verify.needed_pages import Pages, needed_pages
 from ttexplore.plan import PartialSums, Partition, Plan
 
@@ -61,14 +61,7 @@ def _check_chains(sums: PartialSums, partition: Partition) -> None:
         raise disagreement(
             f"core {min(missing)} is in no chain of {sums.tensor}", "put each core into one chain, if need be alone"
         )
-    for place, wanted in sums.core_values.items():
-        given = running[place].values
-        if wrong := [name for name, value in wanted.items() if given.get(name) != value]:
-            raise disagreement(
-                f"core {place} has {wrong[0]} = {given.get(wrong[0])}; with the chains of {sums.tensor} it is "
-                f"{wanted[wrong[0]]}",
-                "give each core the values of its chain",
-            )
+    check_core_values(sums.core_values, sums.tensor, "chain", partition)
 
 
 # The writers

@@ -33,7 +33,7 @@ from ttexplore.ops.semaphores import (
     SEMAPHORE_UP,
     SEMAPHORE_WAIT,
 )
-from ttexplore.passes.verify.agreement import Place, disagreement
+from ttexplore.passes.verify.agreement import Place, check_core_values, disagreement
 from ttexplore.passes.verify.alike_cores import CoreRanges, by_likeness
 from ttexplore.passes.verify.ends import PROTOCOL
 from ttexplore.passes.verify.needed_pages import Pages, needed_pages
@@ -86,18 +86,9 @@ def _check_rectangles(shared: SharedInput, partition: Partition) -> None:
             f"core {min(missing)} is in no rectangle of {shared.tensor}, so it neither reads nor receives it",
             "put each core into one rectangle, if need be alone",
         )
-    values = shared.core_values
     for one in shared.multicasts:
         _check_rectangle(shared, one)
-        for place in one.cores.cores:
-            wanted = values[place]
-            given = running[place].values
-            if wrong := [name for name, value in wanted.items() if given.get(name) != value]:
-                raise disagreement(
-                    f"core {place} has {wrong[0]} = {given.get(wrong[0])}; with the rectangles of {shared.tensor} it "
-                    f"is {wanted[wrong[0]]}",
-                    "give each core the values of its rectangle",
-                )
+    check_core_values(shared.core_values, shared.tensor, "rectangle", partition)
 
 
 def _check_rectangle(shared: SharedInput, one: Multicast) -> None:
