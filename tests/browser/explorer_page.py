@@ -55,6 +55,8 @@ window.mount = async (packed, state, displays) => {
 };
 """
 
+_HEAD = "(header) => [...header.children].filter((one) => !one.querySelector('.badge')).map((one) => one.innerText)"
+
 
 def keep_inside(context: BrowserContext, asked_outside: list[str]) -> None:
     """Lets requests to this machine through; others fail and are noted in `asked_outside`."""
@@ -122,6 +124,16 @@ class ExplorerPage:
         """Presses keys wherever the focus is."""
         for key in keys:
             self.page.keyboard.press(key)
+
+    def head(self) -> list[str]:
+        """The texts of the header, but for the badge: the estimate comes when it is ready, and changes nothing else."""
+        return self.find("header").evaluate(_HEAD)
+
+    def new_head(self, before: list[str]) -> list[str]:
+        """Waits until the header says something else than `before`, the badge aside; gives that."""
+        changed = f"([root, before]) => `${{({_HEAD})(root.querySelector('header'))}}` !== `${{before}}`"
+        self.page.wait_for_function(changed, arg=[self.root.element_handle(), before])
+        return self.head()
 
     # The selected step
 

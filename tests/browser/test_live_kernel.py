@@ -81,7 +81,7 @@ def test_a_block_size_is_edited_and_the_reader_stays(explorer: ExplorerPage, pyt
     listing.evaluate("one => one.scrollTo(0, 60)")
     assert listing.evaluate("one => one.scrollTop") == 60
     before = explorer.find(".history").inner_text()
-    facts = explorer.find("header").inner_text()
+    facts = explorer.head()
     assert "L21\n" in before
     explorer.press("e")
     assert explorer.find(".steplist [aria-selected=true] .letter").inner_text() == "D5"
@@ -98,7 +98,7 @@ def test_a_block_size_is_edited_and_the_reader_stays(explorer: ExplorerPage, pyt
     explorer.page.keyboard.type("128", delay=30)
     python.answer(2)
     explorer.find("header .fact.flash").first.wait_for()
-    assert explorer.find("header").inner_text() != facts
+    assert explorer.head() != facts
     assert explorer.find(".step.flash").count()
     assert explorer.letter() == "D5"
     assert "L22\n" in explorer.find(".history").inner_text()
@@ -117,7 +117,7 @@ def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: P
     status(explorer, "✖ not lowered")
     outdated = explorer.root.evaluate("one => getComputedStyle(one.querySelector('.tabs'), '::after').content")
     assert outdated == '"the last version that could be lowered"'
-    facts = explorer.find("header").inner_text()
+    facts = explorer.head()
     assert explorer.find(".steplist [role=option]").count() == len(gemm.steps)
     for theme in ("Steps", "Code"):
         explorer.tab(theme)
@@ -129,12 +129,12 @@ def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: P
     assert at + gemm.kernel.first_line - 1 == error["line"]
     replace(explorer, "T.clera", "T.clear")
     explorer.page.wait_for_function("() => !document.querySelector('.outdated')")
-    assert explorer.find("header").inner_text() == facts
+    assert explorer.head() == facts
     # A lowering that fails on the way says so, too.
     replace(explorer, "num_stages=2", "num_stages=2000")
     assert "of L1" in "".join(python.answer(2)["error"]["message"])
     explorer.page.locator(".outdated .text [data-mark=error]").wait_for()
-    assert explorer.find("header").inner_text() == facts
+    assert explorer.head() == facts
 
 
 def test_a_line_above_the_decorator_moves_numbers_and_marks(
@@ -196,14 +196,14 @@ def test_only_the_newest_text_counts(explorer: ExplorerPage, gemm: Exploration) 
     done: dict[str, Any] = {"state": "done", "moved": [], "error": None}
     explorer.answer({**done, "variant": "2"}, newest.data, 2)
     status(explorer, "edited; source unchanged")
-    shown = explorer.find("header").inner_text()
+    shown = explorer.head()
     # What comes late changes nothing; Python may forget it.
     explorer.answer({**done, "variant": "1"}, other.data, 0)
     replace(explorer, "num_stages=4", "num_stages=5")
     explorer.page.wait_for_function(asked, arg=3)
     third = explorer.sent()[-1]
     assert (third["variant"], third["unused"]) == ("2", ["1"])
-    assert explorer.find("header").inner_text() == shown
+    assert explorer.head() == shown
 
 
 def test_a_result_says_that_it_is_of_another_lowering(explorer: ExplorerPage, python: Python) -> None:
@@ -232,7 +232,7 @@ def test_a_result_says_that_it_is_of_another_lowering(explorer: ExplorerPage, py
 
 
 def test_all_edits_are_undone_and_copied(explorer: ExplorerPage, python: Python, gemm: Exploration) -> None:
-    facts = explorer.find("header").inner_text()
+    facts = explorer.head()
     explorer.button("edit the kernel").click()
     replace(explorer, "block_K=32", "block_K=64")
     python.answer(1)
@@ -256,9 +256,10 @@ def test_all_edits_are_undone_and_copied(explorer: ExplorerPage, python: Python,
     assert explorer.sent()[-1]["variant"] == "2"
     explorer.tab("Steps")
     assert "block_K=64" in explorer.find(".source .rows").inner_text()
+    edited = explorer.head()
     explorer.button("undo all").click()
     python.answer(3)
-    explorer.page.wait_for_function("(facts) => document.querySelector('header').innerText === facts", arg=facts)
+    assert explorer.new_head(edited) == facts
     assert not explorer.button("undo all").is_visible()
 
 
