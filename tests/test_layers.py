@@ -34,6 +34,8 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "glossary", "target", "plan", "options"},
+    "porting": {"record", "errors", "glossary", "target", "plan", "given", "views"},
+    "porting_kernels": {"language"},
     "request": {"errors", "control", "given", "inputs", "backends"},
     "widget": {"record", "errors", "control", "target", "given", "options", "inputs", "backends", "views"},
     "archive": {"record", "errors", "target", "plan", "given", "files"},
@@ -81,8 +83,8 @@ TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
     "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options", "target",
-    "pass_names", "plan", "ops", "inputs", "views", "backends", "files", "archive", "request", "results", "explored",
-    "saved", "widget", "watching",
+    "pass_names", "plan", "ops", "inputs", "views", "backends", "files", "archive", "porting", "request", "results",
+    "explored", "saved", "widget", "watching",
 }  # fmt: skip
 
 

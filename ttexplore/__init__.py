@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ttexplore.pasting import accept_pasted_code
 
 if TYPE_CHECKING:
+    from ttexplore import porting
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
     from ttexplore.explored import compare_explorations as compare
     from ttexplore.explored import report
@@ -17,15 +18,16 @@ if TYPE_CHECKING:
     from ttexplore.sweeping.sweep import sweep
 
 __all__ = [
-    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "explore", "load", "report",
-    "roofline", "sweep",
+    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "explore", "load", "porting",
+    "report", "roofline", "sweep",
 ]  # fmt: skip
 
-# The module of each name, and its name there.
+# The module of each name, and its name there; a module is its own name.
 _HOMES = {
     "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
     "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
     "compare": ("explored", "compare_explorations"), "explore": ("exploration", "explore"), "load": ("saved", "load"),
+    "porting": ("porting", ""),
     "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
     "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
 }  # fmt: skip
@@ -49,7 +51,8 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         module, own_name = _HOMES[name]
-        return getattr(importlib.import_module(f"ttexplore.{module}"), own_name)
+        found = importlib.import_module(f"ttexplore.{module}")
+        return getattr(found, own_name) if own_name else found
     raise AttributeError(f"ttexplore has no {name!r}")
 
 

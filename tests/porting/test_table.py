@@ -1,0 +1,224 @@
+"""The porting table: its rows are true of their examples, cover the documents, and stand on docs/porting.md."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+import ttexplore as ttx
+from tests.conftest import compare_golden
+from ttexplore.errors import UsageError
+from ttexplore.exploration import Exploration
+from ttexplore.glossary import TERMS
+from ttexplore.passes.pipeline import PIPELINE
+from ttexplore.porting import Pattern, Table, cheat_sheet, sections, table
+from ttexplore.porting.pattern import LANGUAGES
+from ttexplore.record import StepRecord
+
+PAGE = Path(__file__).parents[2] / "docs" / "porting.md"
+LETTERS = [step.letter for step in PIPELINE]
+ROWS = list(table())
+
+# The rows of the documents' tables, in their order.
+IN_THE_DOCUMENTS = {
+    "authoring": (
+        "Launch unit", "Kernel body indexers", "Thread-level parallelism", "Persistent execution", "Data staging",
+        "SW pipelining", "Block / tile size", "Work distribution", "Multicast / reuse", "Synchronization",
+        "Tuning knobs", "Annotations (TileLang)", "Fallbacks / libraries", "Debugging",
+    ),
+    "execution": (
+        "Execution", "Parallelism", "Memory", "Data Movement", "Tile Size", "Compute", "Synchronization",
+        "Programming Model",
+    ),
+    "ThunderKittens": (
+        "16x16 register tiles", "TMA async copies", "WGMMA/WMMA", "LSCF pipeline", "GEMM (bf16/fp16/fp8)",
+        "Bias / GELU / SiLU epilogues", "(RMS)LayerNorm", "RoPE", "Reductions (row/col)",
+        "Symmetric matmul (triangular mask)",
+    ),
+    "concepts": ("Persistent Loop Model", "3-Kernel Architecture", "Circular Buffers", "Tile Size: 32x32"),
+}  # fmt: skip
+
+
+@functools.cache
+def explored(kernel: str) -> Exploration:
+    return ttx.explore(kernel)
+
+
+@functools.cache
+def emitted(kernel: str) -> str:
+    """The kernels and the host program of all launches."""
+    launches = explored(kernel).launches
+    return "\n".join(one.text for launch in launches for name, one in launch.files.items() if name.endswith(".cpp"))
+
+
+def test_rows_have_names_of_their_own_and_both_sentences() -> None:
+    assert len({one.name for one in ROWS}) == len(ROWS) == sum(map(len, sections())) >= 40
+    for one in ROWS:
+        assert one.note.endswith("."), one.name
+        assert one.pitfall.endswith("."), one.name
+        assert list(one.words) == list(LANGUAGES.values())
+        assert any(one.words[name] for name in ("CUDA", "Triton", "ThunderKittens", "TileLang")), one.name
+
+
+def test_terms_are_of_the_glossary_and_steps_of_the_pipeline() -> None:
+    for one in ROWS:
+        assert one.terms, one.name
+        assert [name for name in one.terms if name not in TERMS] == [], one.name
+        assert one.steps, one.name
+        assert sorted(set(one.steps), key=LETTERS.index) == sorted(one.steps, key=LETTERS.index), one.name
+
+
+def test_rows_do_not_repeat_the_glossary() -> None:
+    told = {term.meaning for term in TERMS.values()} | {term.cuda for term in TERMS.values()}
+    for one in ROWS:
+        assert not {one.note, one.pitfall} & told, one.name
+
+
+def test_the_rows_cover_the_documents() -> None:
+    expected = [f"{document}: {row}" for document, rows in IN_THE_DOCUMENTS.items() for row in rows]
+    covered = [name for one in ROWS for name in one.documents]
+    assert sorted(covered) == sorted(expected)
+
+
+def test_words_of_gpu_languages_have_a_source() -> None:
+    for one in ROWS:
+        # TileLang and TT-Metalium are checked in the examples, Tessera is known from the documents alone.
+        if (one.cuda or one.triton or one.thunderkittens) and not one.documents:
+            assert one.sources, one.name
+        assert all(source.startswith("https://") for source in one.sources), one.name
+        assert not one.triton or any("triton" in source or "juejin" in source for source in one.sources), one.name
+        assert not one.thunderkittens or any("Kittens" in source for source in one.sources), one.name
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_example_has_the_words(row: Pattern) -> None:
+    """TileLang's words stand in the kernel, TT-Metalium's in what it becomes."""
+    assert [word for word in row.tilelang if word not in row.source] == []
+    assert [word for word in row.metalium if word not in emitted(row.kernel)] == []
+
+
+def touched(step: StepRecord, lines: set[int]) -> bool:
+    """Whether a rule of the step made something of these lines of the kernel; of a step that only decides, whether it
+    decided something."""
+    nodes = {
+        line.node for line in step.after.lines for origin in line.origins if origin.span and origin.span.line in lines
+    }
+    made = any(nodes & {*firing.after} for firing in step.firings)
+    return made or (step.changed_plan and not step.changed_ir)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_steps_do_it(row: Pattern) -> None:
+    """Each step of a row decides something, or changes what comes from a line with one of the row's words."""
+    texts = enumerate(row.source.split("\n"), 1)
+    # A word such as `threads=` changes the block: then any line counts.
+    lines = {number for number, text in texts if any(word in text for word in row.tilelang) or not row.tilelang}
+    for letter in row.steps:
+        steps = [launch.steps[letter].record for launch in explored(row.kernel).launches]
+        assert any(touched(step, lines) for step in steps), letter
+
+
+def test_a_step_is_not_true_of_every_line() -> None:
+    """The law above can fail: the step that manages DST has nothing to do with copies into shared memory."""
+    step = explored(table()["launch grid"].kernel).steps["D5"].record
+    lines = dict(enumerate(table()["launch grid"].source.split("\n"), 1))
+    assert touched(step, {number for number, text in lines.items() if "T.gemm" in text})
+    assert not touched(step, {number for number, text in lines.items() if "T.copy(A" in text})
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("cp.async", "asynchronous copy"),
+        ("CP.ASYNC", "asynchronous copy"),
+        ("__syncthreads", "barrier of a block"),
+        ("tl.dot", "product on the tensor core"),
+        ("warpgroup::mma_AB", "product on the tensor core"),
+        ("tile_reduce", "reductions"),
+        ("mbarrier", "mbarriers"),
+        ("Bfp8_b", None),
+        ("double buffering", "software pipeline"),
+        ("triangular", "triangular product"),
+        ("rectangle dram", "multicast"),
+        ("no such construct", None),
+        ("", None),
+    ],
+)
+def test_search(query: str, first: str | None) -> None:
+    found = table().search(query)
+    assert next((one.name for one in found), None) == first
+    assert isinstance(found, Table)
+
+
+def test_a_search_puts_words_first() -> None:
+    names = [one.name for one in table().search("cp.async")]
+    assert names[:2] == ["asynchronous copy", "software pipeline"]
+    assert 2 < len(names) < len(ROWS) / 2
+    with pytest.raises(UsageError, match="the text to search for"):
+        table().search(3)  # pyright: ignore[reportArgumentType]
+
+
+def test_rows_by_name() -> None:
+    assert table()["mbarriers"].terms[0] == "mbarrier"
+    with pytest.raises(UsageError, match=r"there is no row 'mbariers'") as raised:
+        table()["mbariers"]
+    assert "did you mean mbarriers?" in raised.value.hint
+    assert [one.name for one in cheat_sheet()] == [
+        "GEMM", "bias and activation", "RMS norm and layer norm", "RoPE", "softmax", "attention, forward",
+        "triangular product",
+    ]  # fmt: skip
+
+
+def test_the_table_as_text_and_html() -> None:
+    found = table().search("mbarrier")
+    text, html = str(found), found._repr_html_()
+    assert text.startswith("mbarriers\n  CUDA           mbarrier.arrive, mbarrier.try_wait\n")
+    assert "porting_kernels/producer_consumer.py::producer_consumer" in text
+    assert "<code>mbarrier.arrive</code>" in html
+    assert 'aria-label="porting table"' in html
+    assert "&lt;&lt;&lt;grid, block&gt;&gt;&gt;" in table()._repr_html_()
+    assert repr(found) == f"<porting: mbarrier: {len(found)} rows>"
+    empty = table().search("no such construct")
+    assert str(empty) == "porting: no such construct: nothing found"
+    assert "nothing found" in empty._repr_html_()
+    assert ttx.porting.table() == table()
+
+
+def page() -> str:
+    sources = sorted({source for one in ROWS for source in one.sources})
+    parts = [
+        "# Porting from GPUs",
+        "",
+        "Constructs of CUDA, Triton and ThunderKittens, and what they are in Tessera, TileLang and TT-Metalium.",
+        '`ttx.porting.table()` is this table, `ttx.porting.table().search("cp.async")` finds the rows of a construct,',
+        "and `ttx.porting.cheat_sheet()` has those of whole kernels. Words of TileLang occur in the example of a row,",
+        "words of TT-Metalium in the C++ that it becomes. Steps are passes of the pipeline ([names.md](names.md)),",
+        "terms lead to the [glossary](glossary.md), which says what CUDA has in their place.",
+        "This page is written by `tests/porting` (`pytest --update-golden`) from `ttexplore/porting/patterns.py`.",
+    ]  # fmt: skip
+    for section in sections():
+        parts += [
+            "",
+            f"## {section.title}",
+            "",
+            section.markdown,
+            "",
+            "| | steps | terms | example |",
+            "|---|---|---|---|",
+        ]
+        for one in section:
+            terms = ", ".join(f"[{term.name}](glossary.md#{term.anchor})" for term in one.glossary)
+            file = f"[{one.example}](../ttexplore/porting_kernels/{one.example}.py)"
+            parts.append(f"| {one.name} | {', '.join(one.steps)} | {terms} | {file} |")
+    parts += ["", "## Sources", "", "The words of the GPU languages were looked up here; those of Tessera are the"]
+    parts += ["documents' own.", "", *(f"- <{source}>" for source in sources)]
+    return "\n".join(parts) + "\n"
+
+
+def test_page(request: pytest.FixtureRequest) -> None:
+    compare_golden(PAGE, page(), update=bool(request.config.getoption("--update-golden")))
+    for link in re.findall(r"\]\((\.\./[^)#]+)\)", page()):
+        assert (PAGE.parent / link).exists(), link
