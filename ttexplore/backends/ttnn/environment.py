@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ttexplore.backends.cache import default_cache_folder
+from ttexplore.backends.environments import VERIFIED
 from ttexplore.errors import BackendError
 
 # The SDK release that the emitted code targets, and the simulator that runs it without a card.
@@ -18,7 +19,6 @@ TTNN_VERSION = "0.81.1"
 WOLFPINE_VERSION = "2.2"
 
 RECORD = "environment.json"
-VERIFIED = "verified"
 SET_UP = "ttexplore setup device"
 
 # The device files of the cards' driver, tt-kmd, and the PCI identities in its enumerate.c.
