@@ -66,7 +66,7 @@ demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
 .PHONY: test
 test: export OPENBLAS_NUM_THREADS := 1
 test: lint $(VENV)/installed compiler chromium headers ## run all checks that need no SDK: lint, types, tests, notebooks
-	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "not device"
+	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "not device and not gpu"
 	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/03_on_the_chip.ipynb
 	$(BIN)/python -m pytest --nbval-lax notebooks/03_on_the_chip.ipynb  # its outputs are those of a device
 
@@ -94,6 +94,23 @@ test-device: export XDG_CACHE_HOME := $(CURDIR)/.cache
 test-device: $(VENV)/installed compiler device ## run emitted kernels through the real SDK, on both simulated chips
 	$(BIN)/python -m pytest -m device -n $(WORKERS) --dist loadgroup tests/device
 	$(BIN)/python -m pytest --nbval notebooks/03_on_the_chip.ipynb
+
+# TileLang, which cannot be imported beside our TVM, in .cache of the clone (about 1.5 GB, 1 minute, once).
+GPU := $(CURDIR)/.cache/ttexplore/gpu
+.PHONY: gpu
+gpu: $(VENV)/installed ## install TileLang, for the GPU lanes of kernels
+	$(BIN)/ttexplore setup gpu --folder $(GPU)
+
+.PHONY: test-gpu
+test-gpu: export OPENBLAS_NUM_THREADS := 1
+test-gpu: export XDG_CACHE_HOME := $(CURDIR)/.cache
+test-gpu: $(VENV)/installed gpu ## lower kernels with TileLang for CUDA and HIP, without a GPU
+	$(BIN)/python -m pytest -p no:nbval -m gpu tests/gpu
+
+.PHONY: record-gpu
+record-gpu: export XDG_CACHE_HOME := $(CURDIR)/.cache
+record-gpu: $(VENV)/installed gpu ## record the GPU lanes that work without TileLang again
+	$(BIN)/python -m benchmarks.gpu_lanes --write
 
 # The locked tools that check and bundle the browser's modules; they run on the Node of pyright's wheel.
 NODE := .cache/node

@@ -62,6 +62,7 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   explain CODE|TERM   explain an error by its code, or a term of the glossary
   doctor              print what is installed, what is missing, and how to fix it
   setup device        install the real SDK and a simulated chip, for run --backend ttnn
+  setup gpu           install TileLang, to show kernels as it lowers them for a GPU
   lab                 open JupyterLab on the notebooks
 
 ttexplore COMMAND --help prints the options of a command.
@@ -461,12 +462,16 @@ def _doctor_parser() -> argparse.ArgumentParser:
 
 
 def _setup_parser() -> argparse.ArgumentParser:
-    parser = _parser("setup", "Install the real SDK with its compiler and a simulated chip, in a folder of its own.")
-    parser.add_argument("what", nargs="?", choices=("device",), help="what to set up")
+    parser = _parser(
+        "setup", "Install the real SDK with its compiler and a simulated chip, or TileLang, in a folder of its own."
+    )
+    parser.add_argument("what", nargs="?", choices=("device", "gpu"), help="what to set up")
     parser.add_argument("--folder", metavar="F", type=Path, help="the folder (default: in the platform's cache folder)")
-    parser.add_argument("--python", metavar="P", type=Path, help="the Python 3.12 or 3.10 to build on")
-    parser.add_argument("--sdk-python", metavar="P", type=Path, help="a Python with ttnn: use it, and install nothing")
-    parser.add_argument("--ttsim", metavar="F", type=Path, help="a folder with libttsim_wh.so and libttsim_bh.so")
+    parser.add_argument("--python", metavar="P", type=Path, help="the Python to build on: for device, 3.12 or 3.10")
+    parser.add_argument(
+        "--sdk-python", metavar="P", type=Path, help="for device: use this Python, which has ttnn, and install nothing"
+    )
+    parser.add_argument("--ttsim", metavar="F", type=Path, help="for device: a folder with libttsim_wh.so or _bh.so")
     parser.add_argument("--remove", action="store_true", help="delete what was set up")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
@@ -816,7 +821,11 @@ def _setup(arguments: argparse.Namespace) -> Answer:
     from ttexplore.backends.ttnn.setup import remove, set_up
 
     if arguments.what is None:
-        raise UsageError("U013", "nothing to set up is named", hint="run ttexplore setup device")
+        raise UsageError(
+            "U013", "nothing to set up is named", hint="run ttexplore setup device, or ttexplore setup gpu"
+        )
+    if arguments.what == "gpu":
+        return _setup_gpu(arguments)
     folder = (arguments.folder or default_environment_folder()).expanduser().absolute()
     if arguments.remove:
         removed = remove(folder)
@@ -836,6 +845,25 @@ def _setup(arguments: argparse.Namespace) -> Answer:
         _tell(f"  done in {time.monotonic() - start:.0f} s")
     text = f"the device environment in {folder} works: ttnn {environment.ttnn_version}"
     return Answer(text, {"folder": str(folder), "ttnn_version": environment.ttnn_version, "verified": True})
+
+
+def _setup_gpu(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.gpu.environment import default_environment_folder
+    from ttexplore.gpu.setup import remove, set_up
+
+    for name in ("sdk_python", "ttsim"):
+        if vars(arguments)[name] is not None:
+            raise UsageError(
+                "U013", f"--{name.replace('_', '-')} is for setup device", hint="use --folder, --python or --remove"
+            )
+    folder = (arguments.folder or default_environment_folder()).expanduser().absolute()
+    if arguments.remove:
+        removed = remove(folder)
+        text = f"removed {folder}" if removed else f"there is no GPU environment in {folder}"
+        return Answer(text, {"folder": str(folder), "removed": removed})
+    environment = set_up(folder, python=arguments.python, report=_tell)
+    text = f"the GPU environment in {folder} works: TileLang {environment.tilelang_version}"
+    return Answer(text, {"folder": str(folder), "tilelang_version": environment.tilelang_version, "verified": True})
 
 
 def verified_device(environment: DeviceEnvironment) -> tuple[str, str]:

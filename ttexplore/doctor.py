@@ -10,6 +10,7 @@ from importlib import metadata
 
 from ttexplore.backends.finding import Finding
 from ttexplore.backends.registry import BACKENDS
+from ttexplore.gpu.findings import findings as gpu_findings
 
 # The versions that the package requires (pyproject.toml); None accepts any version.
 REQUIRED_PACKAGES: dict[str, str | None] = {
@@ -23,7 +24,7 @@ REQUIRED_PACKAGES: dict[str, str | None] = {
 def examine() -> tuple[Finding, ...]:
     """Check Python, the packages, each backend and the optional tools."""
     packages = tuple(_package(name, version) for name, version in REQUIRED_PACKAGES.items())
-    return (_python(), *packages, *_backends(packages), *_tools())
+    return (_python(), *packages, *_backends(packages), *gpu_findings(), *_tools())
 
 
 def _python() -> Finding:

@@ -30,6 +30,9 @@ from ttexplore.files import write_files
 from ttexplore.given import dictionary, wrong
 from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
+from ttexplore.gpu.lane import TIME_LIMIT_SECONDS as GPU_SECONDS
+from ttexplore.gpu.lane import GpuLane, check_architecture, request_for
+from ttexplore.gpu.lane import lower as lower_for_gpu
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
@@ -44,6 +47,7 @@ from ttexplore.language.editing import edited as edited_kernel
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.language.machine import machine
+from ttexplore.language.portable import portable
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.options import OPTIONS, option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
@@ -354,6 +358,29 @@ class Exploration(Explored):
         found, _ = self.estimate(), self.plan
         assert isinstance(found, Estimate), "each launch is shown by itself"
         return trace_data(found, core)
+
+    def gpu(
+        self, arch: str = "sm_90a", *, environment: Path | None = None, time_limit_seconds: float | None = None,
+        progress: Progress | None = None, cancel: threading.Event | None = None,
+    ) -> GpuLane:  # fmt: skip
+        """Lower the same kernel for a GPU with TileLang's own pipeline, in the environment of ``ttexplore setup gpu``;
+        no GPU is needed. `arch` is such as ``"sm_90a"`` (CUDA) or ``"gfx942"`` (HIP).
+
+        `environment` is the folder of the environment, by default the one that set-up uses; without one, the kernels of
+        the gallery have recorded lanes. `time_limit_seconds` is 120 by default. `progress` and `cancel` are those of
+        :meth:`run`. If a pass fails, the lane ends with it and holds the error; its code raises it.
+
+        Raises UsageError for wrong arguments, and BackendError if there is no environment, if TileLang rejects the
+        kernel, with its line, and if the process crashes or exceeds the time limit; Cancelled if cancelled.
+        """
+        target = check_architecture(arch)
+        control = Control.checked(cancel, time_limit_seconds, progress).of("the GPU lane")
+        if time_limit_seconds is None:
+            control = control.of(control.what, seconds=GPU_SECONDS)
+        sent = portable(self.kernel)
+        request = request_for(sent.texts, sent.arguments, target)
+        folder = None if environment is None else path_of("the environment", environment)
+        return lower_for_gpu(self.kernel.name, self.kernel.source, request, sent.places, target, folder, control)
 
     # Sizes
 

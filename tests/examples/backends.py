@@ -16,6 +16,7 @@ import ttexplore as ttx
 from tests.backends.programs import Tensor, tile_program, with_text
 from tests.corpus import gemm
 from tests.faults.kernels import difference
+from tests.gpu.fakes import FAILED, answering, fake_environment
 from ttexplore import cli, verification
 from ttexplore.backends.emulator import Emulator, compiler
 from ttexplore.backends.ttnn.backend import check_fit, program_too_large, read_outputs
@@ -23,6 +24,7 @@ from ttexplore.backends.ttnn.environment import DeviceEnvironment
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceHang
 from ttexplore.backends.ttnn.setup import set_up
+from ttexplore.gpu import ptx
 from ttexplore.sweeping.evaluate import Task, evaluate
 from ttexplore.sweeping.optional import optional
 from ttexplore.sweeping.shipping import shipped_file
@@ -181,3 +183,35 @@ def b035(monkeypatch: pytest.MonkeyPatch) -> Any:
     """`sweep.frame()` without pandas."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     return optional("pandas", "pandas", "use .table()")
+
+
+def b040(tmp_path: Path) -> Any:
+    """`exploration.gpu()` before `ttexplore setup gpu`, of a kernel without a recorded lane."""
+    return ttx.explore(difference()).gpu(environment=tmp_path)
+
+
+def b041(tmp_path: Path) -> Any:
+    """`exploration.gpu()` when TileLang's process is killed."""
+    fake_environment(tmp_path, "kill -KILL $$")
+    return ttx.explore(difference()).gpu(environment=tmp_path)
+
+
+def b042(tmp_path: Path) -> Any:
+    """A kernel that calls a function which TileLang lacks."""
+    (tmp_path / "gpu").mkdir()
+    error = {"kind": "trace", "text": "TileLang 0.1.15 has no T.sigmoid", "where": [0, 1]}
+    answering(tmp_path / "gpu", {"error": error})
+    return ttx.explore(difference()).gpu(environment=tmp_path / "gpu")
+
+
+def b043(tmp_path: Path) -> Any:
+    """The code of a lane that ended with a pass that failed."""
+    (tmp_path / "gpu").mkdir()
+    answering(tmp_path / "gpu", FAILED)
+    return ttx.explore(difference()).gpu(environment=tmp_path / "gpu").code
+
+
+def b044(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """`lane.compile()` without nvcc."""
+    monkeypatch.setattr(ptx, "find_nvcc", lambda: None)
+    return ptx.compile_ptx("", "sm_90a", fake_environment(tmp_path / "gpu", "true"), 1, None)

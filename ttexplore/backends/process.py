@@ -17,8 +17,8 @@ from ttexplore.errors import BackendError, refuse_cancelled
 
 # Cancelling takes effect within this time.
 _POLL_SECONDS = 0.1
-# Longer limits are treated as this one: the system's clocks do not accept every number.
-LONGEST_SECONDS = 1e7
+# Longer limits are treated as this one: waiting for pipes counts milliseconds in 32 bits.
+LONGEST_SECONDS = 2e6
 # With less free space than this, a folder counts as full.
 _LEAST_FREE_BYTES = 1 << 16
 

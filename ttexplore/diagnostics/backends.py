@@ -83,9 +83,9 @@ BACKENDS = (
         "Run ttexplore setup device.",
     ),
     diagnostic(
-        "B021", "device setup failed",
+        "B021", "setup failed",
         "A download, a check or an installation failed; completed parts are kept, and setup continues from there.",
-        "Fix what the message names and run ttexplore setup device again.",
+        "Fix what the message names and run ttexplore setup again.",
     ),
     diagnostic(
         "B022", "device does not match the program",
@@ -143,5 +143,33 @@ BACKENDS = (
         "B035", "optional package is missing",
         "Clusters and DataFrames need packages that are not installed with ttexplore.",
         "Install the package in the hint.",
+    ),
+    diagnostic(
+        "B040", "no GPU environment",
+        "TileLang, which lowers kernels for a GPU, is installed in an environment of its own; only the kernels of the "
+        "gallery have recorded lanes.",
+        "Run ttexplore setup gpu.",
+    ),
+    diagnostic(
+        "B041", "TileLang's process failed",
+        "TileLang runs in a process of its own, which crashed, did not start, or gave no answer.",
+        "Read what it said; ttexplore doctor checks the environment. Everything else of the kernel works.",
+    ),
+    diagnostic(
+        "B042", "kernel rejected by TileLang",
+        "TileLang traces the text of the kernel itself. It lacks some of our names, checks more in other places, and "
+        "gets the values of the names that the text uses only if they are plain data.",
+        "Write the line as TileLang takes it, or do without the GPU lane.",
+    ),
+    diagnostic(
+        "B043", "pass of TileLang failed",
+        "TileLang traced the kernel, but one of its passes cannot lower it for this architecture.",
+        "Look at the program before the pass; try another architecture or other block sizes.",
+    ),
+    diagnostic(
+        "B044", "no PTX",
+        "PTX is compiled from the generated CUDA by nvcc, which is not part of any environment, with the headers of "
+        "TileLang.",
+        "Install the CUDA toolkit, and ttexplore setup gpu.",
     ),
 )  # fmt: skip

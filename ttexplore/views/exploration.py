@@ -40,11 +40,14 @@ _CUT_NOTE = (
 )
 
 
-def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: bool = False) -> str:
+def exploration_html(
+    trace: Trace, target: Target | None, plan: Plan, *, times: bool = False, remarks: str = "", cut: str = _CUT_NOTE
+) -> str:
     """The exploration as one HTML fragment of at most 120 kB, without scripts.
 
     With a target, cores are drawn on its floorplan and L1 against its budget. Times differ from run to run, so they
-    are shown only when asked for. Diffs and listings that do not fit are cut, and say how much is missing.
+    are shown only when asked for. Diffs and listings that do not fit are cut, and say how much is missing; `cut` says
+    where they are complete. `remarks` is HTML below the head.
     """
     drawings: list[str] = []
     if plan.graph:
@@ -56,7 +59,7 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
         pair.append(_section("L1 per core", l1_map_svg(plan, target)))
     if pair:
         drawings.append(f'<div class="pair">{"".join(pair)}</div>')
-    head = _head(trace, plan_facts(plan, target))
+    head = _head(trace, plan_facts(plan, target)) + remarks
     numbers = {step.index: (counts(ir_rows(step)), counts(plan_rows(step))) for step in trace.steps}
     skeleton = len((head + "".join(drawings).replace(svg_style(), "") + html_style()).encode()) + sum(
         len(_step_row(step, "", numbers[step.index], times).encode()) + 40 for step in trace.steps
@@ -71,7 +74,7 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
     files = f'<h4>Code</h4><div class="files">{kernels}{others}</div>'
     # The page's own style covers its drawings.
     shown = "".join(drawings).replace(svg_style(), "")
-    content = head + steps + shown + files + ORIGIN_NOTE + _CUT_NOTE
+    content = head + steps + shown + files + ORIGIN_NOTE + cut
     return fragment(content_id("ttx", content), f"exploration of {escape(trace.kernel)}", content)
 
 

@@ -1,0 +1,297 @@
+"""The GPU lane of a kernel: each pass of TileLang's pipeline as a step, and the generated source."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ttexplore.control import Control
+from ttexplore.errors import BackendError, TTExploreError, UsageError, from_record, unknown
+from ttexplore.explored import BaseStep, Steps
+from ttexplore.gpu.environment import read_environment
+from ttexplore.gpu.process import ask
+from ttexplore.gpu.ptx import Compiled, compile_ptx
+from ttexplore.gpu.recorded import recorded
+from ttexplore.plan import Plan
+from ttexplore.record import JsonObject, Line, Listing, Origin, Span, StepRecord, Trace
+from ttexplore.results import Code
+from ttexplore.views.exploration import exploration_html, exploration_text
+from ttexplore.views.markup import escape, plural, visible
+
+TIME_LIMIT_SECONDS = 120.0
+# The targets that TileLang lowers for, and a chip of each.
+ARCHITECTURES = {
+    "sm_80": "A100", "sm_86": "RTX 3090", "sm_89": "L40S, RTX 4090", "sm_90": "H100", "sm_90a": "H100",
+    "sm_100a": "B200", "sm_120a": "RTX 5090", "gfx942": "MI300X",
+}  # fmt: skip
+_LETTERS = {"Semantic checks": "S", "LowerAndLegalize": "L", "OptimizeForTarget": "O", "Code generation": "G"}
+_CUT = (
+    '<p class="q">Diffs and files that are cut here are complete in <code>steps["LowerTileOp"].diff()</code> and '
+    "<code>code</code>.</p>"
+)
+
+
+class _Place(Protocol):
+    def span(self, line: int) -> Span: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GpuStep(BaseStep):
+    """A pass of TileLang. Its letter is that of the stage, with its number in it: ``L22 LowerTileOp``."""
+
+    step: StepRecord
+
+    @functools.cached_property
+    def record(self) -> StepRecord:
+        return self.step
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    @property
+    def letter(self) -> str:
+        return self.step.letter
+
+    @property
+    def summary(self) -> str:
+        return self.step.summary
+
+    @property
+    def stage(self) -> str:
+        return self.step.stage
+
+    @property
+    def seconds(self) -> float:
+        """The time of the pass, with the passes inside of it."""
+        return self.step.seconds
+
+    @functools.cached_property
+    def listing(self) -> Listing:
+        return self.step.after
+
+    @property
+    def error(self) -> TTExploreError | None:
+        return from_record(self.step.error) if self.step.error else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GpuLane:
+    """A kernel lowered for a GPU by TileLang, without a GPU.
+
+    `seconds` is the time of the lowering; `versions` are those of TileLang and its TVM; `notes` say what TileLang does
+    not know and was left out. If it was `recorded`, that is why the environment was not used, otherwise empty.
+    """
+
+    kernel: str
+    arch: str
+    source: Listing
+    records: tuple[StepRecord, ...]
+    seconds: float
+    versions: dict[str, str]
+    notes: tuple[str, ...]
+    recorded: str = ""
+
+    @property
+    def steps(self) -> Steps[GpuStep]:
+        """The passes, by number, name or letter; of a name that occurs several times, the first."""
+        return Steps([GpuStep(record) for record in self.records])
+
+    @property
+    def error(self) -> TTExploreError | None:
+        """The error of the pass that failed, None if none did."""
+        return next((from_record(step.error) for step in self.records if step.error), None)
+
+    @functools.cached_property
+    def code(self) -> Code:
+        """The CUDA or HIP source. Its lines have the kernel lines that they come from. Raises the error of a pass."""
+        if self.error is not None:
+            raise self.error
+        return Code(self.records[-1].after)
+
+    def compile(
+        self, *, environment: Path | None = None, time_limit_seconds: float = TIME_LIMIT_SECONDS,
+        cancel: threading.Event | None = None,
+    ) -> Compiled:  # fmt: skip
+        """Compile the CUDA source to PTX, with the resources of the kernel: registers, spills, shared memory.
+
+        Needs nvcc, and the environment for TileLang's headers. Raises BackendError if one is missing or nvcc fails, and
+        UsageError for a lane of HIP.
+        """
+        source = self.code
+        if self.arch.startswith("gfx"):
+            raise UsageError("U010", f"{self.arch} has no PTX", hint='take a lane for CUDA: ex.gpu("sm_90a")')
+        return compile_ptx(source, self.arch, read_environment(environment), time_limit_seconds, cancel)
+
+    @property
+    def linked_share(self) -> float:
+        """The share of the lines of the generated source, without blank and preprocessor lines, that are linked to a
+        line of the kernel."""
+        lines = [line for line in self.code.lines if line.text.strip() and not line.text.startswith("#")]
+        return sum(bool(line.origins) for line in lines) / max(len(lines), 1)
+
+    @functools.cached_property
+    def trace(self) -> Trace:
+        """The lane as plain data."""
+        name = "kernel.hip" if self.arch.startswith("gfx") else "kernel.cu"
+        files = {} if self.error is not None else {name: self.code.listing}
+        return Trace(self.kernel, self.arch, self.source, self.records, files, {}, self.versions)
+
+    @property
+    def _remarks(self) -> list[str]:
+        made = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        remarks = [f"lowered by {made} in {self.seconds:.1f} s, for {self.arch} ({ARCHITECTURES[self.arch]})"]
+        if self.error is None:
+            remarks.append(f"{100 * self.linked_share:.0f} % of the generated lines are linked to lines of the kernel")
+        return [*remarks, *([f"recorded: {self.recorded}"] if self.recorded else []), *self.notes]
+
+    def __repr__(self) -> str:
+        changed = sum(step.changed_ir for step in self.records)
+        state = f"{plural(len(self.records), 'pass')}, {changed} change the program"
+        failed = next((step for step in self.records if step.error), None)
+        if failed:
+            state = f"{failed.letter} {failed.name} failed"
+        return f"<GPU lane of {self.kernel} for {self.arch}: {state}>"
+
+    def __str__(self) -> str:
+        text = exploration_text(self.trace, Plan(self.kernel, self.arch), times=True)
+        return "\n".join([text, *(visible(remark) for remark in self._remarks)]) + "\n"
+
+    def _repr_html_(self) -> str:
+        remarks = "".join(f'<p class="q">{escape(remark)}</p>' for remark in self._remarks)
+        return exploration_html(self.trace, None, Plan(self.kernel, self.arch), times=True, remarks=remarks, cut=_CUT)
+
+
+def check_architecture(arch: object) -> str:
+    """Raises UsageError if TileLang is not known to lower for it."""
+    if not isinstance(arch, str) or arch not in ARCHITECTURES:
+        raise unknown("architecture", arch, ARCHITECTURES)
+    return arch
+
+
+def request_for(texts: list[JsonObject], arguments: JsonObject, arch: str) -> JsonObject:
+    """The request to TileLang's process."""
+    target = {"kind": "hip", "mcpu": arch} if arch.startswith("gfx") else {"kind": "cuda", "arch": arch}
+    return {"texts": texts, "arguments": arguments, "target": target}
+
+
+def lower(
+    name: str, source: Listing, request: JsonObject, places: Sequence[_Place], arch: str, folder: Path | None,
+    control: Control,
+) -> GpuLane:  # fmt: skip
+    """Lower a kernel in TileLang's environment in `folder`; without one, take its recording.
+
+    Raises BackendError if there is neither, if TileLang rejects the kernel, at the line, and what the process raises.
+    """
+    why = ""
+    try:
+        environment = read_environment(folder)
+    except BackendError as error:
+        answer = recorded(request)
+        if answer is None:
+            raise
+        why = error.message
+    else:
+        control.tell(f"TileLang lowers {name} for {arch}")
+        answer = ask(environment, request, control)
+    return read_answer(name, source, answer, places, arch, why)
+
+
+def read_answer(
+    name: str, source: Listing, answer: JsonObject, places: Sequence[_Place], arch: str, why: str = ""
+) -> GpuLane:
+    """The lane of an answer. Raises BackendError, at the line, for a kernel that TileLang rejects, and for an answer
+    that is not one."""
+    try:
+        return _read_answer(name, source, answer, places, arch, why)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise BackendError(
+            "B041", f"TileLang's process gave an answer that cannot be read: {error!r}", hint="run ttexplore setup gpu"
+        ) from error
+
+
+def _read_answer(
+    name: str, source: Listing, answer: JsonObject, places: Sequence[_Place], arch: str, why: str
+) -> GpuLane:
+    error: JsonObject | None = answer.get("error")
+    failed: BackendError | None = None
+    if error is not None:
+        span = _span(error["where"], places)
+        if error["kind"] == "trace":
+            raise BackendError(
+                "B042", f"TileLang rejects the kernel: {error['text']}",
+                hint="the kernel is right here; TileLang itself does not take it, so there is no GPU lane", span=span,
+            )  # fmt: skip
+        failed = BackendError(
+            "B043", f"a pass of TileLang failed: {error['text']}", hint="try another arch, or other block sizes",
+            span=span,
+        )  # fmt: skip
+    listings = [
+        _listing(one, places, "cpp" if number == answer.get("source") else "tir", first=number == 0)
+        for number, one in enumerate(_objects(answer["listings"]))
+    ]
+    passes = _objects(answer["passes"])
+    numbers = {stage: itertools.count(1) for stage in _LETTERS}
+    records: list[StepRecord] = []
+    around: list[str] = []
+    for index, one in enumerate(passes):
+        del around[one["depth"] :]
+        inside = f"(inside of {around[-1]}) " if around else ""
+        around.append(one["name"])
+        last = failed is not None and index == len(passes) - 1
+        before, after = listings[int(one["before"])], listings[int(one["after"])]
+        letter = f"{_LETTERS[one['stage']]}{next(numbers[one['stage']])}"
+        summary = inside + one["summary"]
+        records.append(
+            StepRecord(
+                index, one["name"], letter, one["stage"], summary, summary, one["before"] != one["after"], False,
+                float(one["seconds"]), before, after, {}, {}, {}, failed.record() if failed and last else None,
+            )
+        )  # fmt: skip
+    if failed is not None and not records:
+        raise failed
+    notes = tuple(_note(note, places) for note in _objects(answer["notes"]))
+    versions = {str(name): str(version) for name, version in answer["versions"].items()}
+    return GpuLane(name, arch, source, tuple(records), float(answer["seconds"]), versions, notes, why)
+
+
+def _objects(data: Any) -> list[JsonObject]:
+    return list(data)
+
+
+def _note(note: JsonObject, places: Sequence[_Place]) -> str:
+    span = _span(note["where"], places)
+    return f"{span}: {note['text']}" if span else str(note["text"])
+
+
+def _span(where: list[int] | None, places: Sequence[_Place]) -> Span | None:
+    return None if where is None else places[where[0]].span(where[1])
+
+
+def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first: bool) -> Listing:
+    """A listing of an answer. In IR, lines without a kernel line have that of the statement around them, inferred."""
+    lines: list[Line] = []
+    # The lines around, from the outermost: how far they are indented, and their origins.
+    around: list[tuple[int, tuple[Origin, ...]]] = []
+    for text, marks in zip(data["text"], data["places"], strict=True):
+        indent = len(text) - len(text.lstrip())
+        origins = tuple(
+            Origin(places[int(index)].span(int(line)), "inferred" if recovered else "exact" if first else "derived")
+            for index, line, recovered in marks
+        )
+        if language == "tir" and text.strip():
+            while around and around[-1][0] >= indent:
+                around.pop()
+            if not origins and around:
+                origins = tuple(Origin(one.span, "inferred") for one in around[-1][1])
+            around.append((indent, origins))
+        lines.append(Line(text, origins))
+    return Listing(language, tuple(lines))
+
+
+__all__ = ["ARCHITECTURES", "GpuLane", "GpuStep", "check_architecture", "lower", "read_answer", "request_for"]
