@@ -53,7 +53,8 @@ ALLOWED: dict[str, set[str]] = {
     "gpu": {"record", "errors", "control", "plan", "backends", "views", "results", "explored"},
     "exploration": {
         "record", "errors", "control", "target", "plan", "given", "options", "ops", "inputs", "ir", "language",
-        "passes", "emit", "backends", "clock", "files", "gpu", "archive", "request", "results", "views", "explored",
+        "passes", "emit", "backends", "clock", "files", "gpu", "archive", "porting", "request", "results", "views",
+        "explored",
     },
     "sweeping": {
         "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "backends", "results",

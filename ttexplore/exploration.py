@@ -34,7 +34,7 @@ from ttexplore.gpu.lane import TIME_LIMIT_SECONDS as GPU_SECONDS
 from ttexplore.gpu.lane import GpuLane, check_architecture, request_for
 from ttexplore.gpu.lane import lower as lower_for_gpu
 from ttexplore.inputs import Inputs, Tensor, given_inputs
-from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.build import dtype_of
 from ttexplore.ir.interpreter import Interpretation, check_places, interpret, runs_alike, valid_inputs
@@ -56,6 +56,7 @@ from ttexplore.passes.pipeline import PIPELINE, Applied, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.tensor_roles import tensor_roles
 from ttexplore.plan import Plan, Precision, Size
+from ttexplore.porting.checks import Facts, PortingChecks, porting_checks
 from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Drawing, Run, StepCheck
@@ -543,6 +544,42 @@ class Exploration(Explored):
                 raise
             return StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error))
         return StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message)
+
+    def porting_checks(
+        self, *, run: bool = True, time_limit_seconds: float | None = None, progress: Progress | None = None,
+        cancel: threading.Event | None = None,
+    ) -> PortingChecks:  # fmt: skip
+        """Go through the porting checklist: tile shapes and dtypes, layout, copies, accumulators, epilogues, numerics,
+        launch, and performance. Each check passes, fails or does not apply, with a number, the kernel's line, and what
+        to do. It fails for what is slow or inexact, not only for what is wrong.
+
+        Unless `run` is False, every step is executed, as by :meth:`check`, whose arguments and errors the others are.
+        Raises the lowering's error.
+        """
+        final = [launch._final() for launch in self.launches]
+        checked: str | None = None
+        if run:
+            found = self.check(time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel)
+            checked = next((f"{one.headline}: {one.message}" for one in found.results if not one.passed), "")
+        return porting_checks([
+            launch._porting_facts(program, checked) for launch, program in zip(self.launches, final, strict=True)
+        ])  # fmt: skip
+
+    def _porting_facts(self, final: Program, checked: str | None) -> Facts:
+        estimate, why = None, None
+        try:
+            estimate = self._estimate
+        except UsageError as error:
+            why = error.record()
+        assert not isinstance(estimate, LaunchEstimates), "one launch has one estimate"
+        spans = {str(p.name): span_of(p) for p in self.kernel.function.params if is_buffer(p)}
+        roles = self._roles
+        return Facts(
+            final.plan, self.target, self.steps[0].record.before, self.files["compute.cpp"],
+            {name: span for name, span in spans.items() if span is not None},
+            tuple(name for name, role in roles.items() if role != "output"),
+            tuple(name for name, role in roles.items() if role != "input"), estimate, why, checked,
+        )  # fmt: skip
 
     # Showing
 

@@ -14,7 +14,7 @@ from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.glossary import TERMS
 from ttexplore.passes.pipeline import PIPELINE
-from ttexplore.porting import Pattern, Table, cheat_sheet, sections, table
+from ttexplore.porting import Pattern, Table, cheat_sheet, checklist, sections, table
 from ttexplore.porting.pattern import LANGUAGES
 from ttexplore.record import StepRecord
 
@@ -213,6 +213,19 @@ def page() -> str:
             terms = ", ".join(f"[{term.name}](glossary.md#{term.anchor})" for term in one.glossary)
             file = f"[{one.example}](../ttexplore/porting_kernels/{one.example}.py)"
             parts.append(f"| {one.name} | {', '.join(one.steps)} | {terms} | {file} |")
+    parts += [
+        "",
+        "## Checklist",
+        "",
+        "`ex.porting_checks()` goes through the porting checklist for an exploration. Each check passes, fails or",
+        "does not apply, with a number, the line of the kernel, and what to do. What fails may still be right: most",
+        "checks ask for what is fast or as exact as on a GPU.",
+        "",
+        "| | check | passes if |",
+        "|---|---|---|",
+    ]  # fmt: skip
+    for item, checks in checklist().items():
+        parts += [f"| {item} | {name} | {rule} |" for name, rule in checks.items()]
     parts += ["", "## Sources", "", "The words of the GPU languages were looked up here; those of Tessera are the"]
     parts += ["documents' own.", "", *(f"- <{source}>" for source in sources)]
     return "\n".join(parts) + "\n"

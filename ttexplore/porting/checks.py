@@ -1,0 +1,456 @@
+"""The porting checklist: what someone who ports a GPU kernel looks at, as checks of a lowering.
+
+The checks know what was decided (the plan), what was written (the listings), what was executed (the check of all
+steps) and what is predicted (the estimate). Each gives a number, the kernel's line, and what to do.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Literal
+
+from ttexplore.plan import DATA_FORMATS, CircularBuffer, Partition, Plan
+from ttexplore.record import ErrorRecord, Listing, Span
+from ttexplore.target import Target
+from ttexplore.views.markup import byte_size, content_id, escape, plural, visible
+from ttexplore.views.terms import defined
+from ttexplore.views.theme import fragment
+from ttexplore.views.times import plain_time
+
+if TYPE_CHECKING:
+    # The estimate is made of live programs; here only its figures are read.
+    from ttexplore.clock.estimate import Estimate
+
+Verdict = Literal["pass", "fail", "not applicable"]
+# The items of the porting checklist, in its order.
+Item = Literal[
+    "tile shapes and dtypes", "layout", "async copies", "MMA loop", "epilogues", "numerics", "launch",
+    "performance sanity",
+]  # fmt: skip
+
+# The largest share of a tensor that may be padding, the smallest mean load of a core, as part of the largest, the most
+# often that an input may be read, and the largest part of the time that instructions may take, and the time as a
+# multiple of the roofline. A port that misses one of them is right, but leaves that factor on the table.
+LARGEST_PADDING = 0.1
+LEAST_LOAD = 0.75
+MOST_READS = 2.0
+LARGEST_ISSUE = 0.2
+FARTHEST = 2.0
+
+_WIDTH = 100
+_GLYPHS: dict[Verdict, tuple[str, str]] = {"pass": ("✔", "ok"), "fail": ("✖", "bad"), "not applicable": ("–", "q")}
+
+
+@dataclass(frozen=True, slots=True)
+class PortingCheck:
+    """One check of the porting checklist. `item` is what it belongs to there. `number` is what was found, `line` the
+    kernel's line that it is about, and `advice` what to do if it fails. `launch` counts the kernel's launches."""
+
+    item: Item
+    name: str
+    verdict: Verdict
+    number: str
+    line: Span | None = None
+    advice: str = ""
+    launch: int = 0
+
+
+class PortingChecks(tuple[PortingCheck, ...]):
+    """The checks of a kernel, in the order of the checklist; text in a terminal, a table in a notebook. Truthy if none
+    fails."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[PortingCheck, ...]:
+        """The checks that fail."""
+        return tuple(one for one in self if one.verdict == "fail")
+
+    @property
+    def summary(self) -> str:
+        """How many checks passed, failed and do not apply."""
+        counts = [sum(one.verdict == verdict for one in self) for verdict in _GLYPHS]
+        return f"{counts[0]} passed, {counts[1]} failed, {counts[2]} not applicable"
+
+    def __str__(self) -> str:
+        width = max((len(one.name) for one in self), default=0)
+        several = any(one.launch for one in self)
+        lines = [f"porting checklist: {self.summary}"]
+        item = ""
+        for one in self:
+            if one.item != item:
+                item = one.item
+                lines.append(item)
+            launch = f"launch {one.launch}  " if several else ""
+            place = f"  {one.line}" if one.line else ""
+            lines.append(
+                f"  {_GLYPHS[one.verdict][0]} {launch}{one.name:<{width}}  {visible(one.number)}{visible(place)}"
+            )
+            if one.verdict == "fail":
+                indent = " " * 6
+                lines += textwrap.wrap(one.advice, _WIDTH, initial_indent=indent, subsequent_indent=indent)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        several = any(one.launch for one in self)
+        names = ("", "check", *(("launch",) if several else ()), "found", "line")
+        heads = "".join(f'<th scope="col">{name}</th>' for name in names)
+        rows: list[str] = []
+        for position, one in enumerate(self):
+            if not position or self[position - 1].item != one.item:
+                rows.append(f'<tr><th scope="rowgroup" colspan="{len(names)}">{defined(one.item)}</th></tr>')
+            glyph, state = _GLYPHS[one.verdict]
+            mark = f'<span class="{state}" role="img" aria-label="{one.verdict}" title="{one.verdict}">{glyph}</span>'
+            line = f"<code>{escape(str(one.line))}</code>" if one.line else ""
+            launch = (str(one.launch),) if several else ()
+            cells = (mark, defined(one.name), *launch, escape(one.number), line)
+            rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+            if one.verdict == "fail":
+                rows.append(f'<tr><td></td><td colspan="{len(names) - 1}">{escape(one.advice)}</td></tr>')
+        table = (
+            f'<table class="t facts" aria-label="porting checklist"><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{''.join(rows)}</tbody></table>"
+        )
+        content = (
+            f'<div class="head"><h3>porting checklist</h3><span>{self.summary}</span></div>'
+            f'<div class="scroll">{table}</div>'
+        )
+        return fragment(content_id("ttx-porting-checks", content), "porting checklist", content)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of one launch.
+
+    `kernel` is the listing of the kernel before the first step, `compute` the emitted compute kernel. `lines` are the
+    lines of the tensors. `estimate` is None if `no_estimate` says why the time cannot be predicted. `checked`
+    says how the results differ from the reference, empty if they do not, None if nothing was executed. `reads` are the
+    tensors that the launch reads, `writes` those that it writes.
+    """
+
+    plan: Plan
+    target: Target
+    kernel: Listing
+    compute: Listing
+    lines: Mapping[str, Span]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    estimate: Estimate | None
+    no_estimate: ErrorRecord | None = None
+    checked: str | None = None
+
+    @property
+    def partition(self) -> Partition:
+        assert self.plan.partition is not None, "a lowering that succeeded has a partition"
+        return self.plan.partition
+
+    @property
+    def launch_line(self) -> Span | None:
+        """The line of the launch grid: that of the outermost loop."""
+        return next(
+            (origin.span for line in self.kernel.lines if line.work == "controls" for origin in line.origins), None
+        )
+
+    @property
+    def computed_lines(self) -> tuple[Span, ...]:
+        """The kernel's lines that the compute kernel computes for, in its order."""
+        return tuple(one.span for line in self.compute.lines if line.work == "computes" for one in line.origins)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    verdict: Verdict
+    number: str
+    line: Span | None = None
+    advice: str = ""
+
+
+def porting_checks(launches: Sequence[Facts]) -> PortingChecks:
+    """Go through the checklist for a kernel of these launches."""
+    made: list[PortingCheck] = []
+    for item, checks in _CHECKLIST.items():
+        for name, _, check in checks:
+            for number, facts in enumerate(launches):
+                found = check(facts, launches[:number])
+                made.append(PortingCheck(item, name, found.verdict, found.number, found.line, found.advice, number))
+    return PortingChecks(made)
+
+
+def _padding(facts: Facts, _: Sequence[Facts]) -> _Found:
+    # A vector is one row of tiles: that its other rows are padding cannot be changed.
+    tiled = [one for one in facts.plan.layouts if one.page == "tile" and len(one.shape) > 1]
+    if not tiled:
+        return _Found("not applicable", "no tensor of rows and columns is stored in tiles")
+    shares = {one: 1 - prod(one.shape) / prod(one.padded_shape) for one in tiled}
+    worst = max(tiled, key=lambda one: shares[one])
+    shape, padded = ("x".join(map(str, sizes)) for sizes in (worst.shape, worst.padded_shape))
+    number = f"{worst.name}: {shape} in {padded}, {shares[worst]:.0%} padding"
+    return _verdict(
+        shares[worst] <= LARGEST_PADDING, number, facts.lines.get(worst.name),
+        "Make the last two sizes multiples of 32, or fold a small axis into the rows: a tile is 32x32 whatever the "
+        "tensor core's fragments were.",
+    )  # fmt: skip
+
+
+def _dtypes(facts: Facts, _: Sequence[Facts]) -> _Found:
+    own = {one.dtype for one in DATA_FORMATS.values()}
+    other = [one for one in facts.plan.layouts if one.dtype not in own]
+    if not other:
+        return _Found("pass", f"{', '.join(sorted({one.dtype for one in facts.plan.layouts}))}, stored as they are")
+    number = ", ".join(f"{one.name}: {one.dtype} is stored as {one.data_format}" for one in other)
+    return _Found(
+        "fail", number, facts.lines.get(other[0].name),
+        "Use bfloat16, float32 or int32, for which tiles have a format. Float16_b has the range of float32 and 8 bits "
+        "of mantissa: compare with a tolerance for that.",
+    )  # fmt: skip
+
+
+def _layout(facts: Facts, _: Sequence[Facts]) -> _Found:
+    converted = [one for one in facts.plan.layouts if one.through]
+    if not converted:
+        return _Found("pass", f"pages of {plural(len(facts.plan.layouts), 'tensor')} move as they are stored")
+    count = sum(prod(one.shape) * one.element_bytes for one in converted)
+    names = ", ".join(one.name for one in converted)
+    return _Found(
+        "fail", f"{names}: {byte_size(count)} in rows are converted on the chip", facts.lines.get(converted[0].name),
+        "Store the tensor in tiles, once, before the launch: its layout is an option of the lowering (layouts). Rows "
+        "pay only where a tensor is used once.",
+    )  # fmt: skip
+
+
+def _stages(facts: Facts, _: Sequence[Facts]) -> _Found:
+    most = max(core.items for core in facts.partition.cores)
+    # Constant tiles have no line of the kernel; shards are there already.
+    loaded = [
+        one for one in facts.plan.buffers
+        if one.producer != "compute" and one.consumer == "compute" and one.origin and not one.shard_of
+    ]  # fmt: skip
+    if not loaded:
+        return _Found("not applicable", "the compute kernel takes nothing that is loaded")
+    blocks = {one.name: _blocks(facts, one, most) for one in loaded}
+    single = [one for one in loaded if one.stages == 1 and (blocks[one.name] or 2) > 1]
+    if not single:
+        fewest = min(loaded, key=lambda one: one.stages)
+        return _Found(
+            "pass", f"{plural(len(loaded), 'buffer')}, {plural(fewest.stages, 'block')} deep or deeper", fewest.origin
+        )
+    worst = single[0]
+    turns = blocks[worst.name]
+    number = f"{worst.name}: 1 block deep, {f'{turns:,} blocks' if turns else 'a varying number of blocks'} on a core"
+    return _Found(
+        "fail", number, worst.origin,
+        "Give it room for two blocks, so that the next one arrives while this one is computed with: num_stages=2 of "
+        "its T.Pipelined, or the option cb_depth. If L1 is full, make the blocks smaller.",
+    )  # fmt: skip
+
+
+def _blocks(facts: Facts, buffer: CircularBuffer, items: int) -> int | None:
+    """How many blocks go through a buffer of the busiest core; None if that varies."""
+    assert facts.plan.graph is not None, "a lowering that succeeded has a graph"
+    tiles = [one.tiles_per_item for one in facts.plan.graph.edges if one.target == buffer.name]
+    counts = [one for one in tiles if one is not None]
+    return sum(counts) * items // buffer.block_pages if len(counts) == len(tiles) else None
+
+
+def _accumulator(facts: Facts, _: Sequence[Facts]) -> _Found:
+    if not facts.plan.products or facts.plan.compute is None:
+        return _Found("not applicable", "no T.gemm")
+    worst = max(facts.plan.products, key=lambda one: one.rows * one.columns)
+    tiles, room = worst.rows * worst.columns, facts.plan.compute.dst_tiles
+    return _verdict(
+        tiles <= room, f"an accumulator of {plural(tiles, 'tile')}, DST holds {room}", worst.origin,
+        "The accumulator does not stay in DST: it goes to L1 and back between the steps of K. Make the block smaller, "
+        "or take more of K per step, or let the packer add in L1 (option accumulate).",
+    )  # fmt: skip
+
+
+def _epilogue(facts: Facts, before: Sequence[Facts]) -> _Found:
+    products = {one.origin for one in facts.plan.products if one.origin}
+    if products:
+        lines = facts.computed_lines
+        last = max(place for place, line in enumerate(lines) if line in products)
+        after = [*dict.fromkeys(lines[last + 1 :])]
+        if not after:
+            return _Found("not applicable", "the product is stored as it is")
+        return _Found("pass", f"{plural(len(after), 'line')} before the product is stored", after[0])
+    made = {name for one in before if one.plan.products for name in one.writes}
+    taken = [name for name in facts.reads if name in made]
+    if not taken or not facts.computed_lines:
+        return _Found("not applicable", "no T.gemm")
+    count = sum(prod(one.shape) * one.element_bytes for one in facts.plan.layouts if one.name in taken)
+    return _Found(
+        "fail", f"{', '.join(taken)}: {byte_size(count)} are stored by a product and loaded again",
+        facts.computed_lines[0],
+        "Compute it in the launch of the product, in T.Parallel before the accumulator is copied to its tensor: the "
+        "tiles are still in DST then.",
+    )  # fmt: skip
+
+
+def _accumulation(facts: Facts, _: Sequence[Facts]) -> _Found:
+    compute = facts.plan.compute
+    if not facts.plan.products or compute is None:
+        return _Found("not applicable", "no T.gemm")
+    bits = 32 if compute.fp32_dest_acc_en else 16
+    return _verdict(
+        bits == 32 and compute.math_fidelity in ("HiFi3", "HiFi4"),
+        f"{compute.math_fidelity}, sums of {bits} bits", facts.plan.products[0].origin,
+        "A tensor core multiplies bfloat16 exactly and adds in float32. Take a fragment of float32, and leave "
+        "math_fidelity and accumulate_dtype alone, before you compare results.",
+    )  # fmt: skip
+
+
+def _results(facts: Facts, _: Sequence[Facts]) -> _Found:
+    if facts.checked is None:
+        return _Found("not applicable", "nothing was executed")
+    if not facts.checked:
+        return _Found("pass", "every step gives the result of the kernel on the CPU")
+    return _Found(
+        "fail", facts.checked, facts.launch_line,
+        "Run ex.check() with inputs that you know, and compare ex.reference() with the GPU's result first: it is what "
+        "the kernel means.",
+    )  # fmt: skip
+
+
+def _load(facts: Facts, _: Sequence[Facts]) -> _Found:
+    partition = facts.partition
+    allowed = len({core for one in partition.core_ranges for core in one.cores}) or facts.target.cores
+    counts = [core.items for core in partition.cores]
+    load = sum(counts) / (max(counts) * allowed)
+    used = sum(count > 0 for count in counts)
+    return _verdict(
+        load >= LEAST_LOAD,
+        f"{plural(sum(counts), 'block')} on {used} of {allowed} cores, {max(counts)} at most: {load:.0%} loaded",
+        facts.launch_line,
+        "Choose blocks so that their number is a multiple of the cores, or a large one: smaller blocks, split-K with "
+        "T.atomic_add, or several heads or batches in one launch.",
+    )  # fmt: skip
+
+
+def _reuse(facts: Facts, _: Sequence[Facts]) -> _Found:
+    if facts.estimate is None:
+        return _unpredicted(facts)
+    inputs = {one.name for one in facts.plan.layouts if one.role != "output" and one.memory == "dram"}
+    least = sum(one.pages * one.page_bytes for one in facts.plan.accessors if one.tensor in inputs)
+    if not least:
+        return _Found("not applicable", "no input is in DRAM")
+    read = facts.estimate.read_bytes
+    shared = f", {plural(len(facts.plan.shared), 'input')} sent from core to core" if facts.plan.shared else ""
+    return _verdict(
+        read <= MOST_READS * least,
+        f"{byte_size(read)} read of inputs of {byte_size(least)}, {read / least:.1f} times{shared}", facts.launch_line,
+        "Blocks that CTA pairs or the L2 cache shared are read from DRAM by every core here. Make blocks larger, or "
+        "let cores send them to each other: option multicast, with the policy rectangular.",
+    )  # fmt: skip
+
+
+# What to do about each bound of an estimate.
+_REMEDIES: dict[str, str] = {
+    "DRAM": "Read less: larger blocks, multicast, or a smaller dtype.",
+    "NoC": "Move less between cores: larger blocks, shards where the work is, other cores.",
+    "math": "Ask for a lower math_fidelity where the numbers allow it, and compute each value once.",
+    "pack": "Store less to circular buffers: keep values in DST from one T.Parallel to the next.",
+    "unpack": "Load each tile once: larger blocks use it for more products.",
+    "RISC-V": "Move whole blocks with T.copy, and keep conditions on indices out of loops: elements that processors "
+    "move or fill one by one cost most.",
+    "latency": "Make buffers deeper, or blocks larger, so that more is on its way at a time.",
+    "imbalance": "Distribute the blocks more evenly: other block sizes or another policy.",
+    "launch": "Give one launch more work: the launch itself takes longest.",
+}
+
+
+def _roofline(facts: Facts, _: Sequence[Facts]) -> _Found:
+    one = facts.estimate
+    if one is None:
+        return _unpredicted(facts)
+    if not one.roofline_us:
+        return _Found("not applicable", "nothing is computed or moved to and from DRAM")
+    times = one.us / one.roofline_us
+    number = f"{plain_time(one.us)} (estimate), {times:.1f} times the roofline, bound by {one.bound}"
+    return _verdict(times <= FARTHEST, number, facts.launch_line, _REMEDIES[one.bound])
+
+
+def _issue(facts: Facts, _: Sequence[Facts]) -> _Found:
+    one = facts.estimate
+    if one is None:
+        return _unpredicted(facts)
+    share = one.gains_us["RISC-V"] / one.us
+    return _verdict(
+        share <= LARGEST_ISSUE, f"instructions of the processors cost {share:.0%} of the time", facts.launch_line,
+        _REMEDIES["RISC-V"],
+    )  # fmt: skip
+
+
+def _unpredicted(facts: Facts) -> _Found:
+    assert facts.no_estimate is not None, "there is an estimate, or a reason"
+    return _Found("not applicable", facts.no_estimate.message, facts.no_estimate.span)
+
+
+def _verdict(passed: bool, number: str, line: Span | None, advice: str) -> _Found:
+    return _Found("pass", number, line) if passed else _Found("fail", number, line, advice)
+
+
+_Check = Callable[[Facts, Sequence[Facts]], _Found]
+# The checks of each item: the name, what holds if it passes, and the function.
+_CHECKLIST: dict[Item, tuple[tuple[str, str, _Check], ...]] = {
+    "tile shapes and dtypes": (
+        (
+            "whole tiles",
+            f"At most {LARGEST_PADDING:.0%} of each tensor with rows and columns is padding of tiles.",
+            _padding,
+        ),
+        ("formats of tiles", "Tiles have a format for the dtype of each tensor.", _dtypes),
+    ),
+    "layout": (("pages as stored", "No tensor is converted between rows and tiles on the chip.", _layout),),
+    "async copies": (
+        (
+            "double buffering",
+            "Loaded blocks go through circular buffers with room for two, if more than one comes.",
+            _stages,
+        ),
+    ),
+    "MMA loop": (("accumulator in DST", "The accumulator of each T.gemm fits into DST.", _accumulator),),
+    "epilogues": (
+        (
+            "fused epilogue",
+            "What follows a product is computed before the product is stored, not in a later launch.",
+            _epilogue,
+        ),
+    ),
+    "numerics": (
+        ("accumulation", "Products have HiFi3 or HiFi4, and sums 32 bits.", _accumulation),
+        (
+            "results",
+            "Every step gives the result of the kernel on the CPU.",
+            _results,
+        ),
+    ),
+    "launch": (
+        ("load of the cores", f"The mean load of the cores is at least {LEAST_LOAD:.0%} of the largest.", _load),
+        (
+            "inputs read once",
+            f"All cores together read at most {MOST_READS:g} times the bytes of the inputs from DRAM.",
+            _reuse,
+        ),
+    ),
+    "performance sanity": (
+        ("roofline", f"The predicted time is at most {FARTHEST:g} times the roofline.", _roofline),
+        (
+            "issue rate",
+            f"Without the instructions of the processors, at most {LARGEST_ISSUE:.0%} of the time would be saved.",
+            _issue,
+        ),
+    ),
+}
+
+
+def checklist() -> dict[Item, dict[str, str]]:
+    """What each check asks for: by item, and by the name of the check."""
+    return {item: {name: rule for name, rule, _ in checks} for item, checks in _CHECKLIST.items()}
