@@ -104,13 +104,24 @@ def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 @pytest.fixture
 def notebook(lab: str, open_context: Open) -> Page:
-    """The notebook, with all of its cells run."""
+    """The notebook, with all of its cells run in a kernel of its own: an explorer opens where the one before it in the
+    same kernel was left."""
+    end_kernels(lab)
     context = open_context(expected=LABS_OWN, viewport={"width": 1500, "height": 1000})
     context.set_default_timeout(_PATIENCE_MS)
     page = context.new_page()
     open_notebook(page, lab)
     run(page, "notebook:run-all-cells")
     return page
+
+
+def end_kernels(lab: str) -> None:
+    """Ends the kernels that earlier tests have left."""
+    with urllib.request.urlopen(f"{lab}/api/sessions", timeout=_START_SECONDS) as answer:
+        sessions = json.load(answer)
+    for session in sessions:
+        request = urllib.request.Request(f"{lab}/api/sessions/{session['id']}", method="DELETE")
+        urllib.request.urlopen(request, timeout=_START_SECONDS).close()
 
 
 def run(page: Page, command: str, arguments: dict[str, Any] | None = None) -> None:
