@@ -254,7 +254,8 @@ class CoreRange:
     def cores(self) -> tuple[tuple[int, int], ...]:
         """The cores row by row."""
         (left, top), (right, bottom) = self.first, self.last
-        return tuple((x, y) for y in range(top, bottom + 1) for x in range(left, right + 1))
+        columns, rows = range(left, right + 1), range(top, bottom + 1)
+        return tuple([(x, y) for y in rows for x in columns])
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +324,7 @@ class Multicast:
     @property
     def receivers(self) -> tuple[tuple[int, int], ...]:
         """The cores that the sender sends to."""
-        return tuple(core for core in self.cores.cores if core != self.sender)
+        return tuple([core for core in self.cores.cores if core != self.sender])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ items. They then make the same steps, so none waits for a block that no other co
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -195,18 +196,26 @@ def _fastest(
     """The fastest of the ways to share at most so many inputs: from none and from all, one input is changed after
     another until nothing is faster."""
     every = {name: max(some, key=lambda one: one.saved_bytes) for name, some in ways.items()}
+    known: dict[tuple[tuple[str, str], ...], float] = {}
+
+    def found(tried: Mapping[str, _Way]) -> float:
+        key = tuple((name, one.topology) for name, one in tried.items())
+        if key not in known:
+            known[key] = cycles(tried)
+        return known[key]
+
     kept = sorted(every, key=lambda name: -every[name].saved_bytes)[:most]
     results: list[tuple[float, dict[str, _Way]]] = []
     for start in ({}, {name: every[name] for name in every if name in kept}):
-        best, chosen = cycles(start), dict[str, _Way](start)
+        best, chosen = found(start), dict[str, _Way](start)
         changed = True
         while changed:
             changed = False
             for name, some in ways.items():
                 for way in (None, *some):
                     tried = {one: given for one in ways if (given := way if one == name else chosen.get(one))}
-                    if len(tried) <= most and (found := cycles(tried)) < best:
-                        best, chosen, changed = found, tried, True
+                    if len(tried) <= most and (time := found(tried)) < best:
+                        best, chosen, changed = time, tried, True
         results.append((best, chosen))
     return min(results, key=lambda one: (one[0], len(one[1])))
 
@@ -243,12 +252,13 @@ class _Way:
     read_bytes: int
     saved_bytes: int
 
-    @property
+    @functools.cached_property
     def sent(self) -> Sent:
         """Who sends it and who receives it."""
+        receivers = {one.sender: one.receivers for one in self.multicasts}
         return Sent(
-            {one.sender: len(one.receivers) for one in self.multicasts},
-            frozenset(core for one in self.multicasts for core in one.receivers),
+            {sender: len(cores) for sender, cores in receivers.items()},
+            frozenset(itertools.chain.from_iterable(receivers.values())),
         )
 
     def numbered(self, first: int) -> SharedInput:
