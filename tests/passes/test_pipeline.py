@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 import ttexplore as ttx
 from tests.corpus import gemm
+from tests.corpus.formats import FORMATS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.spine import SPINE
+from ttexplore.errors import VerifyError
 from ttexplore.exploration import Exploration, Step
+from ttexplore.ir.program import Program
+from ttexplore.passes.pipeline import Pass, lower
 from ttexplore.passes.verify import Verifier
 from ttexplore.record import to_json
+from ttexplore.target import Target
 
 # An option of each pass that has any, and of A1 one that is an error; what other passes look at, too.
 OPTIONS: tuple[dict[str, Any], ...] = (
@@ -42,7 +48,11 @@ def shared(one: Exploration, other: Exploration) -> str:
     return " ".join(a.letter for a, b in pairs if a.after.functions is b.after.functions)
 
 
-@pytest.mark.parametrize("case", [*SPINE[:4], *GEMMS[:3]], ids=lambda one: one.name)
+# C2 tells products of float8 by their math fidelity, and refuses some of int8.
+_PRODUCTS = [one for one in FORMATS if one.name in ("float8_product", "int8_product")]
+
+
+@pytest.mark.parametrize("case", [*SPINE[:4], *GEMMS[:3], *_PRODUCTS], ids=lambda one: one.name)
 def test_a_lowering_like_others_is_that_of_its_own(case: Any) -> None:
     first = ttx.explore(case.make(), options=case.options)
     found: list[Exploration] = [first]
@@ -54,31 +64,61 @@ def test_a_lowering_like_others_is_that_of_its_own(case: Any) -> None:
         assert found[-1].options == alone.options
 
 
-def test_passes_before_the_first_that_looks_at_an_option_do_not_run_again() -> None:
+def test_passes_that_look_at_no_other_option_do_not_run_again() -> None:
     first = ttx.explore(gemm(128, 128, 128, 64, 64, 32))
-    assert shared(first.fork(), first) == "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1"
+    every = "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1"
+    assert shared(first.fork(), first) == every
     assert shared(first.fork(subblock=(1, 1)), first) == "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4"
-    assert shared(first.fork(math_fidelity="LoFi"), first) == "A0 A1"
-    # A0 notes the policy, and A2 looks at the engine, an option of C2.
-    assert shared(first.fork(policy="strided"), first) == ""
+    # B1 predicts times with the math fidelity, and comes to the same; the others hand it on.
+    low = first.fork(math_fidelity="LoFi")
+    assert shared(low, first) == every
+    assert [low.plan.compute, low.plan.options] != [first.plan.compute, first.plan.options]
+    # A0 notes the policy, and leaves the functions as they are; A2 looks at the engine, an option of C2.
+    assert shared(first.fork(policy="strided"), first) == "A1 A2 A3 B1"
     assert shared(first.fork(eltwise="sfpu"), first) == "A0 A1"
     assert shared(first.fork(target="blackhole_p150"), first) == ""
     # Of several, each as far as it goes.
-    low = first.fork(math_fidelity="LoFi")
-    both = first.with_options({"math_fidelity": "LoFi", "subblock": (1, 1)}, [low])
-    assert (shared(both, low), shared(both, first)) == ("A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4", "A0 A1")
+    staged = first.fork(stages=3)
+    both = first.with_options({"stages": 3, "subblock": (1, 1)}, [staged])
+    assert (shared(both, staged), shared(both, first)) == ("A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4", "A0 A1")
 
 
-def test_what_is_shared_is_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_was_verified_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = ttx.explore(gemm(128, 128, 128, 64, 64, 32))
-    verified: list[object] = []
+    verified: list[Any] = []
     check = Verifier.check
 
     def counted(self: Verifier, program: Any) -> None:
-        verified.append(program)
+        verified.append(program.functions)
         check(self, program)
 
     monkeypatch.setattr(Verifier, "check", counted)
-    again = first.fork()
-    assert verified == [step.after for step in steps_of(again)]
-    assert len(verified) == len(steps_of(first))
+    first.fork()
+    first.fork(math_fidelity="LoFi")
+    assert verified == []
+    made = first.fork(subblock=(1, 1))
+    assert verified == [step.after.functions for step in steps_of(made)[-2:]]
+    del verified[:]
+    # The sizes of its cores are other ones, so whatever follows is another program.
+    made = first.fork(policy="strided")
+    assert len(verified) == len(steps_of(made)) - 4
+
+
+def test_a_fault_behind_steps_that_are_shared_is_found() -> None:
+    first = ttx.explore(gemm(128, 128, 128, 64, 64, 32))
+    *steps, last, _ = (step.applied.step for step in steps_of(first))
+
+    def faulty(program: Program, target: Target, *, epilogue: Any, subblock: Any) -> Program:
+        made = last.function(program, target, epilogue=epilogue, subblock=subblock)
+        assert made.plan.compute is not None
+        tiles = made.plan.compute.dst_tiles + (subblock is not None)
+        return made.with_plan(compute=dataclasses.replace(made.plan.compute, dst_tiles=tiles))
+
+    program, steps = steps_of(first)[0].before, [*steps, Pass("D5", "kernels", faulty)]
+    sound = list(lower(program, first.target, {}, steps))
+    assert sound[-1].error is None
+    found = list(lower(program, first.target, {"subblock": (1, 1)}, steps, [sound]))
+    assert len(found) == len(sound)
+    assert all(one.after.functions is other.after.functions for one, other in zip(found[:-1], sound, strict=False))
+    assert isinstance(found[-1].error, VerifyError)
+    assert "the plan says that DST holds" in found[-1].error.message

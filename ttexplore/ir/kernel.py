@@ -6,6 +6,7 @@ and writer apart. Reading a field of a node costs about a microsecond, and state
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -214,6 +215,13 @@ class Reader:
         self.role, self.who = "kernel", kernel_name("kernel")
         self.buffers: dict[str, Buffer] = {}
         self.unplaced: Place | None = None
+
+    def copy(self) -> Reader:
+        """A reader that has read the same functions, and goes on by itself."""
+        made = copy.copy(self)
+        made.fixed, made.numbers, made.seen = dict(self.fixed), dict(self.numbers), list(self.seen)
+        made.bound, made.known, made.held = dict(self.bound), dict(self.known), dict(self.held)
+        return made
 
     def variable(self, one: ir.Var) -> Variable:
         number = identity(one)

@@ -408,14 +408,16 @@ def _check_fidelity(plan: Plan, a: tirx.Buffer, b: tirx.Buffer) -> None:
     """Raise UsageError if the passes of the FPU leave out bits of integers: the first takes 7 bits of an element of A
     and 5 of one of B, the second the others of B, the third those of A."""
     assert plan.compute is not None
-    passes = get_args(Fidelity).index(plan.compute.math_fidelity) + 1
+    fidelity = plan.compute.math_fidelity
     for buffer, bits, needed in ((a, 7, 3), (b, 5, 2)):
         dtype = dtype_of(buffer)
         # -128 is a power of two: one bit.
-        if dtype in SMALL_WHOLES and largest_magnitude(dtype) > 2**bits and passes < needed:
+        if dtype not in SMALL_WHOLES or largest_magnitude(dtype) <= 2**bits:
+            continue
+        if get_args(Fidelity).index(fidelity) + 1 < needed:
             raise UsageError(
                 "U010",
-                f"math_fidelity is {plan.compute.math_fidelity!r}, which leaves out bits of {buffer.name}, of {dtype}",
+                f"math_fidelity is {fidelity!r}, which leaves out bits of {buffer.name}, of {dtype}",
                 hint=f"omit math_fidelity: exact products of these integers need {get_args(Fidelity)[needed - 1]}",
             )
 

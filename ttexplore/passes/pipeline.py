@@ -35,6 +35,7 @@ from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
 from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.split_device_kernel import split_device_kernel
+from ttexplore.passes.unseen import FIDELITY, NOTES, Facts, Unseen, hidden
 from ttexplore.passes.verify import Verifier
 from ttexplore.record import Span
 from ttexplore.target import Target
@@ -89,8 +90,13 @@ PIPELINE: tuple[Pass, ...] = (
 
 @dataclass(frozen=True)
 class Applied:
-    """One run of a pass: the program before and after, or the error that stopped it. `looked_at` are all options that
-    it looked at, its own and those of other passes; None if that is not known."""
+    """One run of a pass: the program before and after, or the error that stopped it.
+
+    What another lowering may take from it: `looked_at` are all options that the pass looked at, its own and those of
+    other passes, and the facts that most passes hand on (:mod:`ttexplore.passes.unseen`), by place; `facts` are these
+    facts after it, which stand for those before it where they were handed on; `verifier` has checked the program after
+    it. None if that is not known.
+    """
 
     step: Pass
     before: Program
@@ -99,6 +105,8 @@ class Applied:
     seconds: float
     error: TTExploreError | None = None
     looked_at: Mapping[str, object] | None = None
+    facts: Facts | None = None
+    verifier: Verifier | None = None
 
 
 def lower(
@@ -112,39 +120,58 @@ def lower(
     part of its step.
 
     `options` are the requested options by name; the others have their defaults. `like` are lowerings for the same
-    target: a pass that found there the same program, and looked at no option that differs, gives the same again, and
-    does not run. What it gives is verified nevertheless.
+    target: a pass that found there the same program, but for facts that it did not look at, and looked at no option
+    that differs, gives the same again, and does not run. A program that was verified there, after the same programs,
+    is not verified again; no check looks at those facts.
     """
     used = Options(**options)
     program = dataclasses.replace(program.with_plan(options=used.plain), options=used)
     by_name = used.by_name
     verifier = Verifier(target)
-    alike = [one for one in like if one and _starts_with(one[0].before, program)]
+    # Those whose programs were the same so far, but for the facts.
+    alike = [one for one in like if one and _is_alike(one[0].before, program)]
     for number, step in enumerate(steps):
         own = {name: by_name[name] for name in step.options}
-        alike = [one for one in alike if number < len(one) and _gives_the_same(one[number], step, by_name)]
+        others = [one[number] for one in alike if number < len(one) and _can_be_shared(one[number], step)]
+        facts = Facts.of(program.plan)
+        values = by_name | facts.by_place
         start = time.perf_counter()
         looking = _Looking(used, own)
         try:
             with errors_of_ours(f"the step {step.letter} {step.name}"):
-                if alike:
-                    after = alike[0][number].after.with_plan(options=program.plan.options)
+                same = next((one for one in others if _gives_the_same(one, values)), None)
+                if same is not None:
+                    after, given, looked_at = same.after, same.facts, same.looked_at
                 else:
-                    seen = dataclasses.replace(program, options=cast(Options, looking))
-                    after = step.function(seen, target, **own) if not _is_choice(step, own) else _chosen(seen, target)
-                after = dataclasses.replace(after, options=used)
-                verifier.check(after)
+                    plan = facts.unseen(looking.looked).put_into(program.plan)
+                    seen = dataclasses.replace(program, plan=plan, options=cast(Options, looking))
+                    after = _applied(step, seen, target, looking.own)
+                    given, looked_at = Facts.of(after.plan), looking.at
+                others = [one for one in others if one is same or _is_alike(one.after, after)]
+                assert given is not None, "others whose facts are not known are not shared"
+                # The plan of one that is alike, so that what follows sees at once that it is.
+                plan = given.known(values).put_into(others[0].after.plan if others else after.plan)
+                after = dataclasses.replace(after, plan=plan, options=used)
+                if others and others[0].verifier is not None:
+                    verifier = others[0].verifier
+                else:
+                    verifier = verifier.copy()
+                    verifier.check(dataclasses.replace(after, plan=hidden(plan)))
         except TTExploreError as error:
             error.at(_annotation_line(program, own))
             yield Applied(step, program, program, own, time.perf_counter() - start, error)
             return
-        looked_at = alike[0][number].looked_at if alike else looking.at
-        yield Applied(step, program, after, own, time.perf_counter() - start, looked_at=looked_at)
+        alike = [one for one in alike if any(one[number] is other for other in others if number < len(one))]
+        yield Applied(
+            step, program, after, own, time.perf_counter() - start, None, looked_at, given, verifier
+        )  # fmt: skip
         program = dataclasses.replace(after, firings=())
 
 
-def _is_choice(step: Pass, options: Mapping[str, object]) -> bool:
-    return step is PIPELINE[0] and options["partials"] == "auto"
+def _applied(step: Pass, program: Program, target: Target, own: Mapping[str, object]) -> Program:
+    if step is PIPELINE[0] and own["partials"] == "auto":
+        return _chosen(program, target)
+    return step.function(program, target, **own)
 
 
 def _chosen(program: Program, target: Target) -> Program:
@@ -166,27 +193,44 @@ def _chosen(program: Program, target: Target) -> Program:
 
 
 class _Looking:
-    """Options that note which of them a pass looks at."""
+    """Options that note which of them a pass looks at; `own` are those that it gets as arguments. The math fidelity can
+    be handed on without that."""
 
     def __init__(self, options: Options, own: Mapping[str, object]) -> None:
         self._options = options
-        self.at = dict(own)
+        self.at = {name: value for name, value in own.items() if name != FIDELITY}
+        self._fidelity = Unseen(FIDELITY, options.math_fidelity, self.looked)
+        self.own = {**own, FIDELITY: self._fidelity} if FIDELITY in own else own
+
+    def looked(self, place: str, value: object) -> None:
+        self.at[place] = value
 
     def __getattr__(self, name: str) -> object:
+        if name == FIDELITY:
+            return self._fidelity
         value = getattr(self._options, name)
         self.at |= {name: value} if name in self._options.by_name else self._options.by_name
         return value
 
 
-def _starts_with(first: Program, program: Program) -> bool:
-    return first.shares_functions(program) and first.plan.replace(options=program.plan.options) == program.plan
+def _is_alike(one: Program, other: Program) -> bool:
+    """Whether two programs are the same, but for the facts that most passes hand on."""
+    return (
+        one.shares_functions(other) and one.staging is other.staging and hidden(one.plan) == hidden(other.plan)
+    )  # fmt: skip
 
 
-def _gives_the_same(one: Applied, step: Pass, by_name: Mapping[str, object]) -> bool:
-    if one.step is not step or one.error is not None or one.looked_at is None:
+def _can_be_shared(one: Applied, step: Pass) -> bool:
+    return one.step is step and one.error is None and one.looked_at is not None
+
+
+def _gives_the_same(one: Applied, values: Mapping[str, object]) -> bool:
+    """Whether a pass that ran on such a program gives the same with these options and facts."""
+    assert one.looked_at is not None, "it can be shared"
+    if len(one.before.plan.notes) != values[NOTES]:
         return False
     # By their texts, which also tell dictionaries in another order apart.
-    return all(repr(by_name[name]) == repr(value) for name, value in one.looked_at.items())
+    return all(repr(values[name]) == repr(value) for name, value in one.looked_at.items())
 
 
 def _annotation_line(program: Program, options: Mapping[str, Any]) -> Span | None:

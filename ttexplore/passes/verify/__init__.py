@@ -11,6 +11,7 @@ engine of a core.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping
 
@@ -59,6 +60,12 @@ class Verifier:
         # The kernel before any pass changed it: it defines what is stored.
         self.first: tirx.PrimFunc | None = None
         self.stored: Callable[[frozenset[str]], Mapping[str, Pages]] | None = None
+
+    def copy(self) -> Verifier:
+        """A verifier that has checked the same programs, and goes on by itself."""
+        made = copy.copy(self)
+        made.reader, made.ends = self.reader.copy(), dict(self.ends)
+        return made
 
     def check(self, program: Program) -> None:
         """Raises VerifyError, or ResourceError for L1."""
