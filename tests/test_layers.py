@@ -61,6 +61,7 @@ ALLOWED: dict[str, set[str]] = {
         "views", "exploration", "clock",
     },
     "rooflines": {"errors", "given", "clock", "results", "views", "exploration"},
+    "exercises": {"record", "errors", "given", "backends", "results", "views", "exploration"},
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
         "emit", "files", "views", "exploration",

@@ -9,6 +9,7 @@ from ttexplore.pasting import accept_pasted_code
 
 if TYPE_CHECKING:
     from ttexplore import porting
+    from ttexplore.exercises.exercise import exercise
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
     from ttexplore.explored import compare_explorations as compare
     from ttexplore.explored import report
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
     from ttexplore.sweeping.sweep import sweep
 
 __all__ = [
-    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "explore", "load", "porting",
-    "report", "roofline", "sweep",
+    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "exercise", "explore", "load",
+    "porting", "report", "roofline", "sweep",
 ]  # fmt: skip
 
 # The module of each name, and its name there; a module is its own name.
 _HOMES = {
     "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
     "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
-    "compare": ("explored", "compare_explorations"), "explore": ("exploration", "explore"), "load": ("saved", "load"),
-    "porting": ("porting", ""),
-    "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
+    "compare": ("explored", "compare_explorations"), "exercise": ("exercises.exercise", "exercise"),
+    "explore": ("exploration", "explore"), "load": ("saved", "load"),
+    "porting": ("porting", ""), "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
     "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
 }  # fmt: skip
 

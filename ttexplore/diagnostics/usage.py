@@ -7,7 +7,7 @@ from ttexplore.diagnostics.diagnostic import diagnostic
 USAGE = (
     diagnostic(
         "U001", "unknown name",
-        "There is no command, step, target, backend, device, policy, option or file of this name.",
+        "There is no command, step, target, backend, device, policy, option, exercise or file of this name.",
         "Use one of the names in the hint, which also suggests the closest match.",
     ),
     diagnostic(

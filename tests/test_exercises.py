@@ -1,0 +1,226 @@
+"""The exercises of the notebooks: the solutions pass in their notebooks, unsolved and wrong answers do not."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import re
+import symtable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ttexplore as ttx
+from ttexplore.errors import UsageError
+from ttexplore.exercises.checks import EXERCISES
+from ttexplore.exercises.exercise import Exercise, Verdict, source_of
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+
+# For each exercise: texts in place of the learner's, and what is said to them.
+WRONG: dict[str, list[tuple[str, str]]] = {
+    "all_cores": [
+        ("block_M, block_N = 128, 128", "16 of 64 cores work: blocks of 128 x 128 make a launch grid of 4 x 4 blocks"),
+        ("block_M, block_N = 64, 128", "32 of 64 cores work"),
+        ("block_M, block_N = 512, 512", r"Line \d+ of .*: the circular buffers need [\d,]+ B of L1"),
+        ("block_M, block_N = 0, 64", "block_M is 0; a whole number from 1 on is asked for"),
+        ("block_M, block_N = 64, '64'", "block_N is '64'; a whole number"),
+    ],
+    "add_row": [
+        ("T.max(a[i, j] + row[j], 0.0) -> a[i, j] + row[j]", r"C\[0, \d+\] is -\S+, and NumPy gives 0\. .*stores C: "),
+        ("row[j] -> row[i]", r"C\[0, \d+\] is \S+, and NumPy gives \S+\. [\d,]+ of 4,096 elements are wrong"),
+        ("M // 64 -> M // 128", r"Line 4 of .*: T\.Kernel: the extent 0 leaves nothing to do"),
+        ("N // 64, M -> 1, M", r"With M=128, N=192, C\[0, 64\] is never stored.*within \[0 to 127, 64 to 191\]"),
+        ("bias[bx * 64] -> bias[0]", r"With M=128, N=192, C\[\d+, \d+\] is .* within \[0 to 127, 64 to 191\]"),
+    ],
+    "stays_in_dst": [
+        ("block_M, block_N = 128, 64", "holds partial sums in L1: a block of 128 x 64 is 8 tiles, too many for DST"),
+        ("block_M, block_N = 256, 32", "a block of 256 x 32 is 8 tiles"),
+        ("block_M, block_N = 128, 32", r"640 tiles are read. For 4 tiles of a block's sum, .* takes 4 \+ 1 tiles"),
+        ("block_M, block_N = 32, 32", "1024 tiles are read"),
+        ("block_M, block_N = 64.0, 64", r"block_M is 64\.0; a whole number"),
+    ],
+    "cancellation": [
+        ("columns = 0, 1, 2", r"With 1, -1 and 2\^-12, the sum is 0, .* column 2 in group 0"),
+        ("columns = 0, 8, 1", r"the sum is 0, not 2\^-12 .* column 8 in group 1"),
+        ("columns = 0, 1, 1", "two numbers stand in the same column"),
+        ("columns = 0, 1, 40", "the matrix has the columns 0 to 31"),
+        ("columns = 0, 1", "three columns are asked for"),
+    ],
+    "first_step": [
+        ("word = 'wait_front'", "'wait_front' appears first in D3, "),
+        ("word = 'blockIdx'", "'blockIdx' appears first in A0, "),
+        ("word = 'work_count'", "'work_count' appears first in B1, assign each work item"),
+        ("word = 'alloc_shared'", "'alloc_shared' stands in no step"),
+        ("word = 8", "word is 8; a text is asked for"),
+    ],
+    "count_tiles": [
+        (" * (N // block_N) -> ", r"With M=64, N=128, .*, 32 tiles of A are moved, not 16"),
+        (" * (M // block_M) -> ", "tiles of B are moved, not"),
+        (" * parts * 2 -> * 2", "With .* parts=2, .* 16 tiles of C are moved, not 8"),
+        ("M // 32 -> M", "16 tiles of A are moved, not 512"),
+        ("return A, B, C -> return A, B", r"`tiles` returns \(16, 16\); three numbers are asked for"),
+    ],
+    "window_start": [
+        ("T.max((bx * 32 - 47) // 32, 0) -> bx * 0", "right, but 36 blocks of keys are read, and only 21 have a key"),
+        ("T.max((bx * 32 - 47) // 32, 0) -> bx", r"With 256 keys, Out\[0, 0, 32, \d+\] is \S+, and NumPy gives \S+"),
+        ("bx * 32 - 47 -> bx * 32 - 31", r"Out\[0, 0, 64, \d+\] is .* stores Out: `T\.copy\(out"),
+        ("T.max((bx * 32 - 47) // 32, 0) -> bx - 2", r"Out\[0, 0, 0, 0\] is \S+, and NumPy"),
+        ("bx * 32 - 47 -> bx * 32 - 79", "blocks of keys are read, and only 21 have a key in a window"),
+    ],
+    "faster": [
+        ('"block_M": 64, "block_N": 64 -> "block_M": 128, "block_N": 128', r"Too slow: [\d.]+ µs on 16 cores"),
+        ('"auto" -> "off"', r"Too slow: [\d.]+ µs on 64 cores, bound by DRAM"),
+        ('"multicast" -> "multicats"', "there is no option 'multicats'.*did you mean multicast"),
+        ('"block_K" -> "block_k"', "block_k"),
+        ("128} -> 4096}", "L1"),
+    ],
+}  # fmt: skip
+
+WRONG_CASES = [
+    pytest.param(name, *case, id=f"{name}-{number}")
+    for name, cases in WRONG.items()
+    for number, case in enumerate(cases)
+]
+
+
+@cache
+def code_cells(notebook: str) -> tuple[str, ...]:
+    cells = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return tuple("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def bound_and_used(text: str) -> tuple[set[str], set[str]]:
+    """The names that a cell binds, and those of the notebook that it uses, also in its functions."""
+    cell = symtable.symtable(text, "<cell>", "exec")
+    bound = {one.get_name() for one in cell.get_symbols() if one.is_assigned() or one.is_imported()}
+    used = {one.get_name() for one in cell.get_symbols() if one.is_referenced()}
+    tables = cell.get_children()
+    while tables:
+        table = tables.pop()
+        used |= {one.get_name() for one in table.get_symbols() if one.is_global()}
+        tables += table.get_children()
+    return bound, used
+
+
+def needed_cells(cells: tuple[str, ...], last: str) -> list[str]:
+    """Those of `cells`, in order, that bind a name which `last` or a needed cell after them uses."""
+    _, needed = bound_and_used(last)
+    found: list[str] = []
+    for text in reversed(cells):
+        bound, used = bound_and_used(text)
+        if bound & needed:
+            found.insert(0, text)
+            needed |= used
+    return found
+
+
+def test_only_needed_cells_are_executed() -> None:
+    cells = ("import a as b", "c = 1", "def d():\n    c = b\n    return c", "for e in f: pass")
+    assert needed_cells(cells, "d()") == [cells[0], cells[2]]
+    assert needed_cells(cells, "e + c") == ["c = 1", "for e in f: pass"]
+
+
+def verdict(name: str, lines: str, monkeypatch: pytest.MonkeyPatch) -> Verdict:
+    """What the last cell of the notebook gives with these lines in the learner's cell, the one before."""
+    folder, notebook = NOTEBOOKS, EXERCISES[name].notebook
+    *before, _, check = code_cells(notebook)
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    names: dict[str, Any] = {}
+    for number, text in enumerate([*needed_cells(tuple(before), f"{lines}\n{check}"), lines]):
+        # Kernels are read from their source, as IPython makes it known.
+        file = f"<cell {number} of {notebook}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), names)
+    found: Verdict = eval(check, names)
+    return found
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_notebook_asks_it_in_its_last_two_cells(name: str) -> None:
+    yours, check = code_cells(EXERCISES[name].notebook)[-2:]
+    assert yours == source_of(name).yours
+    assert check.startswith(f'ttx.exercise("{name}").check(')
+
+
+def test_each_notebook_ends_with_an_exercise() -> None:
+    notebooks = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
+    assert sorted(one.notebook for one in EXERCISES.values()) == notebooks
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_solution_passes_in_its_notebook(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verdict(name, source_of(name).solution, monkeypatch)
+    assert found, found
+    assert repr(found).startswith(f"{name}: solved. ")
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_unsolved_is_said_calmly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verdict(name, source_of(name).yours, monkeypatch)
+    assert (found.state, bool(found)) == ("unsolved", False)
+    assert re.match(r"Write `\w+`( and `\w+`)? in the cell above, and run both cells\. ", found.message)
+    assert f"`ttx.exercise('{name}').hint()`" in found.message
+
+
+@pytest.mark.parametrize(("name", "change", "complaint"), WRONG_CASES)
+def test_a_wrong_answer_is_told_what_is_wrong(
+    name: str, change: str, complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, arrow, new = change.partition(" -> ")
+    lines = source_of(name).solution.replace(old, new) if arrow else change
+    assert lines != source_of(name).solution
+    found = verdict(name, lines, monkeypatch)
+    assert found.state == "wrong", found
+    assert re.search(complaint, found.message, re.DOTALL), found.message
+
+
+def test_five_wrong_answers_each() -> None:
+    assert {name: len(cases) for name, cases in WRONG.items()} == dict.fromkeys(EXERCISES, 5)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_hints_go_one_step_further_with_each_call(name: str) -> None:
+    one = Exercise(name, EXERCISES[name])
+    hints = source_of(name).hints
+    assert len(hints) >= 2
+    for number, hint in enumerate(hints, 1):
+        assert repr(one.hint()) == f"Hint {number} of {len(hints)}: {hint}"
+    for _ in range(2):
+        assert repr(one.hint()) == f"That was the last hint. `ttx.exercise('{name}').solution()` shows a solution."
+
+
+def test_the_same_exercise_has_the_same_hints() -> None:
+    assert ttx.exercise("all_cores") is ttx.exercise("all_cores")
+
+
+def test_an_unknown_exercise() -> None:
+    with pytest.raises(UsageError) as raised:
+        ttx.exercise("al_cores")
+    assert raised.value.message == "there is no exercise 'al_cores'"
+    assert raised.value.hint == f"did you mean all_cores? use one of {', '.join(EXERCISES)}"
+
+
+def test_wrong_arguments_of_check() -> None:
+    with pytest.raises(UsageError, match=r"all_cores\.check: missing a required argument: 'block_M'") as raised:
+        ttx.exercise("all_cores").check("gemm.py::matmul")
+    assert raised.value.hint == "all_cores.check takes (kernel, block_M, block_N)"
+
+
+def test_what_a_notebook_shows() -> None:
+    one = Exercise("all_cores", EXERCISES["all_cores"])
+    assert repr(one) == (
+        "<exercise all_cores of notebook 00_start: .check(kernel, block_M, block_N), 2 hints, .solution()>"
+    )
+    folded = one.solution()._repr_html_()
+    assert folded.startswith("<details><summary>Solution of all_cores</summary>")
+    assert "<code>DST</code>" in Exercise("stays_in_dst", EXERCISES["stays_in_dst"]).hint()._repr_html_()
+    unsolved = one.check("gemm.py::matmul", None, None)
+    assert "<code>block_M</code> and <code>block_N</code>" in unsolved._repr_html_()
+    wrong = Verdict("all_cores", "wrong", "<b>")
+    assert "card fault" in wrong._repr_html_()
+    assert "&lt;b&gt;" in wrong._repr_html_()
+    assert "card good" in Verdict("all_cores", "solved", "")._repr_html_()

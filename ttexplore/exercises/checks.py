@@ -1,0 +1,237 @@
+"""The exercises: for each, its notebook and the function that checks an answer.
+
+A check gets a kernel of the notebook and the learner's answer. It raises :class:`Wrong` for a wrong answer and returns
+what to say about a right one. It compares with NumPy or with counts of a run, never with the solution, which is in the
+file of the exercise in `sources`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from ttexplore.errors import shown
+from ttexplore.exercises.comparing import Array, Wrong, check_shapes, lowered, run_and_compare
+from ttexplore.exploration import Exploration
+from ttexplore.given import plain
+from ttexplore.results import Run
+from ttexplore.views.markup import plural
+
+_TILE = 32
+# Each core reads its own blocks, so that a tile is counted as often as a block needs it.
+_ALONE = {"multicast": "off"}
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An exercise: the notebook that it belongs to, and the function that checks an answer."""
+
+    notebook: str
+    check: Callable[..., str]
+
+
+def _whole(name: str, value: object) -> int:
+    number = plain(value)
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise Wrong(f"{name} is {shown(value)}; a whole number from 1 on is asked for.")
+    return number
+
+
+def _product(A: Array, B: Array) -> Array:
+    return A @ B
+
+
+def all_cores(kernel: Any, block_M: Any, block_N: Any) -> str:
+    """Blocks of a product of 512 x 512 x 256 with which all 64 cores work."""
+    rows, columns = _whole("block_M", block_M), _whole("block_N", block_N)
+    mine = lowered(kernel, M=512, N=512, K=256, block_M=rows, block_N=columns, block_K=32)
+    cores = len(_cores(mine))
+    grid = f"{math.ceil(512 / rows)} x {math.ceil(512 / columns)}"
+    if cores != 64:
+        raise Wrong(f"{cores} of 64 cores work: blocks of {rows} x {columns} make a launch grid of {grid} blocks.")
+    run_and_compare(mine, _product, f"blocks of {rows} x {columns}")
+    return f"64 cores work on a launch grid of {grid} blocks, and the product is that of NumPy."
+
+
+def _cores(exploration: Exploration) -> tuple[Any, ...]:
+    assert exploration.plan.partition is not None, "what is lowered is partitioned"
+    return exploration.plan.partition.cores
+
+
+def add_row(kernel: Any) -> str:
+    """A kernel that adds a row to each row of a matrix, and keeps what is positive."""
+
+    def reference(A: Array, bias: Array) -> Array:
+        return np.maximum(A + bias, 0.0)
+
+    for M, N in ((64, 64), (128, 192), (192, 64)):
+        case = f"M={M}, N={N}"
+        mine = lowered(kernel, M=M, N=N)
+        check_shapes(mine, {"A": (M, N), "bias": (N,)}, case)
+        run_and_compare(mine, reference, case)
+    return "The kernel gives the same as NumPy for three shapes, and the row is read only once for each block."
+
+
+def stays_in_dst(kernel: Any, block_M: Any, block_N: Any) -> str:
+    """Blocks of a product of 256 x 256 x 256 that spill no partial sums and read at most 512 tiles."""
+    rows, columns = _whole("block_M", block_M), _whole("block_N", block_N)
+    mine = lowered(kernel, M=256, N=256, K=256, block_M=rows, block_N=columns, block_K=64, options=_ALONE)
+    tiles = math.ceil(rows / _TILE) * math.ceil(columns / _TILE)
+    if spilled := [one.name for one in mine.plan.buffers if one.producer == one.consumer == "compute"]:
+        raise Wrong(
+            f"`{spilled[0]}` holds partial sums in L1: a block of {rows} x {columns} is {plural(tiles, 'tile')}, "
+            "too many for DST."
+        )
+    run = run_and_compare(mine, _product, f"blocks of {rows} x {columns}")
+    read = sum(count for (operation, _), count in _moved(mine, run).items() if operation == "read")
+    if read > 512:
+        raise Wrong(
+            f"The sums stay in DST, but {read} tiles are read. For {plural(tiles, 'tile')} of a block's sum, each step "
+            f"along K takes {rows // _TILE} + {columns // _TILE} tiles: a shape closer to a square takes fewer."
+        )
+    return f"The sums stay in DST, and {read} tiles are read."
+
+
+def _moved(exploration: Exploration, run: Run) -> Counter[tuple[str, str]]:
+    """How many transfers the emulator counted, by operation (read, write) and tensor."""
+    execution = run.execution
+    assert execution is not None
+    assert execution.events is not None
+    events = execution.events
+    found: Counter[tuple[str, str]] = Counter()
+    texts = {kernel: exploration.code[kernel].lines for kernel in events.kernels}
+    for event in events.records:
+        operation: str = events.operations[int(event["operation"])]
+        if operation in ("read", "write"):
+            lines = texts[events.kernels[int(event["kernel"])]]
+            text = lines[int(event["line"]) - 1].text
+            # noc.async_read(tensor, buffer, ...) and noc.async_write(buffer, tensor, ...)
+            if match := re.search(r"async_(?:read\((\w+),|write\(\w+, (\w+),)", text):
+                found[operation, match[1] or match[2]] += 1
+    return found
+
+
+def cancellation(kernel: Any, columns: Any) -> str:
+    """Columns of three numbers, of which two cancel, so that the small one is kept by the matrix unit."""
+    given = plain(columns)
+    if not isinstance(given, tuple | list) or len(cast(list[object], given)) != 3:
+        raise Wrong(f"columns is {shown(columns)}; three columns are asked for, such as (0, 1, 2).")
+    places = [one for one in cast(list[object], given) if isinstance(one, int) and 0 <= one < _TILE]
+    if len(places) != 3:
+        raise Wrong(f"columns is {shown(columns)}; the matrix has the columns 0 to 31.")
+    if len(set(places)) != 3:
+        raise Wrong(f"columns is {shown(columns)}; two numbers stand in the same column.")
+    mine = lowered(kernel)
+    for large, exponent in ((1.0, 12), (3.0, 15), (112.0, 14)):
+        a = np.zeros((_TILE, _TILE), np.float32)
+        for column, value in zip(places, (large, -large, 2.0**-exponent), strict=True):
+            a[:, column] = value
+        found = float(mine.run([a, np.ones((_TILE, _TILE), np.float32)]).outputs[0][0, 0])
+        if found != 2.0**-exponent:
+            groups = ", ".join(f"column {column} in group {column // 8}" for column in places)
+            raise Wrong(
+                f"With {large:g}, -{large:g} and 2^-{exponent}, the sum is {found:g}, not 2^-{exponent} = "
+                f"{2.0**-exponent:g}. Groups of eight columns are added at a time: {groups}."
+            )
+    return "The small number is kept with each of three triples."
+
+
+def first_step(exploration: Any, word: Any) -> str:
+    """A word that the plan has first after A2."""
+    if not isinstance(word, str) or not word.strip():
+        raise Wrong(f"word is {shown(word)}; a text is asked for.")
+    for one in (exploration, exploration.fork(at="B1", cores=(1, 1))):
+        found = one.find(word)
+        if found.first is None:
+            raise Wrong(f"{word!r} stands in no step, neither in the code nor in the plan.")
+        if found.first != "A2":
+            raise Wrong(
+                f"{word!r} appears first in {found.first}, {one.steps[found.first].summary.rstrip('.').lower()}."
+            )
+    step = exploration.steps["A2"]
+    return f"{step.name}: {step.summary}"
+
+
+def count_tiles(kernel: Any, tiles: Any) -> str:
+    """A function that says how many tiles of A, B and C a sum in parts moves, compared with a count in runs."""
+    for sizes in (
+        {"M": 64, "N": 64, "K": 256, "parts": 2, "block_M": 64, "block_N": 64},
+        {"M": 64, "N": 128, "K": 256, "parts": 4, "block_M": 32, "block_N": 64},
+        {"M": 128, "N": 64, "K": 128, "parts": 1, "block_M": 32, "block_N": 32},
+    ):
+        case = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        try:
+            answer = tiles(**sizes)
+        except Exception as error:  # It is the learner's function: anything can be wrong with it.
+            raise Wrong(f"`tiles` raises {type(error).__name__}: {error}") from error
+        numbers: Any = plain(answer)
+        if not isinstance(numbers, tuple | list) or len(cast(list[object], numbers)) != 3:
+            raise Wrong(f"`tiles` returns {shown(answer)}; three numbers are asked for: those of A, B and C.")
+        mine = lowered(kernel, **sizes, options=_ALONE)
+        run = mine.run()
+        counted = _moved(mine, run)
+        for name, number in zip("ABC", cast(list[object], numbers), strict=True):
+            right = counted["read", name] + counted["write", name]
+            if number != right:
+                raise Wrong(f"With {case}, {right} tiles of {name} are moved, not {shown(number)}.")
+    return "The emulator counts as many tiles of A, B and C, for three sizes."
+
+
+def window_start(kernel: Any, first: Any) -> str:
+    """The first block of keys that a block of queries needs, where each query sees 48 keys."""
+    for seq_len in (256, 128):
+        mine = lowered(kernel, first=first, seq_len=seq_len)
+        case = f"{seq_len} keys"
+        run = run_and_compare(mine, _windowed, case)
+        read = _moved(mine, run)["read", "K"] // 2
+        least = sum(block - max(0, (block * _TILE - 47) // _TILE) + 1 for block in range(seq_len // _TILE))
+        if read > least:
+            raise Wrong(
+                f"With {case}, the numbers are right, but {plural(read, 'block')} of keys are read, and only {least} "
+                "have a key in a window: the loop begins too early."
+            )
+    return "Each block of queries reads at most three blocks of keys, and the result is that of NumPy."
+
+
+def _windowed(Q: Array, K: Array, V: Array) -> Array:
+    """Attention in which query m sees the keys m - 47 to m."""
+    scores: Any = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
+    query: Any = np.arange(int(Q.shape[-2]))
+    distance: Any = query[:, None] - query
+    weights: Any = np.exp(scores) * ((distance >= 0) & (distance < 48))
+    result: Array = (weights / weights.sum(axis=-1, keepdims=True)) @ V
+    return result
+
+
+def faster(kernel: Any, blocks: Any, options: Any) -> str:
+    """Blocks and options with which a product of 512 x 512 x 4096 takes at most 130 µs."""
+    for name, value in (("blocks", blocks), ("options", options)):
+        if not isinstance(value, dict):
+            raise Wrong(f"{name} is {shown(value)}; a dictionary is asked for.")
+    mine = lowered(kernel, M=512, N=512, K=4096, **blocks, options=options)
+    found: Any = mine.estimate()
+    said = f"{found.us:.1f} µs on {plural(len(_cores(mine)), 'core')}, bound by {found.bound}"
+    if found.us > 130:
+        raise Wrong(f"Too slow: {said}. At most 130 µs are asked for.")
+    # The same blocks and options, with few enough steps along K to run.
+    small = lowered(kernel, M=512, N=512, K=max(256, 2 * blocks.get("block_K", 32)), **blocks, options=options)
+    run_and_compare(small, _product, "a shorter K")
+    return f"{said}."
+
+
+EXERCISES: dict[str, Definition] = {
+    "all_cores": Definition("00_start", all_cores),
+    "add_row": Definition("01_elementwise", add_row),
+    "stays_in_dst": Definition("02_gemm", stays_in_dst),
+    "cancellation": Definition("03_on_the_chip", cancellation),
+    "first_step": Definition("04_explorer", first_step),
+    "count_tiles": Definition("05_kernels_people_port", count_tiles),
+    "window_start": Definition("06_attention", window_start),
+    "faster": Definition("07_why_is_it_slow", faster),
+}

@@ -1,0 +1,90 @@
+"""Compares outputs of a learner's kernel with NumPy, and reports the first wrong element, its number, and the kernel
+line that stores it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.exploration import Exploration, explore
+from ttexplore.results import Run
+
+Array = NDArray[Any]
+Reference = Callable[..., Array]
+
+# The share of the largest wanted number by which an element may be off: bfloat16 rounds to 2^-8.
+_TOLERANCE = 0.01
+# A seed that no notebook uses.
+_SEED = 20
+
+
+class Wrong(Exception):
+    """The answer is wrong; the text says why, in the learner's terms."""
+
+
+def lowered(kernel: Any, **arguments: Any) -> Exploration:
+    """The exploration of a kernel. Raises the error of the pass that rejects it."""
+    exploration = explore(kernel, **arguments)
+    if exploration.error is not None:
+        raise exploration.error
+    return exploration
+
+
+def run_and_compare(exploration: Exploration, reference: Reference, case: str) -> Run:
+    """Run a kernel with one output on inputs that no notebook shows, and compare it with `reference`, which gets the
+    inputs as float64 arrays. `case` names the sizes. Raises Wrong."""
+    inputs = exploration.inputs(seed=_SEED)
+    run = exploration.run(inputs)
+    if len(run.outputs) != 1:
+        raise Wrong(f"The kernel stores {len(run.outputs)} tensors; the exercise asks for one.")
+    wanted = reference(*(one.astype(np.float64) for one in inputs))
+    compare(exploration, run.outputs[0].astype(np.float64), wanted, case)
+    return run
+
+
+def check_shapes(exploration: Exploration, wanted: dict[str, tuple[int, ...]], case: str) -> None:
+    """Raises Wrong if the inputs of the kernel do not have these shapes."""
+    shapes = [one.shape for one in exploration.inputs(kind="ones")]
+    if shapes != list(wanted.values()):
+        asked = ", ".join(f"{name} {shape}" for name, shape in wanted.items())
+        found = ", ".join(map(str, shapes)) or "none"
+        raise Wrong(f"With {case}, the inputs have the shapes {found}; the exercise asks for {asked}.")
+
+
+def compare(exploration: Exploration, found: Array, wanted: Array, case: str) -> None:
+    """Raises Wrong, with the first wrong element, if `found` is not close to `wanted`."""
+    name = exploration._output_names[0]
+    if found.shape != wanted.shape:
+        raise Wrong(f"With {case}, {name} has the shape {found.shape}; the exercise asks for {wanted.shape}.")
+    bound = _TOLERANCE * float(np.abs(wanted).max())
+    # Comparisons with NaN, which unwritten elements are, give False.
+    wrong = ~(np.abs(found - wanted) <= bound)
+    if not wrong.any():
+        return
+    places = np.argwhere(wrong)
+    first = tuple(map(int, places[0]))
+    place = f"{name}[{', '.join(map(str, first))}]"
+    number = float(found[first])
+    what = (
+        f"{place} is never stored"
+        if np.isnan(number)
+        else f"{place} is {number:.5g}, and NumPy gives {wanted[first]:.5g}"
+    )
+    box = ", ".join(f"{low} to {high}" for low, high in zip(places.min(axis=0), places.max(axis=0), strict=True))
+    count = f"{len(places):,} of {wrong.size:,} elements are wrong, within [{box}]."
+    raise Wrong(f"With {case}, {what}. {count}{_stored_by(exploration, name)}")
+
+
+def _stored_by(exploration: Exploration, name: str) -> str:
+    """The kernel line that stores the tensor, as a sentence; empty if no emitted line names it."""
+    writes = re.compile(rf"async_write\(\w+, {re.escape(name)},")
+    for line in exploration.code["writer"].lines:
+        if writes.search(line.text) and line.origins:
+            span = line.origins[0].span
+            source = str(exploration.kernel.source).split("\n")[span.line - exploration.kernel.first_line]
+            return f"\nLine {span.line} of {span.file} stores {name}: `{source.strip()}`"
+    return ""
