@@ -27,7 +27,7 @@ from ttexplore.emit import emit, emit_launches, launch_folder
 from ttexplore.errors import BackendError, KernelError, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.files import write_files
-from ttexplore.given import dictionary, wrong
+from ttexplore.given import dictionary, flag, wrong
 from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
 from ttexplore.gpu.lane import TIME_LIMIT_SECONDS as GPU_SECONDS
@@ -48,7 +48,6 @@ from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.language.machine import machine
 from ttexplore.language.portable import portable
-from ttexplore.ops.small import numpy_dtype
 from ttexplore.options import OPTIONS, option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.launches import launches_of, used_names
@@ -454,14 +453,19 @@ class Exploration(Explored):
                 check_places(launch._steps[0].after.kernel, launch.plan.size_values, shapes, given)
 
     def reference(
-        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
+        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None, in_float64: bool = False
     ) -> tuple[Array, ...]:
-        """The outputs of the traced kernel, before any pass, in storage dtype."""
+        """The outputs of the traced kernel, before any pass, in storage dtype. With `in_float64`, all floating-point
+        numbers of the kernel are float64: inputs are rounded to the dtypes of their tensors, nothing else is."""
         sized = self._sized(inputs, sizes)
-        return sized._reference(sized._inputs(inputs, seed), FREE)
+        arrays = sized._inputs(inputs, seed)
+        return sized._in_float64(arrays, FREE) if flag("in_float64", in_float64) else sized._reference(arrays, FREE)
 
     def _reference(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...]:
         return self._run(self._steps[0].before, arrays, control).outputs
+
+    def _in_float64(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...]:
+        return self._run(self._steps[0].before, arrays, control, rounds=False).outputs
 
     def _rounding(self, arrays: tuple[Array, ...], control: Control = FREE) -> RoundingErrors:
         @functools.cache
@@ -472,12 +476,14 @@ class Exploration(Explored):
 
     def _run(
         self, program: Program, arrays: tuple[Array, ...], control: Control = FREE, *, unit: float | None = None,
-        errors: Mapping[str, Array] | None = None,
+        errors: Mapping[str, Array] | None = None, rounds: bool = True,
     ) -> Interpretation:  # fmt: skip
         """Interpret a step's program with tensors in the formats of the final plan: early plans lack layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
-            return interpret(program.functions, plan, arrays, self._roles, control=control, unit=unit, errors=errors)
+            return interpret(
+                program.functions, plan, arrays, self._roles, control=control, unit=unit, errors=errors, rounds=rounds
+            )
 
     def _kept(self) -> Kept | None:
         elements = sum(
@@ -706,6 +712,9 @@ class Launches(Exploration):
     def _reference(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...]:
         return self._chained(lambda launch, given: launch._reference(launch._inputs(given, 0), control), arrays)
 
+    def _in_float64(self, arrays: tuple[Array, ...], control: Control) -> tuple[Array, ...]:
+        return self._chained(lambda launch, given: launch._in_float64(given, control), arrays)
+
     def _rounding(self, arrays: tuple[Array, ...], control: Control = FREE) -> RoundingErrors:
         @functools.cache
         def errors(unit: float) -> tuple[Array, ...]:
@@ -746,6 +755,11 @@ class Launches(Exploration):
 
         arrays = self._inputs(request.inputs, request.seed)
         outputs = self._chained(run, arrays)
+        on_card = all(one.execution is not None and one.execution.on_card for one in runs)
+        seconds = sum(one.seconds for one in runs)
+        if not request.compared:
+            alone = Execution(outputs, seconds, None, "", on_card=on_card)
+            return Run.alone(request.backend.name, self._in_own_dtypes(outputs), alone)
         request.control.tell("computing the reference of the whole")
         of_reference = request.control.of("the reference")
         reference = self._reference(arrays, of_reference)
@@ -758,14 +772,12 @@ class Launches(Exploration):
             whole, *(dataclasses.replace(side, name=f"{name}: {side.name}") for name, one in own for side in one.sides)
         ]  # fmt: skip
         failed = [f"{name}: {one.message}" for name, one in zip(names, runs, strict=True) if not one.passed]
-        found, seconds = whole.comparison, sum(one.seconds for one in runs)
-        kinds = self._tensors(_OUTPUTS)
-        on_card = all(one.execution is not None and one.execution.on_card for one in runs)
+        found = whole.comparison
         took = f"{len(runs)} launches, {card_time(seconds) if on_card else simulation_time(seconds)}"
         message = "\n".join([took, found.message, *failed])
         return Run(
             request.backend.name,
-            tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(outputs, kinds, strict=True)),
+            self._in_own_dtypes(outputs),
             found.passed and not failed, found.pcc, found.max_rel_error, seconds, message,
             found, Execution(outputs, seconds, None, "", on_card=on_card), tuple(sides),
         )  # fmt: skip

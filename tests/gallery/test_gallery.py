@@ -119,6 +119,19 @@ def test_kernel(file: Path, name: str, request: pytest.FixtureRequest) -> None:
         assert str(row) in PAGE.read_text().splitlines(), "the page is out of date; run: make gallery"
 
 
+@pytest.mark.parametrize(("file", "name"), KERNELS, ids=lambda one: one if isinstance(one, str) else one.stem)
+def test_kernel_in_float64(file: Path, name: str) -> None:
+    """Without rounding, a kernel is its formula. What is left are constants of the kernels in float32, such as log2(e),
+    and a small number below a root."""
+    explored = ttx.explore(f"{file}::{name}")
+    arrays = explored.inputs()
+    formula: Callable[..., Any] = vars(module(file))[name + SUFFIX]
+    found = formula(*(array.astype(np.float64) for array in arrays))
+    wanted = found if isinstance(found, tuple) else (found,)
+    for out, one in zip(explored.reference(list(arrays), in_float64=True), wanted, strict=True):
+        assert np.abs(out - one).max() <= 1e-7 * np.abs(one).max()
+
+
 def test_page(request: pytest.FixtureRequest) -> None:
     """The page has every kernel; the figures are compared by the tests of the kernels."""
     if request.config.getoption("--update-golden"):

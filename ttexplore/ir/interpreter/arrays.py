@@ -1,4 +1,5 @@
-"""Arrays as the interpreter holds them: float32, or int32 where a buffer holds that; and what formats keep of them."""
+"""Arrays as the interpreter holds them: float32, or int32 where a buffer holds that, or float64 where nothing is to be
+rounded; and what formats keep of them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,20 @@ from ttexplore.ops.storage import Array, instead_of
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE
 
-rounded = lifted(rounded_array)
+# The dtype of all floating-point numbers of a run that rounds none.
+_UNROUNDED = "float64"
+
+
+def _rounded(values: Any, dtype: str) -> Array:
+    return np.asarray(values, np.float64) if dtype == _UNROUNDED else rounded_array(values, dtype)
+
+
+rounded = lifted(_rounded)
+
+
+def unrounded(dtype: str) -> str:
+    """The dtype in place of a kernel dtype in a run that rounds no floating-point number."""
+    return _UNROUNDED if "float" in dtype else dtype
 
 
 def held(dtype: str) -> TileKind:
@@ -31,7 +45,7 @@ def in_tiles(dtype: str) -> str:
 
 
 def unwritten(shape: Sequence[int], dtype: str) -> Array:
-    return np.full(shape, UNWRITTEN[held(dtype)], held(dtype))
+    return np.full(shape, UNWRITTEN[held(dtype)], _UNROUNDED if dtype == _UNROUNDED else held(dtype))
 
 
 def storage(dtype: str) -> np.dtype[Any]:

@@ -25,6 +25,7 @@ from ttexplore.ir.interpreter.arrays import (
     in_tiles,
     rounded,
     storage,
+    unrounded,
     unwritten,
 )
 from ttexplore.ir.interpreter.machine import Core, Mode, Run
@@ -53,12 +54,14 @@ class Interpretation:
 def interpret(
     functions: Mapping[str, tirx.PrimFunc], plan: Plan, inputs: Sequence[Array], roles: dict[str, str], *,
     turn_limit: int | None = None, control: Control = FREE, unit: float | None = None,
-    errors: Mapping[str, Array] | None = None,
+    errors: Mapping[str, Array] | None = None, rounds: bool = True,
 ) -> Interpretation:  # fmt: skip
     """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
 
     With a `unit` of rounding, the error of each operation relative to its result, the errors of the outputs are found
-    as well; only a program that has no tiles yet has them. `errors` are those that inputs have already, by name.
+    as well; only a program that has no tiles yet has them. `errors` are those that inputs have already, by name. Such a
+    program can also run in float64: if it does not `round`, neither inputs nor outputs nor anything between them is
+    rounded to its floating-point dtype.
 
     `turn_limit` bounds the turns that the kernels of one core get; `control` ends the run before the next statement.
     Raises KernelError for reads and writes outside of buffers, VerifyError for protocol faults and deadlocks, with the
@@ -71,12 +74,15 @@ def interpret(
     read = [name for name, role in roles.items() if role in ("input", "inout")]
     given = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
     tiled, mode = _is_tiled(functions), _mode(functions)
-    assert unit is None or not tiled, "errors are those of a kernel before its lowering"
+    assert not tiled or (unit is None and rounds), "a kernel before its lowering has errors, and may round nothing"
     pages: dict[str, Array] = {}
     arrays: dict[str, Elements] = {}
     for name in names:
         dtype, shape = tensors[name]
-        array = _stored(name, given.get(name), dtype, shape, plan)
+        if rounds:
+            array = _stored(name, given.get(name), dtype, shape, plan)
+        else:
+            array = _unrounded(given.get(name), dtype, shape)
         if roles[name] == "inout":
             # The kernel writes to it, and other runs are given the same.
             array = array.copy()
@@ -89,7 +95,7 @@ def interpret(
         arrays[name] = array if unit is None else Uncertain.stored(array, unit, (errors or {}).get(name))
     if KERNEL in functions:
         functions = projected(functions[KERNEL])
-    programs = {role: translate(role, function, mode) for role, function in functions.items()}
+    programs = {role: translate(role, function, mode, rounds=rounds) for role, function in functions.items()}
     partition = plan.partition
     works: Sequence[CoreWork | None] = [None]
     if partition is not None and _has_core_values(functions):
@@ -97,10 +103,12 @@ def interpret(
         cores_in_rows = sorted(partition.cores, key=lambda core: (core.y, core.x))
         works = cores_in_rows
     limits = Limits(control, start if control.start is None else control.start, len(works))
-    dtypes = {name: in_tiles(dtype) if tiled else dtype for name, (dtype, _) in tensors.items()}
+    dtypes = {name: dtype for name, (dtype, _) in tensors.items()}
+    if tiled or not rounds:
+        dtypes = {name: (in_tiles if tiled else unrounded)(dtype) for name, dtype in dtypes.items()}
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
-    one_run = Run(plan, arrays, pages if tiled else {}, dtypes, mode, managed, tiled, limits, unit)
+    one_run = Run(plan, arrays, pages if tiled else {}, dtypes, mode, managed, tiled, limits, unit, rounds)
 
     def cores() -> Iterator[tuple[Core, dict[str, scheduling.Kernel]]]:
         for work in works:
@@ -116,7 +124,10 @@ def interpret(
         for name in written
         if isinstance(array := arrays[name], Uncertain)
     )
-    outputs = tuple(_output(name, value_of(arrays[name]), *tensors[name], tiled, plan) for name in written)
+    if rounds:
+        outputs = tuple(_output(name, value_of(arrays[name]), *tensors[name], tiled, plan) for name in written)
+    else:
+        outputs = tuple(value_of(arrays[name]) for name in written)
     return Interpretation(outputs, time.perf_counter() - start, found)
 
 
@@ -127,6 +138,10 @@ def _stored(
     if values is None:
         return unwritten(shape, dtype)
     return in_format(rounded(values, dtype).reshape(shape), _data_format(name, plan))
+
+
+def _unrounded(values: Array | None, dtype: str, shape: tuple[int, ...]) -> Array:
+    return unwritten(shape, unrounded(dtype)) if values is None else rounded(values, unrounded(dtype)).reshape(shape)
 
 
 def _output(

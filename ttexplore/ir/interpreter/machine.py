@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.interpreter.arrays import Array, in_tiles, rounded, unwritten
+from ttexplore.ir.interpreter.arrays import Array, in_tiles, rounded, unrounded, unwritten
 from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
@@ -37,7 +37,8 @@ class Run:
     """What all cores of a run share.
 
     `tensors` are the tensors, by name, `pages` those of a program that is `tiled`; `dtypes` are theirs. From D5 on the
-    use of DST is `managed` in sections. `unit` is the rounding error of an operation, where errors are asked for.
+    use of DST is `managed` in sections. `unit` is the rounding error of an operation, where errors are asked for; where
+    the run does not `round`, floating-point numbers are float64.
     `cores` are those that have started and not ended, by their logical coordinates.
     """
 
@@ -50,6 +51,7 @@ class Run:
     tiled: bool
     limits: Limits
     unit: float | None
+    rounds: bool
     cores: dict[tuple[int, int], Core] = field(default_factory=dict[tuple[int, int], "Core"])
 
 
@@ -140,7 +142,7 @@ class Core:
     # Buffers
 
     def allocate(self, name: str, scope: str, dtype: str, shape: tuple[int, ...]) -> None:
-        dtype = in_tiles(dtype) if self.run.tiled else dtype
+        dtype = in_tiles(dtype) if self.run.tiled else dtype if self.run.rounds else unrounded(dtype)
         self.dtypes[name] = dtype
         is_cb = scope == "tt.cb"
         if is_cb and self.run.mode != "sequential":

@@ -32,7 +32,7 @@ from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ir.gathers import GATHERS, gathered_block
 from ttexplore.ir.groups import COUNTS
 from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
-from ttexplore.ir.interpreter.arrays import Array, held, rounded
+from ttexplore.ir.interpreter.arrays import Array, held, rounded, unrounded
 from ttexplore.ir.interpreter.groups import GROUP_STATEMENTS
 from ttexplore.ir.interpreter.machine import Core, Mode
 from ttexplore.ir.interpreter.operations import operation
@@ -55,7 +55,7 @@ from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.scans import scan_of
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.turns import stored_by_turns
-from ttexplore.ir.uncertain import lifted
+from ttexplore.ir.uncertain import Elements, lifted
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
 from ttexplore.ops import FORMS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
@@ -70,8 +70,9 @@ _FUNCTION = "f_"
 
 # A check runs what several steps share, and the kernel itself more than once.
 @functools.lru_cache(maxsize=16)
-def translate(role: str, function: tirx.PrimFunc, mode: Mode) -> Callable[[Core], Running]:
-    """What starts a function on a core. Raises Unsupported for what the interpreter does not know."""
+def translate(role: str, function: tirx.PrimFunc, mode: Mode, *, rounds: bool = True) -> Callable[[Core], Running]:
+    """What starts a function on a core. Where it does not `round`, casts between floating-point dtypes change nothing.
+    Raises Unsupported for what the interpreter does not know."""
     sizes = size_variables(function)
     for parameter in function.params:
         if not is_buffer(parameter) and not any(parameter.same_as(size) for size in sizes):
@@ -89,13 +90,14 @@ def translate(role: str, function: tirx.PrimFunc, mode: Mode) -> Callable[[Core]
             writer.emit(1, f"{writer.name(size)} = core.plan.size_values['{size.name}']")
         writer.body(function.body, 1)
     text = "\n".join(["def kernel(core):", "    reach = core.where.reach", *writer.lines, "    return", "    yield"])
-    return compiled(text, f"{role} in the interpreter", writer.constants)
+    return compiled(text, f"{role} in the interpreter", writer.constants, rounds=rounds)
 
 
-def compiled(text: str, name: str, constants: Sequence[object]) -> Callable[..., Any]:
+def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool = True) -> Callable[..., Any]:
     """The function `kernel` of a text in which these are K0, K1, ..."""
     scope: dict[str, Any] = {
-        "np": np, "rounded": rounded, "converted": _converted, "reinterpreted": _reinterpreted,
+        "np": np, "rounded": rounded if rounds else _unrounded, "converted": _converted,
+        "reinterpreted": _reinterpreted,
         "turns": _turns, "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
         **{f"{_FUNCTION}{name}": lifted(meaning) for name, meaning in FUNCTIONS.items()},
         **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
@@ -103,6 +105,10 @@ def compiled(text: str, name: str, constants: Sequence[object]) -> Callable[...,
     scope |= {f"K{index}": value for index, value in enumerate(constants)}
     exec(compile(text, f"<{name}>", "exec"), scope)
     return scope["kernel"]
+
+
+def _unrounded(values: Any, dtype: str) -> Elements:
+    return rounded(values, unrounded(dtype))
 
 
 # More turns of a `while` than a kernel that ends takes.
