@@ -450,7 +450,7 @@ class Explored(ABC):
         arithmetic: Arithmetic = "exact", device: str | None = None,
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Progress | None = None, cancel: threading.Event | None = None,
-        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
+        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None, compared: bool = True,
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
 
@@ -472,6 +472,8 @@ class Explored(ABC):
         `code` holds C++ texts that replace emitted ones, by ``reader``, ``compute`` and ``writer``: to break a kernel
         and see what happens, or to try a variant. Only ``emulator`` and ``ttnn`` run texts.
 
+        A run that is not to be `compared` has outputs only: no reference is computed.
+
         A saved exploration has the reference only for the inputs that it was saved with; results for other inputs are
         not compared. It runs only on ``emulator`` and ``ttnn``.
 
@@ -482,6 +484,7 @@ class Explored(ABC):
         request = RunRequest.checked(
             backend, inputs, seed, arithmetic=arithmetic, device=device, environment=environment,
             time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel, sizes=sizes, code=code,
+            compared=compared,
         )  # fmt: skip
         return self._sized(request.inputs, request.sizes)._ran(request)
 
@@ -492,6 +495,8 @@ class Explored(ABC):
         arrays = self._inputs(request.inputs, request.seed)
         listings = self._kernel_listings(request.code)
         execution = self._execution(request, listings, arrays)
+        if not request.compared:
+            return Run.alone(backend.name, self._in_own_dtypes(execution.outputs), execution)
         control.tell("computing the reference")
         of_reference = control.of("the reference")
         reference, rounding = self._reference(arrays, of_reference), self._rounding(arrays, of_reference)
@@ -513,13 +518,16 @@ class Explored(ABC):
                 name = f"{other.name} against reference"
                 sides.append(Side.of(name, second.outputs, reference, precisions, rounding, called))
         comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
-        own = self._tensors(("output", "inout"))
-        outputs = tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))
         return Run(
-            backend.name, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
+            backend.name, self._in_own_dtypes(execution.outputs),
+            comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
             "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
             tuple(sides), reference is not None,
         )  # fmt: skip
+
+    def _in_own_dtypes(self, outputs: Sequence[Array]) -> tuple[Array, ...]:
+        own = self._tensors(("output", "inout"))
+        return tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(outputs, own, strict=True))
 
     def _execution(
         self, request: RunRequest, listings: Mapping[str, Listing], arrays: tuple[Array, ...]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS, DEVICE_NAMES, Argument, BackendEntry, Settings, taker
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
-from ttexplore.given import dictionary, named, path, text
+from ttexplore.given import dictionary, flag, named, path, text
 from ttexplore.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -35,13 +35,14 @@ class RunRequest:
     time_limit_seconds: float
     sizes: Mapping[str, int] | None
     code: Mapping[str, str]
+    compared: bool
 
     @classmethod
     def checked(
         cls, backend: str, inputs: Inputs, seed: int, *, arithmetic: str = ARITHMETICS[0], device: str | None = None,
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
-        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
+        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None, compared: bool = True,
     ) -> RunRequest:  # fmt: skip
         """Check the arguments of a run. Raises UsageError for wrong values and for arguments that the backend does not
         take."""
@@ -66,7 +67,7 @@ class RunRequest:
                 )
         runner = None if entry.make is None else entry.make(settings)
         limit = entry.time_limit_seconds if time_limit_seconds is None else control.seconds
-        return cls(entry, runner, settings, inputs, seed, control, limit, sizes, texts)
+        return cls(entry, runner, settings, inputs, seed, control, limit, sizes, texts, flag("compared", compared))
 
     @property
     def on_backend(self) -> Control:
