@@ -60,6 +60,10 @@ ALLOWED: dict[str, set[str]] = {
         "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "backends", "results",
         "views", "exploration", "clock",
     },
+    "validating": {
+        "record", "errors", "control", "target", "plan", "given", "options", "inputs", "ir", "language", "passes",
+        "backends", "results", "views", "exploration", "sweeping",
+    },
     "rooflines": {"errors", "given", "clock", "results", "views", "exploration"},
     "exercises": {"record", "errors", "given", "backends", "results", "views", "exploration"},
     "tenstorrent": {
@@ -75,7 +79,8 @@ ALLOWED: dict[str, set[str]] = {
     "verification": {"errors", "backends", "exploration"},
     "cli": {
         "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
-        "explored", "saved", "exploration", "doctor", "verification", "freezing", "sweeping", "files", "gpu",
+        "explored", "saved", "exploration", "doctor", "verification", "freezing", "sweeping", "validating",
+        "files", "gpu",
     },
     "ipython": {
         "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from ttexplore.saved import SavedExploration, load
     from ttexplore.sweeping.result import Sweep
     from ttexplore.sweeping.sweep import sweep
+    from ttexplore.validating.result import Validation
+    from ttexplore.validating.validate import validate
 
 __all__ = [
-    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "compare", "exercise", "explore", "load",
-    "porting", "report", "roofline", "sweep",
+    "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "Validation", "compare", "exercise", "explore",
+    "load", "porting", "report", "roofline", "sweep", "validate",
 ]  # fmt: skip
 
 # The module of each name, and its name there; a module is its own name.
@@ -31,6 +33,7 @@ _HOMES = {
     "explore": ("exploration", "explore"), "load": ("saved", "load"),
     "porting": ("porting", ""), "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
     "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
+    "Validation": ("validating.result", "Validation"), "validate": ("validating.validate", "validate"),
 }  # fmt: skip
 
 

@@ -54,6 +54,7 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   estimate FILE::NAME predict the time on the target, what bounds it, and what would help most
   compare FILE::NAME  compare with another kernel, or with other options: --with NAME=VALUE
   sweep FILE::NAME    lower the kernel with each schedule of a space and find the best: --space NAME=VALUE,VALUE
+  validate FILE::NAME run the kernel with tiny, odd and large shapes, in each dtype, on each target
   timeline FILE::NAME record a run and print which kernels of a core waited, and for what
   export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py; --dot for graphs
   save FILE::NAME     write the exploration to one file, which the others but check and save accept as FILE::NAME
@@ -413,6 +414,22 @@ def _sweep_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _validate_parser() -> argparse.ArgumentParser:
+    parser = _kernel_parser(
+        "validate",
+        "Run a kernel with tiny, odd and large shapes, in each dtype, for each target; compare with float64.",
+    )
+    parser.add_argument(
+        "--space", metavar="NAME=VALUE,VALUE", action="append", default=[],
+        help="other cases: values of an argument of the kernel, of an option or of target; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--runs", metavar="N", type=int, default=2, help="runs of each case (default: %(default)s)")
+    parser.add_argument("--plot", metavar="FILE", help="write the errors of all cases as a drawing, as SVG")
+    _add_inputs(parser)
+    _add_time_limit(parser, "that of the backend, for each run")
+    return parser
+
+
 def _timeline_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser(
         "timeline", "Record a run on the emulator: how long kernels waited on all cores, and on one of them for what."
@@ -726,6 +743,34 @@ def _sweep(arguments: argparse.Namespace) -> Answer:
     return Answer(str(found), data, bool(found.ranking), interrupted=not found.complete)
 
 
+def _validate(arguments: argparse.Namespace) -> Answer:
+    if arguments.kernel is None:
+        raise UsageError("U002", "no kernel is given", hint="give it as file.py::name")
+    from ttexplore.files import check_writable, write_file
+    from ttexplore.target import get_target
+    from ttexplore.validating.validate import TARGETS, validate
+
+    space = parse_space(arguments.space)
+    if "target" in space and arguments.target is not None:
+        raise UsageError("U023", "target is in the space, and has a value besides", hint="omit --target")
+    names = space.pop("target", TARGETS if arguments.target is None else [arguments.target])
+    grid = None if arguments.grid is None else parse_grid(arguments.grid)
+    targets = [get_target(cast(str, name), grid=grid) for name in names]
+    options = parse_options(parse_words(arguments.option, "option"))
+    kernel_arguments = parse_kernel_arguments(arguments.arguments)
+    if arguments.plot is not None:
+        check_writable(arguments.plot)
+    found = validate(
+        arguments.kernel, space or None, target=targets, options=options, inputs=arguments.inputs, seed=arguments.seed,
+        runs=arguments.runs, time_limit_seconds=arguments.time_limit, **kernel_arguments,
+    )  # fmt: skip
+    if arguments.plot is not None:
+        write_file(arguments.plot, found.plot().svg)
+    table = [{name: _simple(value) for name, value in row.items()} for row in found.table()]
+    data: JsonObject = {"kernel": found.kernel, "complete": found.complete, "ok": bool(found), "table": table}
+    return Answer(str(found), data, bool(found), interrupted=not found.complete)
+
+
 def _simple(value: object) -> object:
     try:
         return to_json(value)
@@ -931,6 +976,7 @@ COMMANDS: dict[str, tuple[Callable[[], argparse.ArgumentParser], Callable[[argpa
     "estimate": (_estimate_parser, _estimate),
     "compare": (_compare_parser, _compare),
     "sweep": (_sweep_parser, _sweep),
+    "validate": (_validate_parser, _validate),
     "timeline": (_timeline_parser, _timeline),
     "export": (_export_parser, _export),
     "save": (_save_parser, _save),

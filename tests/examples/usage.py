@@ -137,3 +137,7 @@ def u023() -> Any:
 
 def u024() -> Any:
     return ttx.explore(copy_block(), options={"loaded_by": {"A": "writer"}})
+
+
+def u026() -> Any:
+    return ttx.validate(difference, reference=lambda a, *others: a[0])

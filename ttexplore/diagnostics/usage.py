@@ -137,4 +137,10 @@ USAGE = (
         "blocks of a tensor in DRAM, in the same order, and each block once.",
         "Choose cores and a policy that give all cores as many work items, or use partials='dram'.",
     ),
+    diagnostic(
+        "U026", "a reference that does not fit",
+        "A reference is a function of the kernel's inputs, as arrays in float64, that returns its outputs: one array "
+        "or a tuple of arrays, of the shapes of the outputs.",
+        "Call it with the shapes in the hint, and compare what it returns with the kernel's outputs.",
+    ),
 )  # fmt: skip

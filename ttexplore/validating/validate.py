@@ -1,0 +1,281 @@
+"""Trying a kernel with each case: lowering, running, and comparing with float64."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.backends.base import KernelFault
+from ttexplore.backends.compare import compare
+from ttexplore.control import Control, Progress
+from ttexplore.errors import BackendError, Cancelled, TTExploreError, Unsupported, UsageError
+from ttexplore.exploration import Exploration, explore
+from ttexplore.given import flag, named, whole, wrong
+from ttexplore.inputs import INPUT_KINDS, checked_seed
+from ttexplore.ir.boundary import errors_of_ours
+from ttexplore.ir.build import dtype_of
+from ttexplore.ir.sizes import bound_shape
+from ttexplore.language.kernel import parameters_of
+from ttexplore.language.load import FoundKernel, find_kernel
+from ttexplore.language.machine import machine
+from ttexplore.options import parse_options
+from ttexplore.passes.bind_sizes import sizes_of
+from ttexplore.passes.tensor_roles import tensor_roles
+from ttexplore.results import Run
+from ttexplore.sweeping.progress import one_line
+from ttexplore.sweeping.space import TARGET, space_of
+from ttexplore.target import Target, get_target
+from ttexplore.validating.cases import Case, Inputs, cases_of, roles_of
+from ttexplore.validating.result import Figures, Finding, Validation
+
+Array = NDArray[Any]
+Reference = Callable[..., object]
+
+
+TARGETS = ("wormhole_n150", "blackhole_p150")
+_MOST_RUNS = 100
+_WRONG_REFERENCE = "TTX-U026"
+
+
+def validate(
+    kernel: Any, space: Any = None, /, *, target: str | Target | Sequence[str | Target] | None = None,
+    options: Mapping[str, Any] | None = None, sizes: Mapping[str, int] | None = None,
+    reference: Reference | None = None, inputs: str = "random", seed: int = 0, runs: int = 2, cores: bool = True,
+    time_limit_seconds: float | None = None, progress: Progress | Literal["auto"] | None = "auto",
+    cancel: threading.Event | None = None, **kernel_arguments: Any,
+) -> Validation:  # fmt: skip
+    """Run a kernel on the emulator with tiny, odd and large shapes, in each dtype, for each target, and say how right
+    its numbers are.
+
+    `kernel`, `options`, `sizes` and `kernel_arguments` are those of :func:`ttexplore.explore`. Which of the arguments
+    are sizes and which are dtypes is found by tracing the kernel with others: a size changes the shape of an input, a
+    dtype its dtype. `space` gives other cases instead, as for :func:`ttexplore.sweep`. `target` is one or a list, by
+    default wormhole_n150 and blackhole_p150.
+
+    Each case is compared element by element with `reference`, a function of the inputs in float64 that returns the
+    outputs (one array, or a tuple), or, by default, with the kernel itself in float64, where nothing is rounded but the
+    inputs. It passes if the result is that of the kernel within what rounding explains, as for :meth:`Exploration.run`,
+    near that of a given `reference`, the same in each of so many `runs`, and the same on one core and on a part of the
+    cores, unless `cores` is False. Its time is estimated, and stands beside the roofline of its target. A case that is
+    refused stays in the table with its reason.
+
+    `inputs` is a kind of :meth:`Exploration.inputs`, drawn with `seed`. `time_limit_seconds` is that of each run.
+    `progress` is a function that takes a line of text; by default, one line in a notebook or at a terminal. Ctrl-C and
+    `cancel` end it early: what is done is returned.
+
+    Raises UsageError for wrong arguments, and what the kernel raises with the arguments as they are given.
+    """
+    control = Control.checked(cancel, time_limit_seconds, None if progress == "auto" else progress)
+    if reference is not None and not callable(reference):
+        raise wrong("reference", reference, "a function of the inputs that returns the outputs")
+    asked = _Asked(
+        kernel, parse_options(options), reference, named("kind of inputs", inputs, INPUT_KINDS), checked_seed(seed),
+        whole("runs", runs, 1, _MOST_RUNS),
+        flag("cores", cores), time_limit_seconds,
+    )  # fmt: skip
+    found = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())
+    chips = _targets(TARGETS if target is None else target)
+    if space is None:
+        dynamic, cases = _automatic(found, chips, sizes, kernel_arguments)
+    else:
+        if sizes is not None:
+            raise UsageError("U010", "sizes are given beside a space", hint="give one of the two")
+        dynamic, cases = frozenset[str](), _listed(space, chips, options, kernel_arguments, by_default=target is None)
+    findings: list[Finding | None] = [None] * len(cases)
+    complete = True
+    with one_line() if progress == "auto" else contextlib.nullcontext(progress) as told:
+        heard = Control(control.cancel, progress=told)
+        try:
+            for number, case in enumerate(cases):
+                refused = sum(1 for one in findings if one is not None and one.error is not None)
+                heard.tell(f"{number} of {len(cases)} cases, {refused} refused: {case.called} on {case.target.name}")
+                findings[number] = _found(case, asked, dynamic, cancel)
+        except (KeyboardInterrupt, Cancelled):
+            complete = False
+    name = found.reference or str(getattr(kernel, "__name__", type(kernel).__name__))
+    names = dict.fromkeys(name for case in cases for name in case.arguments)
+    varied = tuple(one for one in names if len({repr(case.arguments.get(one)) for case in cases}) > 1)
+    return Validation(name, varied, tuple(cases), tuple(findings), complete, reference is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is the same for all cases."""
+
+    kernel: Any
+    options: Mapping[str, Any]
+    reference: Reference | None
+    inputs: str
+    seed: int
+    runs: int
+    cores: bool
+    time_limit_seconds: float | None
+
+
+def _targets(given: str | Target | Sequence[str | Target]) -> list[Target]:
+    several = [given] if isinstance(given, str | Target) else given
+    if not isinstance(several, list | tuple) or not several:
+        raise wrong("target", given, f"the name of a target, or a list of them, such as {list(TARGETS)}")
+    return [get_target(one) for one in several]
+
+
+# Cases
+
+
+def _automatic(
+    found: FoundKernel, chips: Sequence[Target], sizes: Mapping[str, int] | None, given: Mapping[str, Any]
+) -> tuple[frozenset[str], list[Case]]:  # fmt: skip
+    """The names of the T.dynamic sizes, and the cases that suit the kernel."""
+    defaults = {
+        name: parameter.default
+        for name, parameter in parameters_of(found.kernel).items()
+        if parameter.default is not parameter.empty
+    }
+    with machine(chips[0]), errors_of_ours("reading the kernel"):
+        traced = found.trace(dict(given))
+        dynamic = {size.name: size.value for size in sizes_of(traced.function, sizes)}
+
+        def inspect(arguments: Mapping[str, object]) -> Inputs:
+            own = {name: value for name, value in arguments.items() if name not in dynamic}
+            kernel = found.trace(own)
+            values = {name: cast(int, arguments[name]) for name in dynamic}
+            roles = tensor_roles(kernel.function)
+            read = [one for one in kernel.tensors if roles.get(str(one.name)) in ("input", "inout")]
+            return tuple((bound_shape(one, values), dtype_of(one)) for one in read)
+
+        arguments = {**defaults, **given, **dynamic}
+        cases = cases_of(arguments, roles_of(arguments, inspect), inspect, chips)
+    return frozenset(dynamic), cases
+
+
+def _listed(
+    space: Any, chips: Sequence[Target], options: Mapping[str, Any] | None, given: Mapping[str, Any], *,
+    by_default: bool,
+) -> list[Case]:  # fmt: skip
+    points = space_of(space, chips[0], options, given)
+    if TARGET in points.names and not by_default:
+        raise UsageError(
+            "U023", "target is in the space, and has a value besides", hint="give it in one of the two places"
+        )
+    made: list[Case] = []
+    for point in points.points:
+        told = " ".join(f"{name}={value}" for name, value in point.given.items() if name != TARGET)
+        made += [Case(told, point.arguments, chip) for chip in ([point.target] if TARGET in points.names else chips)]
+    return made
+
+
+# One case
+
+
+def _found(case: Case, asked: _Asked, dynamic: frozenset[str], cancel: threading.Event | None) -> Finding:
+    """What became of a case. Raises Cancelled, and BackendError if nothing runs on the emulator."""
+    own = {name: value for name, value in case.arguments.items() if name not in dynamic}
+    sizes = {name: cast(int, value) for name, value in case.arguments.items() if name in dynamic}
+    try:
+        lowered = explore(asked.kernel, target=case.target, options=asked.options, sizes=sizes or None, **own)
+    except TTExploreError as error:
+        return Finding(error=error.record())
+    if lowered.error is not None:
+        return Finding(error=lowered.error.record())
+    try:
+        return Finding(_figures(lowered, asked, cancel))
+    except TTExploreError as error:
+        # The backend itself is missing or broken, or cancelled; the reference would be wrong for other cases as well.
+        if error.code == _WRONG_REFERENCE or (isinstance(error, BackendError) and not isinstance(error, KernelFault)):
+            raise
+        return Finding(error=error.record(), lowered=True)
+
+
+def _figures(lowered: Exploration, asked: _Asked, cancel: threading.Event | None) -> Figures:
+    arrays = lowered.inputs(asked.seed, asked.inputs)
+    run = functools.partial(_ran, arrays=arrays, asked=asked, cancel=cancel)
+    first = run(lowered, compared=True)
+    wanted = _wanted(lowered, arrays, asked.reference)
+    near = compare(first.outputs, wanted)
+    again = [run(lowered).outputs for _ in range(1, asked.runs)]
+    others = [(count, run(other).outputs) for count, other in _on_fewer_cores(lowered)] if asked.cores else []
+    wrong_runs = sum(not _alike(first.outputs, one) for one in again)
+    wrong_cores = tuple(count for count, one in others if not _alike(first.outputs, one))
+    right = near.passed or asked.reference is None
+    messages = [first.message] if not first.passed else []
+    messages += [f"far from the given reference: {near.message}"] if not right else []
+    messages += [f"{wrong_runs} of {asked.runs} runs gave other numbers"] if wrong_runs else []
+    messages += [f"on {count} cores the numbers are others" for count in wrong_cores]
+    shapes = tuple(one.shape for one in arrays)
+    return Figures(
+        not messages, near.max_ulp, near.max_rel_error, near.pcc, asked.runs,
+        (_used(lowered), *(count for count, _ in others)), shapes, *_times(lowered), "; ".join(messages),
+    )  # fmt: skip
+
+
+def _times(lowered: Exploration) -> tuple[float | None, float | None]:
+    """The predicted time and that of the roofline, in microseconds; None where elements of tensors decide them."""
+    try:
+        found = lowered.estimate()
+    except (UsageError, Unsupported):
+        return None, None
+    return found.us, found.roofline_us
+
+
+def _ran(
+    lowered: Exploration, arrays: Sequence[Array], asked: _Asked, cancel: threading.Event | None, *,
+    compared: bool = False,
+) -> Run:  # fmt: skip
+    limit = asked.time_limit_seconds
+    return lowered.run(list(arrays), time_limit_seconds=limit, cancel=cancel, compared=compared)
+
+
+def _wanted(lowered: Exploration, arrays: Sequence[Array], reference: Reference | None) -> tuple[Array, ...]:
+    """The outputs in float64: those of the kernel, or those of the user's reference."""
+    in_float64 = lowered.reference(list(arrays), in_float64=True)
+    if reference is None:
+        return in_float64
+    try:
+        found: object = reference(*(one if one.dtype.kind in "iub" else one.astype(np.float64) for one in arrays))
+        outputs = cast("tuple[object, ...]", found) if isinstance(found, tuple) else (found,)
+        given = tuple(np.asarray(one, np.float64) for one in outputs)
+    except Exception as error:  # It is the user's, and may raise anything.
+        raise UsageError(
+            "U026",
+            f"the given reference raises {type(error).__name__}: {error}",
+            hint=f"it is called with the inputs, of the shapes {', '.join(str(one.shape) for one in arrays)}",
+        ) from error
+    shapes = [[one.shape for one in outputs] for outputs in (given, in_float64)]
+    if shapes[0] != shapes[1]:
+        told = [", ".join(map(str, one)) or "no outputs" for one in shapes]
+        raise UsageError("U026", f"the given reference returns {told[0]}", hint=f"the outputs are {told[1]}")
+    return given
+
+
+def _on_fewer_cores(lowered: Exploration) -> Iterator[tuple[int, Exploration]]:
+    """The kernel on one core, and on a part of the cores that it uses, with the numbers of cores with work. Schedules
+    that name their cores, or need all of them, have no such."""
+    seen = {_used(lowered)}
+    for cores in ((1, 1), (2, 1), (3, 2)):
+        other = lowered.fork(cores=cores)
+        if other.error is None and (used := _used(other)) not in seen:
+            seen.add(used)
+            yield used, other
+
+
+def _used(lowered: Exploration) -> int:
+    partitions = [launch.plan.partition for launch in lowered.launches]
+    return max(sum(1 for core in one.cores if core.items) for one in partitions if one is not None)
+
+
+def _alike(first: Sequence[Array], second: Sequence[Array]) -> bool:
+    """Whether all bits are the same. NaN have a payload that no chip keeps."""
+    return all(
+        np.array_equal(np.signbit(one), np.signbit(other)) and np.array_equal(one, other, equal_nan=True)
+        if one.dtype.kind not in "iub"
+        else np.array_equal(one, other)
+        for one, other in zip(first, second, strict=True)
+    )
