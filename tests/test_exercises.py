@@ -77,6 +77,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ('"block_K" -> "block_k"', "block_k"),
         ("128} -> 4096}", "L1"),
     ],
+    "read_once": [
+        ("a[i, j] * a[i, j] -> a[i, j] * A[by * 64 + i, bx * 64 + j]", "right, but 8 tiles of A are read; A has 4"),
+        (" + a[i, j] -> ", r"C\[0, \d+\] is \S+, and NumPy gives .* stores C: `T\.copy\(c, C"),
+        ("N // 64, M // 64 -> N // 64, 1", r"With M=128, N=192, C\[64, 0\] is never stored"),
+        ("a[i, j] * a[i, j] -> a[i, j] * a[j, i]", r"C\[0, \d+\] is|kernel|Line \d+ of"),
+        ("N), \"bfloat16\"), C -> M), \"bfloat16\"), C", r"With M=128, N=192, the inputs have the shapes \(128, 128\)"),
+    ],
 }  # fmt: skip
 
 WRONG_CASES = [

@@ -46,7 +46,7 @@ def test_every_spelling_names_one_term() -> None:
         found = term(name.upper())
         assert found is not None
         assert name in map(str.casefold, (found.name, *found.aliases))
-    assert term("warp") is None
+    assert term("wavefront") is None
 
 
 def test_every_term_has_a_counterpart_in_cuda_or_says_that_there_is_none() -> None:

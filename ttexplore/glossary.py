@@ -562,6 +562,37 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             see=("thread group", "circular buffer", "push", "pop"),
         ),
     ),
+    "GPU words": (
+        Term(
+            "thread block",
+            "The threads that a GPU starts together on one multiprocessor for one blockIdx. Here the work of a thread "
+            "block is an item, and its threads are gone: one instruction works on a whole tile.",
+            cuda="The same; cooperative thread array (CTA) in PTX.",
+            see=("item", "tile", "core"),
+        ),
+        Term(
+            "warp",
+            "32 threads of a GPU that execute one instruction together. A core has none: its processors each run a "
+            "single thread, and the engines work on tiles.",
+            cuda="The same: threadIdx.x / 32 numbers the warps of a thread block.",
+            see=("thread block", "core", "thread group"),
+        ),
+        Term(
+            "__syncthreads",
+            "The point at which the threads of a thread block wait for one another, for example before they use what "
+            "they have loaded. Here, push and wait of a circular buffer order the kernels of a core.",
+            cuda="The same: bar.sync in PTX.",
+            see=("protocol", "circular buffer", "barrier"),
+        ),
+        Term(
+            "occupancy",
+            "How many warps a multiprocessor of a GPU holds at once, as a share of the most that it can hold; it "
+            "switches between them to hide latency. A core works on one item at a time and hides latency with "
+            "circular buffers of two or more blocks.",
+            cuda="The same: cudaOccupancyMaxActiveBlocksPerMultiprocessor counts the thread blocks.",
+            see=("stages", "item", "warp"),
+        ),
+    ),
     "Numbers": (
         Term(
             "reference",

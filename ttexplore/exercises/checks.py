@@ -75,7 +75,7 @@ def add_row(kernel: Any) -> str:
         mine = lowered(kernel, M=M, N=N)
         check_shapes(mine, {"A": (M, N), "bias": (N,)}, case)
         run_and_compare(mine, reference, case)
-    return "The kernel gives the same as NumPy for three shapes, and the row is read only once for each block."
+    return "The kernel gives the same as NumPy for three shapes."
 
 
 def stays_in_dst(kernel: Any, block_M: Any, block_N: Any) -> str:
@@ -225,6 +225,23 @@ def faster(kernel: Any, blocks: Any, options: Any) -> str:
     return f"{said}."
 
 
+def read_once(kernel: Any) -> str:
+    """A kernel that uses each element of a matrix twice and reads each of its tiles once."""
+
+    def reference(A: Array) -> Array:
+        return A * A + A
+
+    for M, N in ((64, 64), (128, 192)):
+        case = f"M={M}, N={N}"
+        mine = lowered(kernel, M=M, N=N)
+        check_shapes(mine, {"A": (M, N)}, case)
+        read = _moved(mine, run_and_compare(mine, reference, case))["read", "A"]
+        tiles = (M // _TILE) * (N // _TILE)
+        if read != tiles:
+            raise Wrong(f"With {case}, the numbers are right, but {read} tiles of A are read; A has {tiles}.")
+    return "The kernel gives the same as NumPy for two shapes and reads each tile of A once."
+
+
 EXERCISES: dict[str, Definition] = {
     "all_cores": Definition("00_start", all_cores),
     "add_row": Definition("01_elementwise", add_row),
@@ -234,4 +251,5 @@ EXERCISES: dict[str, Definition] = {
     "count_tiles": Definition("05_kernels_people_port", count_tiles),
     "window_start": Definition("06_attention", window_start),
     "faster": Definition("07_why_is_it_slow", faster),
+    "read_once": Definition("08_what_a_core_is", read_once),
 }
