@@ -84,6 +84,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("a[i, j] * a[i, j] -> a[i, j] * a[j, i]", r"C\[0, \d+\] is|kernel|Line \d+ of"),
         ("N), \"bfloat16\"), C -> M), \"bfloat16\"), C", r"With M=128, N=192, the inputs have the shapes \(128, 128\)"),
     ],
+    "unhang": [
+        ('"k < 4" -> "k < 3"', "still hangs: .*reader has finished.*compute .*A_shared., which has 0 of 8 tiles"),
+        ("pop_front(4)\") -> pop_front(2)\")", r"still hangs: .*reserve_back\(4\) on .*B_shared.*2 of 8 tiles free"),
+        ('"k < 4" -> "k < 5"', "A_shared|B_shared|page"),
+        ("pop_front(4)\") -> pop_front(4\")", r"compute\.cpp|Line \d+"),
+        ('reader = broken["reader"].replace("k < 3", "k < 4") -> reader = 4', "reader is 4; the text of the kernel is"),
+    ],
 }  # fmt: skip
 
 WRONG_CASES = [

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ttexplore.backends.base import Deadlock
 from ttexplore.errors import shown
 from ttexplore.exercises.comparing import Array, Wrong, check_shapes, lowered, run_and_compare
 from ttexplore.exploration import Exploration
@@ -242,6 +243,20 @@ def read_once(kernel: Any) -> str:
     return "The kernel gives the same as NumPy for two shapes and reads each tile of A once."
 
 
+def unhang(exploration: Any, reader: Any, compute: Any) -> str:
+    """Texts of two kernels of a product, corrected so that the program ends."""
+    code = {"reader": reader, "compute": compute}
+    for name, text in code.items():
+        if not isinstance(text, str):
+            raise Wrong(f"{name} is {shown(text)}; the text of the kernel is asked for.")
+    try:
+        run_and_compare(exploration, _product, "your texts", code)
+    except Deadlock as deadlock:
+        # Its hint would say what to write.
+        raise Wrong(f"The program still hangs: {deadlock.message}") from deadlock
+    return "The program ends, and the product is that of NumPy."
+
+
 EXERCISES: dict[str, Definition] = {
     "all_cores": Definition("00_start", all_cores),
     "add_row": Definition("01_elementwise", add_row),
@@ -252,4 +267,5 @@ EXERCISES: dict[str, Definition] = {
     "window_start": Definition("06_attention", window_start),
     "faster": Definition("07_why_is_it_slow", faster),
     "read_once": Definition("08_what_a_core_is", read_once),
+    "unhang": Definition("09_why_did_it_deadlock", unhang),
 }

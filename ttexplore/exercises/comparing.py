@@ -4,7 +4,7 @@ line that stores it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,13 @@ def lowered(kernel: Any, **arguments: Any) -> Exploration:
     return exploration
 
 
-def run_and_compare(exploration: Exploration, reference: Reference, case: str) -> Run:
+def run_and_compare(
+    exploration: Exploration, reference: Reference, case: str, code: Mapping[str, str] | None = None
+) -> Run:
     """Run a kernel with one output on inputs that no notebook shows, and compare it with `reference`, which gets the
-    inputs as float64 arrays. `case` names the sizes. Raises Wrong."""
+    inputs as float64 arrays. `case` names the sizes, `code` has texts in place of emitted ones. Raises Wrong."""
     inputs = exploration.inputs(seed=_SEED)
-    run = exploration.run(inputs)
+    run = exploration.run(inputs, code=code)
     if len(run.outputs) != 1:
         raise Wrong(f"The kernel stores {len(run.outputs)} tensors; the exercise asks for one.")
     wanted = reference(*(one.astype(np.float64) for one in inputs))
