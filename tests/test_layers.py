@@ -50,7 +50,9 @@ ALLOWED: dict[str, set[str]] = {
         "record", "errors", "control", "target", "plan", "given", "inputs", "backends", "views", "archive", "results",
         "explored",
     },
-    "gpu": {"record", "errors", "control", "plan", "backends", "views", "results", "explored"},
+    "gpu": {
+        "record", "errors", "control", "target", "plan", "ops", "backends", "views", "results", "explored",
+    },
     "exploration": {
         "record", "errors", "control", "target", "plan", "given", "options", "ops", "inputs", "ir", "language",
         "passes", "emit", "backends", "clock", "files", "gpu", "archive", "porting", "request", "results", "views",

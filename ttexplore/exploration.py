@@ -30,8 +30,9 @@ from ttexplore.files import write_files
 from ttexplore.given import dictionary, flag, wrong
 from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
+from ttexplore.gpu.beside import Beside
 from ttexplore.gpu.lane import TIME_LIMIT_SECONDS as GPU_SECONDS
-from ttexplore.gpu.lane import GpuLane, check_architecture, request_for
+from ttexplore.gpu.lane import GpuLane, check_architecture, kernel_digest, request_for
 from ttexplore.gpu.lane import lower as lower_for_gpu
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer, span_of
@@ -54,7 +55,7 @@ from ttexplore.passes.launches import launches_of, used_names
 from ttexplore.passes.pipeline import PIPELINE, Applied, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.tensor_roles import tensor_roles
-from ttexplore.plan import Plan, Precision, Size
+from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan, Precision, Size
 from ttexplore.porting.checks import Facts, PortingChecks, porting_checks
 from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
@@ -382,6 +383,25 @@ class Exploration(Explored):
         folder = None if environment is None else path_of("the environment", environment)
         return lower_for_gpu(self.kernel.name, self.kernel.source, request, sent.places, target, folder, control)
 
+    def beside(self, lane: GpuLane | str = "sm_90a") -> Beside:
+        """This lowering beside a GPU lane of the same kernel: the passes of both by what they do, the lines of both
+        programs by their kernel line, and a map of concepts with counts, bytes and lines of both.
+
+        `lane` is one of :meth:`gpu`, or its architecture. Raises UsageError for another kernel's lane and for a kernel
+        with several launches, the lowering's error, if it failed, and what :meth:`gpu` raises.
+        """
+        files: dict[KernelRole, Listing] = {role: self.files[f"{role}.cpp"] for role in KERNEL_ROLES}
+        found = self.gpu(lane) if isinstance(lane, str) else lane
+        if not _is_lane(found):
+            raise wrong("the lane", lane, 'one of ex.gpu(), or an architecture such as "sm_90a"')
+        sent = portable(self.kernel)
+        if found.digest != kernel_digest({"texts": sent.texts, "arguments": sent.arguments}):
+            raise UsageError(
+                "U010", f"the lane is of another kernel than {self.kernel.name}, or of one with other arguments",
+                hint="use ex.beside(ex.gpu())",
+            )  # fmt: skip
+        return Beside(found, tuple(step.record for step in self.steps), files, self.plan, self.target)
+
     # Sizes
 
     @property
@@ -606,6 +626,10 @@ class Exploration(Explored):
     @property
     def option_forms(self) -> Mapping[str, OptionForm]:
         return option_forms(self.plan.partition.work_items if self.plan.partition else 0)
+
+
+def _is_lane(given: object) -> bool:
+    return isinstance(given, GpuLane)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

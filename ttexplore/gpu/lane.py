@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import threading
@@ -16,7 +17,7 @@ from ttexplore.explored import BaseStep, Steps
 from ttexplore.gpu.environment import read_environment
 from ttexplore.gpu.process import ask
 from ttexplore.gpu.ptx import Compiled, compile_ptx
-from ttexplore.gpu.recorded import recorded
+from ttexplore.gpu.recorded import recorded, request_digest
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject, Line, Listing, Origin, Span, StepRecord, Trace
 from ttexplore.results import Code
@@ -85,7 +86,8 @@ class GpuLane:
     """A kernel lowered for a GPU by TileLang, without a GPU.
 
     `seconds` is the time of the lowering; `versions` are those of TileLang and its TVM; `notes` say what TileLang does
-    not know and was left out. If it was `recorded`, that is why the environment was not used, otherwise empty.
+    not know and was left out. If it was `recorded`, that is why the environment was not used, otherwise empty. `digest`
+    is that of the kernel's texts and values: lanes of other sizes have another one.
     """
 
     kernel: str
@@ -96,6 +98,7 @@ class GpuLane:
     versions: dict[str, str]
     notes: tuple[str, ...]
     recorded: str = ""
+    digest: str = ""
 
     @property
     def steps(self) -> Steps[GpuStep]:
@@ -199,7 +202,13 @@ def lower(
     else:
         control.tell(f"TileLang lowers {name} for {arch}")
         answer = ask(environment, request, control)
-    return read_answer(name, source, answer, places, arch, why)
+    lane = read_answer(name, source, answer, places, arch, why)
+    return dataclasses.replace(lane, digest=kernel_digest(request))
+
+
+def kernel_digest(request: JsonObject) -> str:
+    """A digest of a request's texts and values, whatever the target is."""
+    return request_digest({name: part for name, part in request.items() if name != "target"})
 
 
 def read_answer(
@@ -294,4 +303,13 @@ def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first
     return Listing(language, tuple(lines))
 
 
-__all__ = ["ARCHITECTURES", "GpuLane", "GpuStep", "check_architecture", "lower", "read_answer", "request_for"]
+__all__ = [
+    "ARCHITECTURES",
+    "GpuLane",
+    "GpuStep",
+    "check_architecture",
+    "kernel_digest",
+    "lower",
+    "read_answer",
+    "request_for",
+]

@@ -1,0 +1,260 @@
+"""Both lanes of a kernel, linked: passes by what they do, lines by their kernel line, and the concept map."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ttexplore.errors import UsageError
+from ttexplore.gpu.aligned import PURPOSES, Purpose
+from ttexplore.gpu.concepts import STYLE, ConceptMap, concept_map, concepts_table, runs
+from ttexplore.gpu.lane import GpuLane
+from ttexplore.gpu.programs import GpuProgram, TileProgram
+from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
+from ttexplore.record import Listing, StepRecord
+from ttexplore.target import Target
+from ttexplore.views.markup import content_id, escape, plural, visible
+from ttexplore.views.theme import fragment
+
+_NONE = "·"
+# Lines of code that a row of the page shows on each side.
+_SHOWN_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedPasses:
+    """What passes do, TileLang's that do it for this kernel, and ours."""
+
+    purpose: Purpose
+    gpu: tuple[StepRecord, ...]
+    ours: tuple[StepRecord, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PassTable:
+    """The passes of both pipelines, aligned by what they do."""
+
+    arch: str
+    target: str
+    rows: tuple[AlignedPasses, ...]
+
+    def __repr__(self) -> str:
+        return f"<passes for {self.arch} beside {self.target}: {len(self.rows)} purposes>"
+
+    def __str__(self) -> str:
+        texts: list[str] = []
+        for row in self.rows:
+            texts += [row.purpose.name, f"  {row.purpose.sentence}"]
+            for side, steps in ((self.arch, row.gpu), (self.target, row.ours)):
+                texts.append(f"  {side:<14}{', '.join(map(_step, steps)) or _NONE}")
+        return "\n".join([*texts, "", "● changes the program or the plan, ○ changes nothing"]) + "\n"
+
+    def _repr_html_(self) -> str:
+        content = STYLE + passes_table(self)
+        return fragment(content_id("ttx-passes", content), "passes of both pipelines", content)
+
+
+def _step(step: StepRecord) -> str:
+    return f"{'●' if step.changed_ir or step.changed_plan else '○'} {step.letter} {step.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedLine:
+    """A line of the kernel, and the lines of the generated source and of our kernels that come from it, from 1."""
+
+    line: int
+    text: str
+    gpu: tuple[int, ...]
+    ours: Mapping[KernelRole, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LineLinks:
+    """The lines of a kernel with what becomes of them on both sides; ``links[25]`` is that of line 25.
+
+    `gpu_share` and `our_share` are the shares of generated lines that are linked to any line of the kernel, without
+    blank lines, comments and preprocessor lines.
+    """
+
+    arch: str
+    target: str
+    rows: tuple[LinkedLine, ...]
+    gpu_share: float
+    our_share: float
+    source: Listing
+    files: Mapping[KernelRole, Listing]
+
+    def __getitem__(self, line: int) -> LinkedLine:
+        """The line with this number. Raises UsageError for one that is not in the kernel."""
+        for row in self.rows:
+            if row.line == line:
+                return row
+        first, last = self.rows[0].line, self.rows[-1].line
+        raise UsageError("U001", f"line {line} is not in the kernel", hint=f"its lines are {first} to {last}")
+
+    def __repr__(self) -> str:
+        linked = sum(bool(row.gpu) and any(row.ours.values()) for row in self.rows)
+        return f"<links of {plural(len(self.rows), 'line')}: {linked} in both programs>"
+
+    @property
+    def told(self) -> str:
+        """The shares of linked lines, as a sentence."""
+        return (
+            f"linked to lines of the kernel: {self.gpu_share:.0%} of the lines for {self.arch}, {self.our_share:.0%} "
+            f"of ours for {self.target}"
+        )
+
+    def __str__(self) -> str:
+        width = max((len(visible(row.text)) for row in self.rows), default=0)
+        heads = ("generated", *KERNEL_ROLES)
+        cells = [
+            [runs(row.gpu) or _NONE, *(runs(row.ours[role]) or _NONE for role in KERNEL_ROLES)] for row in self.rows
+        ]
+        widths = [max(len(one) for one in column) for column in zip(heads, *cells, strict=True)]
+
+        def row(first: str, rest: Iterable[str]) -> str:
+            return "  ".join([first, *(one.ljust(size) for one, size in zip(rest, widths, strict=True))]).rstrip()
+
+        lines = [row(" " * (width + 6), heads)]
+        for one, rest in zip(self.rows, cells, strict=True):
+            lines.append(row(f"{one.line:>4}  {visible(one.text).ljust(width)}", rest))
+        return "\n".join([*lines, "", self.told]) + "\n"
+
+    def _repr_html_(self) -> str:
+        content = STYLE + links_table(self)
+        return fragment(content_id("ttx-links", content), "lines of both programs", content)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beside:
+    """A kernel's GPU lane beside its lowering for a Tenstorrent chip.
+
+    `passes` are those of both pipelines by what they do, `links` the lines of both programs by their kernel line,
+    `concepts` what stands for what in the two programs. The last two raise the error of a lane whose lowering failed.
+    """
+
+    lane: GpuLane
+    steps: tuple[StepRecord, ...]
+    files: Mapping[KernelRole, Listing]
+    plan: Plan
+    target: Target
+
+    @functools.cached_property
+    def passes(self) -> PassTable:
+        rows = tuple(
+            AlignedPasses(
+                one,
+                tuple(step for step in self.lane.records if step.name in one.gpu),
+                tuple(step for step in self.steps if step.letter in one.ours),
+            )
+            for one in PURPOSES
+        )
+        return PassTable(self.lane.arch, self.target.name, rows)
+
+    @functools.cached_property
+    def links(self) -> LineLinks:
+        source = self.lane.code.listing
+        rows: list[LinkedLine] = []
+        by_line = {role: _by_line(listing) for role, listing in self.files.items()}
+        generated = _by_line(source)
+        for line in self.lane.source.lines:
+            if not line.origins:
+                continue
+            span = line.origins[0].span
+            key = (span.file, span.line)
+            ours: dict[KernelRole, tuple[int, ...]] = {role: by_line[role].get(key, ()) for role in KERNEL_ROLES}
+            rows.append(LinkedLine(span.line, line.text, generated.get(key, ()), ours))
+        return LineLinks(
+            self.lane.arch, self.target.name, tuple(rows), self.lane.linked_share, _share(self.files.values()),
+            source, self.files,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def concepts(self) -> ConceptMap:
+        name = "kernel.hip" if self.lane.arch.startswith("gfx") else "kernel.cu"
+        gpu = GpuProgram(name, self.lane.code.listing, self.lane.records[-1].before.text)
+        return concept_map(gpu, TileProgram(self.files, self.plan), self.lane.arch, self.target)
+
+    def __repr__(self) -> str:
+        return f"<{self.lane.kernel} for {self.lane.arch} beside {self.target.name}>"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, (self.concepts, self.links, self.passes)))
+
+    def _repr_html_(self) -> str:
+        parts = (
+            ("What stands for what", concepts_table(self.concepts)), ("Lines", links_table(self.links)),
+            ("Passes", passes_table(self.passes)),
+        )  # fmt: skip
+        title = f'<div class="head"><h3>{escape(self.lane.kernel)}</h3><span>{escape(self.lane.arch)} beside '
+        title += f"{escape(self.target.name)}</span></div>"
+        sections = "".join(
+            f"<details{' open' if number == 0 else ''}><summary><b>{name}</b></summary>{table}</details>"
+            for number, (name, table) in enumerate(parts)
+        )
+        content = f'{STYLE}{title}<div class="files">{sections}</div>'
+        return fragment(content_id("ttx-beside", content), f"{escape(self.lane.kernel)} on both machines", content)
+
+
+def _by_line(listing: Listing) -> dict[tuple[str, int], tuple[int, ...]]:
+    """The lines of a listing, from 1, by the file and line of the kernel that they come from."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for number, line in enumerate(listing.lines, 1):
+        for origin in line.origins:
+            lines = found.setdefault((origin.span.file, origin.span.line), [])
+            if number not in lines:
+                lines.append(number)
+    return {key: tuple(lines) for key, lines in found.items()}
+
+
+def _share(listings: Iterable[Listing]) -> float:
+    lines = [line for listing in listings for line in listing.lines if line.text.strip() and line.text[:2] != "//"]
+    lines = [line for line in lines if not line.text.startswith("#")]
+    return sum(bool(line.origins) for line in lines) / max(len(lines), 1)
+
+
+def passes_table(found: PassTable) -> str:
+    """The aligned passes as an HTML table."""
+    body = "".join(
+        f'<tr><th scope="row" colspan="2"><b>{escape(row.purpose.name)}</b>: {escape(row.purpose.sentence)}</th></tr>'
+        f"<tr><td>{escape(', '.join(map(_step, row.gpu)) or _NONE)}</td>"
+        f"<td>{escape(', '.join(map(_step, row.ours)) or _NONE)}</td></tr>"
+        for row in found.rows
+    )
+    note = '<p class="q">● changes the program or the plan, ○ changes nothing</p>'
+    head = f"<tr><th>{escape(found.arch)}</th><th>{escape(found.target)}</th></tr>"
+    return f'<table class="t beside" aria-label="passes">{head}{body}</table>{note}'
+
+
+def links_table(found: LineLinks) -> str:
+    """The lines of the kernel, each with the lines of both programs, which unfold."""
+
+    def code(name: str, listing: Listing, lines: tuple[int, ...]) -> str:
+        if not lines:
+            return ""
+        left = len(lines) - _SHOWN_LINES
+        rows = "".join(
+            f"<tr><td>{number}</td><td>{escape(listing.lines[number - 1].text)}</td></tr>"
+            for number in lines[:_SHOWN_LINES]
+        )
+        more = f'<tr><td></td><td class="q">{plural(left, "more line")}</td></tr>' if left > 0 else ""
+        return f'<div class="q">{escape(name)}</div><table class="t code">{rows}{more}</table>'
+
+    rows: list[str] = []
+    for one in found.rows:
+        gpu = code(found.arch, found.source, one.gpu)
+        ours = "".join(code(role, found.files[role], one.ours[role]) for role in KERNEL_ROLES)
+        head = f"<code>{one.line:>4}  {escape(one.text)}</code>"
+        if gpu or ours:
+            counts = [
+                f"{escape(found.arch)} {len(one.gpu)}",
+                *(f"{role} {len(one.ours[role])}" for role in KERNEL_ROLES),
+            ]
+            rows.append(
+                f'<details><summary><span class="pre">{head}</span> <span class="q">{" · ".join(counts)}</span>'
+                f'</summary><table class="t beside"><tr><td>{gpu}</td><td>{ours}</td></tr></table></details>'
+            )
+        else:
+            rows.append(f'<div class="unlinked pre">{head}</div>')
+    return f'<div class="links">{"".join(rows)}</div><p class="q">{escape(found.told)}</p>'

@@ -1,0 +1,418 @@
+"""The concept map: what each idea of one machine is called on the other, with what the two programs at hand do.
+
+Every number and line is read from the generated CUDA or HIP, from the program that it was written from, from our three
+kernels and from the plan.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ttexplore.errors import unknown
+from ttexplore.gpu.chips import CHIPS
+from ttexplore.gpu.programs import TILE_ELEMENTS, Fact, GpuProgram, TileProgram
+from ttexplore.ops.small import numpy_dtype
+from ttexplore.plan import Plan, chip_buffers
+from ttexplore.target import Target
+from ttexplore.views.l1_map import l1_used_bytes
+from ttexplore.views.markup import byte_size, content_id, escape, plural, visible
+from ttexplore.views.theme import fragment
+
+_WAYS_IN = ("TMA load", "cp.async", "load")
+_WAYS_OUT = ("TMA store", "store")
+_LISTED_LINES = 6
+# What the page's style has not: two equal columns, and lines of the kernel with none below.
+STYLE = """<style>
+.ttx table.beside{table-layout:fixed}
+.ttx table.t.beside>tbody>tr>td{padding:0 14px 6px 0}
+.ttx table.t.beside th[scope=row]{padding-top:6px;border-top:1px solid var(--ttx-line);white-space:normal}
+.ttx table.beside th b{color:var(--ttx-text)}
+.ttx .links .unlinked{padding-left:14px;color:var(--ttx-muted)}
+.ttx .links summary .pre{white-space:pre}
+</style>"""
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """One row: what the idea is called on both sides, a sentence on both, and what the programs do; nothing, where a
+    program does nothing of it."""
+
+    gpu_name: str
+    name: str
+    sentence: str
+    gpu: tuple[Fact, ...]
+    ours: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConceptMap:
+    """The concepts of a GPU's program beside ours; ``concepts["shared memory"]`` is the row with that name."""
+
+    kernel: str
+    arch: str
+    target: str
+    rows: tuple[Concept, ...]
+
+    def __getitem__(self, name: str) -> Concept:
+        """The row with a name, of either side. Raises UsageError."""
+        for row in self.rows:
+            if name in (row.gpu_name, row.name):
+                return row
+        raise unknown("concept", name, [name for row in self.rows for name in (row.gpu_name, row.name)])
+
+    def __repr__(self) -> str:
+        return f"<concepts of {self.kernel}: {self.arch} beside {self.target}, {len(self.rows)} rows>"
+
+    def __str__(self) -> str:
+        texts = [f"{visible(self.kernel)}: {self.arch} beside {self.target}"]
+        for row in self.rows:
+            texts += ["", f"{row.gpu_name}  |  {row.name}", f"  {row.sentence}"]
+            for side, facts in ((self.arch, row.gpu), (self.target, row.ours)):
+                texts += [f"  {side:<14}{visible(one)}" for one in _told(facts)]
+        return "\n".join(texts) + "\n"
+
+    def _repr_html_(self) -> str:
+        head = f'<div class="head"><h3>{escape(self.kernel)}</h3><span class="q">what stands for what</span></div>'
+        content = STYLE + head + concepts_table(self)
+        return fragment(content_id("ttx-concepts", content), f"concepts of {escape(self.kernel)}", content)
+
+
+def _told(facts: Sequence[Fact]) -> list[str]:
+    return [_fact(one) for one in facts] or ["not in this program"]
+
+
+def _fact(one: Fact) -> str:
+    lines = _lines(one.lines)
+    return _figures(one) + (f"  [{lines}]" if lines else "")
+
+
+def _figures(one: Fact) -> str:
+    most = "at most " if one.most else ""
+    if one.count is None:
+        return f"unknown: {one.what}" if one.bytes is None else f"{most}{byte_size(one.bytes)} {one.what}"
+    return f"{most}{one.count:,} × {one.what}" + (f", {byte_size(one.bytes)}" if one.bytes else "")
+
+
+def _lines(lines: Iterable[tuple[str, int]]) -> str:
+    """``kernel.cu 46–48, 51; reader.cpp 33``"""
+    numbers: dict[str, list[int]] = {}
+    for file, line in lines:
+        numbers.setdefault(file, []).append(line)
+    return "; ".join(f"{file} {runs(found)}" for file, found in numbers.items())
+
+
+def runs(numbers: Iterable[int]) -> str:
+    """``3, 5–7``: the first runs of some lines, and how many more there are."""
+    found: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in found[:_LISTED_LINES]]
+    left = sum(last - first + 1 for first, last in found[_LISTED_LINES:])
+    return ", ".join(shown) + (f" and {plural(left, 'more line')}" if left else "")
+
+
+def concept_map(gpu: GpuProgram, ours: TileProgram, arch: str, target: Target) -> ConceptMap:
+    """All rows for two programs of one kernel."""
+    rows = (
+        _grid(gpu, ours, target),
+        _roles(gpu, ours),
+        _memory(gpu, ours),
+        _copies_in(gpu, ours),
+        _copies_out(gpu, ours),
+        _signals(gpu, ours),
+        _waits(gpu, ours),
+        _registers(gpu, ours),
+        _products(gpu, ours),
+        _elements(gpu, ours),
+        _reductions(gpu, ours),
+        _occupancy(gpu, ours, arch, target),
+        _reuse(gpu, ours, arch),
+    )
+    return ConceptMap(ours.plan.kernel, arch, target.name, rows)
+
+
+def _present(*facts: Fact) -> tuple[Fact, ...]:
+    return tuple(one for one in facts if one.lines)
+
+
+def _grid(gpu: GpuProgram, ours: TileProgram, target: Target) -> Concept:
+    partition = ours.plan.partition
+    assert partition is not None, "what is emitted has been distributed"
+    extents = "×".join("?" if one is None else str(one) for one in gpu.extents("blockIdx").values())
+    working = [core.items for core in partition.cores if core.items]
+    loops = ours.lines(r"for \(.*\b(?:work_count|x_count|y_count)\b")
+    items = f"work items on {len(working)} of {target.cores} cores, at most {max(working)} each"
+    return Concept(
+        "grid", "persistent loop",
+        "A GPU starts a block of threads for each block of the grid, and its hardware schedules them; here each core "
+        "is assigned blocks before the launch, and runs a loop over them.",
+        (Fact(f"blocks of {plural(gpu.threads, 'thread')} ({extents})", gpu.blocks,
+              lines=gpu.lines(r"__launch_bounds__")),),
+        (Fact(items, partition.work_items, lines=loops),),
+    )  # fmt: skip
+
+
+def _roles(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    branches = [one for one in gpu.blocks_below_threads if one[1]]
+    facts = tuple(
+        Fact(f"warps of the block ({threads} threads) {role}", threads // 32, lines=((gpu.file, line),))
+        for line, threads, role in branches
+    )
+    alike = Fact("threads of a block, which all do the same", gpu.threads, lines=gpu.lines(r"__launch_bounds__"))
+    kernels = Fact("kernels on each core: reader, compute, writer", len(ours.kernels), lines=ours.lines("kernel_main"))
+    return Concept(
+        "warps", "reader, compute, writer",
+        "Where TileLang specialises warps, some copy and others compute; here that is always so: two processors of a "
+        "core move data, three compute, each with one thread.",
+        facts or (alike,), (kernels,),
+    )  # fmt: skip
+
+
+def _memory(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    buffers = gpu.lines(r"buf_dyn_shmem \+|extern __shared__ (?!.*buf_dyn_shmem)")
+    barriers = gpu.lines(r"__shared__ .*mbarrier_mem")
+    facts = [Fact("buffers in the shared memory of a block", len(buffers), gpu.shared_bytes, buffers)]
+    size = sum(int(found[1]) for _, line in barriers
+               if (found := re.search(r"mbarrier_mem\[(\d+)\]", gpu.source.lines[line - 1].text)))  # fmt: skip
+    if size:
+        facts.append(Fact("barriers in it", size, 8 * size, barriers))
+    made: list[Fact] = []
+    for shared in chip_buffers(ours.plan.buffers):
+        names = ", ".join(one.name for one in shared)
+        one = max(shared, key=lambda each: each.total_bytes)
+        blocks = f"{plural(one.stages, 'block')} of {plural(one.block_pages, 'tile')}"
+        what, lines = f"for {blocks}: {names}, {one.producer} to {one.consumer}", ours.buffer_lines(one.index)
+        made.append(Fact(what, None, one.total_bytes, lines))
+    return Concept(
+        "shared memory", "circular buffers",
+        "Both are fast memory beside the processor, filled by the program, not by a cache; a circular buffer has in "
+        "addition a kernel that fills it, one that empties it, and the count of pages between them.",
+        tuple(facts) if gpu.shared_bytes or buffers else (), tuple(made),
+    )  # fmt: skip
+
+
+def _moves(gpu: GpuProgram, ways: Sequence[str]) -> tuple[Fact, ...]:
+    found: list[Fact] = []
+    for way in ways:
+        statements = [one for one in gpu.statements if gpu.way(one.text) == way]
+        if not statements:
+            continue
+        fact = gpu.gather(_WAY_NAMES[way], statements, threads=True)
+        if way == "TMA load":
+            # A barrier is told how many bytes will arrive.
+            fact = dataclasses.replace(fact, bytes=gpu.where("expect").bytes)
+        found.append(fact)
+    return tuple(found)
+
+
+_WAY_NAMES = {
+    "TMA load": "TMA copies", "TMA store": "TMA stores", "cp.async": "cp.async copies by a thread",
+    "load": "loads by a thread", "store": "stores by a thread",
+}  # fmt: skip
+
+
+def _copies_in(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    return Concept(
+        "cp.async, TMA", "NoC reads",
+        "Both copies run while the program goes on: TMA copies a box of a tensor, cp.async a few bytes for each "
+        "thread, and the reader a tile from a DRAM bank, over the network on chip (NoC).",
+        _moves(gpu, _WAYS_IN), ours.copies("async_read"),
+    )  # fmt: skip
+
+
+def _copies_out(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    return Concept(
+        "stores to global memory", "NoC writes",
+        "Threads store elements of their fragments; here compute packs whole tiles into a circular buffer, and the "
+        "writer sends them.",
+        _moves(gpu, _WAYS_OUT), ours.copies("async_write"),
+    )  # fmt: skip
+
+
+def _signals(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    arrive = gpu.where(r"mbarrier\[.*\]\.arrive(?:_and_expect_tx)?\(")
+    commit = gpu.where(r"cp_async_commit\(")
+    return Concept(
+        "mbarrier arrive, commit", "push and pop",
+        "The producer signals that data have arrived, and the consumer that their memory is free: on a GPU with "
+        "barriers, whose phases the program counts, here with the page counts of a circular buffer.",
+        _present(_named(arrive, "arrive at an mbarrier"), _named(commit, "commit a group of cp.async")),
+        _present(
+            ours.where("push_back", r"\.push_back\("), ours.where("pop_front", r"\.pop_front\("),
+            ours.where("semaphore set or raised", r"\.(?:up|set|set_multicast)(?:<[^<>]*>)?\("),
+        ),
+    )  # fmt: skip
+
+
+def _waits(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    return Concept(
+        "__syncthreads and waits", "waits for pages",
+        "__syncthreads stops all threads of a block until the last one is there; no such thing exists here: each "
+        "kernel waits only for the pages, the registers or the transfers that it needs.",
+        _present(
+            _named(gpu.where(r"__syncthreads\(\)"), "__syncthreads"),
+            _named(gpu.where(r"mbarrier\[.*\]\.wait\("), "wait at an mbarrier"),
+            _named(gpu.where(r"cp_async_wait<"), "wait for cp.async"),
+            _named(gpu.where(r"warpgroup_wait<"), "wait for wgmma"),
+        ),
+        _present(
+            ours.where("wait_front", r"\.wait_front\("), ours.where("reserve_back", r"\.reserve_back\("),
+            ours.where("barrier of transfers", r"\.async_\w*barrier\(|\.async_writes_flushed\("),
+            ours.where("tile_regs_wait", r"tile_regs_wait\("), ours.where("wait at a semaphore", r"\w\.wait\("),
+        ),
+    )  # fmt: skip
+
+
+def _registers(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    arrays = gpu.arrays()
+    size = sum(one[2] for one in arrays)
+    names = ", ".join(name for _, name, _, _ in arrays)
+    compute = ours.plan.compute
+    facts: list[Fact] = []
+    if compute is not None:
+        width = 4 if compute.fp32_dest_acc_en else 2
+        acquired = ours.where("times acquired", r"tile_regs_acquire\(")
+        what = f"tiles of {8 * width} bits in DST"
+        facts = [
+            Fact(what, compute.dst_tiles, compute.dst_tiles * TILE_ELEMENTS * width, acquired.lines), acquired,
+        ]  # fmt: skip
+    return Concept(
+        "fragments", "DST",
+        "A fragment is spread over the registers of the threads of a block; here the registers of the matrix unit hold "
+        "whole tiles, for all of the core, and what is larger is kept in circular buffers in between.",
+        (Fact(f"fragments of a thread ({names})", len(arrays), size, tuple((gpu.file, line) for *_, line in arrays)),)
+        if arrays else (),
+        tuple(facts) if facts and facts[1].lines else (),
+    )  # fmt: skip
+
+
+def _products(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    def fact(one: Fact, multiplied: int | None) -> Fact:
+        told = "" if multiplied is None else f", {multiplied:,} multiply-adds"
+        return Fact(f"{one.what}{told}", one.count, None, one.lines, one.most)
+
+    called, total = ours.products
+    return Concept(
+        "tensor cores", "matrix unit",
+        "A warp or four of them multiply pieces of a size of the instruction; here one call multiplies tiles of "
+        "32x32, and a block of tiles at once.",
+        tuple(fact(*one) for one in gpu.products), (fact(called, total),) if called.lines else (),
+    )  # fmt: skip
+
+
+def _elements(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    return Concept(
+        "functions of elements", "operations on tiles",
+        "Each thread computes its elements with instructions of its own; here the vector unit takes all 1,024 elements "
+        "of a tile in DST for a call.",
+        tuple(_named(one, f"{one.what} of an element") for one in gpu.functions),
+        tuple(one for one in ours.operations if "reduce" not in one.what),
+    )  # fmt: skip
+
+
+def _reductions(gpu: GpuProgram, ours: TileProgram) -> Concept:
+    return Concept(
+        "reductions across threads", "reductions of tiles",
+        "A thread reduces its elements, then threads exchange their results by shuffles or shared memory; here a call "
+        "reduces the rows or columns of a tile.",
+        _present(_named(gpu.where(r"tl::AllReduce<", threads=True), "AllReduce by a thread")),
+        tuple(one for one in ours.operations if "reduce" in one.what),
+    )  # fmt: skip
+
+
+def _occupancy(gpu: GpuProgram, ours: TileProgram, arch: str, target: Target) -> Concept:
+    partition, chip = ours.plan.partition, CHIPS.get(arch)
+    assert partition is not None, "what is emitted has been distributed"
+    working = sum(core.items > 0 for core in partition.cores)
+    facts: list[Fact] = []
+    if chip is not None:
+        taken = gpu.shared_bytes + chip.block_bytes
+        at_once = min(chip.blocks, chip.threads // gpu.threads, chip.shared_bytes // taken if taken else chip.blocks)
+        what = f"blocks at once on each {chip.processor} of {chip.name}, by threads and shared memory"
+        facts.append(Fact(what, at_once, lines=gpu.lines(r"__launch_bounds__"), most=True))
+        if gpu.blocks is not None:
+            used = min(gpu.blocks, chip.processors)
+            facts.append(Fact(f"of {chip.processors} {chip.processor}s get a block", used))
+    return Concept(
+        "occupancy", "core use",
+        "A processor of a GPU runs several blocks and hides the latency of one behind others; a core runs one kernel "
+        "of each kind, and hides latency by blocks that the reader fetches ahead. Idle cores are idle.",
+        tuple(facts),
+        (Fact(f"of {target.cores} cores work", working), Fact("of L1 on each core", None, l1_used_bytes(ours.plan))),
+    )  # fmt: skip
+
+
+def _reuse(gpu: GpuProgram, ours: TileProgram, arch: str) -> Concept:
+    chip, plan = CHIPS.get(arch), ours.plan
+    tensors = _input_bytes(plan)
+    read = _total(_moves(gpu, _WAYS_IN))
+    lines = tuple(line for one in _moves(gpu, _WAYS_IN) for line in one.lines)
+    l2 = f"; L2 of {chip.name} has {chip.l2_bytes >> 20} MiB" if chip else ""
+    copies = ours.copies("async_read")
+    sent = sum(one.saved_bytes for one in plan.shared)
+    facts = [
+        Fact(
+            f"read by all cores, of inputs of {byte_size(tensors)}",
+            None,
+            _total(copies),
+            tuple(line for one in copies for line in one.lines),
+        )
+    ]
+    if sent:
+        multicast = ours.lines(r"async_write_multicast")
+        facts.append(Fact("received from other cores by multicast", None, sent, multicast))
+    if plan.partials:
+        facts.append(Fact("partial sums sent from core to core", None, sum(one.sent_bytes for one in plan.partials)))
+    return Concept(
+        "L2", "multicast",
+        "Blocks that read the same data find them in L2, without being asked; there is no such cache here: either each "
+        "core reads its own copy, or one core reads and sends to a rectangle of cores.",
+        (Fact(f"read by all blocks, of inputs of {byte_size(tensors)}{l2}", None, read, lines),) if lines else (),
+        tuple(facts),
+    )  # fmt: skip
+
+
+def _input_bytes(plan: Plan) -> int:
+    sizes = [
+        prod(one.shape) * np.dtype(numpy_dtype(one.dtype)).itemsize for one in plan.layouts if one.role != "output"
+    ]
+    return sum(sizes)
+
+
+def _total(facts: Iterable[Fact]) -> int | None:
+    total: int | None = 0
+    for one in facts:
+        total = None if total is None or one.bytes is None else total + one.bytes
+    return total
+
+
+def _named(fact: Fact, what: str) -> Fact:
+    return dataclasses.replace(fact, what=what, bytes=None)
+
+
+def concepts_table(found: ConceptMap) -> str:
+    """The map as an HTML table."""
+
+    def side(facts: Sequence[Fact]) -> str:
+        if not facts:
+            return '<span class="q">not in this program</span>'
+        return "".join(
+            f'<div>{escape(_figures(one))} <span class="q">{escape(_lines(one.lines))}</span></div>' for one in facts
+        )
+
+    head = f"<tr><th>{escape(found.arch)}</th><th>{escape(found.target)}</th></tr>"
+    body = "".join(
+        f'<tr><th scope="row" colspan="2"><b>{escape(row.gpu_name)} → {escape(row.name)}</b>: '
+        f"{escape(row.sentence)}</th></tr><tr><td>{side(row.gpu)}</td><td>{side(row.ours)}</td></tr>"
+        for row in found.rows
+    )
+    return f'<table class="t beside" aria-label="concepts">{head}{body}</table>'

@@ -1,0 +1,410 @@
+"""What the programs of both lanes do, read from their text: copies, waits, products, each with its lines and counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ttexplore.gpu.counting import (
+    Arguments,
+    Block,
+    Executed,
+    Statement,
+    count_blocks,
+    count_cores,
+    function_named,
+    read_text,
+)
+from ttexplore.plan import KERNEL_ROLES, CoreWork, KernelRole, KernelSignature, Plan
+from ttexplore.record import Listing
+
+TILE_ELEMENTS = 32 * 32
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that a program does or has: how often or how many, None if that is not known (`most`: at most so many),
+    the bytes, None if they do not matter or are not known, and the lines, by file, from 1."""
+
+    what: str
+    count: int | None = None
+    bytes: int | None = None
+    lines: tuple[tuple[str, int], ...] = ()
+    most: bool = False
+
+
+# Bytes of what a thread loads or stores at once.
+_VECTORS = {
+    "uint4": 16, "int4": 16, "float4": 16, "ulonglong2": 16, "longlong2": 16, "double2": 16, "uint2": 8, "int2": 8,
+    "float2": 8, "uint1": 4, "int": 4, "uint": 4, "float": 4, "half2": 4, "__nv_bfloat162": 4, "bfloat16_t": 2,
+    "half_t": 2, "half": 2, "uchar4": 4, "char4": 4, "uchar2": 2, "ushort": 2, "short": 2, "uchar": 1, "char": 1,
+    "double": 8, "ulonglong4": 32, "longlong4": 32,
+}  # fmt: skip
+_PARAMETER = re.compile(r"(\w+)\* (?:__restrict__ )?(\w+)")
+_ARRAY = re.compile(r"(\w+) (\w+)\[(\d+)\]")
+_PRODUCTS = (
+    # Threads that run one, and the sizes of what they multiply.
+    (re.compile(r"tl::wgmma_\w+<[^<>]*?, (\d+), (\d+), (\d+),"), 128, "wgmma"),
+    (re.compile(r"tl::mma_sync<[^<>]*?, (\d+), (\d+), (\d+),"), 32, "mma.sync"),
+    (re.compile(r"__builtin_amdgcn_mfma_\w+?_(\d+)x(\d+)x(\d+)"), 64, "mfma"),
+)
+_FUNCTION = re.compile(r"\b(?:h|__)?(exp10|exp2|exp|log10|log2|log|rsqrt|sqrt|tanh|sin|cos|erf|pow)f?\(")
+
+
+@dataclass(frozen=True)
+class GpuProgram:
+    """The generated source and the program that it was written from. `file` is the source's name."""
+
+    file: str
+    source: Listing
+    device: str
+
+    @functools.cached_property
+    def _attributes(self) -> str:
+        found = [line for line in self.device.splitlines() if "T.func_attr(" in line and '"thread_extent"' in line]
+        return found[-1] if found else ""
+
+    def extents(self, what: str) -> dict[str, int | None]:
+        """The extents of ``blockIdx`` or ``threadIdx`` along its axes; None for one that depends on a size."""
+        found: dict[str, int | None] = {}
+        extents = re.search(r'"thread_extent": \{(.*?)\}', self._attributes)
+        for axis, extent in re.findall(rf'"{what}\.([xyz])": ([^,}}]+)', extents[1] if extents else ""):
+            found[f"{what}_{axis}"] = int(extent) if extent.strip().isdigit() else None
+        return found
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return _product(self.extents("threadIdx").values()) or 1
+
+    @property
+    def blocks(self) -> int | None:
+        return _product(self.extents("blockIdx").values())
+
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory that a block of threads gets at the launch."""
+        found = re.search(r'"dyn_shared_memory_buf": (\d+)', self._attributes)
+        return int(found[1]) if found else 0
+
+    @functools.cached_property
+    def kernel(self) -> Block | None:
+        return function_named(read_text(self.source.lines, self._moved), "__global__")
+
+    @functools.cached_property
+    def _pointers(self) -> dict[str, int]:
+        """The bytes of an element of each tensor that the kernel gets as a pointer."""
+        header = next((line.text for line in self.source.lines if "__launch_bounds__" in line.text), "")
+        parameters = header.rpartition("__launch_bounds__")[2].partition(")")[2]
+        return {name: _VECTORS.get(kind, 0) for kind, name in _PARAMETER.findall(parameters)}
+
+    def _access(self, text: str) -> str | None:
+        """How many bytes of a tensor an expression such as ``*(uint4*)(A + ...)`` or ``A[...]`` covers."""
+        vector = re.match(r"\*\((\w+)\*\)\((\w+) \+ ", text)
+        if vector and vector[2] in self._pointers:
+            return str(_VECTORS.get(vector[1], 0) or "unknown_bytes")
+        element = re.match(r"(\w+)\[", text)
+        if element and element[1] in self._pointers:
+            return str(self._pointers[element[1]] or "unknown_bytes")
+        return None
+
+    def way(self, text: str) -> str:
+        """How a statement moves data: ``TMA``, ``cp.async``, ``load``, ``store``; empty if it does not."""
+        if re.search(r"tl::tma_load\w*(?:<[^<>]*>)?\(", text):
+            return "TMA load"
+        if re.search(r"tl::tma_store\w*(?:<[^<>]*>)?\(", text):
+            return "TMA store"
+        if re.search(r"tl::cp_async_gs\w*<\d+>\(", text):
+            return "cp.async"
+        left, equals, right = _assignment(text)
+        if equals and self._access(left) is not None:
+            return "store"
+        if equals and self._loaded(right) is not None:
+            return "load"
+        return ""
+
+    def _loaded(self, right: str) -> str | None:
+        places = [found.start() for found in re.finditer(r"\*\(\w+\*\)\(|\b\w+\[", right)]
+        amounts = [amount for place in places if (amount := self._access(right[place:])) is not None]
+        return " + ".join(amounts) if amounts else None
+
+    def _moved(self, text: str) -> str | None:
+        expected = re.search(r"(?:expect_transaction|arrive_and_expect_tx)\((.+)\)$", text)
+        if expected:
+            return expected[1]
+        copied = re.search(r"tl::cp_async_gs\w*<(\d+)>\(", text)
+        if copied:
+            return copied[1]
+        left, equals, right = _assignment(text)
+        if not equals:
+            return None
+        return self._access(left) or self._loaded(right)
+
+    @functools.cached_property
+    def executed(self) -> dict[int, Executed]:
+        """The executions of each statement, in all blocks of threads."""
+        return {} if self.kernel is None else count_blocks(self.kernel, self.extents("blockIdx"), self.threads)
+
+    @functools.cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        return () if self.kernel is None else self.kernel.statements
+
+    def where(self, pattern: str, *, threads: bool = False) -> Fact:
+        """The statements that match: how often blocks of threads execute them or, if `threads`, their threads."""
+        return self.gather(pattern, [one for one in self.statements if re.search(pattern, one.text)], threads)
+
+    def gather(self, what: str, statements: Iterable[Statement], threads: bool) -> Fact:
+        found = [(one.line, self.executed[one.line]) for one in statements if one.line in self.executed]
+        return _gathered(what, self.file, found, threads)
+
+    def arrays(self) -> list[tuple[str, str, int, int]]:
+        """The arrays of each thread that live as long as the kernel: type, name, bytes, line."""
+        found: list[tuple[str, str, int, int]] = []
+        for one in self.kernel.inner if self.kernel else []:
+            array = _ARRAY.fullmatch(one.text) if isinstance(one, Statement) else None
+            if array and array[1] in _VECTORS:
+                found.append((array[1], array[2], _VECTORS[array[1]] * int(array[3]), one.line))
+        return found
+
+    @property
+    def blocks_below_threads(self) -> list[tuple[int, int, str]]:
+        """The branches that divide the threads of a block: the line, the threads, and what they do."""
+        found: list[tuple[int, int, str]] = []
+        left = self.threads
+        for one in self.kernel.inner if self.kernel else []:
+            if not isinstance(one, Block):
+                continue
+            first = re.fullmatch(r"if \(\(\(int\)threadIdx\.x\) < (\d+)\)", one.header)
+            if first:
+                left = self.threads - int(first[1])
+            if first or (one.header == "else" and found):
+                copies = any(self.way(inner.text) in ("TMA load", "cp.async") for inner in one.statements)
+                found.append((one.line, int(first[1]) if first else left, "copy" if copies else "compute"))
+        return found
+
+    def lines(self, pattern: str) -> tuple[tuple[str, int], ...]:
+        """All lines of the source that match."""
+        return tuple(
+            (self.file, number) for number, line in enumerate(self.source.lines, 1) if re.search(pattern, line.text)
+        )
+
+    @property
+    def products(self) -> list[tuple[Fact, int | None]]:
+        """The calls of tensor cores, by kind and size, and the multiplications and additions in all of them."""
+        kinds: dict[tuple[str, int, int], list[Statement]] = {}
+        for one in self.statements:
+            for pattern, threads, name in _PRODUCTS:
+                found = pattern.search(one.text)
+                if found:
+                    sizes = [int(size) for size in found.groups()]
+                    kind = f"{name} {'×'.join(map(str, sizes))}", threads, prod(sizes)
+                    kinds.setdefault(kind, []).append(one)
+        made: list[tuple[Fact, int | None]] = []
+        for (name, threads, size), statements in kinds.items():
+            fact = self.gather(name, statements, threads=True)
+            calls = None if fact.count is None else fact.count // threads
+            made.append((dataclasses.replace(fact, count=calls, bytes=None), None if calls is None else calls * size))
+        return made
+
+    @property
+    def functions(self) -> list[Fact]:
+        """The functions of single elements, by name: how many elements they are applied to."""
+        names: dict[str, list[Statement]] = {}
+        for one in self.statements:
+            for name in _FUNCTION.findall(one.text):
+                names.setdefault(name, []).append(one)
+        return [self.gather(name, statements, threads=True) for name, statements in names.items()]
+
+
+def _assignment(text: str) -> tuple[str, str, str]:
+    """The two sides of an assignment, at the first equals sign outside of brackets."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if character == "=" and depth == 0 and text[place - 1] == " " and text[place + 1 : place + 2] == " ":
+            return text[:place].strip(), "=", text[place + 1 :].strip()
+    return text, "", ""
+
+
+def _product(extents: Iterable[int | None]) -> int | None:
+    result = 1
+    for extent in extents:
+        if extent is None:
+            return None
+        result *= extent
+    return result
+
+
+def _gathered(what: str, file: str, found: Sequence[tuple[int, Executed]], threads: bool) -> Fact:
+    total = sum((one for _, one in found), Executed())
+    lines = tuple((file, line) for line in sorted({line for line, _ in found}))
+    return Fact(what, total.threads if threads else total.times, total.bytes, lines, total.most)
+
+
+# Ours.
+
+_OURS_COPY = {
+    "read": re.compile(r"\.async_read(?:<[^<>]*>)?\(\w+, \w+, (.+?), \{"),
+    "write": re.compile(r"\.async_write(?:<[^<>]*>)?\(\w+, \w+, (.+?), \{"),
+}
+_OPENED = re.compile(r"DataflowBuffer \w+\((\w+)\)")
+_OPERATION = re.compile(r"^(\w+?)(?:<[^()]*>)?\(")
+_BLOCK = re.compile(r"^matmul_block\(\w+, \w+, .+, (\d+), (\d+), (\d+)\)$")
+
+
+@dataclass(frozen=True)
+class TileProgram:
+    """The emitted reader, compute and writer, with the plan that says what each core gets."""
+
+    files: Mapping[KernelRole, Listing]
+    plan: Plan
+
+    @functools.cached_property
+    def _texts(self) -> dict[KernelRole, Block]:
+        return {role: read_text(self.files[role].lines, _moved_by_ours) for role in KERNEL_ROLES}
+
+    @functools.cached_property
+    def kernels(self) -> dict[KernelRole, Block]:
+        found: dict[KernelRole, Block] = {}
+        for role, text in self._texts.items():
+            block = function_named(text, r"\bkernel_main\(\)")
+            assert block is not None, "every emitted file has a kernel"
+            found[role] = block
+        return found
+
+    def _helpers(self, role: KernelRole, pattern: str) -> str:
+        """A pattern for the calls of other functions of a file that do what a pattern describes; empty without any."""
+        functions = [one for one in self._texts[role].inner if isinstance(one, Block) and "(" in one.header]
+        names: set[str] = set()
+        while True:
+            calls = "|".join([pattern, *(rf"\b{name}\(" for name in sorted(names))])
+            more = (
+                {
+                    re.findall(r"(\w+)\s*\(", one.header)[0]
+                    for one in functions
+                    if any(re.search(calls, inner.text) for inner in one.statements)
+                }
+                - names
+                - {"kernel_main"}
+            )
+            if not more:
+                return "|".join(rf"\b{name}\(" for name in sorted(names))
+            names |= more
+
+    def copies(self, call: str) -> tuple[Fact, ...]:
+        """The calls of ``async_read`` or ``async_write``, with the bytes; and the calls of functions that copy a few
+        elements by them, whose bytes depend on where the elements lie."""
+        pattern = rf"\.{call}(?:<[^<>]*>)?\("
+        facts = [self.where(call, pattern)]
+        helpers = "|".join(filter(None, (self._helpers(role, pattern) for role in self.kernels)))
+        if helpers:
+            fact = self.where(f"{call} of a few elements", helpers)
+            facts.append(dataclasses.replace(fact, bytes=None))
+        return tuple(one for one in facts if one.lines)
+
+    @functools.cached_property
+    def executed(self) -> dict[KernelRole, dict[int, Executed]]:
+        """The executions of each statement, on all cores."""
+        assert self.plan.partition is not None, "what is emitted has been distributed"
+        cores = [core for core in self.plan.partition.cores if core.items]
+        return {
+            role: count_cores(block, [_arguments(self.plan.kernel_signature(role), core) for core in cores])
+            for role, block in self.kernels.items()
+        }
+
+    def gather(
+        self, what: str, chosen: Callable[[Statement], bool], roles: Iterable[KernelRole] = KERNEL_ROLES
+    ) -> Fact:
+        """The statements of these kernels that are chosen, and how often all cores execute them."""
+        total, lines = Executed(), list[tuple[str, int]]()
+        for role in roles:
+            for one in self.kernels[role].statements:
+                if chosen(one):
+                    total += self.executed[role].get(one.line, Executed())
+                    lines.append((f"{role}.cpp", one.line))
+        return Fact(what, total.times, total.bytes, tuple(dict.fromkeys(lines)), total.most)
+
+    def where(self, what: str, pattern: str, roles: Iterable[KernelRole] = KERNEL_ROLES) -> Fact:
+        return self.gather(what, lambda one: re.search(pattern, one.text) is not None, roles)
+
+    def lines(self, pattern: str) -> tuple[tuple[str, int], ...]:
+        return tuple(
+            (f"{role}.cpp", number)
+            for role in KERNEL_ROLES
+            for number, line in enumerate(self.files[role].lines, 1)
+            if re.search(pattern, line.text)
+        )
+
+    def buffer_lines(self, index: int | None) -> tuple[tuple[str, int], ...]:
+        """The lines that open the circular buffer with a number."""
+        found: list[tuple[str, int]] = []
+        for role, block in self.kernels.items():
+            ids = {name for one in block.statements if (name := _constant(one, index))}
+            opened = [one for one in block.statements if (m := _OPENED.fullmatch(one.text)) and m[1] in ids]
+            found += [(f"{role}.cpp", one.line) for one in opened]
+        return tuple(found)
+
+    @property
+    def products(self) -> tuple[Fact, int | None]:
+        """The calls of the matrix unit, and the multiplications and additions in all of them."""
+        fact = self.where("matmul_block", r"^matmul_(?:block|tiles)\(", ("compute",))
+        total: int | None = 0
+        for one in self.kernels["compute"].statements:
+            if not re.match(r"matmul_(?:block|tiles)\(", one.text):
+                continue
+            block = _BLOCK.match(one.text)
+            tiles = int(block[1]) * int(block[2]) if block else 1
+            times = self.executed["compute"].get(one.line, Executed()).times
+            total = None if total is None or times is None else total + times * tiles * 32**3
+        return fact, total
+
+    @property
+    def operations(self) -> list[Fact]:
+        """The operations on tiles in DST but copies and products, by name: how many tiles they are applied to."""
+        names: dict[str, list[int]] = {}
+        for one in self.kernels["compute"].statements:
+            found = _OPERATION.match(one.text)
+            name = found[1] if found else ""
+            if re.search(r"_tiles?(?:_int32|_bcast)?$|^sfpu_reduce$|_binary_tile$", name) and not re.match(
+                r"(?:copy|pack|matmul)_tiles?|.*_init", name
+            ):
+                names.setdefault(name, []).append(one.line)
+        return [
+            self.gather(name, functools.partial(_is_call, name), ("compute",)) for name in names
+        ]  # fmt: skip
+
+
+def _constant(one: Statement, value: int | None) -> str:
+    found = re.fullmatch(r"constexpr uint32_t (\w+) = (\d+)", one.text)
+    return found[1] if found and int(found[2]) == value else ""
+
+
+def _is_call(name: str, one: Statement) -> bool:
+    found = _OPERATION.match(one.text)
+    return found is not None and found[1] == name
+
+
+def _moved_by_ours(text: str) -> str | None:
+    for pattern in _OURS_COPY.values():
+        found = pattern.search(text)
+        if found:
+            return found[1]
+    return None
+
+
+def _arguments(signature: KernelSignature, core: CoreWork) -> Arguments:
+    runtime: list[int | None] = []
+    for one in signature.runtime:
+        match one.source:
+            case "core_value":
+                runtime.append(core.values.get(one.of))
+            case "core_list":
+                runtime += core.listed
+            case _:
+                runtime.append(None)
+    constants = tuple(one.value if one.source == "constant" else None for one in signature.compile_time)
+    return {"runtime_argument": tuple(runtime), "compile_time_argument": constants}
