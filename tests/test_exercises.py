@@ -224,6 +224,14 @@ def test_wrong_arguments_of_check() -> None:
     assert raised.value.hint == "all_cores.check takes (kernel, block_M, block_N)"
 
 
+def test_an_answer_may_be_a_lambda() -> None:
+    """Its source may be a part of a statement, which is not Python by itself."""
+    answers = {
+        "two": lambda **sizes: (1, 2),
+    }
+    assert ttx.exercise("count_tiles").check("gemm.py::matmul", answers["two"]).state == "wrong"
+
+
 def test_what_a_notebook_shows() -> None:
     one = Exercise("all_cores", EXERCISES["all_cores"])
     assert repr(one) == (
