@@ -21,19 +21,23 @@ ALLOWED: dict[str, set[str]] = {
     "control": {"errors", "given"},
     "target": {"record", "errors", "given"},
     "plan": {"record", "errors"},
+    "noc_links": {"target", "plan"},
     "given": {"errors"},
     "layout_request": {"record", "errors", "given"},
     "options": {"record", "errors", "plan", "given", "layout_request"},
     "ops": {"record", "errors", "target", "plan"},
     "ir": {"record", "errors", "control", "target", "plan", "ops", "options"},
     "language": {"record", "errors", "target", "plan", "ops", "ir", "given", "layout_request", "options"},
-    "passes": {"record", "errors", "target", "plan", "ops", "ir", "language", "given", "layout_request", "options"},
+    "passes": {
+        "record", "errors", "target", "plan", "noc_links", "ops", "ir", "language", "given", "layout_request",
+        "options",
+    },
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
-    "clock": {"record", "errors", "target", "plan", "ops", "ir", "views"},
+    "clock": {"record", "errors", "target", "plan", "noc_links", "ops", "ir", "views"},
     "files": {"record", "errors", "given"},
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
-    "views": {"record", "errors", "glossary", "target", "plan", "options"},
+    "views": {"record", "errors", "glossary", "target", "plan", "noc_links", "options"},
     "porting": {"record", "errors", "glossary", "target", "plan", "given", "views"},
     "porting_kernels": {"language"},
     "request": {"errors", "control", "given", "inputs", "backends"},
@@ -93,8 +97,8 @@ TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
     "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options", "target",
-    "pass_names", "plan", "ops", "inputs", "views", "backends", "files", "archive", "porting", "request", "results",
-    "explored", "saved", "widget", "watching", "gpu",
+    "pass_names", "plan", "noc_links", "ops", "inputs", "views", "backends", "files", "archive", "porting", "request",
+    "results", "explored", "saved", "widget", "watching", "gpu",
 }  # fmt: skip
 
 

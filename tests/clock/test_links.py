@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from math import ceil
 
@@ -13,10 +12,9 @@ from tests.clock.sdk import blocking
 from tests.corpus.sums import split_k
 from ttexplore import Exploration, explore
 from ttexplore.clock.estimate import Estimate
-from ttexplore.clock.events import CoreClass, ProcessorName, Way
-from ttexplore.clock.links import Link, LinkLoads, link_loads
 from ttexplore.clock.program import core_classes
-from ttexplore.plan import CoreRange, Multicast, Plan, SharedInput, TensorLayout
+from ttexplore.noc_links import Link, LinkLoads, Way, link_loads
+from ttexplore.plan import CoreRange, Loader, Multicast, Plan, SharedInput, TensorLayout
 from ttexplore.target import Target, get_target
 
 KERNEL = "notebooks/kernels/gemm.py::matmul"
@@ -48,12 +46,12 @@ def tensor(name: str, position: int) -> TensorLayout:
 
 
 def loads(
-    target: Target, moved: dict[tuple[ProcessorName, Way, str], int], cores: tuple[tuple[int, int], ...] = ((0, 0),),
+    target: Target, moved: dict[tuple[Loader, Way, str], int], cores: tuple[tuple[int, int], ...] = ((0, 0),),
     shared: tuple[SharedInput, ...] = (),
 ) -> LinkLoads:  # fmt: skip
     names = dict.fromkeys(name for *_, name in moved)
     plan = Plan("one", target.name, layouts=tuple(map(tensor, names, range(len(names)))), shared=shared)
-    return link_loads([CoreClass("one", cores, {}, moved=moved)], plan, target)
+    return link_loads([(cores, moved)], plan, target)
 
 
 def estimated(exploration: Exploration) -> Estimate:
@@ -65,9 +63,7 @@ def estimated(exploration: Exploration) -> Estimate:
 @pytest.mark.parametrize("target", [WORMHOLE, BLACKHOLE], ids=lambda one: one.name)
 @pytest.mark.parametrize(("processor", "noc"), [("reader", 0), ("writer", 1)])
 @pytest.mark.parametrize("way", ["read", "write"])
-def test_a_core_reads_from_all_banks_and_writes_to_them(
-    target: Target, processor: ProcessorName, noc: int, way: Way
-) -> None:
+def test_a_core_reads_from_all_banks_and_writes_to_them(target: Target, processor: Loader, noc: int, way: Way) -> None:
     core = (3, 4)
     expected: Counter[Link] = Counter()
     for bank in target.bank_nodes(0 if noc == 0 else 1):
@@ -105,7 +101,7 @@ def sending(sender: tuple[int, int], first: tuple[int, int], last: tuple[int, in
     ],
 )
 def test_a_multicast_uses_each_link_of_its_tree_once(
-    processor: ProcessorName, sender: tuple[int, int], first: tuple[int, int], last: tuple[int, int]
+    processor: Loader, sender: tuple[int, int], first: tuple[int, int], last: tuple[int, int]
 ) -> None:
     """The tree has the ways to the first column of the rectangle, and from there through each of its rows."""
     noc, shared = (0 if processor == "reader" else 1), sending(sender, first, last)
@@ -196,7 +192,7 @@ def test_the_estimate_tells_the_busiest_link() -> None:
     assert "NoC link bytes (estimate) of wormhole_n150" in exploration.link_map.svg
 
 
-Moves = dict[tuple[int, int], dict[tuple[ProcessorName, Way, str], int]]
+Moves = dict[tuple[int, int], dict[tuple[Loader, Way, str], int]]
 
 
 def sdk_loads(row: Gemm) -> LinkLoads:
@@ -233,11 +229,10 @@ def sdk_loads(row: Gemm) -> LinkLoads:
             if y == 0:
                 moves[x, y] |= {("reader", "read", "B"): b, ("reader", "multicast", "B"): b}
     plan = Plan("matmul", target.name, layouts=tuple(map(tensor, "ABC", range(3))), shared=shared)
-    classes = [
-        CoreClass(str(core), (core,), {}, moved={what: tiles * tile_bytes for what, tiles in moved.items()})
-        for core, moved in moves.items()
-    ]
-    return link_loads(classes, plan, target)
+    return link_loads(
+        [((core,), {what: tiles * tile_bytes for what, tiles in moved.items()}) for core, moved in moves.items()],
+        plan, target,
+    )  # fmt: skip
 
 
 def test_no_published_time_is_shorter_than_its_busiest_link() -> None:
@@ -249,11 +244,11 @@ def test_partial_sums_go_to_the_next_core_of_their_chain() -> None:
     """Two cores side by side: the writer's NoC goes left, once round the row but for one link."""
     exploration = explore(split_k(32, 32, 128, 2), options={"partials": "noc", "cores": (2, 1)})
     final = exploration.steps[-1].after
-    classes = [
-        dataclasses.replace(one, moved={what: count for what, count in one.moved.items() if what[1] == "hand on"})
+    handed_on = [
+        (one.cores, {what: count for what, count in one.moved.items() if what[1] == "hand on"})
         for one in core_classes(final.functions, final.plan, exploration.target)
     ]
-    carried = link_loads(classes, final.plan, exploration.target).carried
+    carried = link_loads(handed_on, final.plan, exploration.target).carried
     way = walked(exploration.target, 1, *(exploration.target.physical(x, 0) for x in (0, 1)))
     assert {one.step for one in way} == {"left"}
     assert carried == dict.fromkeys(way, 32 * 32 * 4)

@@ -6,7 +6,8 @@ from collections import Counter as Count
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ttexplore.clock.events import Counter, Event, Give, Loop, ProcessorName, Together, Wait, Way, Work, counted, joined
+from ttexplore.clock.events import Counter, Event, Give, Loop, ProcessorName, Together, Wait, Work, counted, joined
+from ttexplore.noc_links import Way
 from ttexplore.ops.costs import INIT_CYCLES, SECTION_CYCLES, unpack_cycles
 from ttexplore.target import Costs
 

@@ -17,11 +17,11 @@ from ttexplore.clock.events import (
     useful_cycles,
     worked_cycles,
 )
-from ttexplore.clock.links import LinkLoads, link_loads
 from ttexplore.clock.rates import RESOURCES, Resource, rates_of
 from ttexplore.clock.replay import ProcessorTime, Replay, Waits, cycles_within, replay
 from ttexplore.clock.trace import CoreTrace, core_trace
 from ttexplore.errors import UsageError, VerifyError
+from ttexplore.noc_links import LinkLoads, link_loads
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
 from ttexplore.target import Target
@@ -319,7 +319,7 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
     cores = tuple(_core(one, times, to_us) for one, times in zip(classes, found.processors, strict=True))
     total = sum(len(one.cores) for one in cores)
     mean = sum(one.end_us * len(one.cores) for one in cores) / total
-    links = link_loads(classes, plan, target)
+    links = link_loads(((one.cores, one.moved) for one in classes), plan, target)
     kernels = max(found.cycles, links.cycles)
     balanced = max(mean, links.us)
     known: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}

@@ -13,6 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+from ttexplore.noc_links import Moved, Way
+from ttexplore.plan import Loader
+
 ProcessorName = Literal["reader", "writer", "unpack", "math", "pack"]
 PROCESSORS: tuple[ProcessorName, ...] = ("reader", "writer", "unpack", "math", "pack")
 # What computes: `riscv` are the processors' own instructions.
@@ -21,8 +24,6 @@ Direction = Literal["read", "write"]
 # Where a transfer goes: L1 of another core, DRAM over all banks, or one bank.
 Memory = Literal["l1", "dram", "bank"]
 Reason = Literal["buffer", "semaphore", "registers"]
-# Where bytes of a tensor go: from its memory to a core, back, from a core to others, or to the next one of its chain.
-Way = Literal["read", "write", "multicast", "hand on"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +139,7 @@ class CoreClass:
     cores: tuple[tuple[int, int], ...]
     processors: Mapping[ProcessorName, tuple[Event, ...]]
     start: Mapping[Counter, int] = field(default_factory=dict[Counter, int])
-    moved: Mapping[tuple[ProcessorName, Way, str], int] = field(
-        default_factory=dict[tuple[ProcessorName, Way, str], int]
-    )
+    moved: Moved = field(default_factory=dict[tuple[Loader, Way, str], int])
 
 
 def joined(events: Iterable[Event]) -> tuple[Event, ...]:

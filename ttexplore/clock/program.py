@@ -32,7 +32,6 @@ from ttexplore.clock.events import (
     Signal,
     Transfer,
     Wait,
-    Way,
     Work,
 )
 from ttexplore.errors import Unsupported, UsageError
@@ -51,13 +50,13 @@ from ttexplore.ir.index import (
 )
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Reader, Store, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
+from ttexplore.noc_links import Moved
 from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
-from ttexplore.plan import CoreWork, PartialSums, Plan, SharedInput, chip_buffers
+from ttexplore.plan import CoreWork, Loader, PartialSums, Plan, SharedInput, chip_buffers
 from ttexplore.plan import Multicast as SentTo
 from ttexplore.target import Target
 
 Processors = Mapping[ProcessorName, tuple[Event, ...]]
-Moved = Mapping[tuple[ProcessorName, Way, str], int]
 Place = tuple[int, int]
 
 
@@ -223,7 +222,7 @@ class _Walker:
         return self.asked
 
     @property
-    def runner(self) -> ProcessorName:
+    def runner(self) -> Loader:
         """The processor that runs a kernel that moves data."""
         return "reader" if self.kernel.role == "reader" else "writer"
 

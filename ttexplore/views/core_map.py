@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
+from ttexplore.noc_links import Step
 from ttexplore.plan import CoreWork, Multicast, PartialSums, Partition, SharedInput
 from ttexplore.target import FloorplanNode, NodeKind, Target
 from ttexplore.views.markup import content_id, plural
@@ -30,9 +31,6 @@ _MOST_CHAINS = 7
 _EDGE = 4
 # How many items of a list the tooltip names.
 _LISTED = 12
-
-# The link from a node to the next one.
-Step = Literal["right", "down", "left", "up"]
 
 _LETTERS: dict[NodeKind, str] = {
     "tensix": "–", "dram": "D", "ethernet": "E", "arc": "A", "pcie": "P", "router": "", "harvested": "×",

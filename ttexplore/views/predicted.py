@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ttexplore.noc_links import Step
 from ttexplore.plan import Plan
-from ttexplore.views.core_map import Measure, Step, core_step, links_svg, measure_legend
+from ttexplore.views.core_map import Measure, core_step, links_svg, measure_legend
 from ttexplore.views.markup import visible
 from ttexplore.views.theme import heat_step
 from ttexplore.views.times import short_time

@@ -17,13 +17,17 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal
 
-from ttexplore.clock.events import CoreClass, ProcessorName
-from ttexplore.plan import Plan, Sharding, TensorLayout
+from ttexplore.plan import Loader, Plan, Sharding, TensorLayout
 from ttexplore.target import Coordinates, Target
-from ttexplore.views.core_map import Step
 
 Noc = Literal[0, 1]
-_NOC_OF: dict[ProcessorName, Noc] = {"reader": 0, "writer": 1}
+# The link from a node to the next one.
+Step = Literal["right", "down", "left", "up"]
+# Where bytes of a tensor go: from its memory to a core, back, from a core to others, or to the next one of its chain.
+Way = Literal["read", "write", "multicast", "hand on"]
+# The bytes of each tensor that the kernels of a core move in all, by the way that they go.
+Moved = Mapping[tuple[Loader, Way, str], int]
+_NOC_OF: dict[Loader, Noc] = {"reader": 0, "writer": 1}
 _STEPS: dict[Noc, tuple[Step, Step]] = {0: ("right", "down"), 1: ("left", "up")}
 
 
@@ -74,9 +78,10 @@ class LinkLoads:
         return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
-def link_loads(classes: Iterable[CoreClass], plan: Plan, target: Target) -> LinkLoads:
-    """The bytes over each link for a program that has been lowered. A tensor counts as spread evenly over its banks, or
-    over the cores that have its shards; with ``match_shard``, a core finds its part in its own shard."""
+def link_loads(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan, target: Target) -> LinkLoads:
+    """The bytes over each link, of cores that move the same each. A tensor counts as spread evenly over its banks, or
+    over the cores that have its shards; with ``match_shard``, a core finds its part in its own shard. Who receives what
+    others send is that of the plan."""
     layouts = {one.name: one for one in plan.layouts}
     sends = {
         (shared.tensor, one.sender): shared.destinations(one)
@@ -90,10 +95,10 @@ def link_loads(classes: Iterable[CoreClass], plan: Plan, target: Target) -> Link
     ways = _Ways(target)
     # What each core moves, by the nodes that it moves it from or to.
     moved: dict[tuple[Noc, Literal["read", "write"], tuple[Coordinates, ...]], Count[Coordinates]] = {}
-    for one in classes:
-        for (processor, way, tensor), count in one.moved.items():
-            noc = _NOC_OF[processor]
-            for core in one.cores:
+    for cores, bytes_moved in moves:
+        for (kernel, way, tensor), count in bytes_moved.items():
+            noc = _NOC_OF[kernel]
+            for core in cores:
                 node = target.physical(*core)
                 if way == "hand on":
                     ways.spread(noc, [target.physical(*following[tensor, core])], {node: count}, reads=False)
@@ -103,8 +108,8 @@ def link_loads(classes: Iterable[CoreClass], plan: Plan, target: Target) -> Link
                 elif (tensor, core) in sends:
                     first, last = sends[tensor, core]
                     ways.multicast(noc, node, target.physical(*first), target.physical(*last), count)
-    for (noc, way, homes), cores in moved.items():
-        ways.spread(noc, homes, cores, reads=way == "read")
+    for (noc, way, homes), counts in moved.items():
+        ways.spread(noc, homes, counts, reads=way == "read")
     return LinkLoads(ways.carried(), target)
 
 
@@ -182,11 +187,23 @@ class _Ways:
         return (to - start if noc == 0 else start - to) % self.size[axis]
 
     def carried(self) -> dict[Link, int]:
-        found: defaultdict[tuple[Noc, int, int, Step], float] = defaultdict(float)
+        # How much more each link of a row or column carries than the one before it in the direction of the NoC.
+        changes: dict[tuple[Noc, Literal[0, 1], int], list[float]] = {}
         for (noc, axis, line, start, to), count in self.straight.items():
-            size, step = self.size[axis], _STEPS[noc][axis]
-            for number in range(self.distance(noc, axis, start, to)):
-                at = (start + number if noc == 0 else start - number) % size
-                x, y = (at, line) if axis == 0 else (line, at)
-                found[noc, x, y, step] += count
-        return {Link(*link): round(count) for link, count in sorted(found.items()) if count}
+            if start == to:
+                continue
+            change = changes.setdefault((noc, axis, line), [0.0] * self.size[axis])
+            change[start] += count
+            change[to] -= count
+            # Round the edge, from which the links are added up.
+            if (to < start) == (noc == 0):
+                change[0 if noc == 0 else -1] += count
+        found: dict[tuple[Noc, int, int, Step], int] = {}
+        for (noc, axis, line), change in changes.items():
+            ordered, step = enumerate(change) if noc == 0 else reversed([*enumerate(change)]), _STEPS[noc][axis]
+            carried = 0.0
+            for at, more in ordered:
+                carried += more
+                if count := round(carried):
+                    found[noc, *((at, line) if axis == 0 else (line, at)), step] = count
+        return {Link(*link): count for link, count in sorted(found.items())}
