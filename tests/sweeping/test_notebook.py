@@ -87,12 +87,12 @@ def swept(workers: int, more: str = "") -> str:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interrupted_cell_keeps_what_is_done(notebook: Notebook, workers: int) -> None:
-    printed, shown = notebook.run(swept(workers, ", fresh=True"), interrupt_at="] 16 of")
+    printed, shown = notebook.run(swept(workers, ", fresh=True"), interrupt_at="] 24 of")
     complete, *states = ast.literal_eval(printed)
     assert not complete
     assert len(states) == _POINTS
     assert {*states} == {"verified", "not done"}
-    assert 16 <= states.count("verified") < _POINTS
+    assert 24 <= states.count("verified") < _POINTS
     # One output, whose text is replaced; in the end nothing is left of it.
     assert shown[0] == ("display_data", {})
     assert {kind for kind, _ in shown[1:]} == {"update_display_data"}

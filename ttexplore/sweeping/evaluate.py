@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ttexplore.errors import BackendError, TTExploreError, from_record
 from ttexplore.record import ErrorRecord
 from ttexplore.sweeping.cost import Figures, figures
+from ttexplore.sweeping.order import trace_of
 from ttexplore.sweeping.shipping import Shipped, received, ttexplore_digest
 from ttexplore.sweeping.space import Point
 
@@ -44,7 +45,7 @@ class Outcome:
 class Task:
     """Points of one kernel that a worker evaluates, one after another. `kernel` is what was shipped, or the loaded
     kernel itself where the worker is this process. `lowerings` are those that it has made, by trace: points that
-    differ in their options only share the trace, and the passes before the first that looks at such an option."""
+    differ in their options only share the trace, and passes that look at none of these."""
 
     kernel: Any
     points: tuple[Point, ...]
@@ -94,7 +95,7 @@ def _lowered(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) 
     from ttexplore.ir.boundary import errors_of_ours
     from ttexplore.language.machine import machine
 
-    key = repr((sorted(point.arguments.items()), point.target))
+    key = trace_of(point)
     if key in lowerings:
         lowered = lowerings[key][-1].with_options(point.options, lowerings[key][:-1])
     else:

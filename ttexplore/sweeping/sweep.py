@@ -23,6 +23,7 @@ from ttexplore.given import whole, wrong
 from ttexplore.options import OPTIONS
 from ttexplore.sweeping.evaluate import Answered, Outcome, Proof, Task, evaluate
 from ttexplore.sweeping.kept import Kept, keys_of
+from ttexplore.sweeping.order import parts_of
 from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.result import COLUMNS, SHOWN_ROWS, Sweep
 from ttexplore.sweeping.shipping import Shipped, is_loadable, shipped_file, shipped_object, ttexplore_digest
@@ -33,8 +34,8 @@ from ttexplore.target import Target
 if TYPE_CHECKING:
     from ttexplore.exploration import Exploration
 
-# A task takes about a quarter of a second; a process starts in one or two.
-_TASK_POINTS = 8
+# A task takes about half a second; a process starts in one or two.
+_TASK_POINTS = 16
 _POINTS_WORTH_A_PROCESS = 40
 # Each is a process with all of TVM in it.
 _MOST_WORKERS = 256
@@ -221,7 +222,7 @@ class _State:
         # Ctrl-C loses what this process is at; other processes are told little by little what to do.
         most = 1 if isinstance(workers, Here) else _TASK_POINTS
         size = max(1, min(most, len(pending) // (4 * workers.count)))
-        parts = [pending[first : first + size] for first in range(0, len(pending), size)]
+        parts = parts_of(self.space.points, pending, size)
         self._tell(len(pending))
         lost = self._answered(kernel, workers, parts, len(pending))
         # One point may have ended the worker of all points of its task.
