@@ -731,8 +731,9 @@ def _sweep(arguments: argparse.Namespace) -> Answer:
     if arguments.pareto is not None:
         check_writable(arguments.pareto)
     found = sweep(
-        arguments.kernel, space, target=chosen_target(arguments), options=options, prove=arguments.prove,
-        workers=arguments.workers, scheduler=arguments.scheduler, fresh=arguments.fresh, **kernel_arguments,
+        arguments.kernel, space, target=None if "target" in space else chosen_target(arguments), options=options,
+        prove=arguments.prove, workers=arguments.workers, scheduler=arguments.scheduler, fresh=arguments.fresh,
+        **kernel_arguments,
     )  # fmt: skip
     if arguments.pareto is not None:
         write_file(arguments.pareto, found.pareto().svg)

@@ -28,7 +28,7 @@ SPACES: list[dict[str, list[Any]]] = [
 
 
 def space(given: dict[str, list[Any]]) -> Space:
-    return space_of(given, "wormhole_n150", None, SIZES)
+    return space_of(given, None, None, SIZES)
 
 
 def described(lowered: Exploration) -> dict[str, object]:

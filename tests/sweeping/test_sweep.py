@@ -28,6 +28,7 @@ from ttexplore.sweeping.evaluate import Answered, Outcome, Task, evaluate
 from ttexplore.sweeping.shipping import _is_own, shipped_file, shipped_object, ttexplore_digest
 from ttexplore.sweeping.space import space_of
 
+N150 = "wormhole_n150"
 BLOCKS = {"block_M": [32, 64, 128], "block_N": [32, 64]}
 FACTORY = """
 import ttexplore.language as T
@@ -445,6 +446,8 @@ def named(reason: int) -> int:
         (GEMM, {"block_M": [32]}, {**SIZES, "workers": 100_000}, UsageError, "workers is 100000"),
         (GEMM, {"block_M": [32]}, {**SIZES, "client": "tcp://x"}, UsageError, "client is 'tcp://x'"),
         (GEMM, {"block_M": [32]}, {**SIZES, "prove": -1}, UsageError, "prove is -1"),
+        (GEMM, {"block_M": [32]}, {**SIZES, "fresh": "x"}, UsageError, "fresh is 'x'"),
+        (GEMM, {"target": [N150]}, {**SIZES, "target": N150}, UsageError, "target is in the space, and has a value"),
         (GEMM, {"block_M": [32]}, {**SIZES, "workers": 1, "scheduler": "x"}, UsageError, "are several answers"),
         (named, {"reason": [1]}, {}, UsageError, "reason is a name of the space and a column of the table"),
         (staged, {"stages": [1]}, {}, UsageError, "stages is an option of the passes and an argument"),

@@ -13,7 +13,7 @@ from ttexplore.given import plain, wrong
 from ttexplore.options import OPTIONS, parse_options
 from ttexplore.target import Target, get_target
 
-TARGET = "target"
+TARGET, DEFAULT_TARGET = "target", "wormhole_n150"
 # Nobody waits for more, and their table would not fit a screen of any size.
 MOST_POINTS = 100_000
 _EXAMPLE = "{'block_M': [32, 64], 'policy': ['contiguous', 'strided']}"
@@ -41,11 +41,11 @@ class Space:
 
 
 def space_of(
-    space: object, target: str | Target, options: Mapping[str, Any] | None, arguments: Mapping[str, object]
+    space: object, target: str | Target | None, options: Mapping[str, Any] | None, arguments: Mapping[str, object]
 ) -> Space:  # fmt: skip
     """The points of `space`: a dictionary with the values of each name, of which each combination is a point, or a list
     of such dictionaries, one after the other. Names are those of options, ``target``, and arguments of the kernel; what
-    the space leaves out has the value that `target`, `options` and `arguments` give.
+    the space leaves out has the value that `target` (None is the default one), `options` and `arguments` give.
 
     Raises UsageError for a space without points or with too many, for names that are given twice, for unknown targets,
     for wrong values of options, and for values that cannot be printed. Whether the kernel takes the arguments is not
@@ -54,7 +54,7 @@ def space_of(
     parts = cast(Sequence[object], space) if isinstance(space, list | tuple) else [space]
     if not parts or not all(isinstance(part, Mapping) for part in parts):
         raise wrong("the space", cast(object, space), f"a dictionary of names and their values, for example {_EXAMPLE}")
-    chip, asked = get_target(target), parse_options(options)
+    chip, asked = get_target(DEFAULT_TARGET if target is None else target), parse_options(options)
     for name, value in arguments.items():
         _key(name, value)
     names: dict[str, None] = {}
@@ -71,6 +71,8 @@ def space_of(
                 hint=f"at most {MOST_POINTS:,} are searched: give fewer values",
             )
         points += _points(axes, chip, asked, arguments)
+    if target is not None and all(TARGET in part for part in cast(Sequence[Mapping[object, object]], parts)):
+        raise _in_two_places(TARGET)
     if not names:
         raise UsageError("U023", "the space is empty", hint=f"name what varies, and its values: {_EXAMPLE}")
     return Space(tuple(names), tuple(points))
@@ -143,11 +145,13 @@ def _key(name: str, value: object) -> str:
 def _refuse_twice(axes: Mapping[str, object], options: Mapping[str, Any], arguments: Mapping[str, object]) -> None:
     for name in axes:
         if name in options or name in arguments:
-            raise UsageError(
-                "U023",
-                f"{name} is in the space, and has a value besides",
-                hint="give it in one of the two places",
-            )
+            raise _in_two_places(name)
+
+
+def _in_two_places(name: str) -> UsageError:
+    return UsageError(
+        "U023", f"{name} is in the space, and has a value besides", hint="give it in one of the two places"
+    )
 
 
 def _points(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from ttexplore.backends.base import KernelFault
 from ttexplore.control import Control, Progress
 from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError, refuse_cancelled
+from ttexplore.given import flag, whole, wrong
 from ttexplore.given import text as text_of
-from ttexplore.given import whole, wrong
 from ttexplore.options import OPTIONS
 from ttexplore.sweeping.evaluate import Answered, Outcome, Proof, Task, evaluate
 from ttexplore.sweeping.kept import Kept, keys_of
@@ -47,7 +47,7 @@ _BAR = 24
 
 
 def sweep(
-    kernel: Any, space: Any, /, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
+    kernel: Any, space: Any, /, *, target: str | Target | None = None, options: Mapping[str, Any] | None = None,
     prove: int = 3, workers: int | None = None, client: Any = None, scheduler: str | None = None, fresh: bool = False,
     progress: Progress | Literal["auto"] | None = "auto", cancel: threading.Event | None = None,
     **kernel_arguments: Any,
@@ -58,7 +58,7 @@ def sweep(
     ``{"block_M": [32, 64], "policy": ["contiguous", "strided"], "target": ["wormhole_n150", "blackhole_p150"]}``:
     names of arguments of the kernel, of options of the passes, and ``target``. Each combination is a point; a list of
     such dictionaries is one space after another. What does not vary is given by `target`, `options` and
-    `kernel_arguments`, as for :func:`ttexplore.explore`.
+    `kernel_arguments`, as for :func:`ttexplore.explore`, and has the same defaults.
 
     Each point is lowered and verified, and its time is estimated (:meth:`Exploration.estimate`). A point that is
     refused stays in the table with its reason. The best `prove` points run on the emulator, and one with a wrong
@@ -78,6 +78,7 @@ def sweep(
     points = space_of(space, target, options, kernel_arguments)
     _refuse_columns(points.names)
     whole("prove", prove, 0)
+    flag("fresh", fresh)
     if sum(one is not None for one in (workers, client, scheduler)) > 1:
         raise UsageError("U010", "workers, client and scheduler are several answers", hint="give one of them")
     if client is not None and not hasattr(client, "scheduler_info"):
