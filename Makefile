@@ -28,7 +28,7 @@ $(VENV)/bin/python:
 # One environment for all targets, created again if the dependencies change.
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[lab,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[lab,port,test]'
 	touch $@
 
 .PHONY: install

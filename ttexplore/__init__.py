@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
     from ttexplore.explored import compare_explorations as compare
     from ttexplore.explored import report
+    from ttexplore.porting.port import port
     from ttexplore.rooflines import roofline
     from ttexplore.saved import SavedExploration, load
     from ttexplore.sweeping.result import Sweep
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check", "Exploration", "Run", "SavedExploration", "Step", "Sweep", "Validation", "compare", "exercise", "explore",
-    "load", "porting", "report", "roofline", "sweep", "validate",
+    "load", "port", "porting", "report", "roofline", "sweep", "validate",
 ]  # fmt: skip
 
 # The module of each name, and its name there; a module is its own name.
@@ -31,7 +32,8 @@ _HOMES = {
     "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
     "compare": ("explored", "compare_explorations"), "exercise": ("exercises.exercise", "exercise"),
     "explore": ("exploration", "explore"), "load": ("saved", "load"),
-    "porting": ("porting", ""), "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
+    "port": ("porting.port", "port"), "porting": ("porting", ""),
+    "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
     "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
     "Validation": ("validating.result", "Validation"), "validate": ("validating.validate", "validate"),
 }  # fmt: skip

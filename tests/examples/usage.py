@@ -127,6 +127,10 @@ def u025() -> Any:
     return ttx.explore(split_k(32, 32, 128, 4), options={"cores": (3, 1), "partials": "noc"})
 
 
+def u027() -> Any:
+    return ttx.port("def kernel(x): return 2 * x")
+
+
 def u022() -> Any:
     return ttx.explore(searched()).estimate()
 

@@ -215,6 +215,16 @@ def page() -> str:
             parts.append(f"| {one.name} | {', '.join(one.steps)} | {terms} | {file} |")
     parts += [
         "",
+        "## Reading kernels",
+        "",
+        "`ttx.port(source)` reads the text of a Triton, CUDA or ThunderKittens file (C++ with the extra `port`).",
+        "`.marks` are its constructs with their rows, `.unknown` those without one, `.kernels` its kernels. Where",
+        "a kernel computes a GEMM with epilogue, an element-wise function, reductions over rows, a norm, softmax,",
+        "RoPE or attention forward, `.skeleton` is the text of a TileLang kernel that computes the same. The",
+        "family follows from what is stored, not from names. Of variants that a constant chooses, the first one is",
+        "taken; sizes, blocks, strides and dtypes are those of the skeleton; attention is scaled by 1 / sqrt(dim).",
+        "Where a value cannot be followed, there is no skeleton, and `.kernels` says why.",
+        "",
         "## Checklist",
         "",
         "`ex.porting_checks()` goes through the porting checklist for an exploration. Each check passes, fails or",

@@ -143,4 +143,10 @@ USAGE = (
         "or a tuple of arrays, of the shapes of the outputs.",
         "Call it with the shapes in the hint, and compare what it returns with the kernel's outputs.",
     ),
+    diagnostic(
+        "U027", "a source that cannot be ported",
+        "ttx.port reads kernels of Triton, CUDA C++ and ThunderKittens, and writes those of a known family in "
+        "TileLang. Reading C++ needs the packages of the extra port.",
+        "Give the whole file, install ttexplore[port], or port the kernel by hand with the rows of .table.",
+    ),
 )  # fmt: skip

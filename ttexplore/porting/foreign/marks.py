@@ -1,0 +1,43 @@
+"""The constructs of a foreign source, each with its place and the row of the porting table that it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ttexplore.porting.foreign.values import Store
+
+Language = Literal["Triton", "CUDA", "ThunderKittens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A construct of a GPU language: where it stands, counted from 1, its text, and the name of the row of the porting
+    table that it belongs to, empty if no row is known for it."""
+
+    line: int
+    column: int
+    text: str
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKernel:
+    """A kernel of a source: its name and line, what it stores, its parameters that are numbers, and the parameters that
+    are lengths of rows, because indices are compared with them. `unread` says why the values are not known."""
+
+    name: str
+    line: int
+    stores: tuple[Store, ...]
+    scalars: tuple[str, ...] = ()
+    lengths: frozenset[str] = frozenset()
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of a source: its language, constructs and kernels."""
+
+    language: Language
+    marks: tuple[Mark, ...]
+    kernels: tuple[ForeignKernel, ...]

@@ -1,0 +1,173 @@
+"""Porting the text of a kernel: its constructs beside ours, and the same kernel in TileLang."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ttexplore.errors import UsageError
+from ttexplore.given import text as text_of
+from ttexplore.porting.foreign.cuda import read_cuda
+from ttexplore.porting.foreign.families import Outside, family_of
+from ttexplore.porting.foreign.marks import Language, Mark, Reading
+from ttexplore.porting.foreign.skeletons import factory_name, skeleton
+from ttexplore.porting.foreign.triton import read_triton
+from ttexplore.porting.pattern import Pattern
+from ttexplore.porting.patterns import PATTERNS
+from ttexplore.porting.table import Table
+from ttexplore.record import lines_of
+from ttexplore.views.markup import content_id, escape, plural, visible
+from ttexplore.views.theme import fragment
+
+_TRITON = re.compile(r"^\s*(import|from)\s+triton\b|@triton\.jit|@jit\b", re.MULTILINE)
+_CUDA = re.compile(r"__global__|__device__|#include\s*[<\"]")
+
+
+@dataclass(frozen=True, slots=True)
+class PortedKernel:
+    """A kernel of a foreign source. `family` is the row of the porting table that it is, `skeleton` the same kernel in
+    TileLang, as the text of a module with the function `factory`; all are empty where `outside` says why there is none.
+    """
+
+    name: str
+    line: int
+    family: str = ""
+    skeleton: str = ""
+    factory: str = ""
+    outside: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Port:
+    """What is known of a foreign source: its constructs (`marks`), in the order of the text, and its `kernels`."""
+
+    language: Language
+    text: str
+    marks: tuple[Mark, ...]
+    kernels: tuple[PortedKernel, ...]
+
+    @property
+    def unknown(self) -> tuple[Mark, ...]:
+        """The constructs that no row of the porting table is about."""
+        return tuple(one for one in self.marks if not one.row)
+
+    @property
+    def table(self) -> Table:
+        """The rows of the porting table that its constructs belong to."""
+        rows = dict.fromkeys(one.row for one in self.marks if one.row)
+        return Table(tuple(PATTERNS[name] for name in rows), f"porting: constructs of {self.language}")
+
+    def pattern(self, mark: Mark) -> Pattern | None:
+        """The row of the porting table that a construct belongs to, None for an unknown one."""
+        return PATTERNS.get(mark.row)
+
+    @property
+    def skeleton(self) -> str:
+        """The first kernel that could be written in TileLang: save it, and give ``"file.py::name"`` to ttx.explore.
+
+        Raises UsageError if there is none; `marks` has what was recognized.
+        """
+        for one in self.kernels:
+            if one.skeleton:
+                return one.skeleton
+        reasons = "; ".join(f"{one.name}: {one.outside}" for one in self.kernels) or "the source has no kernel"
+        raise UsageError(
+            "U027", f"no kernel of the source is of a known family ({reasons})",
+            hint="families are GEMM with epilogue, element-wise kernels, reductions, norms, softmax, RoPE and "
+            "attention forward; .marks has the constructs that were recognized",
+        )  # fmt: skip
+
+    @property
+    def summary(self) -> str:
+        """How much was recognized, in one line."""
+        known = len(self.marks) - len(self.unknown)
+        written = sum(bool(one.skeleton) for one in self.kernels)
+        return (
+            f"{self.language}: {known} of {plural(len(self.marks), 'construct')} recognized, "
+            f"{written} of {plural(len(self.kernels), 'kernel')} written in TileLang"
+        )
+
+    def __repr__(self) -> str:
+        return f"<port of {self.summary}>"
+
+    def __str__(self) -> str:
+        rows = [self.summary]
+        for mark in self.marks:
+            row = self.pattern(mark)
+            ours = ", ".join(row.tilelang or row.metalium) if row else ""
+            told = f"{mark.row}{f': {ours}' if ours else ''}" if row else "unknown"
+            rows.append(f"{mark.line:>5}  {visible(mark.text)[:40]:<40}  {told}")
+        for one in self.kernels:
+            rows.append(f"{one.name} (line {one.line}): {one.family or f'no skeleton: {visible(one.outside)}'}")
+        return "\n".join(rows)
+
+    def _repr_html_(self) -> str:
+        marked: dict[int, list[Mark]] = {}
+        for mark in self.marks:
+            marked.setdefault(mark.line, []).append(mark)
+        rows: list[str] = []
+        for number, line in enumerate(lines_of(self.text), 1):
+            found = marked.get(number, [])
+            known = dict.fromkeys(one.row for one in found if one.row)
+            unknown = dict.fromkeys(one.text for one in found if not one.row)
+            told = ", ".join(
+                f'<abbr tabindex="0" title="{escape(PATTERNS[one].note)}">{escape(one)}</abbr>' for one in known
+            )
+            told += "".join(f' <span class="bad">✖</span> <code>{escape(one)}</code> is unknown' for one in unknown)
+            rows.append(f'<tr><td class="q">{number}</td><td><pre>{escape(line) or " "}</pre></td><td>{told}</td></tr>')
+        heads = "".join(
+            f'<th scope="col">{name}</th>' for name in ("line", escape(self.language), "in the porting table")
+        )
+        left = (
+            f'<table class="t facts" aria-label="constructs"><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{''.join(rows)}</tbody></table>"
+        )
+        ours: list[str] = []
+        for one in self.kernels:
+            text = (
+                f"<pre>{_lines(one.skeleton)}</pre>" if one.skeleton else f"<p>No skeleton: {escape(one.outside)}.</p>"
+            )
+            ours.append(f"<h4>{escape(one.name)}{f': {escape(one.family)}' if one.family else ''}</h4>{text}")
+        content = (
+            f'<div class="head"><h3>port</h3><span>{escape(self.summary)}</span></div>'
+            f'<div class="scroll" style="display:flex;gap:2em"><div>{left}</div><div>{"".join(ours)}</div></div>'
+        )
+        return fragment(content_id("ttx-port", content), "port of a kernel", content)
+
+
+def port(source: str, *, file: str = "source") -> Port:
+    """Read a kernel of Triton, CUDA C++ or ThunderKittens, mark its constructs with their rows of the porting table,
+    and write it in TileLang.
+
+    `source` is the text of a module or file, `file` what messages call it. A kernel gets a skeleton if its values are
+    those of a GEMM with epilogue, an element-wise kernel, a reduction, a norm, softmax, RoPE or attention forward;
+    sizes, blocks and dtypes are parameters of the skeleton and not those of the source.
+
+    Raises UsageError for a text that is in none of these languages or has no valid syntax, and if the packages that
+    read C++ are not installed (extra `port`).
+    """
+    text = text_of("the source of a kernel", source)
+    reading = _read(text, file)
+    kernels: list[PortedKernel] = []
+    for one in reading.kernels:
+        family = family_of(one)
+        if isinstance(family, Outside):
+            kernels.append(PortedKernel(one.name, one.line, outside=family.reason))
+        else:
+            kernels.append(PortedKernel(one.name, one.line, family.row, skeleton(one, family), factory_name(one)))
+    return Port(reading.language, text, reading.marks, tuple(kernels))
+
+
+def _read(text: str, file: str) -> Reading:
+    if _TRITON.search(text):
+        return read_triton(text, file)
+    if _CUDA.search(text):
+        return read_cuda(text, file)
+    raise UsageError(
+        "U027", "the source is neither Triton nor CUDA C++",
+        hint="give the whole file: with its imports of triton, or with its __global__ functions",
+    )  # fmt: skip
+
+
+def _lines(text: str) -> str:
+    return "\n".join(escape(line) for line in lines_of(text))
