@@ -517,6 +517,31 @@ def test_a_reader_that_goes_away() -> None:
     assert (result.stdout, result.stderr) == ("", "")
 
 
+def test_estimate_for_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "chosen.py").write_text(CHOSEN)
+    kernel = f"{tmp_path}/chosen.py::kernel"
+    status, _, complaint = call(capsys, "estimate", kernel)
+    assert status != 0
+    assert "a branch in the reader depends on elements of tensors" in complaint
+    status, printed, _ = call(capsys, "estimate", kernel, "--inputs", "ones")
+    assert status == 0
+    assert "inputs: holds for these inputs only" in printed
+    status, printed, _ = call(capsys, "estimate", kernel, "--inputs", "random", "--seed", "3", "--json")
+    assert json.loads(printed)["estimate"]["of_inputs"] is True
+
+
+CHOSEN = """import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((128, 32), "bfloat16"), Rows: T.Tensor((4,), "int32"), C: T.Tensor((128, 32), "bfloat16")):
+    with T.Kernel(4) as by:
+        a = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[Rows[by] * 32, 0], a)
+        T.copy(a, C[by * 32, 0])
+"""
+
+
 def test_estimate(capsys: pytest.CaptureFixture[str]) -> None:
     kernel = f"{GEMM}::matmul"
     status, printed, complaint = call(capsys, "estimate", kernel, "M=128", "N=128", "K=128")

@@ -335,12 +335,12 @@ def _with_common_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPa
     return parser
 
 
-def _add_inputs(parser: argparse.ArgumentParser) -> None:
+def _add_inputs(parser: argparse.ArgumentParser, default: str | None = "random") -> None:
     from ttexplore.inputs import INPUT_KINDS
 
-    parser.add_argument(
-        "--inputs", metavar="KIND", default="random", help=f"{', '.join(INPUT_KINDS)} (default: %(default)s)"
-    )
+    kinds = ", ".join(INPUT_KINDS)
+    without = "none; needed where elements of tensors decide what the program does" if default is None else default
+    parser.add_argument("--inputs", metavar="KIND", default=default, help=f"{kinds} (default: {without})")
     parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
 
 
@@ -383,7 +383,9 @@ def _check_parser() -> argparse.ArgumentParser:
 
 
 def _estimate_parser() -> argparse.ArgumentParser:
-    return _kernel_parser("estimate", "Predict how long the program takes on its target, and what bounds it.")
+    parser = _kernel_parser("estimate", "Predict how long the program takes on its target, and what bounds it.")
+    _add_inputs(parser, default=None)
+    return parser
 
 
 def _compare_parser() -> argparse.ArgumentParser:
@@ -671,7 +673,7 @@ def _check(arguments: argparse.Namespace) -> Answer:
 
 def _estimate(arguments: argparse.Namespace) -> Answer:
     exploration = _explore(arguments)
-    found = exploration.estimate()
+    found = exploration.estimate(arguments.inputs, arguments.seed)
     return Answer(str(found), {**_identity(exploration), "estimate": found.to_json()})
 
 

@@ -316,15 +316,35 @@ class Exploration(Explored):
     def missing(self) -> dict[str, str]:
         return super().missing | ({"edit": OF_ALL_LAUNCHES} if self.kernel.surroundings is None else {})
 
-    def estimate(self) -> Estimate | LaunchEstimates:
+    def estimate(
+        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
+    ) -> Estimate | LaunchEstimates:
         """Predict the time of the program on its target, by a replay of what its processors do: how long it takes, what
         bounds it, and what would help most. docs/clock.md says what the replay knows of the chip, and how wrong it is.
 
         Several launches are predicted one by one. With T.dynamic sizes, the prediction is for their values:
-        ``ex.with_sizes(n=64).estimate()``. Raises the lowering's error, and UsageError if elements of tensors decide
-        how often a loop runs or whether a branch is taken.
+        ``ex.with_sizes(n=64).estimate()``.
+
+        Where elements of tensors decide how often a loop runs or whether a branch is taken, it predicts the time with
+        these `inputs`, which are those of :meth:`run`, as are `seed` and `sizes`, and says so (`of_inputs`): the
+        interpreter runs the program with them and tells what is decided. Elsewhere inputs change nothing, and nothing
+        is run.
+
+        Raises the lowering's error, UsageError if elements decide and there are no inputs, and what :meth:`run` raises
+        for wrong inputs.
         """
-        return self._estimate
+        if inputs is None:
+            return (self if sizes is None else self.with_sizes(**sizes))._estimate
+        sized = self._sized(inputs, sizes)
+        return sized._estimate_of(sized._inputs(inputs, seed))
+
+    def _estimate_of(self, arrays: tuple[Array, ...]) -> Estimate | LaunchEstimates:
+        final = self._final()
+        with errors_of_ours("predicting the time"):
+            classes = core_classes(
+                final.functions, final.plan, self.target, lambda: self._run(final, arrays, numbers=True).numbers
+            )
+            return estimate(classes, final.plan, self.target)
 
     @functools.cached_property
     def _estimate(self) -> Estimate | LaunchEstimates:
@@ -496,13 +516,21 @@ class Exploration(Explored):
 
     def _run(
         self, program: Program, arrays: tuple[Array, ...], control: Control = FREE, *, unit: float | None = None,
-        errors: Mapping[str, Array] | None = None, rounds: bool = True,
+        errors: Mapping[str, Array] | None = None, rounds: bool = True, numbers: bool = False,
     ) -> Interpretation:  # fmt: skip
         """Interpret a step's program with tensors in the formats of the final plan: early plans lack layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
             return interpret(
-                program.functions, plan, arrays, self._roles, control=control, unit=unit, errors=errors, rounds=rounds
+                program.functions,
+                plan,
+                arrays,
+                self._roles,
+                control=control,
+                unit=unit,
+                errors=errors,
+                rounds=rounds,
+                numbers=numbers,
             )
 
     def _kept(self) -> Kept | None:
@@ -677,6 +705,20 @@ class Launches(Exploration):
     def _estimate(self) -> Estimate | LaunchEstimates:
         parts = [launch.estimate() for launch in self.launches]
         return LaunchEstimates(self.kernel.name, tuple(one for one in parts if isinstance(one, Estimate)))
+
+    def _estimate_of(self, arrays: tuple[Array, ...]) -> Estimate | LaunchEstimates:
+        """Each launch with the inputs that those before it leave."""
+        parts: list[Estimate] = []
+
+        def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
+            inputs = launch._inputs(given, 0)
+            part = launch._estimate_of(inputs)
+            assert isinstance(part, Estimate), "a launch is one program"
+            parts.append(part)
+            return launch._run(launch._final(), inputs).outputs
+
+        self._chained(run, arrays)
+        return LaunchEstimates(self.kernel.name, tuple(parts))
 
     def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
         """Lower all launches again with other options, or with another target. Raises UsageError for a step `at`."""

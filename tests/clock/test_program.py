@@ -9,17 +9,20 @@ from collections import Counter as Count
 from math import prod
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
-from tests.corpus.deciding_variables import searched
+from tests.corpus.deciding_variables import gathered_rows, searched, summed_before
 from tests.corpus.gemms import GEMMS
+from tests.corpus.index_tensors import chained, in_two_loops, masked_blocks, ragged, table
+from tests.corpus.index_tensors import counted as counted_blocks
 from tests.corpus.launches import two_products
 from tests.corpus.rearranged import computed_places
 from tests.corpus.spine import SPINE
-from tests.corpus.sums import split_k
+from tests.corpus.sums import split_k, sums_of_found_rows
 from tests.corpus.turns import TURNS
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.clock.events import CoreClass, Counter, Event, Give, Loop, Signal, Together, counted
@@ -31,18 +34,21 @@ from ttexplore.clock.replay import Replay, cycles_within, replay
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.plan import CoreRange, Multicast, SharedInput
+from ttexplore.views.timeline import Timeline
 
 SHARING, ALONE = {"multicast": "all"}, {"multicast": "off"}
 OVER_NOC: dict[str, Any] = {"partials": "noc", "multicast": "off"}
 
 
-def classes_of(exploration: Exploration) -> list[CoreClass]:
+def classes_of(exploration: Exploration, inputs: Any = None) -> list[CoreClass]:
     final = exploration.steps[-1].after
-    return core_classes(final.functions, final.plan, exploration.target)
+    arrays = exploration._inputs(inputs, 0)
+    run = None if inputs is None else lambda: exploration._run(final, arrays, numbers=True).numbers
+    return core_classes(final.functions, final.plan, exploration.target, run)
 
 
-def estimated(exploration: Exploration) -> Estimate:
-    found = exploration.estimate()
+def estimated(exploration: Exploration, inputs: Any = None) -> Estimate:
+    found = exploration.estimate(inputs)
     assert isinstance(found, Estimate)
     return found
 
@@ -57,6 +63,16 @@ def pushed(one: CoreClass) -> Count[str]:
     return found
 
 
+def emulated(run: Timeline, core: tuple[int, int]) -> Count[str]:
+    """The pages that each circular buffer got on a core, from what the emulator recorded."""
+    timeline = run.recording[core]
+    found: Count[str] = Count()
+    pushes = timeline.records["operation"] == run.recording.events.operations.index("push_back")
+    for record in timeline.records[pushes]:
+        found[timeline.buffers[int(record["object"])].partition(" and ")[0]] += int(record["amount"])
+    return found
+
+
 CASES = [one for one in (*SPINE, *TURNS) if one.on_chip][:12]
 
 
@@ -66,13 +82,27 @@ def test_buffers_get_the_pages_that_the_emulator_pushes(case: Any) -> None:
     for launch in exploration.launches:
         found = {core: one for one in classes_of(launch) for core in one.cores}
         run = launch.timeline()
-        records = run.recording.events
-        timeline = run.recording[run.core]
-        emulated: Count[str] = Count()
-        for record in timeline.records[timeline.records["operation"] == records.operations.index("push_back")]:
-            emulated[timeline.buffers[int(record["object"])]] += int(record["amount"])
-        own = pushed(found[run.core])
-        assert {name.partition(" and ")[0]: pages for name, pages in emulated.items()} == dict(own)
+        assert emulated(run, run.core) == pushed(found[run.core])
+
+
+# What a core does in these depends on elements of tensors.
+DECIDED = {
+    "counted": counted_blocks(), "table": table(), "ragged": ragged(), "chained": chained(), "masked": masked_blocks(),
+    "in_two_loops": in_two_loops(), "found_rows": sums_of_found_rows(32, rows=16), "searched": searched(),
+    "gathered": gathered_rows(columns=32), "summed_before": summed_before(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_with_inputs_buffers_get_the_pages_that_the_emulator_pushes(name: str) -> None:
+    exploration = ttx.explore(DECIDED[name])
+    inputs = list(exploration.inputs())
+    run = exploration.timeline(inputs=inputs)
+    found = classes_of(exploration, inputs)
+    assert any(one.of_inputs for one in found)
+    for one in found:
+        for core in one.cores:
+            assert emulated(run, core) == pushed(one)
 
 
 def test_a_gemm_reads_each_block_once_per_core() -> None:
@@ -206,6 +236,148 @@ def test_what_depends_on_elements_is_refused() -> None:
     assert caught.value.code == "TTX-U022"
     assert caught.value.span is not None
     assert exploration.estimated.startswith("not known: ")
+    with pytest.raises(UsageError, match="the number of inputs is 1, but the kernel takes 5"):
+        exploration.estimate([np.zeros((96, 64))])
+    with pytest.raises(UsageError, match="there is no kind of inputs 'nothing'"):
+        exploration.estimate("nothing")
+
+
+# The most blocks that a kernel below adds up.
+MOST = 32
+
+
+def summed(count: int) -> Any:
+    """The sum of so many blocks."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64 * MOST), "float32"), C: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.clear(c)
+            for k in range(count):
+                T.copy(A[0, k * 64], a)
+                for i, j in T.Parallel(32, 64):
+                    c[i, j] += a[i, j]
+            T.copy(c, C[0, 0])
+
+    return kernel
+
+
+@T.prim_func
+def summed_as_told(
+    A: T.Tensor((32, 64 * MOST), "float32"), N: T.Tensor((1,), "int32"), C: T.Tensor((32, 64), "float32")
+):
+    """The same of as many blocks as a tensor says."""
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 64), "float32")
+        c = T.alloc_fragment((32, 64), "float32")
+        T.clear(c)
+        for k in range(N[0]):
+            T.copy(A[0, k * 64], a)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] += a[i, j]
+        T.copy(c, C[0, 0])
+
+
+def test_a_length_in_a_tensor_takes_the_time_of_the_constant() -> None:
+    """And that to read the number and to hand it on to the compute kernel, whatever it is."""
+    exploration, ones = ttx.explore(summed_as_told), np.ones((32, 64 * MOST), np.float32)
+    found = {count: estimated(exploration, [ones, np.array([count])]) for count in (2, 3, 8, MOST)}
+    constant = {count: estimated(ttx.explore(summed(count))) for count in found}
+    more = {one.cycles - constant[count].cycles for count, one in found.items()}
+    assert len(more) == 1
+    # A read from DRAM, and some instructions.
+    latency = rates_of(exploration.target).latency["read", "dram"]
+    assert latency < more.pop() < 2 * latency
+    assert {one.read_bytes - constant[count].read_bytes for count, one in found.items()} == {32}
+    assert all(one.of_inputs for one in found.values())
+    assert not any(one.of_inputs for one in constant.values())
+    times = [one.us for one in found.values()]
+    assert times == sorted({*times})
+    # No turn at all: neither block is read.
+    none = estimated(exploration, {"A": ones, "N": np.array([0])})
+    assert (none.read_bytes, none.written_bytes) == (32, 32 * 64 * 4)
+
+
+def test_an_estimate_of_inputs_says_so() -> None:
+    exploration = ttx.explore(summed_as_told)
+    found = estimated(exploration, "ones")
+    assert "\n  inputs: holds for these inputs only: their elements decide what the program does\n" in str(found)
+    assert found.summary.startswith(f"{found.us:.1f} us (estimate for these inputs), bound by ")
+    assert "kernel on wormhole_n150 for these inputs" in found._repr_html_().replace("summed_as_told", "kernel")
+    assert found.to_json()["of_inputs"] is True
+    # Without inputs nothing is remembered of it.
+    with pytest.raises(UsageError, match="the length of a loop in the reader depends"):
+        exploration.estimate()
+
+
+def test_inputs_that_decide_nothing_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is the program run with them."""
+    exploration = ttx.explore(gemm(128, 128, 128, 64, 64, 64))
+    monkeypatch.setattr(Exploration, "_run", None)
+    found = estimated(exploration, "ones")
+    assert found == estimated(exploration)
+    assert not found.of_inputs
+    assert "for these inputs" not in found.summary
+
+
+@T.prim_func
+def chosen_rows(A: T.Tensor((128, 32), "bfloat16"), Rows: T.Tensor((4,), "int32"), C: T.Tensor((128, 32), "bfloat16")):
+    """Blocks of rows that an index chooses: zeros where it is outside."""
+    with T.Kernel(4) as by:
+        a = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[Rows[by] * 32, 0], a)
+        T.copy(a, C[by * 32, 0])
+
+
+def test_a_guard_of_computed_places() -> None:
+    exploration, values = ttx.explore(chosen_rows), np.ones((128, 32))
+    found = {
+        inside: estimated(exploration, [values, np.array([3 if by < inside else 4 for by in range(4)])])
+        for inside in range(5)
+    }
+    assert {inside: one.read_bytes for inside, one in found.items()} == {n: 4 * 32 + n * 2048 for n in range(5)}
+    assert found[0].us < found[4].us
+    # Those that read a block do the same, and those that do not.
+    assert [len(one.cores) for one in found.values()] == [1, 2, 2, 2, 1]
+
+
+@T.prim_func
+def counted_by_a_launch(
+    A: T.Tensor((32, 64 * MOST), "float32"), N: T.Tensor((32, 32), "int32"), M: T.Tensor((32, 32), "int32"),
+    C: T.Tensor((32, 64), "float32"),
+):  # fmt: skip
+    """As many blocks as the first launch computes."""
+    with T.Kernel(1):
+        n = T.alloc_shared((32, 32), "int32")
+        T.copy(N[0, 0], n)
+        for i, j in T.Parallel(32, 32):
+            n[i, j] = n[i, j] + 1
+        T.copy(n, M[0, 0])
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 64), "float32")
+        c = T.alloc_fragment((32, 64), "float32")
+        T.clear(c)
+        for k in range(M[0, 0]):
+            T.copy(A[0, k * 64], a)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] += a[i, j]
+        T.copy(c, C[0, 0])
+
+
+def test_launches_get_what_those_before_them_leave() -> None:
+    exploration = ttx.explore(counted_by_a_launch)
+    ones = np.ones((32, 64 * MOST), np.float32)
+    found = {n: exploration.estimate([ones, np.full((32, 32), n)]) for n in (1, 7)}
+    for n, one in found.items():
+        assert isinstance(one, LaunchEstimates)
+        assert [launch.of_inputs for launch in one.launches] == [False, True]
+        assert one.of_inputs
+        assert one.to_json()["of_inputs"] is True
+        assert one.launches[1].read_bytes == 32 + (n + 1) * 32 * 64 * 4
+        assert one.summary.endswith(f"(estimate for these inputs) for 2 launches, the longest bound by {one.bound}")
+    assert found[1].us < found[7].us
 
 
 def test_the_text_says_that_it_is_an_estimate() -> None:

@@ -32,6 +32,9 @@ from ttexplore.views.times import duration, plain_time
 MEDIAN_ERROR, LARGEST_ERROR = 0.07, 0.29
 ACCURACY = f"{MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the SDK's matmul"
 
+# What is said of an estimate for certain inputs.
+_FOR_THESE = " for these inputs"
+_OF_INPUTS = "holds for these inputs only: their elements decide what the program does"
 # How many cores a message names.
 _LISTED = 8
 
@@ -75,8 +78,9 @@ class Estimate:
     and ``launch``. `compute_peak_us` is the time that its computations take on all cores at the peak rate of its
     math fidelity, `dram_peak_us` the time in which DRAM at its peak transfers each tensor once, or all that the
     program transfers, if that is less. `read_bytes` and `written_bytes` are what all cores together read from DRAM
-    and write to it, `tensor_bytes` the size of all tensors in DRAM. `links` are the bytes over each link of the two
-    NoCs, of which the replay does not know: where the busiest one takes longer than the replay, its time counts.
+    and write to it, `tensor_bytes` the size of all tensors in DRAM. An estimate `of_inputs` holds for the given inputs
+    only: their elements decide what the program does. `links` are the bytes over each link of the two NoCs, of which
+    the replay does not know: where the busiest one takes longer than the replay, its time counts.
     """
 
     kernel: str
@@ -89,6 +93,7 @@ class Estimate:
     read_bytes: int
     written_bytes: int
     tensor_bytes: int
+    of_inputs: bool
     links: LinkLoads = field(repr=False)
     _gains: _Gains = field(repr=False, compare=False)
     _find_traces: Callable[[], tuple[CoreTrace, ...]] = field(repr=False, compare=False)
@@ -141,13 +146,14 @@ class Estimate:
     def to_json(self) -> dict[str, Any]:
         """All fields and figures as plain JSON values."""
         links = {"us": self.links.us, "bytes": self.links.most_bytes, "busiest": to_json(self.links.busiest)}
-        own = {"links": links, "cores": to_json(self.cores)}
+        own = {"of_inputs": self.of_inputs, "links": links, "cores": to_json(self.cores)}
         return {"kernel": self.kernel, "target": self.target, **_figures(self), **own}
 
     @property
     def summary(self) -> str:
         """One line: the time, what bounds it, and the part of the peak."""
-        return f"{plain_time(self.us)} (estimate), bound by {self.bound}, {self.compute_share:.0%} of the compute peak"
+        told = f"bound by {self.bound}, {self.compute_share:.0%} of the compute peak"
+        return f"{plain_time(self.us)} (estimate{_FOR_THESE if self.of_inputs else ''}), {told}"
 
     def __str__(self) -> str:
         gain = self.gains_us[self.bound]
@@ -155,6 +161,7 @@ class Estimate:
         longer = f", {self.us / self.roofline_us:.1f} times as long" if self.roofline_us else ""
         rows = [
             f"estimate: {plain_time(self.us)} for {self.kernel} on {self.target} ({self.cycles:,} cycles)",
+            *([f"  inputs: {_OF_INPUTS}"] if self.of_inputs else []),
             f"  error: {ACCURACY}",
             f"  bound by {self.bound}: {plain_time(self.us - gain)} if it were free",
             f"  roofline: {plain_time(self.roofline_us)} (compute {plain_time(self.compute_peak_us)}, DRAM "
@@ -194,16 +201,17 @@ class Estimate:
         )
         longer = f", {self.us / self.roofline_us:.1f} times as long" if self.roofline_us else ""
         facts = (
+            *([("inputs", _OF_INPUTS)] if self.of_inputs else []),
             ("roofline", f"{duration(self.roofline_us)}{longer}"),
             ("DRAM", f"{_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
                      f"{_size(self.tensor_bytes)}"),
             *self._links_told(duration),
             ("error", ACCURACY),
         )  # fmt: skip
+        title = f"{self.kernel} on {self.target}{_FOR_THESE if self.of_inputs else ''}"
         return Prediction(
-            f"{self.kernel} on {self.target}", self.us, self.bound, {**self.gains_us}, self.compute_peak_us,
-            self.dram_peak_us, bars, slowest.cores[0], len(slowest.cores), sum(len(one.cores) for one in self.cores),
-            facts,
+            title, self.us, self.bound, {**self.gains_us}, self.compute_peak_us, self.dram_peak_us, bars,
+            slowest.cores[0], len(slowest.cores), sum(len(one.cores) for one in self.cores), facts,
         )  # fmt: skip
 
     def _links_told(self, time: Callable[[float], str]) -> list[tuple[str, str]]:
@@ -279,13 +287,20 @@ class LaunchEstimates:
         """The tensors of each launch: one that two of them use counts twice."""
         return sum(one.tensor_bytes for one in self.launches)
 
+    @property
+    def of_inputs(self) -> bool:
+        """Whether it holds for certain inputs only: elements of tensors decide what a launch does."""
+        return any(one.of_inputs for one in self.launches)
+
     def to_json(self) -> dict[str, Any]:
         """All figures as plain JSON values, together and by launch."""
-        return {"kernel": self.kernel, **_figures(self), "launches": [one.to_json() for one in self.launches]}
+        own = {"of_inputs": self.of_inputs, "launches": [one.to_json() for one in self.launches]}
+        return {"kernel": self.kernel, **_figures(self), **own}
 
     @property
     def summary(self) -> str:
-        return f"{plain_time(self.us)} (estimate) for {len(self.launches)} launches, the longest bound by {self.bound}"
+        told = f"{len(self.launches)} launches, the longest bound by {self.bound}"
+        return f"{plain_time(self.us)} (estimate{_FOR_THESE if self.of_inputs else ''}) for {told}"
 
     def __str__(self) -> str:
         parts = [f"launch {number}\n{one}" for number, one in enumerate(self.launches)]
@@ -332,7 +347,8 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
     cycles = kernels + launch
     return Estimate(
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
-        min(tensors, read + written) / dram_peak * to_us, read, written, tensors, links,
+        min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
+        any(one.of_inputs for one in classes), links,
         _Gains(classes, target, found, known, (read, written), links.cycles),
         functools.partial(_traces, classes, target),
     )  # fmt: skip

@@ -133,13 +133,15 @@ Event = Together | Work | Wait | Give | Put | Signal | Transfer | Multicast | Co
 @dataclass(frozen=True, slots=True)
 class CoreClass:
     """`cores` that do the same at the same time, by their logical coordinates. `start` are the values of counters that
-    do not start at 0, `moved` the bytes of each tensor that a processor moves in all, by the way that they go."""
+    do not start at 0, `moved` the bytes of each tensor that a processor moves in all, by the way that they go. What
+    cores do `of_inputs`, they do for certain inputs: elements of tensors decide it."""
 
     name: str
     cores: tuple[tuple[int, int], ...]
     processors: Mapping[ProcessorName, tuple[Event, ...]]
     start: Mapping[Counter, int] = field(default_factory=dict[Counter, int])
     moved: Moved = field(default_factory=dict[tuple[Loader, Way, str], int])
+    of_inputs: bool = False
 
 
 def joined(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -2,6 +2,9 @@
 
 Cores that wait for each other are told apart by whom they wait for: see `classes_of`.
 
+Elements of tensors may decide how often loops run. Then the events are those of a run with certain inputs, of which
+the interpreter tells the numbers that operations gave.
+
 Loops stay loops where each turn does the same: where no branch, no length and no count below depends on the loop's
 variable. Otherwise each turn is looked at. Cores that give the kernels the same values, of those that decide anything,
 do the same, so one of them is looked at.
@@ -10,8 +13,9 @@ do the same, so one of them is looked at.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter as Count
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, assert_never
@@ -37,18 +41,20 @@ from ttexplore.clock.events import (
 from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.index import (
     Binary,
+    BinarySymbol,
     CoreItem,
     CoreValue,
     Expression,
-    Key,
     Range,
     Select,
     Unary,
+    UnarySymbol,
     Unknown,
     Variable,
-    value_range,
+    range_of,
 )
-from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Reader, Store, kernel_name
+from ttexplore.ir.interpreter.machine import Numbers
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Reader, Store, giving, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
 from ttexplore.noc_links import Moved
 from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
@@ -60,10 +66,15 @@ Processors = Mapping[ProcessorName, tuple[Event, ...]]
 Place = tuple[int, int]
 
 
-def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> list[CoreClass]:
-    """The classes of cores of a program after the last pass. Raises UsageError where what a core does depends on
-    elements of tensors, Unsupported for an operation of which no time is known."""
+def core_classes(
+    functions: Mapping[str, Any], plan: Plan, target: Target,
+    run: Callable[[], Mapping[Place, Numbers]] | None = None,
+) -> list[CoreClass]:  # fmt: skip
+    """The classes of cores of a program after the last pass. Where what a core does depends on elements of tensors,
+    it is what it does in a `run`, which tells the numbers that the operations of each core gave. Raises UsageError
+    where there is none, Unsupported for an operation of which no time is known."""
     assert plan.partition is not None, "the program has been lowered"
+    run = None if run is None else functools.cache(run)
     reader = Reader()
     reader.sizes = {size.core_value: size.value for size in plan.sizes}
     kernels = [reader.read(role, function) for role, function in functions.items()]
@@ -71,21 +82,25 @@ def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> li
     names: dict[Place, str] = {}
     found: dict[str, Processors] = {}
     moved: dict[str, Moved] = {}
+    depends: set[str] = set()
     for core in plan.partition.cores:
         parts: list[_Known] = []
         for kernel, those in zip(kernels, known, strict=True):
-            one = next((one for one in those if _values(core, one.asked) == one.values), None)
+            numbers = None if run is None else functools.partial(_numbers, run, (core.x, core.y), kernel.role)
+            one = next((one for one in those if _values(core, numbers, one.asked) == one.values), None)
             if one is None:
-                walker = _Walker(kernel, plan, target, core)
+                walker = _Walker(kernel, plan, target, core, numbers)
                 asked = frozenset(walker.run())
                 processors = walker.streams.processors
                 moves = walker.moves
                 same = next((other for other in those if (other.processors, other.moved) == (processors, moves)), None)
                 number, processors = (len(those), processors) if same is None else (same.number, same.processors)
-                one = _Known(asked, _values(core, asked), number, processors, moves)
+                one = _Known(asked, _values(core, numbers, asked), number, processors, moves)
                 those.append(one)
             parts.append(one)
         name = names[core.x, core.y] = str([one.number for one in parts])
+        if any(_NUMBERS in one.asked for one in parts):
+            depends.add(name)
         if name not in found:
             found[name] = {part: events for one in parts for part, events in one.processors.items()}
             moved[name] = {what: count for one in parts for what, count in one.moved.items()}
@@ -93,7 +108,7 @@ def core_classes(functions: Mapping[str, Any], plan: Plan, target: Target) -> li
     room = {free(sharing[0].name): sharing[0].pages for sharing in chip_buffers(plan.buffers)}
     start: dict[Counter, int] = room | starting(full_sync)
     return [
-        dataclasses.replace(one, moved=moved[names[one.cores[0]]])
+        dataclasses.replace(one, moved=moved[names[one.cores[0]]], of_inputs=names[one.cores[0]] in depends)
         for one in classes_of(names, found, plan.shared, start, plan.partials)
     ]
 
@@ -181,20 +196,42 @@ class _Known:
 # The cores that an event of a shared input is for, named after its tensor until the classes are known.
 _SENDER, _RECEIVERS = "sender", "receivers"
 _SEMAPHORE_BYTES = 16
-# The name of a core's list of work items among its values.
-_LISTED = ""
+# The names of a core's list of work items, and of the numbers that its operations gave, among its values.
+_LISTED, _NUMBERS = "", "numbers of a run"
+# The numbers that the operations of a core gave in one kernel.
+KernelNumbers = Mapping[tuple[int, tuple[int, ...]], int]
 
 
-def _values(core: CoreWork, names: frozenset[str]) -> tuple[object, ...]:
-    return tuple(core.listed if name == _LISTED else core.values.get(name, 0) for name in sorted(names))
+def _numbers(run: Callable[[], Mapping[Place, Numbers]], core: Place, role: str) -> KernelNumbers:
+    return run().get(core, {}).get(role, {})
+
+
+def _values(core: CoreWork, numbers: Callable[[], KernelNumbers] | None, names: frozenset[str]) -> tuple[object, ...]:
+    found: list[object] = []
+    for name in sorted(names):
+        if name == _NUMBERS:
+            assert numbers is not None, "a run has decided something"
+            found.append(numbers())
+        else:
+            found.append(core.listed if name == _LISTED else core.values.get(name, 0))
+    return tuple(found)
+
+
+def _exactly(symbol: UnarySymbol | BinarySymbol, *operands: int | None) -> int | None:
+    """An operation on numbers; None where it has no result, as a division by 0."""
+    parts: list[Range] = [(one, one) for one in operands if one is not None]
+    found = range_of(symbol, parts) if len(parts) == len(operands) else None
+    return None if found is None else int(found[0])
 
 
 class _Walker:
     """Goes through one kernel as one core runs it. `used` are the variables that decided something since the start of
-    the innermost loop, `asked` the values of the core that did."""
+    the innermost loop, `asked` the values of the core that did. `numbers` gives those of a run."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, target: Target, core: CoreWork) -> None:
-        self.kernel, self.plan, self.core = kernel, plan, core
+    def __init__(
+        self, kernel: Kernel, plan: Plan, target: Target, core: CoreWork, numbers: Callable[[], KernelNumbers] | None
+    ) -> None:  # fmt: skip
+        self.kernel, self.plan, self.core, self.numbers = kernel, plan, core, numbers
         self.costs = target.costs
         assert plan.compute is not None
         self.fidelity = plan.compute.math_fidelity
@@ -211,9 +248,12 @@ class _Walker:
             if one.producer == one.consumer == kernel.role == "compute"
         )
         self.streams = Streams(self.costs, self.private)
-        self.known: dict[Key, Range] = {CoreValue(name): (value, value) for name, value in core.values.items()}
+        self.known: dict[Variable, int] = {}
         self.bound: dict[Variable, Expression] = {}
-        self.read: dict[Variable, Call] = {}
+        # What operations gave, with the turns of the loops around them, of which `turns` are those that run.
+        self.read: dict[Variable, tuple[Call, Mapping[Variable, int]]] = {}
+        self.turns: dict[Variable, int] = {}
+        self.positions = {call: number for number, call in enumerate(giving(kernel.body))}
         self.used: set[Variable] = set()
         self.asked: set[str] = set()
 
@@ -265,8 +305,9 @@ class _Walker:
 
     def turn(self, loop: KernelLoop, number: int) -> Streams:
         outer, self.streams = self.streams, Streams(self.costs, self.private)
-        self.known[loop.variable] = (number, number)
+        self.known[loop.variable] = self.turns[loop.variable] = number
         self.body(loop.body)
+        del self.turns[loop.variable]
         made, self.streams = self.streams, outer
         return made
 
@@ -276,42 +317,57 @@ class _Walker:
         """A number that decides what happens."""
         if isinstance(e, int):
             return e
-        found = value_range(self.placed(e, at), self.known)
-        if found is None or not isinstance(found[0], int | bool) or found[0] != found[1]:
+        found = self.computed(e, at)
+        if found is None:
             raise Unsupported(
                 "L001",
                 f"the time of {kernel_name(self.kernel.role)} depends on a number that the clock cannot compute",
                 hint="run it on a device: ttexplore run --backend ttnn",
                 span=at.place.span,
             )
-        return int(found[0])
+        return found
 
-    def placed(self, e: Expression, at: KernelLoop | Branch | Call) -> Expression:
-        """An expression of loop variables and values of the core alone."""
+    def computed(self, e: Expression, at: KernelLoop | Branch | Call) -> int | None:
+        """The value of an expression of loop variables, values of the core and what operations gave; None where it has
+        none. What a choice does not take decides nothing."""
         match e:
             case Variable():
                 if e in self.bound:
-                    return self.placed(self.bound[e], at)
+                    return self.computed(self.bound[e], at)
                 if e in self.read:
-                    raise self.depends(self.read[e], at)
+                    return self.number(*self.read[e], at)
                 self.used.add(e)
-                return e
+                return self.known.get(e)
             case CoreValue(name):
                 self.asked.add(name)
-                return e
+                return self.core.values.get(name)
             case CoreItem(_, position):
                 self.asked.add(_LISTED)
                 return self.core.listed[self.value(position, at)]
             case Binary(symbol, left, right):
-                return Binary(symbol, self.placed(left, at), self.placed(right, at))
+                one = self.computed(left, at)
+                if one is None or (symbol in ("and", "or") and bool(one) == (symbol == "or")):
+                    return one
+                return _exactly(symbol, one, self.computed(right, at))
             case Unary(symbol, operand):
-                return Unary(symbol, self.placed(operand, at))
-            case Select():
-                return Select(*(self.placed(part, at) for part in e))
-            case int() | float() | Unknown():
+                return _exactly(symbol, self.computed(operand, at))
+            case Select(condition, chosen, other):
+                one = self.computed(condition, at)
+                return None if one is None else self.computed(chosen if one else other, at)
+            case int():
                 return e
+            case float() | Unknown():
+                return None
             case _:
                 assert_never(e)
+
+    def number(self, source: Call, turns: Mapping[Variable, int], at: KernelLoop | Branch | Call) -> int:
+        """What an operation gave. In other turns of the loops around it, it may have given something else."""
+        if self.numbers is None:
+            raise self.depends(source, at)
+        self.used |= turns.keys()
+        self.asked.add(_NUMBERS)
+        return self.numbers()[self.positions[source], tuple(turns.values())]
 
     def depends(self, source: Call, at: KernelLoop | Branch | Call) -> UsageError:
         what = (
@@ -325,7 +381,7 @@ class _Walker:
             "U022",
             f"{what} in {kernel_name(self.kernel.role)} depends on elements of tensors, so that no time can be "
             "predicted without them",
-            hint="estimate a kernel with constants in their place, or run this one on a device",
+            hint="predict it for certain inputs: ex.estimate(inputs=...)",
             span=at.place.span or source.span,
         )
 
@@ -339,7 +395,7 @@ class _Walker:
 
     def call(self, call: Call) -> None:
         if call.result is not None:
-            self.read[call.result] = call
+            self.read[call.result] = call, {**self.turns}
         if call.phase:
             self.streams.init()
             return

@@ -118,7 +118,8 @@ USAGE = (
         "U022", "time that depends on elements of tensors",
         "The time of a program is predicted without running it. Where elements of tensors decide how often a loop runs "
         "or whether a branch is taken, the time depends on them.",
-        "Estimate a kernel with constants in place of the elements, or measure this one on a card.",
+        "Predict it for certain inputs, given as those of a run: `ex.estimate(inputs=...)`, or "
+        "`ttexplore estimate --inputs random`.",
     ),
     diagnostic(
         "U023", "invalid space of schedules",

@@ -455,6 +455,11 @@ def calls(body: Body) -> list[Call]:
     return found
 
 
+def giving(body: Body) -> list[Call]:
+    """The operations in a body that give a number, in order. A run tells their numbers by their positions here."""
+    return [call for call in calls(body) if call.result is not None]
+
+
 def _collect(body: Body, found: list[Call]) -> None:
     for statement in body:
         match statement:

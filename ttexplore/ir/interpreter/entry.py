@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
@@ -28,7 +28,7 @@ from ttexplore.ir.interpreter.arrays import (
     unrounded,
     unwritten,
 )
-from ttexplore.ir.interpreter.machine import Core, Mode, Run
+from ttexplore.ir.interpreter.machine import Core, Mode, Numbers, Run
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 from ttexplore.ir.interpreter.translation import translate
 from ttexplore.ir.interpreter.where import Limits
@@ -44,24 +44,27 @@ from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan
 @dataclass(frozen=True)
 class Interpretation:
     """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took; and how wrong
-    rounding may make each element, if that was asked for."""
+    rounding may make each element, and which numbers the operations of each core gave, by its logical coordinates, if
+    that was asked for."""
 
     outputs: tuple[Array, ...]
     seconds: float
     errors: tuple[NDArray[np.float32], ...] = ()
+    numbers: Mapping[tuple[int, int], Numbers] = field(default_factory=dict[tuple[int, int], Numbers])
 
 
 def interpret(
     functions: Mapping[str, tirx.PrimFunc], plan: Plan, inputs: Sequence[Array], roles: dict[str, str], *,
     turn_limit: int | None = None, control: Control = FREE, unit: float | None = None,
-    errors: Mapping[str, Array] | None = None, rounds: bool = True,
+    errors: Mapping[str, Array] | None = None, rounds: bool = True, numbers: bool = False,
 ) -> Interpretation:  # fmt: skip
     """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
 
     With a `unit` of rounding, the error of each operation relative to its result, the errors of the outputs are found
     as well; only a program that has no tiles yet has them. `errors` are those that inputs have already, by name. Such a
     program can also run in float64: if it does not `round`, neither inputs nor outputs nor anything between them is
-    rounded to its floating-point dtype.
+    rounded to its floating-point dtype. Asked for `numbers`, it tells those that operations gave, of a program with the
+    protocol of its circular buffers.
 
     `turn_limit` bounds the turns that the kernels of one core get; `control` ends the run before the next statement.
     Raises KernelError for reads and writes outside of buffers, VerifyError for protocol faults and deadlocks, with the
@@ -108,7 +111,11 @@ def interpret(
         dtypes = {name: (in_tiles if tiled else unrounded)(dtype) for name, dtype in dtypes.items()}
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
-    one_run = Run(plan, arrays, pages if tiled else {}, dtypes, mode, managed, tiled, limits, unit, rounds)
+    assert mode == "queues" or not numbers, "numbers are those of kernels as they run on the chip"
+    one_run = Run(
+        plan, arrays, pages if tiled else {}, dtypes, mode, managed, tiled, limits, unit, rounds,
+        numbers={} if numbers else None,
+    )  # fmt: skip
 
     def cores() -> Iterator[tuple[Core, dict[str, scheduling.Kernel]]]:
         for work in works:
@@ -128,7 +135,11 @@ def interpret(
         outputs = tuple(_output(name, value_of(arrays[name]), *tensors[name], tiled, plan) for name in written)
     else:
         outputs = tuple(value_of(arrays[name]) for name in written)
-    return Interpretation(outputs, time.perf_counter() - start, found)
+    given_numbers = one_run.numbers or {}
+    told: dict[tuple[int, int], Numbers] = {}
+    for core in partition.cores if given_numbers and partition is not None else ():
+        told[core.x, core.y] = given_numbers.get(None if works == [None] else (core.x, core.y), {})
+    return Interpretation(outputs, time.perf_counter() - start, found, told)
 
 
 def _stored(

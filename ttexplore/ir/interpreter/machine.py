@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,6 +30,9 @@ from ttexplore.record import Span
 Index = int | Elements
 # How far kernels of one core are apart: one function, or three that exchange whole blocks, or tiles by the protocol.
 Mode = Literal["sequential", "channels", "queues"]
+# The numbers that the operations of a core gave: by kernel, by the position of the operation among those of the kernel
+# that give one, and by the variables of the loops around it, from the outermost on.
+Numbers = Mapping[str, Mapping[tuple[int, tuple[int, ...]], int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,9 @@ class Run:
     `tensors` are the tensors, by name, `pages` those of a program that is `tiled`; `dtypes` are theirs. From D5 on the
     use of DST is `managed` in sections. `unit` is the rounding error of an operation, where errors are asked for; where
     the run does not `round`, floating-point numbers are float64.
-    `cores` are those that have started and not ended, by their logical coordinates.
+    `cores` are those that have started and not ended, by their logical coordinates. `numbers` are those that the
+    operations of each core gave, where they are asked for, by its logical coordinates; None is the only core of a
+    program that knows none.
     """
 
     plan: Plan
@@ -53,6 +58,7 @@ class Run:
     unit: float | None
     rounds: bool
     cores: dict[tuple[int, int], Core] = field(default_factory=dict[tuple[int, int], "Core"])
+    numbers: dict[tuple[int, int] | None, dict[str, dict[tuple[int, tuple[int, ...]], int]]] | None = None
 
 
 class Core:
@@ -138,6 +144,12 @@ class Core:
                 "check the work count",
             )
         return self.work.listed[position]
+
+    def gave(self, operation: int, turns: tuple[int, ...], number: int) -> None:
+        """An operation of the kernel that runs gave a number."""
+        if self.run.numbers is not None:
+            kernels = self.run.numbers.setdefault(self.work and (self.work.x, self.work.y), {})
+            kernels.setdefault(self.where.role, {})[operation, turns] = number
 
     # Buffers
 

@@ -174,6 +174,9 @@ class _KernelWriter(_Lines[Variable]):
     """Writes a kernel whose indices are words, as in the C++."""
 
     words: Words = field(default_factory=Words)
+    # The loops around a statement, and how many operations gave a number before it.
+    loops: tuple[Variable, ...] = ()
+    giving: int = 0
 
     def body(self, body: Body, depth: int) -> None:
         if not body:
@@ -199,13 +202,19 @@ class _KernelWriter(_Lines[Variable]):
                 low, end, _ = self.words.loop(statement)
                 self.emit(depth, f"for {self.name(statement.variable)} in range({self.word(low)}, {self.word(end)}):")
                 self.reach(place, depth + 1)
+                outside, self.loops = self.loops, (*self.loops, statement.variable)
                 self.body(statement.body, depth + 1)
+                self.loops = outside
             case Call():
                 result = ""
                 if statement.result is not None:
                     self.words.result(statement)
                     result = self.name(statement.result)
                 self.operation(statement.form, self.arguments(statement), place, depth, result)
+                if result:
+                    turns = "".join(f"{self.name(one)}, " for one in self.loops)
+                    self.emit(depth, f"core.gave({self.giving}, ({turns}), {result})")
+                    self.giving += 1
             case Store():
                 raise _unknown(f"a store to {statement.tensor}", place)
             case _:
