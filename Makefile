@@ -67,8 +67,8 @@ demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
 test: export OPENBLAS_NUM_THREADS := 1
 test: lint $(VENV)/installed compiler chromium headers ## run all checks that need no SDK: lint, types, tests, notebooks
 	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "not device and not gpu"
-	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/03_on_the_chip.ipynb
-	$(BIN)/python -m pytest --nbval-lax notebooks/03_on_the_chip.ipynb  # its outputs are those of a device
+	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/09_on_the_chip.ipynb
+	$(BIN)/python -m pytest --nbval-lax notebooks/09_on_the_chip.ipynb  # its outputs are those of a device
 
 # Random kernels beyond those of `make test`, with new seeds each time.
 N ?= 1000
@@ -93,7 +93,7 @@ test-device: export OPENBLAS_NUM_THREADS := 1
 test-device: export XDG_CACHE_HOME := $(CURDIR)/.cache
 test-device: $(VENV)/installed compiler device ## run emitted kernels through the real SDK, on both simulated chips
 	$(BIN)/python -m pytest -m device -n $(WORKERS) --dist loadgroup tests/device
-	$(BIN)/python -m pytest --nbval notebooks/03_on_the_chip.ipynb
+	$(BIN)/python -m pytest --nbval notebooks/09_on_the_chip.ipynb
 
 # TileLang, which cannot be imported beside our TVM, in .cache of the clone (about 1.5 GB, 1 minute, once).
 GPU := $(CURDIR)/.cache/ttexplore/gpu

@@ -259,13 +259,13 @@ def unhang(exploration: Any, reader: Any, compute: Any) -> str:
 
 EXERCISES: dict[str, Definition] = {
     "all_cores": Definition("00_start", all_cores),
-    "add_row": Definition("01_elementwise", add_row),
-    "stays_in_dst": Definition("02_gemm", stays_in_dst),
-    "cancellation": Definition("03_on_the_chip", cancellation),
-    "first_step": Definition("04_explorer", first_step),
-    "count_tiles": Definition("05_kernels_people_port", count_tiles),
-    "window_start": Definition("06_attention", window_start),
+    "add_row": Definition("02_elementwise", add_row),
+    "stays_in_dst": Definition("03_gemm", stays_in_dst),
+    "cancellation": Definition("09_on_the_chip", cancellation),
+    "first_step": Definition("explorer", first_step),
+    "count_tiles": Definition("08_reductions_and_softmax", count_tiles),
+    "window_start": Definition("12_port_flash_attention", window_start),
     "faster": Definition("07_why_is_it_slow", faster),
-    "read_once": Definition("08_what_a_core_is", read_once),
-    "unhang": Definition("09_why_did_it_deadlock", unhang),
+    "read_once": Definition("01_what_a_core_is", read_once),
+    "unhang": Definition("11_why_did_it_deadlock", unhang),
 }
