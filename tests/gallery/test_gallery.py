@@ -101,7 +101,8 @@ def page() -> str:
         "share of its largest element. Tiles, parts of tiles (rows of 16 elements and more) and single elements are",
         "those that one run on the emulator moves between DRAM and the cores. Single are only elements that decide",
         "something, and numbers that stand alone, such as the sink of a head; the plan names each of them.",
-        "Notebooks [08](../notebooks/08_reductions_and_softmax.ipynb) and [12](../notebooks/12_port_flash_attention.ipynb) walk",
+        "Notebooks [08](../notebooks/08_reductions_and_softmax.ipynb) and "
+        "[12](../notebooks/12_port_flash_attention.ipynb) walk",
         "through them; `make gallery` writes this page.",
     ]
     for file in FILES:
