@@ -27,6 +27,7 @@ from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.given import named
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
 from ttexplore.record import JsonObject, to_json
+from ttexplore.target import DEFAULT_TARGET, Target, get_target
 from ttexplore.views.comparison import comparison_text
 from ttexplore.views.plan_lines import flat_plan
 from ttexplore.views.terminal import fold, terminal_columns
@@ -35,13 +36,11 @@ if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
     from ttexplore.exploration import Exploration
     from ttexplore.explored import BaseStep, Explored
-    from ttexplore.target import Target
 
 SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130
 # The suffix of saved explorations.
 SAVED = ".ttx"
-_DEFAULT_TARGET = "wormhole_n150"
 
 OVERVIEW = """\
 usage: ttexplore COMMAND ...
@@ -280,7 +279,7 @@ def add_exploration_options(parser: argparse.ArgumentParser) -> None:
         f"  {one.name:<18}{one.meaning}: {_accepted(one)}" for one in OPTIONS.values()
     )
     # No default here: saved explorations reject a target that was given.
-    parser.add_argument("--target", help=f"the chip (default: {_DEFAULT_TARGET})")
+    parser.add_argument("--target", help=f"the chip (default: {DEFAULT_TARGET})")
     parser.add_argument("--grid", metavar="CxR", help="use only the first C columns and R rows of its cores")
     parser.add_argument(
         "--option", metavar="NAME=VALUE", action="append", default=[],
@@ -290,10 +289,23 @@ def add_exploration_options(parser: argparse.ArgumentParser) -> None:
 
 def chosen_target(arguments: argparse.Namespace) -> Target:
     """The chip chosen with the options of :func:`add_exploration_options`. Raises UsageError."""
-    from ttexplore.target import get_target
+    return _targets(arguments, [DEFAULT_TARGET])[0]
 
-    name = _DEFAULT_TARGET if arguments.target is None else arguments.target
-    return get_target(name, grid=None if arguments.grid is None else parse_grid(arguments.grid))
+
+def _targets(arguments: argparse.Namespace, otherwise: Sequence[object]) -> list[Target]:
+    """The chip that --target names, or `otherwise`, with --grid. Raises UsageError."""
+    grid = None if arguments.grid is None else parse_grid(arguments.grid)
+    names = otherwise if arguments.target is None else [arguments.target]
+    return [get_target(cast(str, name), grid=grid) for name in names]
+
+
+def _chips_in_space(arguments: argparse.Namespace, space: dict[str, list[object]]) -> list[Target] | None:
+    """The chips that the space names, with --grid; None if it names none. Raises UsageError."""
+    if "target" not in space:
+        return None
+    if arguments.target is not None:
+        raise UsageError("U023", "target is in the space, and has a value besides", hint="omit --target")
+    return _targets(arguments, space["target"])
 
 
 def _accepted(option: Option) -> str:
@@ -720,20 +732,16 @@ def _sweep(arguments: argparse.Namespace) -> Answer:
     space = parse_space(arguments.space)
     kernel_arguments = parse_kernel_arguments(arguments.arguments)
     options = parse_options(parse_words(arguments.option, "option"))
-    if "target" in space:
-        if arguments.target is not None:
-            raise UsageError("U023", "target is in the space, and has a value besides", hint="omit --target")
-        from ttexplore.target import get_target
-
-        grid = None if arguments.grid is None else parse_grid(arguments.grid)
-        space["target"] = [get_target(cast(str, one), grid=grid) for one in space["target"]]
+    chips = _chips_in_space(arguments, space)
+    if chips is not None:
+        space["target"] = [*chips]
     from ttexplore.files import check_writable, write_file
     from ttexplore.sweeping.sweep import sweep
 
     if arguments.pareto is not None:
         check_writable(arguments.pareto)
     found = sweep(
-        arguments.kernel, space, target=None if "target" in space else chosen_target(arguments), options=options,
+        arguments.kernel, space, target=chosen_target(arguments) if chips is None else None, options=options,
         prove=arguments.prove, workers=arguments.workers, scheduler=arguments.scheduler, fresh=arguments.fresh,
         **kernel_arguments,
     )  # fmt: skip
@@ -750,15 +758,11 @@ def _validate(arguments: argparse.Namespace) -> Answer:
     if arguments.kernel is None:
         raise UsageError("U002", "no kernel is given", hint="give it as file.py::name")
     from ttexplore.files import check_writable, write_file
-    from ttexplore.target import get_target
     from ttexplore.validating.validate import TARGETS, validate
 
     space = parse_space(arguments.space)
-    if "target" in space and arguments.target is not None:
-        raise UsageError("U023", "target is in the space, and has a value besides", hint="omit --target")
-    names = space.pop("target", TARGETS if arguments.target is None else [arguments.target])
-    grid = None if arguments.grid is None else parse_grid(arguments.grid)
-    targets = [get_target(cast(str, name), grid=grid) for name in names]
+    targets = _chips_in_space(arguments, space) or _targets(arguments, TARGETS)
+    space.pop("target", None)
     options = parse_options(parse_words(arguments.option, "option"))
     kernel_arguments = parse_kernel_arguments(arguments.arguments)
     if arguments.plot is not None:

@@ -60,7 +60,7 @@ from ttexplore.porting.checks import Facts, PortingChecks, porting_checks
 from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Drawing, Run, StepCheck
-from ttexplore.target import Target, get_target
+from ttexplore.target import DEFAULT_TARGET, Target, get_target
 from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.launches import LaunchRow, launches_html, launches_text
 from ttexplore.views.markup import plural
@@ -71,7 +71,7 @@ Array = NDArray[Any]
 
 
 def explore(
-    kernel: Any, /, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
+    kernel: Any, /, *, target: str | Target = DEFAULT_TARGET, options: Mapping[str, Any] | None = None,
     sizes: Mapping[str, int] | None = None, **kernel_arguments: Any,
 ) -> Exploration:  # fmt: skip
     """Lower a kernel and keep every step.
@@ -522,16 +522,9 @@ class Exploration(Explored):
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
             return interpret(
-                program.functions,
-                plan,
-                arrays,
-                self._roles,
-                control=control,
-                unit=unit,
-                errors=errors,
-                rounds=rounds,
-                numbers=numbers,
-            )
+                program.functions, plan, arrays, self._roles,
+                control=control, unit=unit, errors=errors, rounds=rounds, numbers=numbers,
+            )  # fmt: skip
 
     def _kept(self) -> Kept | None:
         elements = sum(

@@ -517,7 +517,7 @@ class Explored(ABC):
             if reference is not None:
                 name = f"{other.name} against reference"
                 sides.append(Side.of(name, second.outputs, reference, precisions, rounding, called))
-        comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
+        comparison = sides[0].comparison if reference is not None else Comparison.of_nothing(_NO_REFERENCE)
         return Run(
             backend.name, self._in_own_dtypes(execution.outputs),
             comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
@@ -846,9 +846,6 @@ class View:
 
     def _ipython_display_(self) -> None:
         self.exploration._display(self.place)
-
-
-_NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None, _NO_REFERENCE)
 
 
 def kernel_line(place: KernelFault | Wait, listings: Mapping[str, Listing]) -> Span | None:

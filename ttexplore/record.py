@@ -74,6 +74,13 @@ class Listing:
         """The lines joined, with a final newline."""
         return "".join(line.text + "\n" for line in self.lines)
 
+    @property
+    def linked(self) -> tuple[int, int]:
+        """How many lines of C++, CUDA or HIP are linked to lines of the kernel, and how many could be: all without
+        blank lines, comments and preprocessor lines."""
+        lines = [line for line in self.lines if line.text.strip() and not line.text.startswith(("//", "#"))]
+        return sum(bool(line.origins) for line in lines), len(lines)
+
     def __str__(self) -> str:
         return self.text
 
@@ -94,6 +101,12 @@ class ErrorRecord:
     hint: str = ""
     span: Span | None = None
     code: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The kernel line, the first line of the message, and the code."""
+        where = f"{self.span}: " if self.span else ""
+        return f"{where}{lines_of(self.message)[0].rstrip(':')} [{self.code}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ class Run:
     @classmethod
     def alone(cls, backend: str, outputs: tuple[Array, ...], execution: Execution) -> Run:
         """A run that was not to be compared."""
-        nothing = Comparison(False, math.nan, math.nan, math.nan, None, "the outputs were not to be compared")
+        nothing = Comparison.of_nothing("the outputs were not to be compared")
         message = "\n".join(part for part in (execution.message, nothing.message) if part)
         return cls(
             backend, outputs, False, math.nan, math.nan, execution.seconds, message, nothing, execution,

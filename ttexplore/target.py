@@ -332,6 +332,7 @@ _P150 = Target(
     ),
 )
 
+DEFAULT_TARGET = _N150.name
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (

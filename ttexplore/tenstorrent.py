@@ -39,7 +39,7 @@ from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
-from ttexplore.target import Target, get_target
+from ttexplore.target import DEFAULT_TARGET, Target, get_target
 from ttexplore.views.code import code_html
 from ttexplore.views.markup import escape, plural
 
@@ -79,7 +79,7 @@ class Module:
 
 
 def apply_tt_defaults(
-    mod: object, *, target: str | Target = "wormhole_n150", options: Mapping[str, object] | None = None
+    mod: object, *, target: str | Target = DEFAULT_TARGET, options: Mapping[str, object] | None = None
 ) -> Module:
     """Give the kernel the target's defaults: contiguous row-major work, tensors in DRAM, interleaved, 32x32 tiles.
 
@@ -135,7 +135,7 @@ def write_artifacts_to_disk(artifacts: Mapping[str, str], folder: str | Path) ->
     return write_files(artifacts, folder)
 
 
-def _module(mod: object, target: str | Target = "wormhole_n150", options: Mapping[str, object] | None = None) -> Module:
+def _module(mod: object, target: str | Target = DEFAULT_TARGET, options: Mapping[str, object] | None = None) -> Module:
     if isinstance(mod, Module):
         return mod
     if isinstance(mod, Program):

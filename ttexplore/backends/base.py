@@ -109,6 +109,10 @@ class Place:
     stuck: bool = False
 
 
+# The code of a fault that says nothing of the program but that it took too long.
+TIME_IS_OVER = "TTX-B003"
+
+
 class KernelFault(BackendError):
     """A fault in the text of a kernel, found by a compiler or while it runs. `kernel` and `cpp_line` give its place, if
     known; `what` is wrong there, which is the message if it is empty."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,6 +101,11 @@ class Comparison:
     worst_tile: TileError | None
     message: str
     ulp_histogram: tuple[int, ...] = (0,) * len(ULP_CLASSES)
+
+    @classmethod
+    def of_nothing(cls, why: str) -> Comparison:
+        """What takes its place where nothing is compared."""
+        return cls(False, math.nan, math.nan, math.nan, None, why)
 
     @property
     def equal_share(self) -> float:

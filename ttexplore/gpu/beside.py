@@ -172,8 +172,7 @@ class Beside:
 
     @functools.cached_property
     def concepts(self) -> ConceptMap:
-        name = "kernel.hip" if self.lane.arch.startswith("gfx") else "kernel.cu"
-        gpu = GpuProgram(name, self.lane.code.listing, self.lane.records[-1].before.text)
+        gpu = GpuProgram(self.lane.file, self.lane.code.listing, self.lane.records[-1].before.text)
         return concept_map(gpu, TileProgram(self.files, self.plan), self.lane.arch, self.target)
 
     def __repr__(self) -> str:
@@ -209,9 +208,8 @@ def _by_line(listing: Listing) -> dict[tuple[str, int], tuple[int, ...]]:
 
 
 def _share(listings: Iterable[Listing]) -> float:
-    lines = [line for listing in listings for line in listing.lines if line.text.strip() and line.text[:2] != "//"]
-    lines = [line for line in lines if not line.text.startswith("#")]
-    return sum(bool(line.origins) for line in lines) / max(len(lines), 1)
+    linked, lines = map(sum, zip(*(listing.linked for listing in listings), strict=True))
+    return linked / max(lines, 1)
 
 
 def passes_table(found: PassTable) -> str:

@@ -133,16 +133,20 @@ class GpuLane:
 
     @property
     def linked_share(self) -> float:
-        """The share of the lines of the generated source, without blank and preprocessor lines, that are linked to a
-        line of the kernel."""
-        lines = [line for line in self.code.lines if line.text.strip() and not line.text.startswith("#")]
-        return sum(bool(line.origins) for line in lines) / max(len(lines), 1)
+        """The share of the lines of the generated source that are linked to a line of the kernel: see
+        :attr:`Listing.linked`."""
+        linked, lines = self.code.listing.linked
+        return linked / max(lines, 1)
+
+    @property
+    def file(self) -> str:
+        """The name of the generated source."""
+        return "kernel.hip" if self.arch.startswith("gfx") else "kernel.cu"
 
     @functools.cached_property
     def trace(self) -> Trace:
         """The lane as plain data."""
-        name = "kernel.hip" if self.arch.startswith("gfx") else "kernel.cu"
-        files = {} if self.error is not None else {name: self.code.listing}
+        files = {} if self.error is not None else {self.file: self.code.listing}
         return Trace(self.kernel, self.arch, self.source, self.records, files, {}, self.versions)
 
     @property

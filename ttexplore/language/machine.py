@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from ttexplore.errors import KernelError, unknown
-from ttexplore.target import Target, get_target
+from ttexplore.target import DEFAULT_TARGET, Target, get_target
 
 _EXPLORED: ContextVar[Target | None] = ContextVar("the target that is explored", default=None)
 _UNITS = {"bytes": 1, "kb": 1024, "mb": 1024 * 1024}
@@ -17,7 +17,7 @@ _UNITS = {"bytes": 1, "kb": 1024, "mb": 1024 * 1024}
 
 @contextlib.contextmanager
 def machine(target: Target) -> Generator[None]:
-    """Answer device queries for `target` inside the `with` block; elsewhere, for a Wormhole n150."""
+    """Answer device queries for `target` inside the `with` block; elsewhere, for the default target."""
     token = _EXPLORED.set(target)
     try:
         yield
@@ -26,7 +26,7 @@ def machine(target: Target) -> Generator[None]:
 
 
 def _target() -> Target:
-    return _EXPLORED.get() or get_target("wormhole_n150")
+    return _EXPLORED.get() or get_target(DEFAULT_TARGET)
 
 
 @dataclass(frozen=True)

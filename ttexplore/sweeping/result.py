@@ -184,13 +184,11 @@ class Sweep:
             if outcome is not None and outcome.error is not None:
                 groups.setdefault((outcome.error.code, str(outcome.error.span or "")), []).append(number)
         found: list[tuple[int, str, str]] = []
-        for (code, line), numbers in groups.items():
+        for numbers in groups.values():
             first = self.outcomes[numbers[0]]
-            error = first.error if first is not None else None
-            assert error is not None, "it is one of the refused"
-            where = f"{line}: " if line else ""
-            message = error.message.partition("\n")[0].rstrip(":")
-            found.append((len(numbers), f"{where}{message} [{code}]", self.schedule(numbers[0])))
+            assert first is not None, "it is one of the refused"
+            assert first.error is not None, "it is one of the refused"
+            found.append((len(numbers), first.error.headline, self.schedule(numbers[0])))
         return sorted(found, key=lambda one: -one[0])
 
     def __repr__(self) -> str:

@@ -11,9 +11,9 @@ from typing import Any, cast
 from ttexplore.errors import UsageError, shown
 from ttexplore.given import plain, wrong
 from ttexplore.options import OPTIONS, parse_options
-from ttexplore.target import Target, get_target
+from ttexplore.target import DEFAULT_TARGET, Target, get_target
 
-TARGET, DEFAULT_TARGET = "target", "wormhole_n150"
+TARGET = "target"
 # Nobody waits for more, and their table would not fit a screen of any size.
 MOST_POINTS = 100_000
 _EXAMPLE = "{'block_M': [32, 64], 'policy': ['contiguous', 'strided']}"

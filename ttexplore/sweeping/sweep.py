@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ttexplore.backends.base import KernelFault
+from ttexplore.backends.base import TIME_IS_OVER, KernelFault
 from ttexplore.control import Control, Progress
 from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError, refuse_cancelled
 from ttexplore.given import flag, whole, wrong
@@ -41,7 +41,6 @@ _POINTS_WORTH_A_PROCESS = 40
 _MOST_WORKERS = 256
 # Errors that say that the sweep, not a point of it, was called in a wrong way.
 _OF_THE_CALL = frozenset({"TTX-U002", "TTX-U003", "TTX-U004"})
-_TIME_IS_OVER = "TTX-B003"
 _TELL_SECONDS = 0.5
 _BAR = 24
 
@@ -322,7 +321,7 @@ def _proof(lowered: Exploration, control: Control) -> Proof:
         raise
     except KernelFault as error:
         # The program is at fault: it deadlocks, crashes, or does not compile. Only its time is no fault.
-        return Proof(None if error.code == _TIME_IS_OVER else False, None, str(error))
+        return Proof(None if error.code == TIME_IS_OVER else False, None, str(error))
     except TTExploreError as error:
         return Proof(None, None, str(error))
 

@@ -6,6 +6,7 @@ import collections
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ttexplore.backends.base import TIME_IS_OVER
 from ttexplore.errors import TTExploreError, from_record
 from ttexplore.given import whole
 from ttexplore.record import ErrorRecord
@@ -17,7 +18,6 @@ from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.theme import fragment
 
 # A program that takes longer than its limit may be right.
-_TIME_IS_OVER = "TTX-B003"
 
 State = Literal["passed", "failed", "refused", "not done"]
 
@@ -56,7 +56,7 @@ class Finding:
     def state(self) -> State:
         if self.figures is not None:
             return "passed" if self.figures.passed else "failed"
-        if self.error is not None and self.error.code == _TIME_IS_OVER:
+        if self.error is not None and self.error.code == TIME_IS_OVER:
             return "not done"
         return "failed" if self.lowered else "refused"
 
@@ -168,7 +168,7 @@ class Validation:
         for case, finding in zip(self.cases, self.findings, strict=True):
             if finding is None or finding.state == "passed":
                 continue
-            why = _told(finding.error) if finding.error else finding.figures.message if finding.figures else ""
+            why = finding.error.headline if finding.error else finding.figures.message if finding.figures else ""
             found.setdefault((finding.state, why), []).append(f"{case.called} on {case.target.name}")
         told = sorted(found.items(), key=lambda one: one[0][0] != "failed")
         return [f"{len(cases)} {state}, {visible(cases[0])} first: {visible(why)}" for (state, why), cases in told]
@@ -223,11 +223,6 @@ def _times(finding: Finding | None, state: State) -> tuple[str, str]:
     if figures is None or figures.us is None or figures.roofline_us is None:
         return ("–" if figures is not None else state, "–")
     return f"{figures.us:,.1f}", f"{figures.roofline_us / figures.us:.0%}"
-
-
-def _told(error: ErrorRecord) -> str:
-    where = f"{error.span}: " if error.span else ""
-    return f"{where}{error.message.partition(chr(10))[0].rstrip(':')} [{error.code}]"
 
 
 def _ulps(count: float) -> str:

@@ -88,7 +88,7 @@ def validate(
     else:
         if sizes is not None:
             raise UsageError("U010", "sizes are given beside a space", hint="give one of the two")
-        dynamic, cases = frozenset[str](), _listed(space, chips, options, kernel_arguments, by_default=target is None)
+        dynamic, cases = frozenset[str](), _listed(space, chips, target, options, kernel_arguments)
     findings: list[Finding | None] = [None] * len(cases)
     complete = True
     with one_line() if progress == "auto" else contextlib.nullcontext(progress) as told:
@@ -157,18 +157,12 @@ def _automatic(
 
 
 def _listed(
-    space: Any, chips: Sequence[Target], options: Mapping[str, Any] | None, given: Mapping[str, Any], *,
-    by_default: bool,
+    space: Any, chips: Sequence[Target], target: object, options: Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> list[Case]:  # fmt: skip
-    points = space_of(space, chips[0], options, given)
-    if TARGET in points.names and not by_default:
-        raise UsageError(
-            "U023", "target is in the space, and has a value besides", hint="give it in one of the two places"
-        )
     made: list[Case] = []
-    for point in points.points:
+    for point in space_of(space, None if target is None else chips[0], options, given).points:
         told = " ".join(f"{name}={value}" for name, value in point.given.items() if name != TARGET)
-        made += [Case(told, point.arguments, chip) for chip in ([point.target] if TARGET in points.names else chips)]
+        made += [Case(told, point.arguments, chip) for chip in ([point.target] if TARGET in point.given else chips)]
     return made
 
 
