@@ -179,6 +179,37 @@ __global__ void matmul(half *C, const half *A, const half *Bt, int N, int K) {
 }
 """
 
+SCALED = """
+__global__ void sgemm(int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    float acc = 0.0f;
+    for (int k = 0; k < K; ++k) acc += A[row * K + k] * B[k * N + col];
+    if (row < M && col < N) {
+        if (beta == 0.0f) C[row * N + col] = 3.0f * alpha * acc;
+        else C[row * N + col] = 3.0f * alpha * acc + beta * C[row * N + col];
+    }
+}
+"""
+
+TWO_OUTPUTS = """
+__global__ void both(int N, int K, const float *A, const float *B, float *relu, float *C) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    float acc = 0.0f;
+    for (int k = 0; k < K; ++k) acc += A[row * K + k] * B[k * N + col];
+    relu[row * N + col] = fmaxf(acc, 0.0f);
+    C[row * N + col] = acc;
+}
+"""
+
+LEAKY = """
+__global__ void leaky(int n, const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    if (x[i] > 0) y[i] = x[i];
+    else y[i] = x[i] * 0.5f;
+}
+"""
+
 KITTENS_SOFTMAX = """
 #include "kittens.cuh"
 using namespace kittens;
@@ -252,9 +283,14 @@ CASES: dict[str, tuple[str, str, Callable[..., Array]]] = {
     "cuda reduction": (TREE, "reductions", lambda x: (x**2).sum(axis=1)),
     "cuda gemm": (TILED, "GEMM", lambda a, d: 2 * a @ d),
     "cuda transposed": (TRANSPOSED, "GEMM", lambda a, b: a @ b.T),
+    "variants of a parameter": (SCALED, "GEMM", lambda a, b: 3 * a @ b),
+    "a branch on the product": (
+        SCALED.replace("beta == 0.0f", "acc > 0"), "GEMM", lambda a, b, c: 3 * a @ b + np.where(a @ b > 0, 0, c),
+    ),
+    "a branch on elements": (LEAKY, "element-wise arithmetic", lambda x: np.where(x > 0, x, 0.5 * x)),
     "kittens softmax": (KITTENS_SOFTMAX, "softmax", softmax),
     "kittens gemm": (KITTENS_GEMM, "GEMM", lambda a, b: a @ b.T),
-}
+}  # fmt: skip
 
 
 def readable(source: str) -> None:
@@ -283,6 +319,21 @@ def test_a_kernel_is_written_as_it_computes(name: str, tmp_path: Path) -> None:
     assert found.shape == wanted.shape
     assert np.ptp(wanted) > 0
     assert np.abs(found - wanted).max() <= BOUND * np.abs(wanted).max()
+
+
+def test_outputs_of_one_product_are_apart(tmp_path: Path) -> None:
+    readable(TWO_OUTPUTS)
+    ported = ttx.port(TWO_OUTPUTS)
+    file = tmp_path / "ported.py"
+    file.write_text(ported.skeleton, encoding="utf-8")
+    explored = ttx.explore(f"{file}::both")
+    assert explored.check().ok
+    inputs = explored.inputs(kind="random")
+    relu, product = (one.astype(np.float64) for one in explored.reference(list(inputs)))
+    wanted = inputs[0].astype(np.float64) @ inputs[1].astype(np.float64)
+    assert wanted.min() < 0
+    for found, formula in ((relu, np.maximum(wanted, 0)), (product, wanted)):
+        assert np.abs(found - formula).max() <= BOUND * np.abs(wanted).max()
 
 
 def test_marks_have_their_place_and_row() -> None:
@@ -320,6 +371,8 @@ def test_what_is_unknown_is_said_to_be() -> None:
         (GEMM.replace("tl.dot(tl.load(pa)", "tl.dot(tl.exp(tl.load(pa))"), "a factor of the product is computed"),
         (SOFTMAX.replace("tl.store(y", "tl.atomic_add(y"), "tl.atomic_add"),
         (ADD.replace("    tl.store", "    if a > 0:\n        b = b + 1\n    tl.store"), "a branch on elements"),
+        (SCALED.replace("else C", "C"), "several values to C"),
+        (LEAKY.replace("else y[i] = x[i] * 0.5f;", ""), "a condition on them chooses"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_not_written(changed: str, reason: str) -> None:

@@ -29,6 +29,7 @@ from ttexplore.porting.foreign.values import (
     Value,
     after_loop,
     axes_of,
+    is_constant,
     is_index,
     operation,
     replaced,
@@ -304,14 +305,17 @@ class _Evaluation:
     def branch(self, node: Node) -> None:
         condition = self.value(node.child_by_field_name("condition"))
         before = dict(self.known)
-        stores = len(self.stores)
+        first = len(self.stores)
         self.run(node.child_by_field_name("consequence"))
-        after, stored = dict(self.known), len(self.stores) > stores
+        after, second = dict(self.known), len(self.stores)
         self.known = dict(before)
         self.run(node.child_by_field_name("alternative"))
-        if stored and not is_index(condition):
-            # Variants that a constant chooses: the first one.
-            del self.stores[stores + (len(self.stores) - stores) :]
+        if is_constant(condition):
+            if second > first:
+                # Variants that a constant chooses: the first one.
+                del self.stores[second:]
+        elif any(isinstance(one, Input | Reduced | Carried | Unread | Product) for one in walk(condition)):
+            self.stores[first:] = _selected(condition, self.stores[first:second], self.stores[second:])
         for name, value in after.items():
             if value is not before.get(name):
                 self.known[name] = value
@@ -671,6 +675,21 @@ class _Evaluation:
             case _:
                 return False
         return True
+
+
+def _selected(condition: Value, then: list[Store], otherwise: list[Store]) -> list[Store]:
+    """Stores of which a condition on elements chooses one; what only one side stores has no value."""
+    places = [[(one.tensor, one.axes, one.part) for one in side] for side in (then, otherwise)]
+    if places[0] != places[1]:
+        return [_unread(one) for one in (*then, *otherwise)]
+    return [
+        Store(one.tensor, one.axes, operation("where", condition, one.value, other.value), one.part)
+        for one, other in zip(then, otherwise, strict=True)
+    ]
+
+
+def _unread(store: Store) -> Store:
+    return Store(store.tensor, store.axes, Unread("elements that a condition on them chooses"), store.part)
 
 
 def _settled(name: str, initial: Value, update: Value) -> Value:

@@ -95,9 +95,8 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
             return Outside(f"{one.tensor} depends on no tensor")
     if twice := _several_places(stores):
         return Outside(f"it loads {twice} from several places")
-    tensors = [one.tensor for one in stores]
-    if len(set(tensors)) < len(tensors):
-        return Outside(f"it stores to {next(one for one in tensors if tensors.count(one) > 1)} in several places")
+    if shared := _shared(stores):
+        return Outside(f"it stores to {shared} in several places")
     return Rowwise(stores, _rowwise(stores))
 
 
@@ -156,6 +155,12 @@ def _several_places(stores: tuple[Store, ...]) -> str:
             if isinstance(one, Input):
                 found.setdefault(one.tensor, set()).add(one.part)
     return next((tensor for tensor, parts in found.items() if len(parts) > 1), "")
+
+
+def _shared(stores: tuple[Store, ...]) -> str:
+    """A tensor that several different stores write to, empty if there is none."""
+    tensors = [one.tensor for one in stores]
+    return next((one for one in tensors if tensors.count(one) > 1), "")
 
 
 def _without_beginnings(store: Store) -> Store:
@@ -232,6 +237,8 @@ def _gemm(stores: tuple[Store, ...]) -> Gemm | Outside:
         return Outside(f"it has {len(products)} products of different blocks")
     if twice := _several_places(stores):
         return Outside(f"it loads {twice} from several places")
+    if shared := _shared(stores):
+        return Outside(f"it stores several values to {shared}")
     product = products[0]
     if not isinstance(product.a, Input) or not isinstance(product.b, Input):
         return Outside("a factor of the product is computed in the kernel")

@@ -318,10 +318,15 @@ def _gemm(kernel: ForeignKernel, family: Gemm, names: _Names) -> str:
                 return None
 
     for store in family.stores:
+        buffer = "acc"
         if not isinstance(store.value, Product):
+            if store is not family.stores[-1]:
+                # Later stores are made of the product too.
+                buffer = f"{names.of(store.tensor)}_out"
+                body.insert(2, f'{buffer} = T.alloc_fragment((block, block), "float32")')
             text = _bare(_expression(store.value, leaf))
-            body += ["for i, j in T.Parallel(block, block):", f"    acc[i, j] = {text}"]
-        body.append(f"T.copy(acc, {names.of(store.tensor)}[by * block, bx * block])")
+            body += ["for i, j in T.Parallel(block, block):", f"    {buffer}[i, j] = {text}"]
+        body.append(f"T.copy({buffer}, {names.of(store.tensor)}[by * block, bx * block])")
     fused = any(not isinstance(one.value, Product) for one in family.stores)
     begin = _BEGIN.format(
         name=names.function,

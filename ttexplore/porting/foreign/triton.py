@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ from ttexplore.porting.foreign.values import (
     Value,
     after_loop,
     axes_of,
+    is_constant,
     is_index,
     operation,
     scalars_of,
@@ -39,7 +41,8 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.BitAnd: "&", ast.BitOr: "|", ast.LShift: "<<", ast.RShift: ">>", ast.BitXor: "^",
 }  # fmt: skip
 _COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "==",
+    ast.IsNot: "!=",
 }  # fmt: skip
 # Functions of elements, by their names in TileLang.
 _FUNCTIONS: dict[str, str] = {
@@ -290,7 +293,8 @@ class _Evaluation:
         after, stored = self.known, len(self.stores)
         self.known = dict(before)
         self.run(otherwise)
-        if stored > stores and not any(isinstance(one, Index | Input | Reduced) for one in parts):
+        if stored > stores and all(map(is_constant, parts)):
+            # Variants that a constant chooses.
             del self.stores[stored:]
         on_elements = any(isinstance(one, Input | Reduced) for one in parts)
         for name in {*after, *self.known}:
@@ -350,6 +354,9 @@ class _Evaluation:
         match node:
             case ast.Constant(int() | float() as number):
                 return Number(float(number))
+            case ast.Constant(str() | None as word):
+                # What a constant of the kernel is compared with.
+                return Scalar(repr(word))
             case ast.Name(name):
                 return self.known.get(name, Scalar(name))
             case ast.UnaryOp(ast.USub(), operand):
@@ -357,6 +364,15 @@ class _Evaluation:
                 if isinstance(inner, Number):
                     return Number(-inner.value)
                 return self.combined("*", Number(-1.0), inner)
+            case ast.UnaryOp(ast.Not(), operand):
+                inner = self.value(operand)
+                return Number(0.0) if isinstance(inner, _Pointer | _Many) else operation("not", inner)
+            case ast.BoolOp(operator, values):
+                sides = [one for one in map(self.value, values) if not isinstance(one, _Pointer | _Many)] or [
+                    Number(1.0)
+                ]
+                name = "&" if isinstance(operator, ast.And) else "|"
+                return functools.reduce(lambda left, right: operation(name, left, right), sides)
             case ast.BinOp(left, operator, right):
                 return self.combined(_OPERATORS.get(type(operator), "?"), self.value(left), self.value(right))
             case ast.Compare(left, [operator], [right]):

@@ -204,6 +204,12 @@ def is_index(value: Value) -> bool:
     )
 
 
+def is_constant(condition: Value) -> bool:
+    """Whether a condition is made of constants and parameters alone, so that it chooses a variant for all elements."""
+    leaves = [one for one in walk(condition) if not parts_of(one)]
+    return all(isinstance(one, Number | Scalar) for one in leaves)
+
+
 def operation(name: str, *arguments: Value) -> Value:
     """An operation; of indices and parameters, an index again."""
     made = Op(name, arguments)
