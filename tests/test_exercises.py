@@ -42,6 +42,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("block_M, block_N = 32, 32", "1024 tiles are read"),
         ("block_M, block_N = 64.0, 64", r"block_M is 64\.0; a whole number"),
     ],
+    "count_packed": [
+        ("<= 4 -> <= 8", r"With block_M=128, block_N=64, block_K=64, K=192, the packer moves 24 tiles, not 8\."),
+        ("K // block_K -> K // 32", "With block_M=128, block_N=64, .* 24 tiles, not 48"),
+        ("tiles * (K // block_K) -> tiles", "With block_M=128, block_N=64, .* 24 tiles, not 8"),
+        ("tiles if tiles <= 4 else -> ", "With block_M=64, block_N=64, .* 4 tiles, not 16"),
+        ("K // block_K) -> K // block_K - 1)", "With block_M=128, block_N=64, .* 24 tiles, not 16"),
+    ],
     "cancellation": [
         ("columns = 0, 1, 2", r"With 1, -1 and 2\^-12, the sum is 0, .* column 2 in group 0"),
         ("columns = 0, 8, 1", r"the sum is 0, not 2\^-12 .* column 8 in group 1"),

@@ -26,7 +26,7 @@ from ttexplore.views.markup import plural
 
 _TILE = 32
 # Each core reads its own blocks, so that a tile is counted as often as a block needs it.
-_ALONE = {"multicast": "off"}
+_ALONE = {"multicast": "off", "loaded_by": "reader"}
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,33 @@ def count_tiles(kernel: Any, tiles: Any) -> str:
     return "The emulator counts as many tiles of A, B and C, for three sizes."
 
 
+def count_packed(kernel: Any, packed: Any) -> str:
+    """A function that says how many tiles the packer moves for one block of a product, compared with runs."""
+    for block_M, block_N, block_K, K in (
+        (64, 64, 32, 128), (128, 64, 64, 192), (128, 128, 32, 128), (32, 96, 32, 96), (96, 96, 128, 128)
+    ):  # fmt: skip
+        case = f"block_M={block_M}, block_N={block_N}, block_K={block_K}, K={K}"
+        try:
+            answer = plain(packed(block_M=block_M, block_N=block_N, block_K=block_K, K=K))
+        except Exception as error:  # It is the learner's function: anything can be wrong with it.
+            raise Wrong(f"`packed` raises {type(error).__name__}: {error}") from error
+        sizes = {"block_M": block_M, "block_N": block_N, "block_K": block_K}
+        mine = lowered(kernel, M=block_M, N=block_N, K=K, **sizes, options=_ALONE)
+        right = _happened(mine.run(), "pack")
+        if answer != right:
+            raise Wrong(f"With {case}, the packer moves {plural(right, 'tile')}, not {shown(answer)}.")
+    return "The emulator counts as many tiles for five blocks, of which two stay in DST."
+
+
+def _happened(run: Run, operation: str) -> int:
+    """How many events of an operation the emulator counted on all cores."""
+    execution = run.execution
+    assert execution is not None
+    assert execution.events is not None
+    events = execution.events
+    return sum(events.operations[int(event["operation"])] == operation for event in events.records)
+
+
 def window_start(kernel: Any, first: Any) -> str:
     """The first block of keys that a block of queries needs, where each query sees 48 keys."""
     for seq_len in (256, 128):
@@ -261,6 +288,7 @@ EXERCISES: dict[str, Definition] = {
     "all_cores": Definition("00_start", all_cores),
     "add_row": Definition("02_elementwise", add_row),
     "stays_in_dst": Definition("03_gemm", stays_in_dst),
+    "count_packed": Definition("04_why_dst_does_not_hold_it", count_packed),
     "cancellation": Definition("09_on_the_chip", cancellation),
     "first_step": Definition("explorer", first_step),
     "count_tiles": Definition("08_reductions_and_softmax", count_tiles),
