@@ -11,6 +11,7 @@ from ttexplore.gpu.aligned import PURPOSES, Purpose
 from ttexplore.gpu.concepts import STYLE, ConceptMap, concept_map, concepts_table, runs
 from ttexplore.gpu.lane import GpuLane
 from ttexplore.gpu.programs import GpuProgram, TileProgram
+from ttexplore.gpu.tables import TABLES, Programs, SideBySideTable, side_by_side, side_by_side_html
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
 from ttexplore.record import Listing, StepRecord
 from ttexplore.target import Target
@@ -131,7 +132,9 @@ class Beside:
     """A kernel's GPU lane beside its lowering for a Tenstorrent chip.
 
     `passes` are those of both pipelines by what they do, `links` the lines of both programs by their kernel line,
-    `concepts` what stands for what in the two programs. The last two raise the error of a lane whose lowering failed.
+    `concepts` what stands for what in the two programs, `tables` the tables in which TileLang's documents put both
+    machines side by side ("authoring", "execution", "tensor cores"), with what the two programs do in each row. All but
+    the first raise the error of a lane whose lowering failed.
     """
 
     lane: GpuLane
@@ -171,9 +174,19 @@ class Beside:
         )  # fmt: skip
 
     @functools.cached_property
-    def concepts(self) -> ConceptMap:
+    def _programs(self) -> tuple[GpuProgram, TileProgram]:
         gpu = GpuProgram(self.lane.file, self.lane.code.listing, self.lane.records[-1].before.text)
-        return concept_map(gpu, TileProgram(self.files, self.plan), self.lane.arch, self.target)
+        return gpu, TileProgram(self.files, self.plan)
+
+    @functools.cached_property
+    def concepts(self) -> ConceptMap:
+        return concept_map(*self._programs, self.lane.arch, self.target)
+
+    @functools.cached_property
+    def tables(self) -> Mapping[str, SideBySideTable]:
+        passes = {row.purpose.name: (row.gpu, row.ours) for row in self.passes.rows}
+        both = Programs(self.lane, *self._programs, self.concepts, passes)
+        return {name: side_by_side(name, topics, both) for name, topics in TABLES.items()}
 
     def __repr__(self) -> str:
         return f"<{self.lane.kernel} for {self.lane.arch} beside {self.target.name}>"
@@ -182,9 +195,10 @@ class Beside:
         return "\n".join(map(str, (self.concepts, self.links, self.passes)))
 
     def _repr_html_(self) -> str:
+        tables = "".join(f"<h4>{escape(one.name)}</h4>{side_by_side_html(one)}" for one in self.tables.values())
         parts = (
             ("What stands for what", concepts_table(self.concepts)), ("Lines", links_table(self.links)),
-            ("Passes", passes_table(self.passes)),
+            ("Passes", passes_table(self.passes)), ("As in TileLang's documents", tables),
         )  # fmt: skip
         title = f'<div class="head"><h3>{escape(self.lane.kernel)}</h3><span>{escape(self.lane.arch)} beside '
         title += f"{escape(self.target.name)}</span></div>"

@@ -27,6 +27,8 @@ from ttexplore.views.theme import fragment
 _WAYS_IN = ("TMA load", "cp.async", "load")
 _WAYS_OUT = ("TMA store", "store")
 _LISTED_LINES = 6
+# In a cell of what a program does not do.
+NOTHING = "not in this program"
 # What the page's style has not: two equal columns, and lines of the kernel with none below.
 STYLE = """<style>
 .ttx table.beside{table-layout:fixed}
@@ -74,7 +76,7 @@ class ConceptMap:
         for row in self.rows:
             texts += ["", f"{row.gpu_name}  |  {row.name}", f"  {row.sentence}"]
             for side, facts in ((self.arch, row.gpu), (self.target, row.ours)):
-                texts += [f"  {side:<14}{visible(one)}" for one in _told(facts)]
+                texts += [f"  {side:<14}{visible(one)}" for one in facts_text(facts) or [NOTHING]]
         return "\n".join(texts) + "\n"
 
     def _repr_html_(self) -> str:
@@ -83,8 +85,9 @@ class ConceptMap:
         return fragment(content_id("ttx-concepts", content), f"concepts of {escape(self.kernel)}", content)
 
 
-def _told(facts: Sequence[Fact]) -> list[str]:
-    return [_fact(one) for one in facts] or ["not in this program"]
+def facts_text(facts: Sequence[Fact]) -> list[str]:
+    """A text for each fact, with its figures and lines."""
+    return [_fact(one) for one in facts]
 
 
 def _fact(one: Fact) -> str:
@@ -404,7 +407,7 @@ def concepts_table(found: ConceptMap) -> str:
 
     def side(facts: Sequence[Fact]) -> str:
         if not facts:
-            return '<span class="q">not in this program</span>'
+            return f'<span class="q">{NOTHING}</span>'
         return "".join(
             f'<div>{escape(_figures(one))} <span class="q">{escape(_lines(one.lines))}</span></div>' for one in facts
         )
