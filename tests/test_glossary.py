@@ -89,7 +89,8 @@ def test_a_notebook_links_each_term_where_it_first_uses_it(path: Path) -> None:
     linked: set[str] = set()
     missing: list[str] = []
     # Links, text that is none of ours to explain, and words.
-    for found in re.finditer(rf"{LINK.pattern}|`[^`]*`|\b(?P<term>{'|'.join(SPELLINGS)})s?\b", prose, re.IGNORECASE):
+    words = rf"{LINK.pattern}|`[^`]*`|\btensor cores?\b|\b(?P<term>{'|'.join(SPELLINGS)})s?\b"
+    for found in re.finditer(words, prose, re.IGNORECASE):
         if anchor := found[2]:
             linked.add(anchor)
         elif spelling := found["term"]:

@@ -96,7 +96,7 @@ def stays_in_dst(kernel: Any, block_M: Any, block_N: Any) -> str:
             f"The sums stay in DST, but {read} tiles are read. For {plural(tiles, 'tile')} of a block's sum, each step "
             f"along K takes {rows // _TILE} + {columns // _TILE} tiles: a shape closer to a square takes fewer."
         )
-    return f"The sums stay in DST, and {read} tiles are read."
+    return f"The sums stay in DST, {read} tiles are read, and {mine.estimate().us:.1f} µs are predicted."
 
 
 def _moved(exploration: Exploration, run: Run) -> Counter[tuple[str, str]]:
