@@ -111,7 +111,7 @@ def test_what_needs_the_kernel_says_so(file: Path, use: Callable[[Any], Any], wh
 def test_what_cannot_be_done_is_known_before_it_is_asked_for(exploration: Exploration, file: Path) -> None:
     saved = ttx.load(file)
     assert exploration.missing.keys() <= {"record"}
-    assert saved.missing.keys() - {"record"} == {"check", "edit", "estimate", "fork"}
+    assert saved.missing.keys() - {"record"} == {"check", "edit", "estimate", "fork", "gpu"}
     for what, why in saved.missing.items():
         assert what == "record" or why == "needs the kernel itself, which a saved exploration does not contain"
     assert {one["name"] for one in saved.backends if one["missing"].startswith("needs the kernel itself")} == {

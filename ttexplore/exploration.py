@@ -32,8 +32,9 @@ from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
 from ttexplore.gpu.beside import Beside
 from ttexplore.gpu.lane import TIME_LIMIT_SECONDS as GPU_SECONDS
-from ttexplore.gpu.lane import GpuLane, check_architecture, kernel_digest, request_for
+from ttexplore.gpu.lane import GpuLane, architectures, check_architecture, kernel_digest, request_for
 from ttexplore.gpu.lane import lower as lower_for_gpu
+from ttexplore.gpu.shown import beside_data
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.boundary import errors_of_ours
@@ -401,7 +402,25 @@ class Exploration(Explored):
         sent = portable(self.kernel)
         request = request_for(sent.texts, sent.arguments, target)
         folder = None if environment is None else path_of("the environment", environment)
-        return lower_for_gpu(self.kernel.name, self.kernel.source, request, sent.places, target, folder, control)
+        lane = lower_for_gpu(self.kernel.name, self.kernel.source, request, sent.places, target, folder, control)
+        self._lanes[target] = lane
+        return lane
+
+    @functools.cached_property
+    def _lanes(self) -> dict[str, GpuLane]:
+        """The latest lane for each architecture, which the explorer and its page show."""
+        return {}
+
+    def gpu_data(self, arch: str, control: Control) -> JsonObject:
+        self._final()
+        sent = portable(self.kernel)
+        offered = architectures(sent.texts, sent.arguments)
+        chosen = arch or offered[0]
+        lane = self._lanes.get(chosen) or self.gpu(chosen, progress=control.progress, cancel=control.cancel)
+        return beside_data(self.beside(lane), offered)
+
+    def lanes_data(self) -> list[JsonObject]:
+        return [beside_data(self.beside(lane), tuple(self._lanes)) for lane in self._lanes.values()]
 
     def beside(self, lane: GpuLane | str = "sm_90a") -> Beside:
         """This lowering beside a GPU lane of the same kernel: the passes of both by what they do, the lines of both

@@ -386,6 +386,8 @@ class Explored(ABC):
             # Of a program that has none, the page says nothing.
             with contextlib.suppress(TTExploreError):
                 state["estimate"] = self.estimate_data()
+        if self.error is None and (lanes := self.lanes_data()):
+            state["gpu"] = lanes
         recorded = None
         if run and self.error is None and recorder().missing() is None:
             done = self.run(backend=recorder().name)
@@ -782,10 +784,19 @@ class Explored(ABC):
         """When the processors of a core are predicted to work, as the explorer shows it, in JSON form. Raises
         UsageError for a core without kernels, and what a prediction raises."""
 
+    @abstractmethod
+    def gpu_data(self, arch: str, control: Control) -> JsonObject:
+        """The GPU lane for an architecture beside this lowering, as the explorer shows it, in JSON form; for the first
+        one that there is, if `arch` is empty. Raises what the lane and the lowering raise."""
+
+    def lanes_data(self) -> list[JsonObject]:
+        """The GPU lanes that were loaded until now, in the same form."""
+        return []
+
     @property
     def missing(self) -> dict[str, str]:
-        """For each of ``record``, ``check``, ``fork``, ``edit`` and ``estimate`` that the explorer cannot do, the
-        reason."""
+        """For each of ``record``, ``check``, ``fork``, ``edit``, ``estimate`` and ``gpu`` that the explorer cannot do,
+        the reason."""
         missing = recorder().missing()
         return {"record": missing} if missing else {}
 

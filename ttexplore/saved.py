@@ -196,7 +196,7 @@ class SavedExploration(Explored):
 
     @property
     def missing(self) -> dict[str, str]:
-        return {**super().missing, **dict.fromkeys(("check", "fork", "edit", "estimate"), _NEEDS_KERNEL)}
+        return {**super().missing, **dict.fromkeys(("check", "fork", "edit", "estimate", "gpu"), _NEEDS_KERNEL)}
 
     def estimate_data(self) -> JsonObject:
         """Raises UsageError: the prediction reads the kernels' IR."""
@@ -205,6 +205,10 @@ class SavedExploration(Explored):
     def trace_data(self, core: tuple[int, int]) -> JsonObject:
         """Raises UsageError, as an estimate does."""
         return self.estimate_data()
+
+    def gpu_data(self, arch: str, control: Control) -> JsonObject:
+        """Raises UsageError: the lane begins with the kernel's text and its values."""
+        raise _needs_kernel("the GPU lane")
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> SavedExploration:
         del inputs

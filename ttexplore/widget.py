@@ -32,7 +32,7 @@ from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
 from ttexplore.options import option_text, parse_options
 from ttexplore.record import ErrorRecord, JsonObject, lines_of
 from ttexplore.target import TARGETS
-from ttexplore.views.assets import widget_module, widget_style
+from ttexplore.views.assets import gpu_module, widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible
 from ttexplore.views.moved import moved_lines
@@ -45,7 +45,7 @@ Answer = tuple[JsonObject, list[bytes]]
 # What of a request in progress every page knows; `words` are those of the page that asked.
 _LISTED = ("do", "variant", "words")
 # What the page asks for by itself, and nobody waits for.
-_UNLISTED = ("edit", "estimate", "trace")
+_UNLISTED = ("edit", "estimate", "gpu", "module", "trace")
 # Whoever still waits for an answer that was sent has not got it.
 _LOST = ErrorRecord("AnswerLost", "the answer was lost while there was no connection to the kernel", "ask again")
 
@@ -54,8 +54,8 @@ class ExplorerWidget(anywidget.AnyWidget):
     """The explorer of one exploration, and of those that its What if creates.
 
     Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "estimate" | "trace" |
-    "cancel" | "waiting", ...}`` with ``{"id", "state": "progress" | "done" | "failed", ...}``. Errors are answers, too:
-    the notebook's kernel never sees an exception.
+    "gpu" | "module" | "cancel" | "waiting", ...}`` with ``{"id", "state": "progress" | "done" | "failed", ...}``.
+    Errors are answers, too: the notebook's kernel never sees an exception.
     """
 
     _esm = widget_module()
@@ -173,6 +173,11 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case "trace":
                     x, y = map(int, question["core"].split(","))
                     answer = {"trace": exploration.trace_data((x, y))}, []
+                case "gpu":
+                    lane = exploration.gpu_data(str(question["arch"]), Control(cancel, progress=progress))
+                    answer = {"gpu": lane}, []
+                case "module":
+                    answer = {"module": gpu_module()}, []
                 case other:
                     raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:

@@ -17,7 +17,8 @@ ESBUILD = TOOLS / "esbuild" / "bin" / "esbuild"
 TSC = TOOLS / "typescript" / "bin" / "tsc"
 
 _FORMAT = {"js": ("--format=esm", "--target=es2022"), "css": ()}
-BUNDLES = tuple(f"explorer.{suffix}" for suffix in _FORMAT)
+# The explorer, and what it asks for when the tab GPU is opened.
+BUNDLES = ("explorer.js", "explorer.css", "gpu.js")
 
 
 def bundled(name: str) -> bytes:

@@ -23,6 +23,7 @@ import { explainTerms } from "./parts/terms.js";
 import { buffersView } from "./views/buffers.js";
 import { codeView } from "./views/code.js";
 import { coresView } from "./views/cores.js";
+import { lateView } from "./views/late.js";
 import { runView } from "./views/run.js";
 import { stepsView } from "./views/steps.js";
 import { whatIfView } from "./views/whatif.js";
@@ -50,6 +51,7 @@ const VIEWS = {
   Code: codeView,
   Run: (store, kernel, model) => runView(store, kernel, model.get("recorded_run")),
   "What if": whatIfView,
+  GPU: lateView,
 };
 const TABS = Object.keys(VIEWS);
 

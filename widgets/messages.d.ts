@@ -33,6 +33,9 @@ export interface Traits {
   recorded_run?: string;
   /** The predicted time of the lowering, where a page brings it along. */
   estimate?: Estimate;
+  /** The GPU lanes of the lowering, and the module that shows them, where a page brings them along. */
+  gpu?: Gpu[];
+  module?: string;
 }
 
 export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
@@ -43,7 +46,7 @@ export interface Backend { name: string; missing: string; arithmetic: boolean; l
 export interface Place { lowering?: string; tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
-export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit" | "estimate" | "trace" | "waiting">; variant: string; words: string; since: number }
+export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit" | "estimate" | "gpu" | "module" | "trace" | "waiting">; variant: string; words: string; since: number }
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
@@ -191,6 +194,30 @@ export interface CoreTrace {
   gaps: [start: number, end: number][];
 }
 
+/** What a page adds to the tables of a lowering: listings with texts, places and sets of origins of their own. */
+export type Tables = Pick<Lowering, "texts" | "places" | "origins" | "listings">;
+
+/** A GPU lane beside a lowering. Its source is missing where a pass failed, with `error`, and so are the concepts. */
+export interface Gpu extends Tables {
+  arch: string;
+  /** What can be chosen, and how it is shown. */
+  offered: [arch: string, shown: string][];
+  file: { name: string; listing: number } | null;
+  /** Whether TileLang gave it at another time. */
+  recorded: boolean;
+  remarks: string[];
+  concepts: Concept[];
+  passes: AlignedPasses[];
+  error: Failure | null;
+}
+
+/** What an idea is called on both sides, and what the two programs do of it. */
+export interface Concept { names: [gpu: string, ours: string]; sentence: string; facts: [gpu: Fact[], ours: Fact[]] }
+/** Runs of lines, from 1, and how many others there are. */
+export interface Fact { text: string; lines: [file: string, first: number, last: number][]; more: string }
+/** Passes that do the same: those of the lane in words, ours with their letters. */
+export interface AlignedPasses { name: string; sentence: string; gpu: string[]; ours: [words: string, letter: string][] }
+
 export interface Core {
   x: number;
   y: number;
@@ -327,6 +354,10 @@ export type Question =
   | { do: "fork"; options: Record<string, string>; target: string }
   | { do: "estimate"; variant: string }
   | { do: "trace"; core: string }
+  /** The lane for an architecture; for the first that there is, if it is empty. */
+  | { do: "gpu"; variant: string; arch: string }
+  /** The module of the tab GPU. */
+  | { do: "module" }
   /** `unused` are variants that edits gave and no page shows any more. */
   | { do: "edit"; text: string; unused: string[] }
   /** All that goes on but edits, or the edit with this id. */
@@ -346,6 +377,8 @@ export interface Answers {
   edit: { variant: string; buffer: Bytes; moved: number[]; error: Failure | null };
   estimate: { estimate: Estimate };
   trace: { trace: CoreTrace };
+  gpu: { gpu: Gpu };
+  module: { module: string };
   cancel: object;
   waiting: object;
 }

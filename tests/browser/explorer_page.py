@@ -223,8 +223,9 @@ def mount(
     page: Page, data: Mapping[str, Any], *, displays: int = 1, backends: Sequence[Mapping[str, Any]] = tuple(BACKENDS),
     **state: Any,
 ) -> ExplorerPage:  # fmt: skip
-    """Shows an exploration's data in a page that has been opened at ADDRESS, which asks for no estimate by itself."""
-    state.setdefault("missing", {"estimate": "no Python"})
+    """Shows an exploration's data in a page that has been opened at ADDRESS, which asks for no estimate and no GPU lane
+    by itself."""
+    state.setdefault("missing", {"estimate": "no Python", "gpu": "no Python"})
     page.evaluate(
         "([packed, state, displays]) => mount(packed, JSON.parse(state), displays)",
         [

@@ -220,7 +220,7 @@ def test_a_hidden_class_of_lines_leaves_the_diff(explorer: ExplorerPage) -> None
 
 
 def test_digits_choose_the_tabs_and_arrows_walk_them(explorer: ExplorerPage) -> None:
-    names = ["Steps", "Cores", "Buffers", "Code", "Run", "What if"]
+    names = ["Steps", "Cores", "Buffers", "Code", "Run", "What if", "GPU"]
     for digit, name in enumerate(names, 1):
         explorer.press(f"{digit}")
         assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == name
@@ -229,7 +229,7 @@ def test_digits_choose_the_tabs_and_arrows_walk_them(explorer: ExplorerPage) -> 
     explorer.type("ArrowRight")
     assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "Steps"
     explorer.type("ArrowLeft")
-    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "What if"
+    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "GPU"
 
 
 def test_help_opens_with_a_key_and_closes(explorer: ExplorerPage) -> None:

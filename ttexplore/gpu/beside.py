@@ -48,7 +48,7 @@ class PassTable:
         for row in self.rows:
             texts += [row.purpose.name, f"  {row.purpose.sentence}"]
             for side, steps in ((self.arch, row.gpu), (self.target, row.ours)):
-                texts.append(f"  {side:<14}{', '.join(map(_step, steps)) or _NONE}")
+                texts.append(f"  {side:<14}{', '.join(map(step_words, steps)) or _NONE}")
         return "\n".join([*texts, "", "● changes the program or the plan, ○ changes nothing"]) + "\n"
 
     def _repr_html_(self) -> str:
@@ -56,8 +56,10 @@ class PassTable:
         return fragment(content_id("ttx-passes", content), "passes of both pipelines", content)
 
 
-def _step(step: StepRecord) -> str:
-    return f"{'●' if step.changed_ir or step.changed_plan else '○'} {step.letter} {step.name}"
+def step_words(step: StepRecord) -> str:
+    """The letter and name of a pass, with the sign of whether it changes something."""
+    sign = "✖" if step.error else "●" if step.changed_ir or step.changed_plan else "○"
+    return f"{sign} {step.letter} {step.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +232,8 @@ def passes_table(found: PassTable) -> str:
     """The aligned passes as an HTML table."""
     body = "".join(
         f'<tr><th scope="row" colspan="2"><b>{escape(row.purpose.name)}</b>: {escape(row.purpose.sentence)}</th></tr>'
-        f"<tr><td>{escape(', '.join(map(_step, row.gpu)) or _NONE)}</td>"
-        f"<td>{escape(', '.join(map(_step, row.ours)) or _NONE)}</td></tr>"
+        f"<tr><td>{escape(', '.join(map(step_words, row.gpu)) or _NONE)}</td>"
+        f"<td>{escape(', '.join(map(step_words, row.ours)) or _NONE)}</td></tr>"
         for row in found.rows
     )
     note = '<p class="q">● changes the program or the plan, ○ changes nothing</p>'

@@ -92,10 +92,11 @@ def facts_text(facts: Sequence[Fact]) -> list[str]:
 
 def _fact(one: Fact) -> str:
     lines = _lines(one.lines)
-    return _figures(one) + (f"  [{lines}]" if lines else "")
+    return figures(one) + (f"  [{lines}]" if lines else "")
 
 
-def _figures(one: Fact) -> str:
+def figures(one: Fact) -> str:
+    """What a fact says, without its lines."""
     most = "at most " if one.most else ""
     if one.count is None:
         return f"unknown: {one.what}" if one.bytes is None else f"{most}{byte_size(one.bytes)} {one.what}"
@@ -104,23 +105,33 @@ def _figures(one: Fact) -> str:
 
 def _lines(lines: Iterable[tuple[str, int]]) -> str:
     """``kernel.cu 46–48, 51; reader.cpp 33``"""
+    return "; ".join(f"{file} {runs(found)}" for file, found in lines_by_file(lines).items())
+
+
+def lines_by_file(lines: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """The lines of each file, in the order of the files."""
     numbers: dict[str, list[int]] = {}
     for file, line in lines:
         numbers.setdefault(file, []).append(line)
-    return "; ".join(f"{file} {runs(found)}" for file, found in numbers.items())
+    return numbers
 
 
 def runs(numbers: Iterable[int]) -> str:
     """``3, 5–7``: the first runs of some lines, and how many more there are."""
-    found: list[list[int]] = []
+    found, left = first_runs(numbers)
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in found]
+    return ", ".join(shown) + (f" and {plural(left, 'more line')}" if left else "")
+
+
+def first_runs(numbers: Iterable[int]) -> tuple[list[tuple[int, int]], int]:
+    """The first runs of some lines, each from its first to its last, and how many lines are in the others."""
+    found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+            found[-1] = (found[-1][0], number)
         else:
-            found.append([number, number])
-    shown = [str(first) if first == last else f"{first}–{last}" for first, last in found[:_LISTED_LINES]]
-    left = sum(last - first + 1 for first, last in found[_LISTED_LINES:])
-    return ", ".join(shown) + (f" and {plural(left, 'more line')}" if left else "")
+            found.append((number, number))
+    return found[:_LISTED_LINES], sum(last - first + 1 for first, last in found[_LISTED_LINES:])
 
 
 def concept_map(gpu: GpuProgram, ours: TileProgram, arch: str, target: Target) -> ConceptMap:
@@ -409,7 +420,7 @@ def concepts_table(found: ConceptMap) -> str:
         if not facts:
             return f'<span class="q">{NOTHING}</span>'
         return "".join(
-            f'<div>{escape(_figures(one))} <span class="q">{escape(_lines(one.lines))}</span></div>' for one in facts
+            f'<div>{escape(figures(one))} <span class="q">{escape(_lines(one.lines))}</span></div>' for one in facts
         )
 
     head = f"<tr><th>{escape(found.arch)}</th><th>{escape(found.target)}</th></tr>"

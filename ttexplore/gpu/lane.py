@@ -17,7 +17,7 @@ from ttexplore.explored import BaseStep, Steps
 from ttexplore.gpu.environment import read_environment
 from ttexplore.gpu.process import ask
 from ttexplore.gpu.ptx import Compiled, compile_ptx
-from ttexplore.gpu.recorded import recorded, request_digest
+from ttexplore.gpu.recorded import is_recorded, recorded, request_digest
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject, Line, Listing, Origin, Span, StepRecord, Trace
 from ttexplore.results import Code
@@ -30,6 +30,7 @@ ARCHITECTURES = {
     "sm_80": "A100", "sm_86": "RTX 3090", "sm_89": "L40S, RTX 4090", "sm_90": "H100", "sm_90a": "H100",
     "sm_100a": "B200", "sm_120a": "RTX 5090", "gfx942": "MI300X",
 }  # fmt: skip
+_FIRST = "sm_90a"
 _LETTERS = {"Semantic checks": "S", "LowerAndLegalize": "L", "OptimizeForTarget": "O", "Code generation": "G"}
 _CUT = (
     '<p class="q">Diffs and files that are cut here are complete in <code>steps["LowerTileOp"].diff()</code> and '
@@ -110,6 +111,11 @@ class GpuLane:
         """The error of the pass that failed, None if none did."""
         return next((from_record(step.error) for step in self.records if step.error), None)
 
+    @property
+    def file(self) -> str:
+        """The name of the generated source."""
+        return "kernel.hip" if self.arch.startswith("gfx") else "kernel.cu"
+
     @functools.cached_property
     def code(self) -> Code:
         """The CUDA or HIP source. Its lines have the kernel lines that they come from. Raises the error of a pass."""
@@ -138,11 +144,6 @@ class GpuLane:
         linked, lines = self.code.listing.linked
         return linked / max(lines, 1)
 
-    @property
-    def file(self) -> str:
-        """The name of the generated source."""
-        return "kernel.hip" if self.arch.startswith("gfx") else "kernel.cu"
-
     @functools.cached_property
     def trace(self) -> Trace:
         """The lane as plain data."""
@@ -150,12 +151,17 @@ class GpuLane:
         return Trace(self.kernel, self.arch, self.source, self.records, files, {}, self.versions)
 
     @property
-    def _remarks(self) -> list[str]:
+    def remarks(self) -> list[str]:
+        """What made the lane, and how much of its source is linked."""
         made = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         remarks = [f"lowered by {made} in {self.seconds:.1f} s, for {self.arch} ({ARCHITECTURES[self.arch]})"]
         if self.error is None:
             remarks.append(f"{100 * self.linked_share:.0f} % of the generated lines are linked to lines of the kernel")
-        return [*remarks, *([f"recorded: {self.recorded}"] if self.recorded else []), *self.notes]
+        return remarks
+
+    @property
+    def _told(self) -> list[str]:
+        return [*self.remarks, *([f"recorded: {self.recorded}"] if self.recorded else []), *self.notes]
 
     def __repr__(self) -> str:
         changed = sum(step.changed_ir for step in self.records)
@@ -167,10 +173,10 @@ class GpuLane:
 
     def __str__(self) -> str:
         text = exploration_text(self.trace, Plan(self.kernel, self.arch), times=True)
-        return "\n".join([text, *(visible(remark) for remark in self._remarks)]) + "\n"
+        return "\n".join([text, *(visible(remark) for remark in self._told)]) + "\n"
 
     def _repr_html_(self) -> str:
-        remarks = "".join(f'<p class="q">{escape(remark)}</p>' for remark in self._remarks)
+        remarks = "".join(f'<p class="q">{escape(remark)}</p>' for remark in self._told)
         return exploration_html(self.trace, None, Plan(self.kernel, self.arch), times=True, remarks=remarks, cut=_CUT)
 
 
@@ -208,6 +214,17 @@ def lower(
         answer = ask(environment, request, control)
     lane = read_answer(name, source, answer, places, arch, why)
     return dataclasses.replace(lane, digest=kernel_digest(request))
+
+
+def architectures(texts: list[JsonObject], arguments: JsonObject) -> tuple[str, ...]:
+    """The architectures for which there is a lane of a kernel: all of them in TileLang's environment, without it those
+    of its recordings. The first is the one to begin with; there is one even if no lane is there."""
+    try:
+        read_environment()
+        found = list(ARCHITECTURES)
+    except BackendError:
+        found = [arch for arch in ARCHITECTURES if is_recorded(request_for(texts, arguments, arch))]
+    return tuple(sorted(found, key=lambda arch: arch != _FIRST)) or (_FIRST,)
 
 
 def kernel_digest(request: JsonObject) -> str:
@@ -311,6 +328,7 @@ __all__ = [
     "ARCHITECTURES",
     "GpuLane",
     "GpuStep",
+    "architectures",
     "check_architecture",
     "kernel_digest",
     "lower",

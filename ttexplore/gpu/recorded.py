@@ -20,11 +20,20 @@ def request_digest(request: JsonObject) -> str:
 
 def recorded(request: JsonObject, folder: Path = FOLDER) -> JsonObject | None:
     """The recorded answer to a request; None if there is none."""
-    file = next(iter(folder.glob(f"*.{request_digest(request)}.json.xz")), None)
+    file = _file(request, folder)
     if file is None:
         return None
     answer: Any = json.loads(lzma.decompress(file.read_bytes()))
     return answer
+
+
+def is_recorded(request: JsonObject, folder: Path = FOLDER) -> bool:
+    """Whether there is a recorded answer to a request."""
+    return _file(request, folder) is not None
+
+
+def _file(request: JsonObject, folder: Path) -> Path | None:
+    return next(iter(folder.glob(f"*.{request_digest(request)}.json.xz")), None)
 
 
 def write_recording(name: str, request: JsonObject, answer: JsonObject, folder: Path = FOLDER) -> Path:

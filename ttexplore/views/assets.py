@@ -25,6 +25,12 @@ def widget_module() -> str:
 
 
 @functools.cache
+def gpu_module() -> str:
+    """The ES module of the tab GPU, which the explorer asks for when the tab is opened."""
+    return (widget_folder() / "dist" / "gpu.js").read_text(encoding="utf-8")
+
+
+@functools.cache
 def widget_style() -> str:
     """The style of the explorer, with the colours that all views share. It is no `.ttx`: the styles of static pages in
     the same notebook are not for it."""

@@ -37,7 +37,7 @@ from ttexplore.views.work_map import work_map_svg
 FORM = 3
 
 # The tabs of the explorer, in order.
-TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if")
+TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if", "GPU")
 
 # What lines do, in the order in which a reader who follows a kernel line wants to see them.
 _WORK: tuple[str, ...] = get_args(Work)
@@ -91,6 +91,22 @@ class _Tables:
             flat += (self.text_of(line.text), self.origins_of(line.origins), self.class_of(line.text), work)
         return self.listings.setdefault(tuple(flat), len(self.listings))
 
+    def data(self) -> dict[str, Any]:
+        """The tables themselves, once they are complete."""
+        return {
+            "texts": list(self.texts),
+            "places": [[visible(file), line] for file, line in self.places],
+            "origins": list(self.origins),
+            "listings": list(self.listings),
+        }
+
+
+def listings_data(listings: Sequence[Listing]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Listings with tables of their own, which the page adds to those of a lowering; and their numbers."""
+    tables = _Tables()
+    numbers = tuple(tables.listing_of(one.lines) for one in listings)
+    return tables.data(), numbers
+
 
 def explorer_data(
     trace: Trace,
@@ -130,12 +146,7 @@ def explorer_data(
         "figures": [list(one) for one in figures(trace, plan)],
         "terms": definitions(),
     }
-    # The tables are complete only now.
-    data["texts"] = list(tables.texts)
-    data["places"] = [[visible(file), line] for file, line in tables.places]
-    data["origins"] = list(tables.origins)
-    data["listings"] = list(tables.listings)
-    return data
+    return data | tables.data()
 
 
 def packed(data: dict[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ttexplore.views.assets import widget_module, widget_style
+from ttexplore.views.assets import gpu_module, widget_module, widget_style
 from ttexplore.views.explorer import packed
 from ttexplore.views.markup import escape, plural
 
@@ -68,7 +68,7 @@ async function show() {
   }
   close?.();
   shown = wanted;
-  state = {live: false, ...shown.state, data: bytes(shown.data), place: to};
+  state = {live: false, module: JSON.parse(text("gpu")), ...shown.state, data: bytes(shown.data), place: to};
   if (shown.timeline) state.timeline = bytes(shown.timeline);
   holder.replaceChildren();
   links.forEach((link, i) => link.setAttribute("aria-current", lowerings[i] === shown ? "page" : "false"));
@@ -125,6 +125,7 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
         }
         for name, one in zip(names, lowerings, strict=True)
     ]  # fmt: skip
+    with_gpu = any(one.state.get("gpu") for one in lowerings)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · ttexplore</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -134,6 +135,7 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
         f'<main>{_index(names, lowerings)}<div id="explorer" class="ttx-filled"></div>'
         f'<div id="static">{"".join(one.static for one in lowerings)}</div></main>'
         f'<script type="application/json" id="module">{_in_script(widget_module())}</script>'
+        f'<script type="application/json" id="gpu">{_in_script(gpu_module() if with_gpu else "")}</script>'
         f'<script type="application/json" id="lowerings">{_in_script(sent)}</script>'
         f'<script type="module">{_START}</script></body></html>\n'
     )

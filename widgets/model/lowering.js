@@ -58,6 +58,9 @@ export function beside(data, { places, origins }) {
   return { ...data, places, origins, listings: data.listings.map((flat) => flat.map((value, k) => (k % FLAT === ORIGINS ? origin[value] : value))) };
 }
 
+/** Listings that Python sends later, with the places and sets of origins of a lowering. @param {sent.Tables} data @param {Lowering} lowering */
+export const listingsBeside = (data, lowering) => beside(data, lowering).listings.map((flat) => new Listing(data.texts, flat));
+
 /** Where each of `more` is among `values`, which gets those that it lacks. @template Value @param {Value[]} values @param {Value[]} more */
 function positions(values, more) {
   const known = new Map(values.map((value, i) => [`${value}`, i]));
