@@ -6,7 +6,7 @@ from ttexplore.views.markup import content_id
 from ttexplore.views.svg import drawing, rectangle, text, tooltip
 from ttexplore.views.theme import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 
-_LEFT, _BAR, _ROW, _WIDTH = 190, 400, 24, 690
+_LEFT, _ROW, _WIDTH = 190, 24, 690
 
 
 class Bars:
@@ -22,12 +22,14 @@ class Bars:
     def _repr_svg_(self):
         largest = max(number for _, number, _, _ in self.rows)
         content = [text(2, 16, self.title, "b")]
-        for place, (name, number, shown, remark) in enumerate(self.rows):
+        told = [f"{shown}, {remark}" if remark else shown for _, _, shown, remark in self.rows]
+        longest = _WIDTH - _LEFT - 20 - 7 * max(map(len, told))
+        for place, (name, number, _, _) in enumerate(self.rows):
             y = 44 + _ROW * place
-            width = max(1, _BAR * number / largest)
+            width = max(1, longest * number / largest)
             content.append(text(_LEFT - 8, y, name, anchor="end"))
             content.append(rectangle(_LEFT, y - 13, width, 17, fill=BLUE))
-            content.append(text(_LEFT + width + 8, y, f"{shown}, {remark}" if remark else shown))
+            content.append(text(_LEFT + width + 8, y, told[place]))
         return _drawn(self.title, repr(self), 34 + _ROW * len(self.rows), content)
 
     def __repr__(self):

@@ -49,6 +49,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("tiles if tiles <= 4 else -> ", "With block_M=64, block_N=64, .* 4 tiles, not 16"),
         ("K // block_K) -> K // block_K - 1)", "With block_M=128, block_N=64, .* 24 tiles, not 16"),
     ],
+    "depths": [
+        ('"C_local_out": 1 -> "C_local_out": 2', "As fast as with two blocks each, but 192 KiB of L1; at most 160 KiB"),
+        ('"A_shared": 2 -> "A_shared": 1', r"Too slow: [\d.]+ µs, and [\d.]+ µs with two blocks each"),
+        ('"B_shared": 2, "C_local_out": 1 -> "B_shared": 1, "C_local_out": 1', "Too slow: "),
+        ('"A_shared" -> "A_shred"', "there is no circular buffer.*A_shared|cb_depth"),
+        ("depths = 160", "depths is 160; a dictionary is asked for"),
+    ],
     "cancellation": [
         ("columns = 0, 1, 2", r"With 1, -1 and 2\^-12, the sum is 0, .* column 2 in group 0"),
         ("columns = 0, 8, 1", r"the sum is 0, not 2\^-12 .* column 8 in group 1"),

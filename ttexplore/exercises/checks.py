@@ -202,6 +202,26 @@ def count_packed(kernel: Any, packed: Any) -> str:
     return "The emulator counts as many tiles for five blocks, of which two stay in DST."
 
 
+def depths(kernel: Any, depths: Any) -> str:
+    """Depths of the circular buffers of a product of 512 x 512 x 1024 that need little L1 and no more time than two."""
+    given = plain(depths)
+    if not isinstance(given, dict) or not given:
+        raise Wrong(f'depths is {shown(depths)}; a dictionary is asked for, such as {{"A_shared": 2}}.')
+    sizes = {"M": 512, "N": 512, "K": 1024, "block_M": 128, "block_N": 128, "block_K": 64}
+    fixed = {**_ALONE, "accumulate": "l1", "stages": 2}
+    two = lowered(kernel, **sizes, options=fixed)
+    mine = lowered(kernel, **sizes, options={**fixed, "cb_depth": given})
+    needed = sum(one.total_bytes for one in mine.plan.buffers) // 1024
+    slower = mine.estimate().us / two.estimate().us
+    if slower > 1.01:
+        raise Wrong(f"Too slow: {mine.estimate().us:.1f} µs, and {two.estimate().us:.1f} µs with two blocks each.")
+    if needed > 160:
+        raise Wrong(f"As fast as with two blocks each, but {needed} KiB of L1; at most 160 KiB are asked for.")
+    # The same depths, with few enough steps along K to run.
+    run_and_compare(lowered(kernel, **{**sizes, "K": 256}, options={**fixed, "cb_depth": given}), _product, "K=256")
+    return f"{mine.estimate().us:.1f} µs with {needed} KiB of L1."
+
+
 def _happened(run: Run, operation: str) -> int:
     """How many events of an operation the emulator counted on all cores."""
     execution = run.execution
@@ -289,6 +309,7 @@ EXERCISES: dict[str, Definition] = {
     "add_row": Definition("02_elementwise", add_row),
     "stays_in_dst": Definition("03_gemm", stays_in_dst),
     "count_packed": Definition("04_why_dst_does_not_hold_it", count_packed),
+    "depths": Definition("05_double_buffering", depths),
     "cancellation": Definition("09_on_the_chip", cancellation),
     "first_step": Definition("explorer", first_step),
     "count_tiles": Definition("08_reductions_and_softmax", count_tiles),
