@@ -257,6 +257,20 @@ def _windowed(Q: Array, K: Array, V: Array) -> Array:
     return result
 
 
+def online_step(kernel: Any, step: Any) -> str:
+    """The step of flash attention that carries maximum, sum and values from one block of keys to the next."""
+
+    def reference(Q: Array, K: Array, V: Array) -> Array:
+        scores: Any = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
+        weights: Any = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        result: Array = (weights / weights.sum(axis=-1, keepdims=True)) @ V
+        return result
+
+    for seq_len in (32, 64, 256):
+        run_and_compare(lowered(kernel, step=step, seq_len=seq_len), reference, f"{seq_len} keys")
+    return "Attention with your step is that of NumPy for one block of keys, for two, and for eight."
+
+
 def faster(kernel: Any, blocks: Any, options: Any) -> str:
     """Blocks and options with which a product of 512 x 512 x 4096 takes at most 130 µs."""
     for name, value in (("blocks", blocks), ("options", options)):
@@ -314,6 +328,7 @@ EXERCISES: dict[str, Definition] = {
     "first_step": Definition("explorer", first_step),
     "count_tiles": Definition("08_reductions_and_softmax", count_tiles),
     "window_start": Definition("12_port_flash_attention", window_start),
+    "online_step": Definition("12_port_flash_attention", online_step),
     "faster": Definition("07_why_is_it_slow", faster),
     "read_once": Definition("01_what_a_core_is", read_once),
     "unhang": Definition("11_why_did_it_deadlock", unhang),
