@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.language as T
 from tests.corpus.deciding_variables import gathered_rows
 from tests.passes.test_limited_stores import Numbers, held
 
@@ -123,3 +124,28 @@ def kernel(A: T.Tensor((32, 90), "float32"), S: T.Tensor((64,), "int32"), B: T.T
     error = ttx.explore(f"{file}::kernel").error
     assert error is not None
     assert "depends on an element of S that not all kernels know" in error.message
+
+
+def test_peeled_turns_of_nested_loops() -> None:
+    """Both turns of the outer loop come to one block of C++, each with the last turn of its loop over rows."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), Row: T.Tensor((2, 32), "int32"), Out: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            rows = T.alloc_shared((32, 64), "float32")
+            out = T.alloc_fragment((32, 64), "float32")
+            T.clear(out)
+            for n in T.serial(2):
+                for i, j in T.Parallel(32, 64):
+                    rows[i, j] = A[Row[n, i], j]
+                for i, j in T.Parallel(32, 64):
+                    out[i, j] = out[i, j] + rows[i, j]
+            T.copy(out, Out[0, 0])
+
+    random = np.random.default_rng(0)
+    a = random.integers(-9, 9, (64, 64)).astype(np.float32)
+    row = random.integers(0, 64, (2, 32))
+    explored = ttx.explore(kernel)
+    assert "Row_value_2 = " in explored.code["compute"].text
+    assert explored.check([a, row]).ok
+    np.testing.assert_array_equal(explored.run([a, row]).outputs[0], a[row].sum(axis=0))

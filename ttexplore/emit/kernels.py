@@ -126,6 +126,8 @@ class _Emitter:
         self.words = Words(self.kernel.sizes, self.kernel.blocks, self.kernel.bound_sizes)
         # The places that call our own functions.
         self.calling: dict[str, list[Place]] = {}
+        # What the current C++ block has declared.
+        self.declared: set[Variable] = set()
         self.lines: list[Line] = []
         self.node = 0
         self.found = calls(self.kernel.body)
@@ -260,6 +262,22 @@ class _Emitter:
         for statement in body:
             self._statement(statement, depth, around, inherited)
 
+    def _block(self, body: Body, depth: int, around: tuple[Origin, ...]) -> None:
+        """The statements of a C++ block of their own."""
+        declared, given = self.declared, dict(self.names.given)
+        self.declared = set()
+        self._body(body, depth, around)
+        self.declared = declared
+        self.names.given.update(given)
+
+    def _declare(self, variable: Variable) -> str:
+        """The name of a variable from here on. Iterations of a loop that a pass has peeled may stand in one C++ block;
+        what they bind is one variable, but each needs a name of its own there."""
+        if variable in self.declared:
+            del self.names.given[variable]
+        self.declared.add(variable)
+        return self.names.of(variable)
+
     def _statement(
         self, statement: Statement, depth: int, around: tuple[Origin, ...], inherited: tuple[Origin, ...]
     ) -> None:
@@ -273,10 +291,10 @@ class _Emitter:
             case Branch():
                 test = self._text(self.words.condition(statement.condition, place), place)
                 self.code(f"if ({test}) {{", depth, origins)
-                self._body(statement.then, depth + 1, origins)
+                self._block(statement.then, depth + 1, origins)
                 if statement.has_else:
                     self.text("} else {", depth, origins)
-                    self._body(statement.otherwise, depth + 1, origins)
+                    self._block(statement.otherwise, depth + 1, origins)
                 self.text("}", depth, origins)
             case Bind():
                 self._bind(statement, depth, origins)
@@ -300,13 +318,13 @@ class _Emitter:
         if loop.turns != 1:
             last = self._text(end, place, RELATION)
             self.code(f"for ({CPP_TYPES[kind]} {name} = {first}; {name} < {last}; ++{name}) {{", depth, origins)
-            self._body(loop.body, depth + 1, origins)
+            self._block(loop.body, depth + 1, origins)
             self.text("}", depth, origins)
         elif uses(loop.body, loop.variable):
             self.code("{", depth, origins)
             known = "constexpr" if low.symbol == "constant" else "const"
             self.code(f"{known} {CPP_TYPES[kind]} {name} = {first};", depth + 1, origins)
-            self._body(loop.body, depth + 1, origins)
+            self._block(loop.body, depth + 1, origins)
             self.text("}", depth, origins)
         else:
             self._body(loop.body, depth, origins, origins)
@@ -315,11 +333,10 @@ class _Emitter:
         kind = self.words.result(call)
         assert call.result is not None
         assert kind is not None
-        name, type = self.names.of(call.result), CPP_TYPES[kind]
+        name, type = self._declare(call.result), CPP_TYPES[kind]
         self.code(f"const {type} {name} = static_cast<{type}>({self._call(call)});", depth, origins, call.form.work)
 
     def _bind(self, bind: Bind, depth: int, origins: tuple[Origin, ...]) -> None:
-        name = self.names.of(bind.variable)
         word, kind = self.words.bind(bind)
         match bind.value:
             case CoreValue(given):
@@ -332,7 +349,7 @@ class _Emitter:
             case _:
                 assert word is not None
                 text = self._text(word, bind.place)
-        self.code(f"const {CPP_TYPES[kind]} {name} = {text};", depth, origins)
+        self.code(f"const {CPP_TYPES[kind]} {self._declare(bind.variable)} = {text};", depth, origins)
 
     def _expression(self, expression: Expression, place: Place, around: int = 0) -> str:
         """The text of an expression, for a uint32_t parameter of the SDK."""

@@ -9,7 +9,6 @@ from tvm import ir, tirx
 
 from ttexplore.ir.build import constant, number_of
 from ttexplore.ir.rewrite import Firings, Rule, inherit_places
-from ttexplore.passes.dst.blocks import substituted
 from ttexplore.passes.dst.groups import Grouping, SequencePart
 from ttexplore.passes.dst.sections import replaced
 from ttexplore.passes.dst.steps import Reader
@@ -32,21 +31,12 @@ def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings
     return made
 
 
-def _turn(
-    statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings, *, renamed: bool = False
-) -> list[tirx.Stmt]:
-    """The statements of one iteration of a loop; with names of their own if they are `renamed`, as they have to be
-    beside another iteration in one scope."""
+def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
+    """The statements of one iteration of a loop. What they bind keeps its identity, by which the verifier counts."""
     made: list[tirx.Stmt] = []
     values: dict[ir.Var, ir.Expr] = {statement.loop_var: turn}
     for one in reader.inside(statement):
-        if renamed and isinstance(one, tirx.Bind):
-            name = tirx.Var(str(one.var.name), one.var.ty)
-            copy: tirx.Stmt = tirx.Bind(name, substituted(one.value, values, simplify=False), one.span)
-            values[one.var] = name
-        else:
-            copy = replaced(one, values)
-        made += firings.made(_TURN, one, [copy])
+        made += firings.made(_TURN, one, [replaced(one, values)])
     return made
 
 
@@ -65,7 +55,7 @@ def last_turn_apart(
     if last is None:
         return None
     turn = tirx.const(number_of(statement.min) + extent - 1, "int32")
-    apart = _turn(statement, turn, reader, firings, renamed=extent == 2)
+    apart = _turn(statement, turn, reader, firings)
     before = [*_shorter(statement, extent - 1, reader, firings), *apart[:last]]
     end, rest = apart[last], apart[last + 1 :]
     trial = grouping.continued()
