@@ -1,8 +1,30 @@
-"""Element-wise kernels of several operands."""
+"""Element-wise kernels: a sum, and expressions of several operands."""
 
 import numpy as np
 
 import ttexplore.language as T
+
+
+def add(M=128, N=128, block_M=64, block_N=64, dtype="bfloat16"):
+    """Out = A + B."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), B: T.Tensor((M, N), dtype), Out: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M)) as (bx, by):
+            a = T.alloc_shared((block_M, block_N), dtype)
+            b = T.alloc_shared((block_M, block_N), dtype)
+            out = T.alloc_fragment((block_M, block_N), dtype)
+            T.copy(A[by * block_M, bx * block_N], a)
+            T.copy(B[by * block_M, bx * block_N], b)
+            for i, j in T.Parallel(block_M, block_N):
+                out[i, j] = a[i, j] + b[i, j]
+            T.copy(out, Out[by * block_M, bx * block_N])
+
+    return main
+
+
+def add_reference(A, B):
+    return A + B
 
 
 def weighted_sum(M=128, N=192, block_M=64, block_N=64, dtype="bfloat16"):

@@ -25,7 +25,7 @@ FOLDER = ROOT / "notebooks" / "gallery"
 PAGE = ROOT / "docs" / "gallery.md"
 SUFFIX = "_reference"
 # Of the largest element of an output. What a kernel holds in bfloat16 has 8 bits of mantissa; integers are exact.
-BOUNDS = {"bfloat16": 1e-2, "float32": 5e-3, "int32": 0.0}
+BOUNDS = {"bfloat16": 1e-2, "float32": 5e-3, "float8_e4m3fn": 4e-2, "int32": 0.0}
 
 FILES = sorted(FOLDER.glob("*.py"))
 
@@ -144,4 +144,4 @@ def test_page(request: pytest.FixtureRequest) -> None:
 def test_every_kernel_has_a_formula() -> None:
     for file in FILES:
         defined = set(re.findall(r"^def (\w+)\(.*(?:block|chunk|dtype)\w*=", file.read_text(), re.MULTILINE))
-        assert defined <= set(kernels(file)), file.name
+        assert {name for name in defined if not name.endswith(SUFFIX)} <= set(kernels(file)), file.name
