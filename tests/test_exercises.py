@@ -56,6 +56,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ('"A_shared" -> "A_shred"', "there is no circular buffer.*A_shared|cb_depth"),
         ("depths = 160", "depths is 160; a dictionary is asked for"),
     ],
+    "handshake": [
+        ("B_sender_y, 2 -> B_sender_y, 3", "still hangs: .*semaphore 0 waits for 3, it is 6"),
+        ("B_valid.set(1) -> B_valid.set(0)", "still hangs: .*semaphore 0 waits for 3, it is 0"),
+        ("B_valid.set(1) -> B_valid.set(2)", "still hangs: .*semaphore 0 waits for 3, it is 0"),
+        ("B_valid.set(1) -> B_vaild.set(1)", r"reader\.cpp.*B_vaild"),
+        ("reader = broken -> reader = 4 #", "reader is 4; the text of the kernel is asked for"),
+    ],
     "cancellation": [
         ("columns = 0, 1, 2", r"With 1, -1 and 2\^-12, the sum is 0, .* column 2 in group 0"),
         ("columns = 0, 8, 1", r"the sum is 0, not 2\^-12 .* column 8 in group 1"),

@@ -318,12 +318,25 @@ def unhang(exploration: Any, reader: Any, compute: Any) -> str:
     return "The program ends, and the product is that of NumPy."
 
 
+def handshake(exploration: Exploration, reader: Any) -> str:
+    """The text of the reader of a product that shares B, corrected so that senders and receivers agree."""
+    if not isinstance(reader, str):
+        raise Wrong(f"reader is {shown(reader)}; the text of the kernel is asked for.")
+    try:
+        run_and_compare(exploration, _product, "your text", {"reader": reader})
+    except Deadlock as deadlock:
+        # Its hint would say what to write.
+        raise Wrong(f"The program still hangs: {deadlock.message}") from deadlock
+    return "The program ends, and the product is that of NumPy."
+
+
 EXERCISES: dict[str, Definition] = {
     "all_cores": Definition("00_start", all_cores),
     "add_row": Definition("02_elementwise", add_row),
     "stays_in_dst": Definition("03_gemm", stays_in_dst),
     "count_packed": Definition("04_why_dst_does_not_hold_it", count_packed),
     "depths": Definition("05_double_buffering", depths),
+    "handshake": Definition("06_multicast", handshake),
     "cancellation": Definition("09_on_the_chip", cancellation),
     "first_step": Definition("explorer", first_step),
     "count_tiles": Definition("08_reductions_and_softmax", count_tiles),
