@@ -4,12 +4,15 @@ and the links, so that a new chapter is a new file."""
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import compare_golden
+from tests.test_glossary import EVERYDAY
+from ttexplore.glossary import SECTIONS, SPELLINGS, TERMS
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 CHAPTERS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
@@ -79,3 +82,103 @@ def test_each_notebook_is_in_the_course() -> None:
 @pytest.mark.parametrize("path", [*CHAPTERS, TOUR], ids=lambda path: path.stem)
 def test_the_title_is_a_question(path: Path) -> None:
     assert question(path).endswith("?")
+
+
+MARKED = r"\[(?P<bold>\*\*)?(?P<text>[^]]*?)(?:\*\*)?\]\([^)]*glossary\.md#(?P<anchor>[^)]*)\)"
+MENTION = re.compile(
+    rf"{MARKED}|`[^`]*`|\b(?:tensor|CUDA) cores?\b|\b(?P<term>{'|'.join(SPELLINGS)})s?\b", re.IGNORECASE
+)
+BY_ANCHOR = {one.anchor: one for one in TERMS.values()}
+# What the words of a sentence that explains a term are at least, beside the terms.
+FEWEST_WORDS = 5
+
+
+def sentences(path: Path) -> list[str]:
+    """The sentences of a notebook, with its headings but without its title, which is the question that it answers."""
+    ours = {FIRST, LAST, LIST}
+    kept = [cell for cell in cells_of(path) if cell["cell_type"] == "markdown" and cell["id"] not in ours]
+    prose = "\n\n".join(re.sub(r"(?m)^# .*$", "", "".join(cell["source"])) for cell in kept)
+    return re.split(r"\n\s*\n|(?<=[.?:])\s+(?=[A-Z`*\[])", prose)
+
+
+def terms_of(sentence: str) -> dict[str, bool]:
+    """The terms of a sentence, in order: whether it marks them as explained, by a link in bold."""
+    found: dict[str, bool] = {}
+    for match in MENTION.finditer(sentence):
+        if match["anchor"]:
+            one, spelling = BY_ANCHOR[match["anchor"]], ""
+        elif match["term"]:
+            spelling = match["term"].casefold()
+            one = SPELLINGS[spelling]
+        else:
+            continue
+        if one not in SECTIONS["GPU words"] and not {one.name, spelling} & {*EVERYDAY}:
+            found[one.name] = found.get(one.name, False) or bool(match["bold"])
+    return found
+
+
+def unexplained(notebooks: list[Path]) -> list[str]:
+    """The first uses of terms that do not explain them. A sentence explains at most two, with words enough."""
+    known: set[str] = set()
+    wrong: list[str] = []
+    for path in notebooks:
+        for sentence in sentences(path):
+            terms = terms_of(sentence)
+            new = [name for name in terms if name not in known]
+            words = re.findall(r"[A-Za-z]\w+", re.sub(MARKED, "", sentence))
+            enough = len(new) <= 2 and len(words) >= FEWEST_WORDS * len(new)
+            wrong += [
+                f"{path.name}: {name!r} in: {' '.join(sentence.split())}"
+                for name in new
+                if not (terms[name] and enough)
+            ]
+            known |= {*terms}
+    return wrong
+
+
+def test_no_term_is_used_before_it_is_explained() -> None:
+    """Someone who knows CUDA and reads from the first chapter on finds each term explained where it first stands: as
+    `[**term**](../docs/glossary.md#term)` in a sentence that says what it is."""
+    wrong = unexplained(CHAPTERS)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_unexplained_terms_are_found(tmp_path: Path) -> None:
+    def complaints(*texts: str) -> list[str]:
+        cells = [{"cell_type": "markdown", "id": str(n), "source": [text]} for n, text in enumerate(texts)]
+        (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+        return [line.partition(" in: ")[0].partition(": ")[2] for line in unexplained([tmp_path / "a.ipynb"])]
+
+    tile, face = (f"[**{name}**](../docs/glossary.md#{name})" for name in ("tile", "face"))
+    gloss = "which is a square of 32 x 32 numbers that engines compute with"
+    assert complaints(f"# Tiles?\n\nA {tile}, {gloss}.", "Tiles. `packer`, and tensor cores.") == []
+    assert complaints("A tile is read.", f"A {tile}, {gloss}.") == ["'tile'"]
+    assert complaints("A [tile](../docs/glossary.md#tile), " + gloss) == ["'tile'"]
+    assert complaints(f"A {tile}.") == ["'tile'"]
+    assert complaints(f"A {tile} has a {face}, {gloss}, and the packer.") == ["'tile'", "'face'", "'packer'"]
+    assert complaints("## The packer", f"A {tile}, {gloss}.") == ["'packer'"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "CUDA",
+        "Triton",
+        "warp",
+        "occupancy",
+        "`__syncthreads`",
+        "shared memory",
+        "`cp.async`",
+        "mbarrier",
+        "tensor core",
+    ],
+)
+def test_words_of_gpus_stand_in_the_course(word: str) -> None:
+    assert any(word in sentence for path in CHAPTERS for sentence in sentences(path))
+
+
+@pytest.mark.parametrize("path", [*CHAPTERS, TOUR], ids=lambda path: path.stem)
+def test_guesses_are_asked(path: Path) -> None:
+    texts = ["".join(cell["source"]) for cell in cells_of(path) if cell["cell_type"] == "code"]
+    asked = [text for text in texts if re.search(r"^guess = \.\.\.$|\bguess=", text, re.MULTILINE)]
+    assert len(asked) >= 2

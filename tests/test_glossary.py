@@ -89,7 +89,7 @@ def test_a_notebook_links_each_term_where_it_first_uses_it(path: Path) -> None:
     linked: set[str] = set()
     missing: list[str] = []
     # Links, text that is none of ours to explain, and words.
-    words = rf"{LINK.pattern}|`[^`]*`|\btensor cores?\b|\b(?P<term>{'|'.join(SPELLINGS)})s?\b"
+    words = rf"{LINK.pattern}|`[^`]*`|\b(?:tensor|CUDA) cores?\b|\b(?P<term>{'|'.join(SPELLINGS)})s?\b"
     for found in re.finditer(words, prose, re.IGNORECASE):
         if anchor := found[2]:
             linked.add(anchor)
