@@ -340,12 +340,15 @@ class Exploration(Explored):
         return sized._estimate_of(sized._inputs(inputs, seed))
 
     def _estimate_of(self, arrays: tuple[Array, ...]) -> Estimate | LaunchEstimates:
+        return self._estimate_by(lambda: self._run(self._final(), arrays, numbers=True))
+
+    def _estimate_by(self, run: Callable[[], Interpretation]) -> Estimate:
+        """The estimate for the inputs of a `run` of the final program, which happens if elements decide something."""
         final = self._final()
         with errors_of_ours("predicting the time"):
-            classes = core_classes(
-                final.functions, final.plan, self.target, lambda: self._run(final, arrays, numbers=True).numbers
+            return estimate(
+                core_classes(final.functions, final.plan, self.target, lambda: run().numbers), final.plan, self.target
             )
-            return estimate(classes, final.plan, self.target)
 
     @functools.cached_property
     def _estimate(self) -> Estimate | LaunchEstimates:
@@ -723,11 +726,10 @@ class Launches(Exploration):
         parts: list[Estimate] = []
 
         def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
-            inputs = launch._inputs(given, 0)
-            part = launch._estimate_of(inputs)
-            assert isinstance(part, Estimate), "a launch is one program"
-            parts.append(part)
-            return launch._run(launch._final(), inputs).outputs
+            final, inputs = launch._final(), launch._inputs(given, 0)
+            once = functools.cache(lambda: launch._run(final, inputs, numbers=True))
+            parts.append(launch._estimate_by(once))
+            return once().outputs
 
         self._chained(run, arrays)
         return LaunchEstimates(self.kernel.name, tuple(parts))

@@ -380,6 +380,20 @@ def test_launches_get_what_those_before_them_leave() -> None:
     assert found[1].us < found[7].us
 
 
+def test_each_launch_is_interpreted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what it leaves and for what its elements decide."""
+    runs: list[str] = []
+    exploration, run = ttx.explore(counted_by_a_launch), Exploration._run
+
+    def counted(self: Exploration, *given: Any, **named: Any) -> Any:
+        runs.append(self.kernel.name)
+        return run(self, *given, **named)
+
+    monkeypatch.setattr(Exploration, "_run", counted)
+    exploration.estimate([np.ones((32, 64 * MOST), np.float32), np.full((32, 32), 3)])
+    assert runs == [launch.kernel.name for launch in exploration.launches]
+
+
 def test_the_text_says_that_it_is_an_estimate() -> None:
     found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
     text = str(found)
