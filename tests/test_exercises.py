@@ -63,6 +63,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("B_valid.set(1) -> B_vaild.set(1)", r"reader\.cpp.*B_vaild"),
         ("reader = broken -> reader = 4 #", "reader is 4; the text of the kernel is asked for"),
     ],
+    "tf32": [
+        ("0xFFFFE000 -> 0xFFFF0000", r"Of \S+, the matrix engine sees \S+, and `seen` gives \S+\. [\d,]+ of 1,024"),
+        ("0xFFFFE000 -> 0xFFFFF000", r"Of \S+, the matrix engine sees \S+, and `seen` gives"),
+        ("x.view(np.uint32) & -> (x.view(np.uint32) + np.uint32(0x1000)) &", "the matrix engine sees"),
+        ("x.view -> x.wiev", "`seen` raises AttributeError: 'numpy.ndarray' object has no attribute 'wiev'"),
+        ("np.float32) -> np.float64)", r"returns an array of the shape \(32, 16\) for one of the shape \(32, 32\)"),
+    ],
     "cancellation": [
         ("columns = 0, 1, 2", r"With 1, -1 and 2\^-12, the sum is 0, .* column 2 in group 0"),
         ("columns = 0, 8, 1", r"the sum is 0, not 2\^-12 .* column 8 in group 1"),

@@ -18,7 +18,7 @@ import numpy as np
 
 from ttexplore.backends.base import Deadlock
 from ttexplore.errors import shown
-from ttexplore.exercises.comparing import Array, Wrong, check_shapes, lowered, run_and_compare
+from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, lowered, run_and_compare
 from ttexplore.exploration import Exploration
 from ttexplore.given import plain
 from ttexplore.results import Run
@@ -330,6 +330,30 @@ def handshake(exploration: Exploration, reader: Any) -> str:
     return "The program ends, and the product is that of NumPy."
 
 
+def tf32(kernel: Any, seen: Any) -> str:
+    """A function that gives what the matrix engine sees of float32 numbers, compared with a run."""
+    mine = lowered(kernel, dtype="float32")
+    draw = np.random.default_rng(SEED)
+    drawn = draw.standard_normal((_TILE, _TILE)) * 2.0 ** draw.integers(-20, 20, (_TILE, _TILE))
+    # Numbers of all signs and sizes, and beside them some that end in ones.
+    given = np.where(draw.random((_TILE, _TILE)) < 0.2, draw.choice([-1, 1]) * (2 - 2.0**-23), drawn).astype(np.float32)
+    try:
+        answer = np.asarray(seen(given.copy()))
+    except Exception as error:  # It is the learner's function: anything can be wrong with it.
+        raise Wrong(f"`seen` raises {type(error).__name__}: {error}") from error
+    if answer.shape != given.shape:
+        raise Wrong(f"`seen` returns an array of the shape {answer.shape} for one of the shape {given.shape}.")
+    right = mine.run([given, np.eye(_TILE, dtype=np.float32)]).outputs[0]
+    wrong = np.argwhere(right != answer)
+    if len(wrong):
+        place = tuple(wrong[0])
+        raise Wrong(
+            f"Of {float(given[place])!r}, the matrix engine sees {float(right[place])!r}, and `seen` gives "
+            f"{float(answer[place])!r}. {len(wrong):,} of {given.size:,} numbers differ."
+        )
+    return f"All {given.size:,} numbers are those that the matrix engine sees."
+
+
 EXERCISES: dict[str, Definition] = {
     "all_cores": Definition("00_start", all_cores),
     "add_row": Definition("02_elementwise", add_row),
@@ -337,6 +361,7 @@ EXERCISES: dict[str, Definition] = {
     "count_packed": Definition("04_why_dst_does_not_hold_it", count_packed),
     "depths": Definition("05_double_buffering", depths),
     "handshake": Definition("06_multicast", handshake),
+    "tf32": Definition("10_numbers", tf32),
     "cancellation": Definition("09_on_the_chip", cancellation),
     "first_step": Definition("explorer", first_step),
     "count_tiles": Definition("08_reductions_and_softmax", count_tiles),
