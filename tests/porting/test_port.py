@@ -205,7 +205,7 @@ LEAKY = """
 __global__ void leaky(int n, const float *x, float *y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    if (x[i] > 0) y[i] = x[i];
+    if (x[i] > 0.5f) y[i] = x[i];
     else y[i] = x[i] * 0.5f;
 }
 """
@@ -285,9 +285,9 @@ CASES: dict[str, tuple[str, str, Callable[..., Array]]] = {
     "cuda transposed": (TRANSPOSED, "GEMM", lambda a, b: a @ b.T),
     "variants of a parameter": (SCALED, "GEMM", lambda a, b: 3 * a @ b),
     "a branch on the product": (
-        SCALED.replace("beta == 0.0f", "acc > 0"), "GEMM", lambda a, b, c: 3 * a @ b + np.where(a @ b > 0, 0, c),
+        SCALED.replace("beta == 0.0f", "acc > 32"), "GEMM", lambda a, b, c: 3 * a @ b + np.where(a @ b > 32, 0, c),
     ),
-    "a branch on elements": (LEAKY, "element-wise arithmetic", lambda x: np.where(x > 0, x, 0.5 * x)),
+    "a branch on elements": (LEAKY, "element-wise arithmetic", lambda x: np.where(x > 0.5, x, 0.5 * x)),
     "kittens softmax": (KITTENS_SOFTMAX, "softmax", softmax),
     "kittens gemm": (KITTENS_GEMM, "GEMM", lambda a, b: a @ b.T),
 }  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ttexplore.porting.foreign.marks import ForeignKernel
+from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps
+from ttexplore.porting.foreign.rows import by_rows_and_columns, of_product
 from ttexplore.porting.foreign.values import (
-    ZERO,
     Carried,
     Index,
     Input,
@@ -18,7 +19,7 @@ from ttexplore.porting.foreign.values import (
     Unread,
     Value,
     is_index,
-    replaced,
+    place_of,
     walk,
 )
 
@@ -79,8 +80,7 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
     """The family of a kernel; otherwise, why it has none."""
     if kernel.unread:
         return Outside(kernel.unread)
-    stores = tuple(_without_beginnings(one) for one in kernel.stores)
-    stores = tuple(dict.fromkeys(stores))
+    stores = tuple(dict.fromkeys(kernel.stores))
     if not stores:
         return Outside("it stores nothing that could be followed to a tensor")
     if any(_products(one.value) for one in stores):
@@ -97,7 +97,9 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
         return Outside(f"it loads {twice} from several places")
     if shared := _shared(stores):
         return Outside(f"it stores to {shared} in several places")
-    return Rowwise(stores, _rowwise(stores))
+    row = _rowwise(stores)
+    placed = by_rows_and_columns(stores)
+    return Outside(placed) if isinstance(placed, str) else Rowwise(placed, row)
 
 
 # What can be written as an expression of elements.
@@ -127,6 +129,9 @@ _WRITTEN = {
 }
 
 
+_LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|"}
+
+
 def _unwritten(stores: tuple[Store, ...]) -> str:
     """Why a value cannot be written, empty if all can."""
     for store in stores:
@@ -140,6 +145,8 @@ def _unwritten(stores: tuple[Store, ...]) -> str:
                     return f"{store.tensor} is made of indices"
                 case Op(name) if name not in _WRITTEN:
                     return f"{store.tensor} is made of elements that are {name}, in a way that is not known"
+                case Op("&" | "|", sides) if not all(isinstance(one, Op) and one.name in _LOGICAL for one in sides):
+                    return f"{store.tensor} is made of bits of numbers"
                 case Number(value) if value != value:
                     return f"{store.tensor} is made of a number that cannot be read"
                 case _:
@@ -149,11 +156,11 @@ def _unwritten(stores: tuple[Store, ...]) -> str:
 
 def _several_places(stores: tuple[Store, ...]) -> str:
     """A tensor of which elements at different places make one element, empty if there is none."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[tuple[str, Place | None]]] = {}
     for store in stores:
         for one in walk(store.value):
             if isinstance(one, Input):
-                found.setdefault(one.tensor, set()).add(one.part)
+                found.setdefault(one.tensor, set()).add((one.part, one.place))
     return next((tensor for tensor, parts in found.items() if len(parts) > 1), "")
 
 
@@ -161,19 +168,6 @@ def _shared(stores: tuple[Store, ...]) -> str:
     """A tensor that several different stores write to, empty if there is none."""
     tensors = [one.tensor for one in stores]
     return next((one for one in tensors if tensors.count(one) > 1), "")
-
-
-def _without_beginnings(store: Store) -> Store:
-    """A store without sums that begin at zero."""
-
-    def change(value: Value) -> Value | None:
-        match value:
-            case Op("+", (Carried(_, initial), added)) if initial == ZERO and isinstance(added, Product):
-                return added
-            case _:
-                return None
-
-    return Store(store.tensor, store.axes, replaced(store.value, change), store.part)
 
 
 def _products(value: Value) -> list[Product]:
@@ -200,21 +194,67 @@ def _attention(stores: tuple[Store, ...]) -> Attention | Outside | None:
                 (_input(one.a), _input(one.b)) not in (sides[0], (None, v)) for one in elsewhere
             ):
                 return Outside("its products are those of attention, but not forward")
-            causal = any(
-                isinstance(one, Op) and (one.name == "causal" or (one.name == "where" and is_index(_left(one))))
-                for one in walk(outer.a)
-            )
+            masks = [one for one in walk(outer.a) if isinstance(one, Op) and one.name in ("causal", "where")]
+            if reason := _unlike_attention(store, outer, exponents, masks):
+                return Outside(reason)
+            causal = bool(masks)
             left_out = tuple(dict.fromkeys(one.tensor for one in stores if one.tensor != store.tensor))
             return Attention(q, k, v, store, causal, left_out)
     return None
 
 
-def _left(choice: Op) -> Value:
-    match choice.arguments[0]:
-        case Op(_, (left, _)):
-            return left
-        case other:
-            return other
+def _unlike_attention(store: Store, outer: Product, exponents: list[Op], masks: list[Op]) -> str:
+    """Why the weights of a product are not those of softmax, empty if they are."""
+    if isinstance(outer.b, Op):
+        return "its values are computed in the kernel"
+    names = {one.name for part in exponents for one in walk(part) if isinstance(one, Op)}
+    if odd := names - {"exp", "exp2", "+", "-", "*", "/", "max", "where", "causal", "transposed", *_COMPARED}:
+        return f"its scores are changed by {sorted(odd)[0]}"
+    if not all(one.name == "causal" or _is_causal(one) for one in masks):
+        return "its scores are masked, but not as in causal attention"
+    for one in walk(store.value):
+        if isinstance(one, Unread):
+            return f"{store.tensor} is made of {one.reason}, which has no equivalent in the table"
+    running = any(isinstance(one, Carried) for part in exponents for one in walk(part))
+    match store.value:
+        case Op("/", (above, below)):
+            last = _last_product(above, running)
+            if last is None or last.b != outer.b:
+                return "its sum of values is not that of attention"
+            sums = [one for one in walk(below) if isinstance(one, Reduced) and one.kind == "sum"]
+            return "" if any(one.value == last.a for one in sums) else "it is divided by another sum"
+        case _:
+            return "its sum of values is not divided by that of the weights"
+
+
+def _last_product(value: Value, running: bool) -> Product | None:
+    """The product that is added to a sum, which is rescaled before where the largest score is still `running`."""
+    match value:
+        case Op("+", (Op("*", (left, right)), Product() as last)):
+            sides = (left, right)
+            scaled = any(isinstance(one, Op) and one.name in ("exp", "exp2") for one in sides)
+            return last if scaled and any(isinstance(one, Carried) for one in sides) else None
+        case Product() if not running:
+            return value
+        case _:
+            return None
+
+
+_COMPARED = {"<", "<=", ">", ">=", "&"}
+
+
+def _is_causal(mask: Op) -> bool:
+    """Whether a mask hides the columns behind that of the row."""
+    match mask.arguments:
+        case (Op(">=" | "<=" as name, (left, right)), _, Number(hidden)):
+            row, column = (left, right) if name == ">=" else (right, left)
+            hides = hidden < -1e4 and is_index(row) and is_index(column)
+            places = [place_of(one) for one in (row, column)]
+            sides = [{one[1] for one in atoms(place)} & {"r0", "r1"} for place in places]
+            fixed = any(not product for place in places for product, _ in place)
+            return hides and sides == [{"r0"}, {"r1"}] and not fixed
+        case _:
+            return False
 
 
 def _input(value: Value) -> Input | None:
@@ -244,34 +284,66 @@ def _gemm(stores: tuple[Store, ...]) -> Gemm | Outside:
         return Outside("a factor of the product is computed in the kernel")
     if unwritten := _unwritten(stores):
         return Outside(unwritten)
-    others = {one for store in stores for one in walk(store.value) if isinstance(one, Input)} - {product.a, product.b}
-    if any(len(one.axes & {"x", "y"}) == 1 for one in others):
-        return Outside("its epilogue has a tensor of which it is not known whether rows or columns share it")
     if any(isinstance(one, Reduced) for store in stores for one in walk(store.value)):
         return Outside("the product is used in a way that is no epilogue")
-    return Gemm(product, product.a, product.b, stores)
+    placed = of_product(stores, product.a, product.b, product.transposed)
+    if isinstance(placed, str):
+        return Outside(placed)
+    return Gemm(product, product.a, product.b, placed)
 
 
 def _rope(stores: tuple[Store, ...]) -> Rope | None:
     """RoPE: ``x1 * c - x2 * s`` and ``x2 * c + x1 * s``, stored to one tensor."""
-    minus = {one.tensor: found for one in stores if (found := _rotation(one.value, "-")) is not None}
-    plus = {one.tensor: found for one in stores if (found := _rotation(one.value, "+")) is not None}
-    if not minus or minus.keys() != plus.keys() or len(stores) != 2 * len(minus):
+    left = {one.tensor: (one, found) for one in stores if (found := _rotation(one.value, "-")) is not None}
+    right = {one.tensor: (one, found) for one in stores if (found := _rotation(one.value, "+")) is not None}
+    if not left or left.keys() != right.keys() or len(stores) != 2 * len(left):
         return None
-    factors = {(c, s) for _, c, s in minus.values()}
+    factors = {(c, s) for _, (_, c, _, s) in left.values()}
     if len(factors) > 1:
         return None
     c, s = factors.pop()
-    if any(plus[out][0] != x or {plus[out][1], plus[out][2]} != {c, s} for out, (x, _, _) in minus.items()):
-        return None
-    return Rope(tuple((x, out) for out, (x, _, _) in minus.items()), c, s)
+    for out, (first, (x, _, y, _)) in left.items():
+        second, (y_too, c_too, x_too, s_too) = right[out]
+        # Of two sums either one may stand first.
+        if (y_too, c_too, x_too, s_too) not in ((y, c, x, s), (x, s, y, c)) or not _halves_of(
+            first, second, x, y, c, s
+        ):
+            return None
+    return Rope(tuple((x.tensor, out) for out, (_, (x, _, _, _)) in left.items()), c.tensor, s.tensor)
 
 
-def _rotation(value: Value, sign: str) -> tuple[str, str, str] | None:
+def _halves_of(first: Store, second: Store, x: Input, y: Input, c: Input, s: Input) -> bool:
+    """Whether `x` and `y` are halves of rows, the results are stored to such halves, and `c` and `s` begin at rows."""
+    found = [one.place for one in (first, second, x, y, c, s)]
+    if None in found:
+        return all(one is None for one in found)
+    places = [one for one in found if one is not None]
+    # Half of a row further on; both tensors may have strides of their own.
+    shift = plus(places[3], places[2], -1.0)
+    starts = [distance(one) for one in places]
+    half = len(shift) == 1 and all(product and factor == 1 for product, factor in shift) and shift == distance(shift)
+    return (
+        half
+        and plus(places[1], places[0], -1.0) == shift
+        and not (starts[0] or starts[2] or starts[4] or starts[5])
+        and not isinstance(by_rows_and_columns((replace(first, value=x),)), str)
+        # Rows of cos and sin may be shared by rows of x.
+        and _alike(places[4], places[5])
+    )
+
+
+def _alike(one: Place, other: Place) -> bool:
+    left, right = steps(one), steps(other)
+    if isinstance(left, str) or isinstance(right, str):
+        return False
+    return left.indices == right.indices and same(left, right)
+
+
+def _rotation(value: Value, sign: str) -> tuple[Input, Input, Input, Input] | None:
     match value:
-        case Op(name, (Op("*", (Input(first), Input(c))), Op("*", (Input(second), Input(s))))) if name == sign:
-            if first == second and len({first, c, s}) == 3:
-                return first, c, s
+        case Op(name, (Op("*", (Input() as x, Input() as c)), Op("*", (Input() as y, Input() as s)))) if name == sign:
+            if x.tensor == y.tensor and len({x.tensor, c.tensor, s.tensor}) == 3:
+                return x, c, y, s
         case Op("+", (left, Op("*", (Op("*", (Input() as x, Number(-1.0))), Input() as s)))) if sign == "-":
             return _rotation(Op("-", (left, Op("*", (x, s)))), "-")
         case _:

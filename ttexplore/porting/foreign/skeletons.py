@@ -313,7 +313,8 @@ def _gemm(kernel: ForeignKernel, family: Gemm, names: _Names) -> str:
                 index = {"full": "i, j", "row": "j", "column": "i"}[extra[tensor]]
                 return f"{names.of(tensor)}_block[{index}]"
             case Scalar(name):
-                return names.of(name)
+                # The loop of a product goes over K.
+                return "depth" if name in kernel.lengths else names.of(name)
             case _:
                 return None
 

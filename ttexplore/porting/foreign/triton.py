@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ttexplore.errors import UsageError
+from ttexplore.porting.foreign import places
 from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Reading
+from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
 from ttexplore.porting.foreign.values import (
     ZERO,
     Carried,
@@ -23,12 +26,21 @@ from ttexplore.porting.foreign.values import (
     Store,
     Unread,
     Value,
+    Variants,
     after_loop,
     axes_of,
+    is_bound,
     is_constant,
     is_index,
+    last_turn,
+    negated,
     operation,
+    parts_of_lengths,
+    place_of,
+    read_back,
+    replaced,
     scalars_of,
+    stored_in_turns,
     walk,
 )
 from ttexplore.porting.foreign.words import TRITON, TRITON_AROUND, by_name
@@ -76,8 +88,8 @@ class _Pointer:
     tensor: str
     axes: frozenset[str] = frozenset()
     scalars: frozenset[str] = frozenset()
-    part: str = ""
-    transposed: bool = False
+    place: Place = NOWHERE
+    strides: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +148,9 @@ class _Names:
                             language.add(one.asname or one.name)
                         else:
                             functions[one.asname or one.name] = one.name
+                case ast.ImportFrom(_, names):
+                    # Libraries that wrap the language, such as triton_lang_extension.
+                    language |= {one.asname or one.name for one in names if one.name.startswith("triton_lang")}
                 case _:
                     pass
         return cls(frozenset(triton), frozenset(language), functions)
@@ -174,8 +189,10 @@ def _marks(function: ast.FunctionDef, names: _Names, functions: Mapping[str, ast
     not define."""
     seen: set[int] = set()
     own = {one.arg for one in function.args.args}
+    # Decorators run on the host: what they call is no construct of the kernel, but that of triton itself.
+    host = {id(node) for one in function.decorator_list for node in ast.walk(one)}
     for node in ast.walk(function):
-        if id(node) in seen:
+        if id(node) in seen or (id(node) in host and isinstance(node, ast.Call)):
             continue
         match node:
             case ast.Attribute() if name := names.in_language(node):
@@ -236,6 +253,12 @@ class _Evaluation:
     lengths: set[str] = field(default_factory=set[str])
     returned: _Known | None = None
     depth: int = 0
+    loops: int = 0
+    variants: Variants = field(default_factory=Variants)
+    condition: str = ""
+    partial: set[str] = field(default_factory=set[str])
+    sizes: set[str] = field(default_factory=set[str])
+    divided: set[tuple[Place, Place]] = field(default_factory=set[tuple[Place, Place]])
 
     def kernel(self) -> ForeignKernel:
         arguments = self.function.args
@@ -253,8 +276,34 @@ class _Evaluation:
                     self.scalars[one.arg] = None
         self.run(self.function.body)
         return ForeignKernel(
-            self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths)
-        )
+            self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
+            self.unread(),
+        )  # fmt: skip
+
+    def bounded(self, condition: Value) -> bool:
+        """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken."""
+        if not is_bound(condition) or not all(map(self.is_dense, walk(condition))):
+            return False
+        self.partial |= parts_of_lengths(condition)
+        return True
+
+    def is_dense(self, value: Value) -> bool:
+        """Whether an index that is compared with a length goes from block to block by the size of a block."""
+        if not isinstance(value, Index) or not self.sizes:
+            return True
+        inside = [one for one, _ in value.place if any(part[0] == "r" for part in one)]
+        for product, factor in value.place:
+            if inside and any(one[0] in ("p", "k") for one in product):
+                names = {one[1] for one in product if one[0] == "s"} | ({f"{factor:g}"} if factor != 1 else set[str]())
+                if names and not names & self.sizes:
+                    return False
+        return True
+
+    def unread(self) -> str:
+        """Why the kernel is not known: it goes over parts of rows, and not over the others."""
+        found = {one.part for one in self.stores}
+        left = next(iter(sorted(self.partial - found)), "")
+        return f"only elements up to {left} are read" if left else ""
 
     def run(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -284,35 +333,48 @@ class _Evaluation:
                     pass
 
     def branch(self, test: ast.expr, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
-        """Both sides. Of variants that a constant chooses, the first one; of blocks beyond the tensor, those that are
-        there; what depends on elements has no value."""
+        """Of variants that a constant chooses, the first one; of blocks beyond the tensor, those that are there; what
+        depends on other conditions has no value."""
         condition = self.value(test)
-        parts = [] if isinstance(condition, _Pointer | _Many) else [*walk(condition)]
+        if isinstance(condition, _Pointer | _Many):
+            condition = Unread("a branch on addresses")
+        if is_constant(condition):
+            if then and isinstance(then[-1], ast.Return | ast.Raise) and condition not in self.variants.taken:
+                self.variants.never(condition)
+            self.run(then if self.variants.first(condition) else otherwise)
+        elif self.bounded(condition):
+            self.run(then)
+        elif self.bounded(negated(condition)):
+            self.run(otherwise)
+            if any(not isinstance(one, ast.Return | ast.Pass) for one in then):
+                self.sides(condition, then, [])
+        else:
+            self.sides(condition, then, otherwise)
+
+    def sides(self, condition: Value, *branches: list[ast.stmt]) -> None:
+        """Code that runs under a condition that is neither constant nor a bound: what it changes has no value."""
+        on_elements = any(isinstance(one, Input | Reduced) for one in walk(condition))
+        reason = "a branch on elements" if on_elements else "a branch on indices"
         before, stores = dict(self.known), len(self.stores)
-        self.run(then)
-        after, stored = self.known, len(self.stores)
-        self.known = dict(before)
-        self.run(otherwise)
-        if stored > stores and all(map(is_constant, parts)):
-            # Variants that a constant chooses.
-            del self.stores[stored:]
-        on_elements = any(isinstance(one, Input | Reduced) for one in parts)
-        for name in {*after, *self.known}:
-            changed = name in before and (
-                after.get(name) is not before[name] or self.known.get(name) is not before[name]
-            )
-            if on_elements and changed:
-                self.known[name] = Unread("a branch on elements")
-            elif name in after and (after[name] is not before.get(name) or name not in self.known):
-                self.known[name] = after[name]
+        changed: set[str] = set()
+        for body in branches:
+            self.known = dict(before)
+            self.run(body)
+            changed |= {name for name, value in self.known.items() if value is not before.get(name)}
+            if any(isinstance(one, ast.Return | ast.Break | ast.Continue) for part in body for one in ast.walk(part)):
+                self.condition = reason
+        self.known = before | {name: Unread(reason) for name in changed}
+        self.stores[stores:] = [replace(one, value=Unread(reason)) for one in self.stores[stores:]]
 
     def loop(self, target: ast.expr | None, iterated: ast.expr | None, body: list[ast.stmt]) -> None:
+        turn = UNKNOWN
         if target is not None:
             bounds = self.value(iterated) if iterated is not None else ZERO
             axes = axes_of(bounds) if not isinstance(bounds, _Pointer | _Many) else frozenset[str]()
             scalars = scalars_of(bounds) if not isinstance(bounds, _Pointer | _Many) else frozenset[str]()
+            turn, at = self.turns(iterated)
             # Blocks of a loop over a row belong to the row; a persistent loop numbers blocks of the grid.
-            self.assign(target, Index(frozenset({"p"}) if "p" in axes else frozenset({"k"}), scalars))
+            self.assign(target, Index(frozenset({"p"}) if "p" in axes else frozenset({"k"}), scalars, at))
         changed = {
             node.id
             for one in body
@@ -324,18 +386,75 @@ class _Evaluation:
         for name, value in before.items():
             if not isinstance(value, _Pointer | _Many) and not is_index(value):
                 self.known[name] = Carried(name, value)
+        self.loops += 1
+        self.advance(before, turn, body)
+        stores = len(self.stores)
         self.run(body)
+        self.stores[stores:] = [stored_in_turns(one, turn) for one in self.stores[stores:]]
+        self.loops -= 1
         for name, value in before.items():
             after = self.known[name]
-            if isinstance(self.known.get(name), _Pointer | _Many) or isinstance(value, _Pointer | _Many):
+            if isinstance(after, _Pointer):
+                self.known[name] = after if after == value else replace(after, place=UNKNOWN)
                 continue
-            if isinstance(after, _Pointer | _Many):
+            if isinstance(after, _Many) or isinstance(value, _Pointer | _Many):
+                continue
+            if isinstance(after, Index) and after != value:
+                self.known[name] = replace(after, place=UNKNOWN)
                 continue
             own = any(isinstance(one, Carried) and one.name == name for one in walk(after))
-            if over_blocks and own and not any(isinstance(one, Product) for one in walk(after)) and not is_index(after):
+            if not own and after != value and any(isinstance(one, Product) for one in walk(after)):
+                self.known[name] = Unread("the product of the last turn of a loop")
+            elif (
+                over_blocks and own and not any(isinstance(one, Product) for one in walk(after)) and not is_index(after)
+            ):
                 self.known[name] = Unread("a sum over blocks")
             else:
-                self.known[name] = after_loop(name, value, after)
+                self.known[name] = last_turn(after_loop(name, value, after), turn)
+        for name in changed - before.keys():
+            inside = self.known.get(name)
+            if inside is not None and not isinstance(inside, _Pointer | _Many):
+                self.known[name] = last_turn(inside, turn)
+
+    def turns(self, iterated: ast.expr | None) -> tuple[Place, Place]:
+        """The number of a turn of a loop, and what the loop's variable is in it."""
+        match iterated:
+            case ast.Call(func, arguments) if (self.names.in_language(func) or ast.unparse(func)) in (
+                "range", "static_range",
+            ) and arguments:  # fmt: skip
+                given = [self.value(one) for one in arguments]
+                found = [UNKNOWN if isinstance(one, _Pointer | _Many) else place_of(one) for one in given]
+                start, end, step = (
+                    (NOWHERE, found[0], places.number(1.0)) if len(found) == 1 else (*found, places.number(1.0))[:3]
+                )
+                if start and {one[0] for one in places.atoms(start)} == {"p"}:
+                    # A persistent loop: another number of a block.
+                    own = places.atom("p", f"{places.written(start)} by {places.written(step)}")
+                    return own, own
+                self.lengths |= places.length_of(end)
+                return places.turns(self.loops, start, end, step)
+            case _:
+                return UNKNOWN, UNKNOWN
+
+    def advance(self, before: Mapping[str, _Known], turn: Place, body: list[ast.stmt]) -> None:
+        """Move addresses and indices that each turn of a loop moves by the same distance to the current turn."""
+        moving = {name: value for name, value in before.items() if isinstance(value, _Pointer | Index)}
+        if not moving:
+            return
+        known, stores, taken = dict(self.known), len(self.stores), list(self.variants.taken)
+        self.run(body)
+        after = self.known
+        self.known = known
+        del self.stores[stores:]
+        self.variants.taken = taken
+        for name, value in moving.items():
+            moved = after.get(name)
+            if not isinstance(moved, _Pointer | Index) or isinstance(moved, _Pointer) != isinstance(value, _Pointer):
+                continue
+            by = places.plus(moved.place, value.place, -1.0)
+            fixed = all(one[0] in ("s", "p") for one in places.atoms(by))
+            place = places.plus(value.place, places.times(turn, by)) if fixed and by else UNKNOWN if by else value.place
+            self.known[name] = replace(value, place=place)
 
     def assign(self, target: ast.expr, value: _Known) -> None:
         match target, value:
@@ -377,8 +496,11 @@ class _Evaluation:
                 return self.combined(_OPERATORS.get(type(operator), "?"), self.value(left), self.value(right))
             case ast.Compare(left, [operator], [right]):
                 return self.compared(_COMPARISONS.get(type(operator), "?"), self.value(left), self.value(right))
-            case ast.IfExp(_, then, _):
-                return self.value(then)
+            case ast.IfExp(test, then, otherwise):
+                condition = self.value(test)
+                if isinstance(condition, _Pointer | _Many) or not is_constant(condition):
+                    return Unread("a branch on elements or indices")
+                return self.value(then if self.variants.first(condition) else otherwise)
             case ast.Subscript(value, indices):
                 return self.subscript(self.value(value), indices)
             case ast.Tuple(elements) | ast.List(elements):
@@ -404,21 +526,27 @@ class _Evaluation:
         for pointer, other in ((left, right), (right, left)):
             if isinstance(pointer, _Pointer) and not isinstance(other, _Pointer | _Many):
                 axes, scalars = pointer.axes | axes_of(other), pointer.scalars | scalars_of(other)
-                # A parameter that is added alone is a distance: half of a row.
-                part = "+".join(sorted({*pointer.part.split("+"), *_distances(other)} - {""}))
-                return _Pointer(pointer.tensor, axes, scalars, part, pointer.transposed)
+                by = place_of(other) if name in ("+", "-") else UNKNOWN
+                place = places.plus(pointer.place, by, -1.0 if name == "-" else 1.0)
+                return replace(pointer, axes=axes, scalars=scalars, place=place)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             return Unread("arithmetic on addresses")
-        return operation(name, left, right)
+        made = operation(name, left, right)
+        if name == "//":
+            self.divided.add((place_of(left), place_of(right)))
+        if name == "%" and isinstance(made, Index):
+            return replace(made, place=places.remainder(place_of(left), place_of(right), self.divided))
+        return made
 
     def subscript(self, value: _Known, indices: ast.expr) -> _Known:
         parts = indices.elts if isinstance(indices, ast.Tuple) else [indices]
         if isinstance(value, Index) and len(parts) == 2 and any(map(_is_none, parts)):
             axis = "r0" if _is_none(parts[1]) else "r1"
-            return Index(frozenset(axis if one == "r" else one for one in value.axes), value.scalars)
-        if isinstance(value, Input) and len(parts) == 2 and any(map(_is_none, parts)):
+            axes = frozenset(axis if one == "r" else one for one in value.axes)
+            return Index(axes, value.scalars, _along(value.place, axis))
+        if len(parts) == 2 and any(map(_is_none, parts)) and not isinstance(value, _Pointer | _Many):
             axis = "r0" if _is_none(parts[1]) else "r1"
-            return Input(value.tensor, frozenset(axis if one == "r" else one for one in value.axes), value.part)
+            return replaced(value, lambda one: _turned(one, axis))
         if isinstance(value, _Many) and isinstance(indices, ast.Constant) and isinstance(indices.value, int):
             return value.values[indices.value]
         return value
@@ -429,29 +557,42 @@ class _Evaluation:
         if not name:
             return self.other_call(node, keywords)
         match name, node.args:
-            case "program_id" | "num_programs", _:
-                return Index(frozenset({"p"}))
-            case "arange", _:
-                return Index(frozenset({"r"}))
-            case "load", [address, *_]:
-                self.masked(node, keywords)
-                return self.loaded(self.value(address))
-            case "store", [address, value, *_]:
-                self.masked(node, keywords)
-                self.stored(self.value(address), self.value(value))
+            case "program_id", _:
+                return Index(frozenset({"p"}), frozenset(), places.atom("p", ast.unparse(node).partition("(")[2]))
+            case "num_programs", _:
+                return Index(frozenset({"p"}), frozenset(), places.atom("s", ast.unparse(node)))
+            case "arange", [begin, *_]:
+                known = self.value(begin) == ZERO
+                size = self.value(node.args[-1])
+                if not isinstance(size, _Pointer | _Many) and place_of(size) != UNKNOWN:
+                    self.sizes.add(places.written(place_of(size)))
+                return Index(frozenset({"r"}), frozenset(), places.atom("r", "r") if known else UNKNOWN)
+            case "load", [address, *rest]:
+                mask = self.masked(rest[0] if rest else keywords.get("mask"))
+                beyond = self.value(rest[1] if len(rest) > 1 else keywords.get("other", ast.Constant(0)))
+                found = self.loaded(self.value(address))
+                if mask:
+                    return Unread(mask)
+                if isinstance(found, Input) and beyond != ZERO:
+                    return replace(found, beyond=beyond.value if isinstance(beyond, Number) else float("nan"))
+                return found
+            case "store", [address, value, *rest]:
+                mask = self.masked(rest[0] if rest else keywords.get("mask"))
+                found = self.value(value)
+                self.stored(self.value(address), Unread(mask) if mask else found)
                 return ZERO
             case _, [address, *_] if name.startswith("atomic_"):
                 self.stored(self.value(address), Unread(f"tl.{name}"))
                 return Unread(f"tl.{name}")
             case "make_block_ptr" | "make_tensor_descriptor" | "_experimental_make_tensor_descriptor", _:
-                base = self.value(keywords["base"] if "base" in keywords else node.args[0])
-                if isinstance(base, _Pointer):
-                    return _Pointer(base.tensor, base.axes | {"r0", "r1", "p"}, base.scalars, base.part)
-                return base
-            case _, [address, *_] if name in _DESCRIPTOR_LOADS:
-                return self.loaded(self.value(address))
-            case _, [address, value, *_] if name in _DESCRIPTOR_STORES:
-                self.stored(self.value(address), self.value(value))
+                given = dict(zip(("base", "shape", "strides", "offsets"), node.args, strict=False)) | keywords
+                return self.blocks(self.value(given["base"]), given.get("strides"), given.get("offsets"))
+            case "advance", [address, by]:
+                return self.moved(self.value(address), by, fresh=False)
+            case _, [address, at, *_] if name in _DESCRIPTOR_LOADS:
+                return self.loaded(self.moved(self.value(address), at))
+            case _, [address, value, at, *_] if name in _DESCRIPTOR_STORES:
+                self.stored(self.moved(self.value(address), at), self.value(value))
                 return ZERO
             case "dot", [a, b, *rest]:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
@@ -462,7 +603,8 @@ class _Evaluation:
                 if isinstance(inner, _Pointer | _Many):
                     return Unread(f"tl.{name} of an address")
                 axis = node.args[1] if len(node.args) > 1 else keywords.get("axis")
-                if isinstance(axis, ast.Constant) and axis.value == 0 and {"r0", "r1"} <= axes_of(inner):
+                along = self.value(axis) if axis is not None else None
+                if {"r0", "r1"} <= axes_of(inner) and along not in (Number(1.0), Number(-1.0)):
                     return Unread("a reduction over the rows of a block")
                 already = isinstance(inner, Reduced) and inner.kind == name
                 return inner if already else Reduced(name, inner)
@@ -474,13 +616,20 @@ class _Evaluation:
                 return self.chosen(self.value(condition), self.value(then), self.value(otherwise))
             case "fma", [a, b, c]:
                 return self.combined("+", self.combined("*", self.value(a), self.value(b)), self.value(c))
-            case "range" | "cdiv" | "static_range", arguments:
+            case "range" | "static_range", arguments:
                 return self.index_of(arguments)
+            case "cdiv", [above, below]:
+                index = self.index_of([above, below])
+                found = [self.value(one) for one in (above, below)]
+                known = [place_of(one) for one in found if not isinstance(one, _Pointer | _Many)]
+                if len(known) < 2 or not isinstance(index, Index):
+                    return index
+                return replace(index, place=places.combined("cdiv", known[0], known[1]))
             case "trans", [value, *_]:
                 inner = self.value(value)
                 return inner if isinstance(inner, _Pointer | _Many) else Op("transposed", (inner,))
-            case _, [value, *_] if name in _SAME or _ROWS.get(name) == "conversion of dtypes":
-                return self.value(value)
+            case _, [value, *rest] if name in _SAME or _ROWS.get(name) == "conversion of dtypes":
+                return self.converted(value, rest)
             case _, arguments if name in _FUNCTIONS:
                 values = [self.value(one) for one in arguments]
                 if any(isinstance(one, _Pointer | _Many) for one in values):
@@ -495,51 +644,108 @@ class _Evaluation:
                 return self.inlined(self.functions[name], node, keywords)
             case ast.Name("min" | "max" | "range" | "abs" as name):
                 return self.index_of(node.args) if name == "range" else self.extreme(name, node.args)
-            case ast.Name("float"):
-                return Number(float("inf"))
+            case ast.Name("float") if node.args and isinstance(node.args[0], ast.Constant):
+                return Number(float(node.args[0].value))  # pyright: ignore[reportArgumentType]
             case ast.Attribute(value, "to" | "cast"):
-                return self.value(value)
-            case ast.Attribute(value, "load"):
-                return self.loaded(self.value(value))
+                return self.converted(value, node.args)
+            case ast.Attribute(value, "load") if node.args:
+                return self.loaded(self.moved(self.value(value), node.args[0]))
             case ast.Attribute(value, "store") if len(node.args) > 1:
-                self.stored(self.value(value), self.value(node.args[1]))
+                self.stored(self.moved(self.value(value), node.args[0]), self.value(node.args[1]))
                 return ZERO
             case _:
+                for one in node.args:
+                    found = self.value(one)
+                    if isinstance(found, _Pointer):
+                        # What it does with an address is not known.
+                        self.stored(found, Unread(ast.unparse(node.func)))
                 return Unread(ast.unparse(node.func))
+
+    def converted(self, node: ast.expr, to: list[ast.expr]) -> _Known:
+        """A value in another dtype: the same, but for what whole numbers lose."""
+        found = self.value(node)
+        whole = any(re.match(r"u?int\d+$", self.names.in_language(one)) for one in to)
+        if whole and not isinstance(found, _Pointer | _Many) and not is_index(found) and not is_constant(found):
+            return Unread("a conversion to whole numbers")
+        return found
 
     def extreme(self, name: str, arguments: list[ast.expr]) -> Value:
         values = [one for one in map(self.value, arguments) if not isinstance(one, _Pointer | _Many)]
+        if all(map(is_constant, values)):
+            return Scalar(f"{name}({', '.join(map(ast.unparse, arguments))})")
         return operation(name, *values) if values else Unread(name)
 
     def index_of(self, arguments: list[ast.expr]) -> Value:
         values = [one for one in map(self.value, arguments) if not isinstance(one, _Pointer | _Many)]
         axes = frozenset[str]().union(*(axes_of(one) for one in values))
-        return Index(axes, frozenset[str]().union(*(scalars_of(one) for one in values)))
+        return Index(axes, frozenset[str]().union(*(scalars_of(one) for one in values)), UNKNOWN)
+
+    def blocks(self, base: _Known, strides: ast.expr | None, offsets: ast.expr | None) -> _Known:
+        """The address of a block of a tensor with these strides."""
+        if not isinstance(base, _Pointer):
+            return base
+        made = replace(base, axes=base.axes | {"r0", "r1", "p"}, strides=tuple(self.parts(strides)))
+        return self.moved(made, offsets) if offsets is not None else made
+
+    def parts(self, node: ast.expr | None) -> list[Place]:
+        found = self.value(node) if node is not None else Unread("nothing")
+        values = found.values if isinstance(found, _Many) else (found,)
+        return [UNKNOWN if isinstance(one, _Pointer | _Many) else place_of(one) for one in values]
+
+    def moved(self, address: _Known, by: ast.expr, fresh: bool = True) -> _Known:
+        """A block of a tensor at some rows and columns; if it is not `fresh`, so much further."""
+        if not isinstance(address, _Pointer):
+            return address
+        steps = self.parts(by)
+        # A descriptor that is a parameter has rows one after the other.
+        strides = address.strides or (
+            *(places.atom("s", f"{address.tensor} {n}") for n in steps[1:]),
+            places.number(1.0),
+        )
+        place = address.place
+        if len(steps) != len(strides):
+            place = UNKNOWN
+        for number, (step, stride) in enumerate(zip(steps, strides, strict=False)):
+            own = "r" if len(steps) == 1 else f"r{number + 2 - len(steps)}"
+            inside = places.plus(step, places.atom("r", own)) if fresh else step
+            place = places.plus(place, places.times(inside, stride))
+        return replace(address, axes=address.axes | {"r0", "r1", "p"}, place=place)
 
     def inlined(self, function: ast.FunctionDef, node: ast.Call, keywords: Mapping[str, ast.expr]) -> _Known:
         names = [one.arg for one in function.args.args]
         given = dict(zip(names, map(self.value, node.args), strict=False))
         given |= {name: self.value(value) for name, value in keywords.items()}
         inner = _Evaluation(
-            function, self.functions, self.names, given, self.stores, self.scalars, self.lengths, None, self.depth + 1
-        )
+            function, self.functions, self.names, given, self.stores, self.scalars, self.lengths, None, self.depth + 1,
+            self.loops, self.variants, self.condition, self.partial, self.sizes,
+        )  # fmt: skip
         inner.run(function.body)
         return inner.returned if inner.returned is not None else ZERO
 
-    def masked(self, node: ast.Call, keywords: Mapping[str, ast.expr]) -> None:
-        del node
-        if "mask" in keywords:
-            self.value(keywords["mask"])
+    def masked(self, mask: ast.expr | None) -> str:
+        """Why it is not known which elements a mask lets through, empty if they are those inside of the tensor."""
+        found = self.value(mask) if mask is not None else Number(1.0)
+        if isinstance(found, _Pointer | _Many):
+            return "a mask of addresses"
+        if isinstance(found, Unread):
+            return found.reason
+        return "" if self.bounded(found) else "elements that a mask chooses"
 
     def loaded(self, address: _Known) -> Value:
         if not isinstance(address, _Pointer):
             return address if isinstance(address, Unread) else Unread("a load from what is no parameter")
-        return Input(address.tensor, address.axes, address.part)
+        part = places.written(places.distance(address.place))
+        element = Input(address.tensor, address.axes, "" if part == "0" else part, address.place)
+        return read_back(element, self.stores)
 
     def stored(self, address: _Known, value: _Known) -> None:
         if isinstance(address, _Pointer):
             found = Unread("an address") if isinstance(value, _Pointer | _Many) else value
-            self.stores.append(Store(address.tensor, address.axes, found, address.part))
+            found = Unread(self.condition) if self.condition else found
+            part = places.written(places.distance(address.place))
+            self.stores.append(Store(address.tensor, address.axes, found, "" if part == "0" else part, address.place))
+        else:
+            self.stores.append(Store("a tensor", frozenset(), Unread("an address that is no parameter")))
 
     def product(self, a: ast.expr, b: ast.expr, accumulator: ast.expr | None) -> Value:
         left, right = self.value(a), self.value(b)
@@ -557,9 +763,9 @@ class _Evaluation:
         if any(isinstance(one, _Pointer | _Many) for one in values):
             return Unread("tl.where of addresses")
         checked = [one for one in values if not isinstance(one, _Pointer | _Many)]
-        if is_index(checked[1]):
-            return checked[1]
-        if _is_bound(checked[0]):
+        if is_constant(checked[0]):
+            return checked[1] if self.variants.first(checked[0]) else checked[2]
+        if self.bounded(checked[0]) and (is_index(checked[1]) or _is_neutral(checked[2])):
             # A mask of the edge: what lies beyond it does not exist here.
             return checked[1]
         return operation("where", *checked)
@@ -569,27 +775,25 @@ def _axes(value: _Known | None) -> frozenset[str]:
     return frozenset() if value is None or isinstance(value, _Pointer | _Many) else axes_of(value)
 
 
-def _is_bound(condition: Value) -> bool:
-    """Whether a condition compares indices with a length."""
-    match condition:
-        case Op("<" | "<=" | ">" | ">=", (left, right)):
-            return is_index(left) != is_index(right) and not any(
-                isinstance(one, Input | Reduced) for one in (*walk(left), *walk(right))
-            )
-        case Op("&", arguments):
-            return all(map(_is_bound, arguments))
-        case _:
-            return False
+def _is_neutral(value: Value) -> bool:
+    return isinstance(value, Number) and value.value in (0.0, float("inf"), float("-inf"))
 
 
-def _distances(value: Value) -> set[str]:
+def _along(place: Place, axis: str) -> Place:
+    """A place whose elements are rows or columns of a block."""
+    return places.renamed(place, lambda one: ("r", axis, "") if one == ("r", "r", "") else one)
+
+
+def _turned(value: Value, axis: str) -> Value | None:
     match value:
-        case Scalar(name):
-            return {name}
-        case Op("+", arguments):
-            return {name for one in arguments for name in _distances(one)}
+        case Input(place=place) if place is not None:
+            axes = frozenset(axis if one == "r" else one for one in value.axes)
+            return replace(value, axes=axes, place=_along(place, axis))
+        case Index(place=place):
+            axes = frozenset(axis if one == "r" else one for one in value.axes)
+            return replace(value, axes=axes, place=_along(place, axis))
         case _:
-            return set()
+            return None
 
 
 def _pointers(function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef], names: _Names) -> set[str]:

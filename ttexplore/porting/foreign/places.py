@@ -1,0 +1,333 @@
+"""Which elements of a tensor an address chooses: sums of products of indices, strides and numbers.
+
+A place is a polynomial. Its atoms are numbers of blocks (``p``), elements of a block or threads (``r``), turns of loops
+(``k``), parameters (``s``), what wraps around at a length (``w``), and what is not known (``?``). The skeletons know
+rows and columns only, so each place must be one of a row, of a column or of an element of both: anything else, such as
+a shifted, reversed, strided or transposed access, is said not to be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+# The kind of an atom, its name, and for the turns of a loop the number that they must be multiplied with.
+Atom = tuple[str, str, str]
+# Products of atoms, each with its factor.
+Place = frozenset[tuple[tuple[Atom, ...], float]]
+
+UNKNOWN: Place = frozenset({((("?", "", ""),), 1.0)})
+NOWHERE: Place = frozenset()
+_INDICES = ("p", "r", "k")
+
+
+def number(value: float) -> Place:
+    """A place at a fixed distance."""
+    return frozenset({((), value)}) if value else NOWHERE
+
+
+def atom(kind: str, name: str, factor: str = "") -> Place:
+    """A place that one index or parameter chooses."""
+    return frozenset({(((kind, name, factor),), 1.0)})
+
+
+def plus(left: Place, right: Place, sign: float = 1.0) -> Place:
+    """The sum of two places, or their difference."""
+    found = dict(left)
+    for product, factor in right:
+        found[product] = found.get(product, 0.0) + sign * factor
+    return frozenset((product, factor) for product, factor in found.items() if factor)
+
+
+def times(left: Place, right: Place) -> Place:
+    """The product of two places."""
+    found: dict[tuple[Atom, ...], float] = {}
+    for one, factor in left:
+        for other, second in right:
+            product = tuple(sorted((*one, *other)))
+            found[product] = found.get(product, 0.0) + factor * second
+    return frozenset((product, factor) for product, factor in found.items() if factor)
+
+
+def combined(name: str, left: Place, right: Place) -> Place:
+    """What an operator makes of two places."""
+    match name:
+        case "+":
+            return plus(left, right)
+        case "-":
+            return plus(left, right, -1.0)
+        case "*":
+            return times(left, right)
+        case "<<" if (shift := constant(right)) is not None:
+            return times(left, number(2.0**shift))
+        case ">>" if (shift := constant(right)) is not None:
+            return combined("//", left, number(2.0**shift))
+        case "&" if (mask := constant(right)) is not None and int(mask) & (int(mask) + 1) == 0:
+            return combined("%", left, number(mask + 1))
+        case _:
+            return _other(name, left, right)
+
+
+def _other(name: str, left: Place, right: Place) -> Place:
+    kinds = {one[0] for one in atoms(left) | atoms(right)}
+    if "?" in kinds or "w" in kinds:
+        return UNKNOWN
+    text = f"({written(left)} {name} {written(right)})"
+    if kinds <= {"s"}:
+        return atom("s", text)
+    if kinds <= {"s", "p"}:
+        return atom("p", text)
+    if name in ("//", "%") and _numbers_threads(left) and {one[0] for one in atoms(right)} <= {"s"}:
+        # Warps of the whole grid, and threads in a warp.
+        return atom("p" if name == "//" else "r", text)
+    if name in ("//", "%") and _numbers_elements(left) and {one[0] for one in atoms(right)} == {"s"}:
+        # Rows and columns of the elements of all blocks.
+        return atom("r", text)
+    thread = [one for one, factor in left if factor == 1.0]
+    if name in ("//", "%") and {one[0] for one in atoms(right)} <= {"s"} and len(left) == len(thread) == 1:
+        (product,) = thread
+        if len(product) == 1 and product[0][0] == "r":
+            # The two digits of the number of a thread.
+            return atom("r", text)
+    if name == "%" and len(right) == 1 and {one[0] for one in atoms(right)} == {"s"}:
+        return plus(left, atom("w", written(right)))
+    return UNKNOWN
+
+
+def _numbers_threads(place: Place) -> bool:
+    """Whether a place counts all threads of a grid along one axis."""
+    return any(
+        place
+        == plus(times(atom("p", f"blockIdx.{axis}"), atom("s", f"blockDim.{axis}")), atom("r", f"threadIdx.{axis}"))
+        for axis in "xy"
+    )
+
+
+def remainder(left: Place, right: Place, divided: set[tuple[Place, Place]]) -> Place:
+    """What is left of a division. Of an index that was divided too, it is the second digit, as the column beside the
+    row; otherwise it keeps an index inside of a tensor."""
+    if _numbers_elements(left) and (left, right) not in divided:
+        return plus(left, atom("w", written(right)))
+    return combined("%", left, right)
+
+
+def _numbers_elements(place: Place) -> bool:
+    """Whether a place counts the elements of all blocks along one axis."""
+    inside = [product for product, factor in place if factor == 1.0 and [one[0] for one in product] == ["r"]]
+    blocks = [product for product, _ in place if sorted(one[0] for one in product) in (["p"], ["p", "s"])]
+    return len(inside) == 1 and len(blocks) == 1 and len(place) == 2
+
+
+def atoms(place: Place) -> set[Atom]:
+    """The atoms of a place."""
+    return {one for product, _ in place for one in product}
+
+
+def constant(place: Place) -> float | None:
+    """The number that a place is, None if it depends on anything."""
+    if not place:
+        return 0.0
+    ((product, factor), *more) = place
+    return None if product or more else factor
+
+
+def written(place: Place) -> str:
+    """A place as text: the same for equal places."""
+    parts = sorted(
+        "*".join([*(one[1] for one in product), *([f"{factor:g}"] if factor != 1 or not product else [])])
+        for product, factor in place
+    )
+    return "+".join(parts) or "0"
+
+
+def renamed(place: Place, change: Callable[[Atom], Atom]) -> Place:
+    """A place with other atoms."""
+    found: dict[tuple[Atom, ...], float] = {}
+    for product, factor in place:
+        made = tuple(sorted(map(change, product)))
+        found[made] = found.get(made, 0.0) + factor
+    return frozenset(found.items())
+
+
+def moved_to(place: Place, written_at: tuple[Place, ...], read_at: tuple[Place, ...]) -> Place:
+    """Where an element of an array comes from that was written at some indices and is read at others: each index is
+    replaced with the one that has its stride."""
+    if len(written_at) != len(read_at):
+        return UNKNOWN
+    new: dict[Atom, Place] = {}
+    for left, right in zip(written_at, read_at, strict=True):
+        if left == right:
+            continue
+        strides: dict[tuple[tuple[Atom, ...], float], Atom] = {}
+        for product, factor in left:
+            indices = [one for one in product if one[0] in _INDICES]
+            stride = tuple(one for one in product if one[0] not in _INDICES), factor
+            if len(indices) != 1 or stride in strides or indices[0] in strides.values():
+                return UNKNOWN
+            strides[stride] = indices[0]
+        found: dict[tuple[tuple[Atom, ...], float], Place] = {}
+        for product, factor in right:
+            indices = tuple(one for one in product if one[0] in _INDICES)
+            stride = tuple(one for one in product if one[0] not in _INDICES), factor
+            if len(indices) != 1 or stride in found:
+                return UNKNOWN
+            found[stride] = frozenset({(indices, 1.0)})
+        if not found.keys() <= strides.keys():
+            return UNKNOWN
+        for stride, index in strides.items():
+            if index in new:
+                return UNKNOWN
+            new[index] = found.get(stride, NOWHERE)
+    made = NOWHERE
+    for product, factor in place:
+        part = number(factor)
+        for one in product:
+            part = times(part, new.get(one, frozenset({((one,), 1.0)})))
+        made = plus(made, part)
+    return made
+
+
+def distance(place: Place) -> Place:
+    """The part of a place that is the same for all blocks, threads and turns."""
+    return frozenset((product, factor) for product, factor in place if all(one[0] == "s" for one in product))
+
+
+def turns(depth: int, start: Place, end: Place, step: Place) -> tuple[Place, Place]:
+    """The number of a turn of a loop from `start` to `end`, and what the loop's variable is in it.
+
+    The elements of a row are all visited only from the first one to a length on: other loops are not known.
+    """
+    length = plus(end, start, -1.0)
+    if length and {one[0] for one in atoms(length)} <= {"s"}:
+        # Wherever it begins: that is told by the places themselves.
+        end, begins = length, True
+    else:
+        begins = not distance(start) and all(any(one[0] in ("r", "p") for one in product) for product, _ in start)
+    whole = {one[0] for one in atoms(end)} <= {"s", "k"} and len(end) == 1 and next(iter(end))[1] > 0
+    factor = ""
+    if (divisor := _divisor(end)) is not None:
+        factor = divisor
+    elif constant(step) != 1.0:
+        factor = written(step)
+    if not whole or not begins:
+        return UNKNOWN, UNKNOWN
+    turn = atom("k", f"{depth} of {written(end)}", factor)
+    return turn, plus(start, times(turn, step))
+
+
+def length_of(end: Place) -> set[str]:
+    """The parameter that a loop goes up to, if it is one."""
+    names = {one[1] for one in atoms(end)}
+    return names if len(end) == len(names) == 1 and end == atom("s", *names) else set()
+
+
+def _divisor(end: Place) -> str | None:
+    """What a number of turns was divided by."""
+    names = [one[1] for one in atoms(end) if one[0] == "s"]
+    for name in names:
+        for operator in (" // ", " cdiv "):
+            if operator in name and name.startswith("("):
+                return name.rpartition(operator)[2].removesuffix(")")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The indices that choose an element of a tensor, each with the strides that it is multiplied with."""
+
+    strides: Mapping[Atom, tuple[str, ...]]
+
+    @property
+    def indices(self) -> frozenset[Atom]:
+        return frozenset(self.strides)
+
+    def blocks(self) -> frozenset[Atom]:
+        """The numbers of blocks among them."""
+        return frozenset(one for one in self.strides if one[0] == "p")
+
+    def sharing(self, stride: str) -> frozenset[Atom]:
+        """The indices that move by a stride."""
+        return frozenset(one for one, strides in self.strides.items() if stride in strides)
+
+    def largest(self, inside: frozenset[Atom], outside: frozenset[Atom]) -> frozenset[Atom]:
+        """The largest set of indices that move by one stride, with all of `inside` and none of `outside`."""
+        every = {stride for strides in self.strides.values() for stride in strides}
+        sets = [self.sharing(one) for one in every]
+        return max((one for one in sets if inside <= one and not one & outside), key=len, default=frozenset[Atom]())
+
+
+def steps(place: Place, wraps: bool = False) -> Steps | str:
+    """The indices of a place, or why they are not known."""
+    strides: dict[Atom, tuple[str, ...]] = {}
+    for product, factor in place:
+        indices = [one for one in product if one[0] in _INDICES]
+        if any(one[0] == "?" for one in product):
+            return "at indices that are not known"
+        if any(one[0] == "w" for one in product):
+            if not wraps:
+                return "at indices that wrap around"
+            continue
+        if not indices:
+            return "at a distance from its beginning"
+        if factor < 0 or factor != int(factor):
+            return "in reverse"
+        if len(indices) > 1 or indices[0] in strides:
+            return "at indices that are neither rows nor columns"
+        names = [one[1] for one in product if one[0] == "s"] + ([f"#{factor:g}"] if factor != 1 else [])
+        ((kind, _, needed),) = indices
+        if kind == "k" and any(one not in names and f"#{one}" not in names for one in needed.split("*") if one):
+            return "in a loop that does not visit all of them"
+        if kind == "k" and "#" in "".join(names) and any(one.startswith("blockDim") for one in names):
+            return "in a loop that does not visit all of them"
+        strides[indices[0]] = tuple(sorted(names))
+    if not strides:
+        return "at one element"
+    return Steps(strides)
+
+
+def same(one: Steps, other: Steps) -> bool:
+    """Whether two places with the same indices visit their tensors alike, but for the names of strides."""
+    names: dict[str, str] = {}
+    mine = {name for strides in one.strides.values() for name in strides}
+    theirs = {name for strides in other.strides.values() for name in strides}
+    for index, strides in one.strides.items():
+        left, right = _without(strides, other.strides[index]), _without(other.strides[index], strides)
+        if len(left) > 1 or len(left) != len(right):
+            return False
+        if left and ({left[0], right[0]} & mine & theirs or names.setdefault(left[0], right[0]) != right[0]):
+            return False
+        if left and (left[0].startswith("#") or right[0].startswith("#")):
+            return False
+    return len(set(names.values())) == len(names)
+
+
+def _without(strides: Iterable[str], others: Iterable[str]) -> list[str]:
+    left = list(strides)
+    for one in others:
+        if one in left:
+            left.remove(one)
+    return left
+
+
+def part_of_rows(whole: Steps, part: Steps) -> bool:
+    """Whether `part` has one element for each row of `whole`: the same indices without one stride, that of the rows."""
+    missing: set[tuple[str, ...]] = set()
+    for index, strides in part.strides.items():
+        if index[0] == "p":
+            continue
+        left, right = _without(whole.strides[index], strides), _without(strides, whole.strides[index])
+        if len(left) != 1 or len(right) > 1:
+            return False
+        missing.add((*left, *right))
+    return len(missing) <= 1
+
+
+def part_of_columns(whole: Steps, part: Steps) -> bool:
+    """Whether `part` has one element for each column of `whole`: the same strides, or without that of the columns."""
+    missing: set[tuple[str, ...]] = set()
+    for index, strides in part.strides.items():
+        left, right = _without(whole.strides[index], strides), _without(strides, whole.strides[index])
+        if len(left) > 1 or len(right) > 1 or any(one.startswith("#") for one in (*left, *right)):
+            return False
+        missing.add((*left, "|", *right))
+    return len(missing) <= 1

@@ -1,0 +1,297 @@
+"""Whether the tensors of a kernel are read and written as its skeleton does: whole, by rows, or by columns."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from ttexplore.porting.foreign.places import (
+    Atom,
+    Place,
+    Steps,
+    part_of_columns,
+    part_of_rows,
+    renamed,
+    same,
+    steps,
+)
+from ttexplore.porting.foreign.values import Input, Reduced, Store, Value, parts_of, replaced, walk
+
+_FULL, _ROWS, _COLUMNS = frozenset({"r0", "r1"}), frozenset({"r0"}), frozenset({"r1"})
+_UNKNOWN = "it is not known whether rows or columns share"
+
+
+def by_rows_and_columns(stores: tuple[Store, ...]) -> tuple[Store, ...] | str:
+    """The stores with tensors that are whole, rows or columns; otherwise, why it is not known what they are.
+
+    What is reduced must be whole rows, one after the other in the tensor.
+    """
+    if all(one.place is None for one in _accesses(stores)):
+        return stores
+    reduced = any(isinstance(one, Reduced) for store in stores for one in walk(store.value))
+    for store in stores:
+        for one in walk(store.value):
+            if isinstance(one, Reduced) and any(
+                isinstance(part, Input) and part.beyond not in (0.0, float("inf"), float("-inf")) for part in walk(one)
+            ):
+                return "what is beyond the edge is part of a reduction"
+    found = _steps(stores)
+    if isinstance(found, str):
+        return found
+    whole = max(found.values(), key=lambda one: len(one.indices))
+    every = frozenset[Atom]().union(*(one.indices for one in found.values()))
+    if whole.indices != every:
+        return f"{_UNKNOWN} its tensors"
+    if digits := _half_of_threads(every):
+        return f"not all of {digits} is used"
+    if not any(not strides or (len(strides) == 1 and strides[0][0] != "#") for strides in whole.strides.values()):
+        return "its tensors are read with gaps"
+    if all(one.indices == every for one in found.values()) and not reduced:
+        odd = next((access for access, one in found.items() if not same(whole, one)), None)
+        return _with_axes(stores, dict.fromkeys(found, _FULL)) if odd is None else f"{odd[0]} is read in another order"
+    rows = _rows_of(whole, [one.indices for one in found.values()], reduced)
+    return rows if isinstance(rows, str) else _placed(stores, found, whole, rows, reduced)
+
+
+def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) -> tuple[Store, ...] | str:
+    """The stores of a product with tensors that are whole, rows or columns, if `a` has rows and `b` columns of it."""
+    if a.place is None or b.place is None:
+        return stores
+    left, right = steps(a.place, wraps=True), steps(b.place, wraps=True)
+    for tensor, one in ((a.tensor, left), (b.tensor, right)):
+        if isinstance(one, str):
+            return f"{tensor} is read {one}"
+    assert not isinstance(left, str)
+    assert not isinstance(right, str)
+    rest = tuple(replace(one, value=_without(one.value, (a, b))) for one in stores)
+    found = _steps(rest)
+    if isinstance(found, str):
+        return found
+    whole = max((found[_access(one)] for one in stores), key=lambda one: len(one.indices))
+    of_a, of_b = left.blocks() & whole.blocks(), right.blocks() & whole.blocks()
+    if of_a & of_b or left.blocks() != of_a or right.blocks() != of_b:
+        return "several products are computed, or one of parts of K"
+    if not of_a or not of_b:
+        # One block of rows or columns: the elements tell.
+        of_a, of_b = left.indices & whole.indices - right.indices, right.indices & whole.indices - left.indices
+    if of_a | of_b < whole.blocks() or not of_a or not of_b:
+        return "it is not known which blocks its product has"
+    rows = whole.largest(of_a, of_b)
+    if not rows or not _last(whole, whole.indices - rows) or not _one_row(whole, whole.indices - rows):
+        return "the product is stored in another order"
+    if ("r", "r1", "") in rows or ("r", "r0", "") in whole.indices - rows:
+        return "the product is stored in another order"
+    for one in (left, right):
+        if not _whole_sum(one):
+            return "the product is not summed over all of K"
+    if (reason := _order(left, of_a, rows, False)) or (
+        reason := _order(right, of_b, whole.indices - rows, not transposed)
+    ):
+        return f"a factor of the product is {reason}"
+    return _placed(stores, found, whole, rows, False, (a, b))
+
+
+def _half_of_threads(indices: frozenset[Atom]) -> str:
+    """A number of threads of which only one of two digits is used, empty if there is none."""
+    names = {name for kind, name, _ in indices if kind in ("r", "p") and name.startswith("(") and "threadIdx" in name}
+    names |= {name for kind, name, _ in indices if kind == "r" and name.startswith("(")}
+    for name in names:
+        other = name.replace(" // ", " % ") if " // " in name else name.replace(" % ", " // ")
+        if other not in names:
+            return name
+    return ""
+
+
+def _one_row(whole: Steps, columns: frozenset[Atom]) -> bool:
+    """Whether threads of a row are next to each other: none moves by a stride that others of the row do not have."""
+    shared = frozenset[str].intersection(*(frozenset(whole.strides[one]) for one in columns))
+    return all(
+        set(whole.strides[one]) - shared <= {name for name in whole.strides[one] if name.startswith("#")}
+        for one in columns
+        if one[0] == "r"
+    )
+
+
+def _whole_sum(side: Steps) -> bool:
+    """Whether loops in loops over K visit all of it: the outer one moves by the length of the inner one."""
+    turns = sorted((one for one in side.indices if one[0] == "k"), key=lambda one: one[1], reverse=True)
+    for inner, outer in itertools.pairwise(turns):
+        length = inner[1].partition(" of ")[2]
+        if not {length, f"#{length}"} & set(side.strides[outer]):
+            return False
+    return True
+
+
+def _order(side: Steps, blocks: frozenset[Atom], own: frozenset[Atom], turns_first: bool) -> str:
+    """Why a factor is not read by its rows, which are those of the product or (`turns_first`) of K; empty if it is."""
+    turns = frozenset(one for one in side.indices if one[0] == "k")
+    if not turns:
+        return "not read in a loop over K"
+    inner = frozenset(one for one in side.indices if one[1] in ("r0", "r1"))
+    if side.indices - turns <= own:
+        blocks = side.indices - turns
+    elif not inner:
+        return "made of rows or columns of other threads"
+    by_blocks, by_turns = side.largest(blocks, turns), side.largest(turns, blocks)
+    if inner:
+        # The block says which of its sides goes with the loop.
+        first = by_turns if turns_first else by_blocks
+        if ("r", "r1", "") in first or ("r", "r0", "") in (by_blocks if turns_first else by_turns):
+            return "transposed"
+    if len(by_blocks) == len(by_turns):
+        return "" if inner and by_blocks else "read in an order that is not known"
+    return "" if (len(by_turns) > len(by_blocks)) == turns_first else "transposed"
+
+
+def _access(one: Input | Store) -> tuple[str, Place | None]:
+    return one.tensor, one.place
+
+
+def _accesses(stores: tuple[Store, ...]) -> list[Input | Store]:
+    return [*stores, *(one for store in stores for one in walk(store.value) if isinstance(one, Input))]
+
+
+def _without(value: Value, factors: tuple[Input, Input]) -> Value:
+    """A value without the factors of the product."""
+    return replaced(value, lambda one: _NOTHING if one in factors else None)
+
+
+_NOTHING = Input("", place=None)
+
+
+def _steps(stores: tuple[Store, ...]) -> dict[tuple[str, Place | None], Steps] | str:
+    found: dict[tuple[str, Place | None], Steps] = {}
+    for one in _accesses(stores):
+        if one == _NOTHING:
+            continue
+        if one.place is None:
+            return f"it is not known which elements of {one.tensor} it takes"
+        made = steps(one.place)
+        if isinstance(made, str):
+            return f"{one.tensor} is {'written' if isinstance(one, Store) else 'read'} {made}"
+        found[_access(one)] = made
+    blocks = any(kind == "r" and name in ("r0", "r1") for one in found.values() for kind, name, _ in one.indices)
+    if not blocks:
+        return found
+    # Rows and columns of blocks that were made without the other axis.
+    whole = max(found.values(), key=lambda one: len(one.indices))
+    settled: dict[tuple[str, Place | None], Steps] = {}
+    for access, one in found.items():
+        plain = ("r", "r", "") in one.indices
+        choices = [_along(access[1], axis) for axis in ("r0", "r1")] if plain else [one]
+        fits = [
+            choice for choice in choices
+            if choice is not None and choice.indices <= whole.indices
+            and (part_of_rows(whole, choice) or part_of_columns(whole, choice) or not plain)
+        ]  # fmt: skip
+        if len(fits) > 1:
+            # That whose block moves with it, or that of which there is one block.
+            fits = [choice for choice in fits if _moves_with(whole, choice)]
+        if len(fits) != 1:
+            return f"{_UNKNOWN} {access[0]}"
+        settled[access] = fits[0]
+    return settled
+
+
+def _moves_with(whole: Steps, part: Steps) -> bool:
+    own = frozenset(one for one in part.indices if one[0] != "p")
+    if not part.blocks():
+        return not any(whole.sharing(stride) & whole.blocks() for one in own for stride in whole.strides[one])
+    return any(
+        whole.sharing(stride) >= own | part.blocks()
+        and not whole.sharing(stride) & (whole.indices - own - part.blocks() - whole.blocks())
+        for index in own
+        for stride in whole.strides[index]
+    )
+
+
+def _along(place: Place | None, axis: str) -> Steps | None:
+    made = steps(renamed(place or frozenset(), lambda one: ("r", axis, "") if one == ("r", "r", "") else one))
+    return None if isinstance(made, str) else made
+
+
+def _last(whole: Steps, columns: frozenset[Atom]) -> bool:
+    """Whether some index goes from column to column, one after the other or by a stride of its own."""
+    rows = whole.indices - columns
+    shared = {stride for one in rows for stride in whole.strides[one]}
+    return any(not whole.strides[one] for one in columns) or (
+        all(whole.strides[one] for one in rows)
+        and any(
+            not (set(whole.strides[one]) & shared) and not any(name.startswith("#") for name in whole.strides[one])
+            for one in columns
+        )
+    )
+
+
+def _rows_of(whole: Steps, indices: list[frozenset[Atom]], reduced: bool) -> frozenset[Atom] | str:
+    """The indices that choose a row; the others choose the element in it."""
+    parts = {one for one in indices if one != whole.indices}
+    sets = {stride: whole.sharing(stride) for strides in whole.strides.values() for stride in strides}
+    choices = [*parts, *(whole.indices - one for one in parts)]
+    if reduced and not parts:
+        blocks = whole.blocks()
+        choices = sorted((one | blocks for one in sets.values() if one & blocks), key=len, reverse=True)
+    # Blocks have rows: what is reduced lies in one.
+    for rows in sorted(choices, key=lambda one: bool((whole.indices - one) & whole.blocks())):
+        columns = whole.indices - rows
+        if reduced and columns & whole.blocks():
+            continue
+        blocks = frozenset(one for one in rows if one[0] == "p")
+        apart = any(
+            rows - blocks <= inside and inside & rows and not inside & columns for inside in sets.values()
+        )  # fmt: skip
+        if rows and columns and apart and _last(whole, columns) and all(one in (rows, columns) for one in parts):
+            return rows
+    return "rows and columns of its tensors are not as they are here"
+
+
+def _placed(
+    stores: tuple[Store, ...], found: dict[tuple[str, Place | None], Steps], whole: Steps, rows: frozenset[Atom],
+    reduced: bool, factors: tuple[Input, ...] = (),
+) -> tuple[Store, ...] | str:  # fmt: skip
+    axes: dict[tuple[str, Place | None], frozenset[str]] = {}
+    for access, one in found.items():
+        if one.indices == whole.indices:
+            if not same(whole, one):
+                return f"{access[0]} is read in another order"
+            axes[access] = _FULL
+        elif one.indices == rows and part_of_rows(whole, one):
+            axes[access] = _ROWS
+        elif one.indices == whole.indices - rows and part_of_columns(whole, one):
+            axes[access] = _COLUMNS
+        else:
+            return f"{_UNKNOWN} {access[0]}"
+    placed = _with_axes(stores, axes, factors)
+    if reduced and any("threadIdx" in name for kind, name, _ in whole.indices - rows if kind == "r"):
+        alone = [one for store in stores for one in walk(store.value) if isinstance(one, Reduced) and not one.together]
+        if any(not any(isinstance(part, Reduced) and part.together for part in walk(one)) for one in alone):
+            return "threads do not add up what each of them reduced"
+    if reduced:
+        for one in placed:
+            if (_FULL if _is_full(one.value) else _ROWS) != one.axes:
+                return f"{one.tensor} is not reduced over whole rows"
+    elif not factors and any(one.axes != _FULL for one in placed):
+        return "what it stores does not have all rows and columns"
+    return placed
+
+
+def _is_full(value: Value) -> bool:
+    """Whether a value is one of an element, not of a row."""
+    match value:
+        case Reduced():
+            return False
+        case Input(axes=axes):
+            return "r1" in axes
+        case _:
+            return any(map(_is_full, parts_of(value)))
+
+
+def _with_axes(
+    stores: tuple[Store, ...], axes: dict[tuple[str, Place | None], frozenset[str]], factors: tuple[Input, ...] = ()
+) -> tuple[Store, ...]:
+    def change(value: Value) -> Value | None:
+        if isinstance(value, Input) and value not in factors:
+            return Input(value.tensor, axes[_access(value)], value.part)
+        return None
+
+    return tuple(Store(one.tensor, axes[_access(one)], replaced(one.value, change), one.part) for one in stores)
