@@ -142,10 +142,12 @@ notebooks: $(VENV)/installed compiler device ## run the notebooks and store thei
 	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 	$(BIN)/ttexplore freeze notebooks/*.ipynb
 
+# CHIPS=--chips also runs programs that have changed on the simulated chips, after make device.
 .PHONY: gallery
 gallery: export OPENBLAS_NUM_THREADS := 1
-gallery: $(VENV)/installed compiler ## run the kernels of notebooks/gallery and write docs/gallery.md
-	$(BIN)/python -m pytest -n 0 --update-golden tests/gallery
+gallery: export XDG_CACHE_HOME := $(CURDIR)/.cache
+gallery: $(VENV)/installed compiler ## record the kernels of notebooks/gallery, and write docs/gallery.md
+	$(BIN)/python -m benchmarks.gallery $(CHIPS)
 
 # The environment of binder/ without a container: its exact packages, and the first notebook run with them.
 BINDER := .cache/binder

@@ -87,7 +87,7 @@ def test_pairs() -> None:
         (["shwo"], "there is no command 'shwo'\n  hint: did you mean show?"),
         (["compile"],
          "there is no command 'compile'\n  hint: use one of show, run, check, estimate, compare, sweep, validate, "
-         "timeline, export, save, report, freeze, explain, doctor, setup, lab"),
+         "timeline, export, save, report, freeze, gallery, explain, doctor, setup, lab"),
         (["show"], "no kernel is given\n  hint: give it as file.py::name"),
         (["show", "gemm"], "'gemm' does not name a kernel\n  hint: give it as file.py::name"),
         (["check", "saved.ttx"],

@@ -71,6 +71,7 @@ ALLOWED: dict[str, set[str]] = {
         "backends", "results", "views", "exploration", "sweeping",
     },
     "rooflines": {"errors", "given", "clock", "results", "views", "exploration"},
+    "gallery": {"record", "errors", "given", "views"},
     "exercises": {"record", "errors", "given", "backends", "results", "views", "exploration"},
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
@@ -86,7 +87,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
         "explored", "saved", "exploration", "doctor", "verification", "freezing", "sweeping", "validating",
-        "files", "gpu",
+        "files", "gpu", "gallery",
     },
     "ipython": {
         "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",
@@ -98,7 +99,7 @@ TVM_PARTS = {"ir", "language", "passes"}
 PLAIN_DATA_PARTS = {
     "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options", "target",
     "pass_names", "plan", "noc_links", "ops", "inputs", "views", "backends", "files", "archive", "porting", "request",
-    "results", "explored", "saved", "widget", "watching", "gpu",
+    "results", "explored", "saved", "widget", "watching", "gpu", "gallery",
 }  # fmt: skip
 
 

@@ -59,6 +59,7 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   save FILE::NAME     write the exploration to one file, which the others but check and save accept as FILE::NAME
   report FILE::NAME   write the explorer of one or more kernels as one page that works offline
   freeze NOTEBOOK     replace the explorers in a notebook with static pages
+  gallery [NAME]      list kernels of the kinds that people port, with what they do on each backend, or show one
   explain CODE|TERM   explain an error by its code, or a term of the glossary
   doctor              print what is installed, what is missing, and how to fix it
   setup device        install the real SDK and a simulated chip, for run --backend ttnn
@@ -515,6 +516,14 @@ def _explain_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _gallery_parser() -> argparse.ArgumentParser:
+    parser = _parser("gallery", "List the kernels of the gallery and what they did on each backend, or show one.")
+    parser.add_argument("name", nargs="?", help="a kernel of the gallery (default: all)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the list as a page, in Markdown")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
 def _lab_parser() -> argparse.ArgumentParser:
     parser = _parser("lab", "Start JupyterLab on the notebooks.")
     parser.add_argument("notebook", nargs="?", help="a notebook or folder (default: notebooks/00_start.ipynb)")
@@ -868,6 +877,21 @@ def _explain(arguments: argparse.Namespace) -> Answer:
     )
 
 
+def _gallery(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.files import check_writable, write_file
+    from ttexplore.gallery import entry_text, page, read_gallery, table_text
+
+    gallery = read_gallery()
+    if arguments.output is not None:
+        check_writable(arguments.output)
+        write_file(arguments.output, page(gallery))
+    if arguments.name is not None:
+        entry = gallery.entry(arguments.name)
+        return Answer(entry_text(entry), {**entry.data(), **to_json(entry.source())})
+    data: JsonObject = {"versions": gallery.versions, "kernels": [one.data() for one in gallery]}
+    return Answer(table_text(gallery, terminal_columns()), data)
+
+
 def _setup(arguments: argparse.Namespace) -> Answer:
     from ttexplore.backends.ttnn.environment import default_environment_folder, verified_file
     from ttexplore.backends.ttnn.setup import remove, set_up
@@ -989,6 +1013,7 @@ COMMANDS: dict[str, tuple[Callable[[], argparse.ArgumentParser], Callable[[argpa
     "save": (_save_parser, _save),
     "report": (_report_parser, _report),
     "freeze": (_freeze_parser, _freeze),
+    "gallery": (_gallery_parser, _gallery),
     "explain": (_explain_parser, _explain),
     "doctor": (_doctor_parser, _doctor),
     "setup": (_setup_parser, _setup),
