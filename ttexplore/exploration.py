@@ -7,7 +7,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from math import prod
 from pathlib import Path
@@ -31,8 +31,8 @@ from ttexplore.given import dictionary, flag, wrong
 from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
 from ttexplore.gpu.beside import Beside
+from ttexplore.gpu.lane import ARCHITECTURES, GpuLane, architectures, check_architecture, kernel_digest, request_for
 from ttexplore.gpu.lane import TIME_LIMIT_SECONDS as GPU_SECONDS
-from ttexplore.gpu.lane import GpuLane, architectures, check_architecture, kernel_digest, request_for
 from ttexplore.gpu.lane import lower as lower_for_gpu
 from ttexplore.gpu.shown import beside_data
 from ttexplore.inputs import Inputs, Tensor, given_inputs
@@ -47,7 +47,7 @@ from ttexplore.ir.sizes import bound_shape, extents_of, size_variables
 from ttexplore.language.editing import OF_ALL_LAUNCHES
 from ttexplore.language.editing import edited as edited_kernel
 from ttexplore.language.kernel import TracedKernel, trace
-from ttexplore.language.load import load_kernel
+from ttexplore.language.load import load_kernel, load_text
 from ttexplore.language.machine import machine
 from ttexplore.language.portable import portable
 from ttexplore.options import OPTIONS, option_forms, parse_options
@@ -58,6 +58,9 @@ from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.tensor_roles import tensor_roles
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan, Precision, Size
 from ttexplore.porting.checks import Facts, PortingChecks, porting_checks
+from ttexplore.porting.linked import NAME as PORT
+from ttexplore.porting.linked import port_data
+from ttexplore.porting.port import Port
 from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Drawing, Run, StepCheck
@@ -77,7 +80,8 @@ def explore(
 ) -> Exploration:  # fmt: skip
     """Lower a kernel and keep every step.
 
-    `kernel` is a T.prim_func, an eager kernel or a factory with its arguments, or ``"file.py::name"``. `options` are
+    `kernel` is a T.prim_func, an eager kernel or a factory with its arguments, ``"file.py::name"``, or a port of a GPU
+    kernel (:func:`ttexplore.port`): then the kernel that was written from it is explored, beside it. `options` are
     those of the passes, by name (``{"policy": "strided"}``). If a pass rejects the kernel, the lowering ends: the step
     holds the error, and running or exporting raises it. `sizes` gives initial values for T.dynamic sizes: the lowering
     is the same for all values; plan, checks and runs are for one value each.
@@ -86,10 +90,16 @@ def explore(
     """
     chip, asked = get_target(target), parse_options(options)
     with machine(chip), errors_of_ours("reading the kernel"):
-        traced = (
-            load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
-        )
-    return _explored(traced, chip, asked, sizes_of(traced.function, sizes), FREE)
+        match kernel:
+            case str():
+                traced = load_kernel(kernel, **kernel_arguments)
+            case Port():
+                one = kernel.written
+                traced = load_text(one.skeleton, f"{one.name} (ported)", one.factory, kernel_arguments)
+            case _:
+                traced = trace(kernel, **kernel_arguments)
+    made = _explored(traced, chip, asked, sizes_of(traced.function, sizes), FREE)
+    return made.from_port(kernel) if isinstance(kernel, Port) else made
 
 
 def _explored(
@@ -233,6 +243,12 @@ class Exploration(Explored):
     target: Target
     options: dict[str, Any]
     _steps: tuple[Step, ...]
+    # What the kernel was written from, if it is a port.
+    ported: Port | None = field(default=None, kw_only=True)
+
+    def from_port(self, ported: Port | None) -> Exploration:
+        """The same lowering of a kernel that was written from a port."""
+        return dataclasses.replace(self, ported=ported)
 
     @property
     def launches(self) -> tuple[Exploration, ...]:
@@ -287,12 +303,13 @@ class Exploration(Explored):
         asked = parse_options(options)
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
-        return _explored(self.kernel, chip, kept | asked, self._sizes, control, [self])
+        return _explored(self.kernel, chip, kept | asked, self._sizes, control, [self]).from_port(self.ported)
 
     def with_options(self, options: Mapping[str, Any], like: Iterable[Exploration] = ()) -> Exploration:
         """Lower the same kernel for the same target and sizes with these options alone. A pass that gave the same here,
         or in one of the explorations `like` this one, does not run again."""
-        return _explored(self.kernel, self.target, parse_options(options), self._sizes, FREE, [*like, self])
+        made = _explored(self.kernel, self.target, parse_options(options), self._sizes, FREE, [*like, self])
+        return made.from_port(self.ported)
 
     def edited(self, text: str) -> Exploration:
         """Lower the kernel with another text of its function, which ``ex.kernel.source`` shows, with the same
@@ -311,7 +328,9 @@ class Exploration(Explored):
             traced = edited_kernel(self.kernel, text, control.cancel)
         names = {str(variable.name) for variable in size_variables(traced.function)}
         kept = {size.name: size.value for size in self._sizes if size.name in names}
-        return _explored(traced, self.target, self.options, sizes_of(traced.function, kept), control)
+        return _explored(traced, self.target, self.options, sizes_of(traced.function, kept), control).from_port(
+            self.ported
+        )
 
     @property
     def missing(self) -> dict[str, str]:
@@ -415,15 +434,30 @@ class Exploration(Explored):
         return {}
 
     def gpu_data(self, arch: str, control: Control) -> JsonObject:
-        self._final()
         sent = portable(self.kernel)
-        offered = architectures(sent.texts, sent.arguments)
-        chosen = arch or offered[0]
+        known = architectures(sent.texts, sent.arguments)
+        offered = self._offered(known)
+        if arch == PORT or (self.ported is not None and not arch):
+            return self._port_data(offered)
+        self._final()
+        chosen = arch or known[0]
         lane = self._lanes.get(chosen) or self.gpu(chosen, progress=control.progress, cancel=control.cancel)
         return beside_data(self.beside(lane), offered)
 
     def lanes_data(self) -> list[JsonObject]:
-        return [beside_data(self.beside(lane), tuple(self._lanes)) for lane in self._lanes.values()]
+        offered = self._offered(self._lanes)
+        ported = [] if self.ported is None else [self._port_data(offered)]
+        return ported + [beside_data(self.beside(lane), offered) for lane in self._lanes.values()]
+
+    def _offered(self, architectures: Iterable[str]) -> dict[str, str]:
+        """What can stand beside this lowering, by name, as it is shown."""
+        ported = {} if self.ported is None else {PORT: f"{self.ported.written.name} ({self.ported.language})"}
+        return ported | {arch: f"{arch} ({ARCHITECTURES[arch]})" for arch in architectures}
+
+    def _port_data(self, offered: dict[str, str]) -> JsonObject:
+        if self.ported is None:
+            raise UsageError("U001", "the kernel is not a port", hint="ttx.explore(ttx.port(source)) explores one")
+        return port_data(self.ported, self.ported.written, self.kernel.source, offered)
 
     def beside(self, lane: GpuLane | str = "sm_90a") -> Beside:
         """This lowering beside a GPU lane of the same kernel: the passes of both by what they do, the lines of both

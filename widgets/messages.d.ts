@@ -209,6 +209,16 @@ export interface Gpu extends Tables {
   concepts: Concept[];
   passes: AlignedPasses[];
   error: Failure | null;
+  /** What the kernel was ported from takes the place of a lane. */
+  port: PortedSource | null;
+}
+
+/** A foreign source: the rows of the porting table that it is about, and where its constructs are, from 1, with the
+ * position of their row. */
+export interface PortedSource {
+  language: string;
+  rows: { name: string; note: string; pitfall: string; tilelang: string[]; metalium: string[] }[];
+  marks: [line: number, column: number, text: string, row: number][];
 }
 
 /** What an idea is called on both sides, and what the two programs do of it. */

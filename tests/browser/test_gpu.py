@@ -12,10 +12,13 @@ import ttexplore as ttx
 from tests.browser.conftest import Open, Show
 from tests.browser.explorer_page import NARROW, WIDE, ExplorerPage
 from tests.browser.test_accessibility import violations
+from tests.porting.test_port import SOFTMAX
 from ttexplore import Exploration, explore
 from ttexplore.control import FREE
 from ttexplore.errors import BackendError
 from ttexplore.gpu.beside import Beside
+from ttexplore.porting.linked import linked_source
+from ttexplore.porting.patterns import PATTERNS
 from ttexplore.record import ErrorRecord
 from ttexplore.views.assets import gpu_module
 from ttexplore.views.explorer import error_data
@@ -46,12 +49,12 @@ def asked(explorer: ExplorerPage, what: str, count: int = 1) -> int:
     return max(number for number, one in enumerate(explorer.sent()) if one["do"] == what)
 
 
-def opened(explorer: ExplorerPage, answer: dict[str, Any]) -> Locator:
+def opened(explorer: ExplorerPage, answer: dict[str, Any], seen: str = "details summary, .card") -> Locator:
     explorer.tab("GPU")
     explorer.answer({"state": "done", "module": gpu_module()}, question=asked(explorer, "module"))
     explorer.answer(answer, question=asked(explorer, "gpu"))
     pane = explorer.find(".gpuview")
-    pane.locator("details summary, .card").first.wait_for()
+    pane.locator(seen).first.wait_for()
     return pane
 
 
@@ -177,7 +180,7 @@ def test_passes_are_aligned_and_lead_to_ours(explorer: ExplorerPage, both: Besid
 
 
 def test_another_architecture_is_asked_for_once(explorer: ExplorerPage, recorded: Exploration) -> None:
-    arch = explorer.find("select[aria-label=architecture]")
+    arch = explorer.find("select[aria-label='what stands beside']")
     assert arch.input_value() == "sm_90a"
     arch.select_option("gfx942")
     question = asked(explorer, "gpu", 2)
@@ -263,9 +266,9 @@ def test_a_page_keeps_the_lanes_that_were_loaded(
     page.goto(f"{path.as_uri()}#lowering=with&tab=GPU&pin=27")
     explorer = ExplorerPage(page, recorded.data)
     explorer.find(".gpuview .listing[aria-label='kernel.cu'] .l.cursor").wait_for()
-    offered = explorer.find("select[aria-label=architecture] option").all_inner_texts()
+    offered = explorer.find("select[aria-label='what stands beside'] option").all_inner_texts()
     assert offered == ["sm_90a (H100)", "gfx942 (MI300X)"]
-    explorer.find("select[aria-label=architecture]").select_option("gfx942")
+    explorer.find("select[aria-label='what stands beside']").select_option("gfx942")
     explorer.find(".gpuview .listing[aria-label='kernel.hip'] .l").first.wait_for()
     page.evaluate("location.hash = 'lowering=without&tab=GPU'")
     page.locator(".body p").filter(has_text="No GPU lane here: ").wait_for()
@@ -284,3 +287,48 @@ def test_an_error_of_the_module_can_be_tried_again(show: Show, gemm: Exploration
     for tab in ("Steps", "GPU"):
         explorer.tab(tab)
     asked(explorer, "module", 2)
+
+
+@pytest.mark.parametrize(("width", "theme"), [(WIDE, "light"), (NARROW, "dark")])
+def test_what_a_kernel_was_ported_from_stands_beside_it(
+    show: Show, width: int, theme: Literal["light", "dark"]
+) -> None:
+    port = ttx.port(SOFTMAX)
+    exploration = explore(port, rows=64, columns=64)
+    explorer = show(exploration.data, width=width, theme=theme, missing={"estimate": "no Python"})
+    data = exploration.gpu_data("", FREE)
+    # A construct that no row is about.
+    line = next(one.line for one in port.marks if one.text == "tl.max")
+    data["port"]["marks"] = [[a, b, text, -1 if text == "tl.max" else row] for a, b, text, row in data["port"]["marks"]]
+    pane = opened(explorer, {"state": "done", "gpu": data}, ".listing[aria-label='source.py'] .l")
+    source = pane.locator(".listing[aria-label='source.py']")
+    marked = source.locator("u, s").all_inner_texts()
+    assert sorted(marked) == sorted(one.text for one in port.marks)
+    assert source.locator("s").all_inner_texts() == ["tl.max"]
+    row = source.locator(f".l[data-i='{line - 1}']")
+    row.hover()
+    told = pane.locator(".construct")
+    arithmetic = PATTERNS["element-wise arithmetic"]
+    assert arithmetic.note in told.inner_text()
+    assert arithmetic.pitfall in told.inner_text()
+    assert "tl.max is unknown" in told.inner_text()
+    row.click()
+    foreign = linked_source(port, port.written, exploration.kernel.source).lines[line - 1]
+    assert lit(explorer, "kernel source") == {one.span.line for one in foreign.origins}
+    # Ours stands right of it, or below.
+    boxes = [one.bounding_box() for one in (source, pane.locator(".listing[aria-label='kernel source']"))]
+    assert boxes[0] is not None
+    assert boxes[1] is not None
+    axis = "x" if width == WIDE else "y"
+    assert boxes[0][axis] < boxes[1][axis]
+    # The keyboard tells the same, where no pointer is over a line.
+    explorer.page.mouse.move(2, 2)
+    source.focus()
+    explorer.type("Home", *["ArrowDown"] * (line - 2))
+    before = next(one for one in port.marks if one.line == line - 1)
+    assert PATTERNS[before.row].note in told.inner_text()
+    found = violations(explorer, theme)
+    pane.get_by_role("tab", name="Constructs").click()
+    assert violations(explorer, theme) + found == []
+    pane.get_by_role("button", name=f"source.py line {line}").first.click()
+    assert source.locator(".l.cursor .n").inner_text() == str(line)

@@ -226,6 +226,8 @@ def page() -> str:
         "Each tensor must be read and written whole, by rows or by columns, and each element once: where a value or",
         "an index cannot be followed, or elements are shifted, skipped, transposed or chosen by a condition, there is",
         "no skeleton, and `.kernels` says why.",
+        '`ttx.explore(port, rows=64, ...)` explores the first skeleton, `ttx.explore(port["name"])` that of a kernel;',
+        "the explorer shows it beside its source ([explorer.md](explorer.md#beside-a-gpu)), after forks and edits too.",
         "",
         "## Checklist",
         "",

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from ttexplore import Exploration, explore
+from tests.porting.test_port import SOFTMAX
+from ttexplore import Exploration, explore, port
+from ttexplore.control import FREE
 from widgets.build import FOLDER, NODE, TSC
 
 _KERNEL = "notebooks/kernels/gemm.py::matmul"
@@ -19,7 +21,7 @@ _KERNEL = "notebooks/kernels/gemm.py::matmul"
 
 def faults(folder: Path, messages: list[tuple[str, Any]]) -> list[str]:
     """What TypeScript has against values, each with the type that it should have; a field too many is a fault, too."""
-    types = "Answers, Lowering, Message, Recording, Traits"
+    types = "Answers, Gpu, Lowering, Message, Recording, Traits"
     lines = [f'import type {{ {types} }} from "{(FOLDER / "messages.js").as_posix()}";']
     lines += [f"export const m{i}: {kind} = {json.dumps(value)};" for i, (kind, value) in enumerate(messages)]
     path = folder / "messages_of_python.ts"
@@ -105,6 +107,8 @@ def test_what_python_sends_has_these_types(gemm: Exploration, monkeypatch: pytes
         *(("Lowering", data) for data in lowerings(gemm)),
         *answered(gemm, monkeypatch),
     ]
+    ported = explore(port(SOFTMAX), rows=64, columns=64)
+    messages.append(("Gpu", ported.gpu_data("", FREE)))
     assert faults(tmp_path, messages) == []
 
 

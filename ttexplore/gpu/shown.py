@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from ttexplore.gpu.beside import Beside, step_words
 from ttexplore.gpu.concepts import Concept, figures, first_runs, lines_by_file
 from ttexplore.gpu.environment import SET_UP
-from ttexplore.gpu.lane import ARCHITECTURES
 from ttexplore.gpu.programs import Fact
 from ttexplore.record import JsonObject, Listing
 from ttexplore.views.explorer import error_data, listings_data
@@ -18,16 +17,16 @@ from ttexplore.views.markup import plural, visible
 _RECORDED = (f"recorded when ttexplore was made; with `{SET_UP}`, TileLang lowers the kernel on this machine",)
 
 
-def beside_data(both: Beside, offered: Sequence[str]) -> JsonObject:
+def beside_data(both: Beside, offered: Mapping[str, str]) -> JsonObject:
     """The lane of `both` with the aligned passes, and, if none of them failed, the source and the map of concepts.
-    `offered` are the architectures that can be chosen instead."""
+    `offered` are what can be chosen instead, by name, as it is shown."""
     lane = both.lane
     failed = lane.error
     concepts = both.concepts.rows if failed is None else ()
     tables, numbers = listings_data([] if failed is not None else [_working(lane.code.listing, lane.file, concepts)])
     return {
         "arch": lane.arch,
-        "offered": [[arch, f"{arch} ({ARCHITECTURES[arch]})"] for arch in offered],
+        "offered": list(map(list, offered.items())),
         "file": {"name": lane.file, "listing": numbers[0]} if numbers else None,
         "recorded": bool(lane.recorded),
         "remarks": [visible(one) for one in (*lane.remarks, *(_RECORDED if lane.recorded else ()), *lane.notes)],
@@ -46,6 +45,7 @@ def beside_data(both: Beside, offered: Sequence[str]) -> JsonObject:
             }
             for row in both.passes.rows
         ],
+        "port": None,
         "error": error_data(failed.record()) if failed is not None else None,
         **tables,
     }  # fmt: skip

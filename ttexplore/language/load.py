@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import linecache
 import os
 import sys
@@ -17,7 +18,7 @@ from typing import IO, Any
 from ttexplore.errors import TTExploreError, UsageError, shown
 from ttexplore.language.alias import tilelang_alias
 from ttexplore.language.kernel import JitKernel, PrimFunc, TracedKernel, Tuned, is_kernel_function, trace, trace_named
-from ttexplore.language.spans import error_span
+from ttexplore.language.spans import code_file, error_span
 from ttexplore.record import Span, lines_of
 
 
@@ -121,6 +122,18 @@ def _muted() -> Generator[None]:
                 sys.stdout = stream
 
 
+def load_text(text: str, display: str, name: str, arguments: dict[str, object]) -> TracedKernel:
+    """Run the text of a module, which messages call `display`, and trace its kernel `name` with its arguments.
+
+    Raises what :func:`load_kernel` raises for arguments and kernels.
+    """
+    file = code_file(display, hashlib.sha256(text.encode()).hexdigest()[:16], edited=False)
+    linecache.cache[file] = (len(text), None, [line + "\n" for line in lines_of(text)], file)
+    module = types.ModuleType("ttexplore_text")
+    exec(compile(text, file, "exec", dont_inherit=True), module.__dict__)
+    return trace_named(vars(module)[name], arguments, f"{display}::{name}")
+
+
 def kernels_in(module: types.ModuleType) -> dict[str, object]:
     """The kernels of a loaded file by name: eager ones, factories and T.prim_funcs."""
     found: dict[str, object] = {}
@@ -185,4 +198,13 @@ def find_kernel(path_and_name: str) -> FoundKernel:
     return FoundKernel(kernel, f"{file}::{name}", Path(file).absolute().parent)
 
 
-__all__ = ["FoundKernel", "TracedKernel", "find_kernel", "kernels_in", "load_kernel", "load_module", "trace"]
+__all__ = [
+    "FoundKernel",
+    "TracedKernel",
+    "find_kernel",
+    "kernels_in",
+    "load_kernel",
+    "load_module",
+    "load_text",
+    "trace",
+]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass
 
 from ttexplore.errors import UsageError
+from ttexplore.given import named
 from ttexplore.given import text as text_of
 from ttexplore.porting.foreign.cuda import read_cuda
 from ttexplore.porting.foreign.families import Outside, family_of
@@ -46,6 +48,12 @@ class Port:
     marks: tuple[Mark, ...]
     kernels: tuple[PortedKernel, ...]
 
+    def __getitem__(self, name: str) -> Port:
+        """The port with only the kernel of this name to explore. Raises UsageError if the source has none."""
+        found = {one.name: one for one in self.kernels}
+        chosen = found[named("kernel", name, found)]
+        return dataclasses.replace(self, kernels=(chosen,))
+
     @property
     def unknown(self) -> tuple[Mark, ...]:
         """The constructs that no row of the porting table is about."""
@@ -63,13 +71,21 @@ class Port:
 
     @property
     def skeleton(self) -> str:
-        """The first kernel that could be written in TileLang: save it, and give ``"file.py::name"`` to ttx.explore.
+        """The first kernel that could be written in TileLang: ``ttx.explore(port)`` explores it.
 
         Raises UsageError if there is none; `marks` has what was recognized.
         """
+        return self.written.skeleton
+
+    @property
+    def written(self) -> PortedKernel:
+        """The first kernel that could be written in TileLang, which ``ttx.explore(port)`` explores.
+
+        Raises UsageError as `skeleton` does.
+        """
         for one in self.kernels:
             if one.skeleton:
-                return one.skeleton
+                return one
         reasons = "; ".join(f"{one.name}: {one.outside}" for one in self.kernels) or "the source has no kernel"
         raise UsageError(
             "U027", f"no kernel of the source is of a known family ({reasons})",

@@ -11,20 +11,25 @@ import { classed, closest, focusOn, h, link, set, take } from "./dom.js";
 import { followPins } from "./pins.js";
 import { ROW_PIXELS, Rows } from "./rows.js";
 
-/** The code of one line: coloured, with search hits marked. @param {string} text @param {string} language @param {string} [query] in lower case */
-export function code(text, language, query = "") {
+/** A part of a line, from 0, in an element of its own. @typedef {[from: number, to: number, tag: string, title?: string | undefined]} Part */
+
+/** The code of one line: coloured, with search hits marked, else the given parts. @param {string} text @param {string} language @param {string} [query] in lower case @param {Part[]} [marked] */
+export function code(text, language, query = "", marked = []) {
   /** @type {(Node | string)[]} */
   const parts = [];
-  const from = query ? text.toLowerCase().indexOf(query) : -1;
-  const to = from + query.length;
+  const found = query ? text.toLowerCase().indexOf(query) : -1;
+  /** @type {Part[]} */
+  const own = found < 0 ? marked : [[found, found + query.length, "mark"]];
   let start = 0;
   for (const [piece, kind] of coloured(text, language)) {
     const end = start + piece.length;
-    if (from < 0 || to <= start || from >= end) parts.push(kind ? h("span", { class: kind }, piece) : piece);
-    else
-      for (const [a, b] of [[start, from], [Math.max(start, from), Math.min(end, to)], [to, end]])
-        if (a < b) parts.push(h(a < from || a >= to ? "span" : "mark", { class: kind }, text.slice(a, b)));
-    start = end;
+    while (start < end) {
+      const inside = own.find(([a, b]) => a <= start && start < b);
+      const to = own.length ? Math.min(end, inside?.[1] ?? Math.min(...own.map(([a]) => (a > start ? a : end)))) : end;
+      const part = text.slice(start, to);
+      parts.push(inside || kind ? h(inside?.[2] ?? "span", { class: kind, title: inside?.[3] }, part) : part);
+      start = to;
+    }
   }
   return parts;
 }
@@ -110,8 +115,8 @@ export class ListingView {
   #store;
   #rows;
 
-  /** @param {Explorer} store @param {string} name @param {{ numberOf?: (i: number) => number, withOrigins?: boolean }} [how] */
-  constructor(store, name, { numberOf = (i) => i + 1, withOrigins = true } = {}) {
+  /** @param {Explorer} store @param {string} name @param {{ numberOf?: (i: number) => number, withOrigins?: boolean, marked?: (i: number) => Part[] }} [how] */
+  constructor(store, name, { numberOf = (i) => i + 1, withOrigins = true, marked } = {}) {
     this.name = name;
     this.#store = store;
     const origins = (/** @type {number} */ i) => this.#listing?.origins(i) ?? -1;
@@ -120,7 +125,7 @@ export class ListingView {
       const row = h("div.l", { role: "listitem", "data-mark": kind, title: message },
         h("span.n", `${numberOf(i)}`),
         withOrigins && originLabel(store.state.lowering, origins(i)),
-        h("code", ...code(this.#listing?.text(i) ?? "", this.#language)));
+        h("code", ...code(this.#listing?.text(i) ?? "", this.#language, "", marked?.(i))));
       mark(row, store, origins(i));
       if (store.state.before && this.#known?.has(this.#listing?.text(i) ?? "") === false) classed(row, "flash", true);
       return row;

@@ -1,7 +1,7 @@
 // The same kernel for a GPU beside ours: the lines of both programs by their kernel line, what stands for what, and the
-// passes of both pipelines by what they do.
+// passes of both pipelines by what they do. What a kernel was ported from can stand there, too.
 
-/** @import { Concept, Fact, Failure, Gpu } from "../messages.js" */
+/** @import { Concept, Fact, Failure, Gpu, PortedSource } from "../messages.js" */
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Listing, Lowering } from "../model/lowering.js" */
@@ -9,12 +9,12 @@
 import { ROLES, countLinked, kernelFile, kernelName, listingsBeside, litByOrigins } from "../model/lowering.js";
 import { select } from "../model/state.js";
 import { errorCard } from "../parts/cards.js";
-import { button, chip, choice, focusIn, gapper, grid, h, heading, link, offer, put, quiet } from "../parts/dom.js";
+import { button, chip, choice, closest, find, focusIn, gapper, grid, h, heading, link, offer, put, quiet, set } from "../parts/dom.js";
 import { ListingView, kernelSource } from "../parts/listing.js";
 import { panes } from "../parts/panes.js";
 import { tabList } from "../parts/tabs.js";
 
-const PANELS = ["Lines", "What stands for what", "Passes"];
+const PANELS = ["Lines", "What stands for what", "Passes", "Constructs"];
 const STYLE = `
 .ttx-explorer .gpuview{
   &{display:flex;flex-flow:column;height:var(--tall,min(640px,88vh))}
@@ -27,6 +27,10 @@ const STYLE = `
   table.grid :is(td,th){white-space:normal;overflow-wrap:anywhere;padding:4px 18px 6px 0}
   th p{font-family:var(--ttx-ui);color:var(--ttx-muted);margin:2px 0}
   td>div{margin-bottom:3px}
+  u{text-decoration:underline 2px color-mix(in srgb,var(--ttx-change) 60%,var(--ttx-surface));text-underline-offset:3px}
+  s{text-decoration:underline wavy 1px var(--ttx-remove);text-underline-offset:3px}
+  >.lanelines{flex-flow:column}
+  .construct{flex:none;height:7.5em;overflow:auto;padding:4px 10px;border-top:var(--rule)}
 }
 .ttx-explorer.medium .gpuview{
   >.lanelines>.panes{flex-flow:column}
@@ -45,26 +49,30 @@ const STYLE = `
 export function gpuView(store, kernel, brought = []) {
   const { remembered, lowering: first } = store.state;
   const source = kernelSource(store);
-  const theirs = new ListingView(store, "source for the GPU");
+  const theirs = new ListingView(store, "source for the GPU", { marked: (i) => constructs(i + 1).map(([, column, text, row]) => [
+    column - 1, column - 1 + text.length, row < 0 ? "s" : "u", row < 0 ? `${text}: no row of the porting table` : ported?.rows[row].name]) });
   const ours = new ListingView(store, "kernel for the chip");
   const lists = [source, theirs, ours];
   const tabs = tabList("GPU");
   const files = tabList("kernels for the chip");
-  const arch = choice("architecture", () => load(arch.value));
+  const arch = choice("what stands beside", () => load(arch.value));
   const status = h("span.q", { role: "status" });
   const about = h("details");
   const name = h("b");
+  const construct = h("div.construct", { tabindex: "0", role: "region", label: "constructs of the line" });
+  const left = h("section.pane");
+  const middle = h("section.pane");
   const lines = h("div.lanelines", panes(remembered, "gpu", [
-    ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel"), gapper(), source.pins.element), source.element), 30],
+    ["the first program", left, 30],
     ["both programs", panes(remembered, "gpulanes", [
-      ["the source for the GPU", h("section.pane", { label: "GPU" }, h("div.filehead", name, gapper(), theirs.pins.element), theirs.element), 50],
+      ["the second program", middle, 50],
       ["", h("section.pane.files", { label: "chip" }, h("div.filehead", files.element, gapper(), ours.pins.element), ours.element), 50],
     ]), 70],
-  ]));
+  ]), construct);
   const body = h("div.scroll", { tabindex: "0", role: "region" });
   const problem = h("div.result");
   const element = h("div.gpuview", h("style", STYLE),
-    h("div.tools", h("label", "GPU ", arch), tabs.element, status, gapper(), chip("wrap", () => store.set({ wrap: !store.state.wrap }), { title: "wrap long lines (w)" })),
+    h("div.tools", h("label", "beside ", arch), tabs.element, status, gapper(), chip("wrap", () => store.set({ wrap: !store.state.wrap }), { title: "wrap long lines (w)" })),
     about, problem, lines, body);
   /** @type {WeakMap<Lowering, Map<string, Promise<Lane>>>} */
   const known = new WeakMap();
@@ -72,6 +80,8 @@ export function gpuView(store, kernel, brought = []) {
   let asked;
   /** @type {Lane | null} */
   let lane = null;
+  /** What the kernel was ported from, while that is shown. @type {PortedSource | null} */
+  let ported = null;
   let panel = 0;
   // What was chosen; until then, what has lines of what is pinned is shown.
   let role = "";
@@ -116,23 +126,59 @@ export function gpuView(store, kernel, brought = []) {
     }
   }
 
+  /** The constructs of a line of the foreign source. @param {number} line */
+  const constructs = (line) => ported?.marks.filter(([at]) => at === line) ?? [];
+
+  /** Shows what the porting table says of a line, from 0, of the foreign source. @param {number} i */
+  function tell(i) {
+    if (!ported) return;
+    const { rows } = ported;
+    const there = constructs(i + 1);
+    const known = [...new Set(there.map(([, , , row]) => row))].filter((row) => row >= 0).map((row) => rows[row]);
+    put(construct,
+      known.map(({ name, note, pitfall, tilelang, metalium }) => h("p", h("b", name), `: ${note} `, h("b", "Pitfall: "), `${pitfall} `, words([...tilelang, ...metalium]))),
+      there.filter(([, , , row]) => row < 0).map(([, , text]) => h("p", h("span.bad", "✖ "), h("code", text), " is unknown: no row of the porting table is about it")),
+      !there.length && h("p.q", `${i < 0 ? "Choose a line" : "Nothing to port in this line"}: constructs that the porting table knows are underlined.`));
+  }
+
+  /** @param {string[]} all */
+  const words = (all) => quiet(all.map((word, i) => [i > 0 && ", ", h("code", word)]));
+  // Hovering tells of the line under the pointer, all else of the one that the cursor is on.
+  const cursor = () => Number(find(theirs.element, ".cursor")?.dataset.i ?? -1);
+  set(theirs.element, {
+    onmouseover: (event) => tell(Number(closest(event.target, "[data-i]")?.dataset.i ?? cursor())),
+    onmouseleave: () => tell(cursor()),
+    onkeydown: () => tell(cursor()),
+    onclick: () => tell(cursor()),
+  });
+  store.on(["pinned"], () => tell(cursor()));
+
   /** @param {Lane} found */
   function draw(found) {
     lane = found;
+    ported = found.port;
+    construct.hidden = !ported;
+    // What a kernel was written from stands before it, what it becomes after it.
+    const [kernelPane, theirPane] = ported ? [middle, left] : [left, middle];
+    put(kernelPane, h("div.filehead", h("b", "kernel"), gapper(), source.pins.element), source.element);
+    put(theirPane, h("div.filehead", name, gapper(), theirs.pins.element), theirs.element);
+    kernelPane.ariaLabel = "kernel";
+    theirPane.ariaLabel = found.file?.name ?? "";
     const { offered, recorded, remarks, error, file, listing } = found;
     offer(arch, offered.map(([, words]) => words), offered.map(([one]) => one));
     arch.value = found.arch;
     put(status, `${recorded ? "recorded: " : ""}${remarks[0]}`);
-    put(about, h("summary", "about this lane"), remarks.slice(1).map((one) => h("p", one)));
+    put(about, remarks.length > 1 && h("summary", "about this lane"), remarks.slice(1).map((one) => h("p", one)));
     put(problem, error && errorCard(store, error));
     put(name, file?.name);
-    if (file && listing) theirs.show(listing, "cpp", file.name);
+    if (file && listing) theirs.show(listing, file.name.endsWith(".py") ? "python" : "cpp", file.name);
+    tell(cursor());
     arrange();
   }
 
   /** Shows the panel; of a lane that has failed there are only passes. */
   function arrange() {
-    const there = lane?.error ? [2] : PANELS.map((_, i) => i);
+    const there = lane?.error ? [2] : lane?.port ? [0, 3] : [0, 1, 2];
     if (!there.includes(panel)) panel = there[0];
     tabs.show(lane ? there.map((i) => button(PANELS[i], () => { panel = i; arrange(); })) : []);
     tabs.select(there.indexOf(panel));
@@ -142,7 +188,7 @@ export function gpuView(store, kernel, brought = []) {
     lines.hidden = !lane || panel !== 0;
     body.hidden = !lane || panel === 0;
     body.ariaLabel = PANELS[panel];
-    if (lane && panel) put(body, panel === 1 ? concepts(lane) : passes(lane));
+    if (lane && panel) put(body, lane.port ? table(lane.port, lane.file?.name ?? "") : panel === 1 ? concepts(lane) : passes(lane));
     reveal();
   }
 
@@ -170,6 +216,17 @@ export function gpuView(store, kernel, brought = []) {
   /** @param {Lane} of */
   const concepts = (of) => grid(["", of.arch, store.state.lowering.target], of.concepts.map((/** @type {Concept} */ { names, sentence, facts }) => h("tr",
     heading(h("b", names.join(" → ")), h("p", sentence)), facts.map((side) => h("td", told(side))))));
+
+  /** @param {PortedSource} source @param {string} file */
+  const table = ({ language, rows, marks }, file) => {
+    /** @param {number} row */
+    const places = (row) => marks.filter(([, , , own]) => own === row).map(([line, , text]) => h("div", h("code", text), " ", link(`${line}`, () => goTo(file, line), { label: `${file} line ${line}` })));
+    return grid(["", language, "TileLang", "TT-Metalium"], [
+      ...rows.map(({ name, note, pitfall, tilelang, metalium }, i) => h("tr",
+        heading(h("b", name), h("p", note), h("p", h("b", "Pitfall: "), pitfall)), h("td", places(i)), h("td", words(tilelang)), h("td", words(metalium)))),
+      ...(marks.some(([, , , row]) => row < 0) ? [h("tr", heading(h("b", h("span.bad", "✖ "), "unknown"), h("p", "No row of the porting table is about these.")), h("td", places(-1)), h("td"), h("td"))] : []),
+    ]);
+  };
 
   /** @param {Lane} of */
   const passes = (of) => [
