@@ -393,15 +393,37 @@ class Exploration(Explored):
         except TTExploreError as error:
             return f"not known: {error.message}"
 
-    def estimate_data(self) -> JsonObject:
-        found, plan = self.estimate(), self.plan
-        assert isinstance(found, Estimate), "each launch is shown by itself"
-        return estimate_data(found, plan)
+    def estimate_data(self, inputs: Inputs = None, seed: int = 0, control: Control = FREE) -> JsonObject:
+        return estimate_data(*self._predicted(inputs, seed, control))
 
-    def trace_data(self, core: tuple[int, int]) -> JsonObject:
-        found, _ = self.estimate(), self.plan
+    def trace_data(
+        self, core: tuple[int, int], inputs: Inputs = None, seed: int = 0, control: Control = FREE
+    ) -> JsonObject:
+        return trace_data(self._predicted(inputs, seed, control)[0], core)
+
+    def _predicted(self, inputs: Inputs, seed: int, control: Control) -> tuple[Estimate, Plan]:
+        """The estimate that the explorer shows, and its plan: with `inputs`, that for these."""
+        if inputs is None:
+            found, sized = self._estimate, self
+        else:
+            sized = self._sized(inputs, None)
+            found = sized._estimate_kept(sized._inputs(inputs, seed), control)
+        plan = sized.plan
         assert isinstance(found, Estimate), "each launch is shown by itself"
-        return trace_data(found, core)
+        return found, plan
+
+    @functools.cached_property
+    def _estimated_inputs(self) -> list[tuple[tuple[Array, ...], Estimate]]:
+        """The latest estimate for inputs, with these; nothing before the first."""
+        return []
+
+    def _estimate_kept(self, arrays: tuple[Array, ...], control: Control) -> Estimate:
+        for given, found in self._estimated_inputs:
+            if all(map(np.array_equal, given, arrays)):
+                return found
+        found = self._estimate_by(lambda: self._run(self._final(), arrays, control, numbers=True))
+        self._estimated_inputs[:] = [(tuple(one.copy() for one in arrays), found)]
+        return found
 
     def gpu(
         self, arch: str = "sm_90a", *, environment: Path | None = None, time_limit_seconds: float | None = None,

@@ -28,7 +28,7 @@ from ttexplore.backends.compare import Comparison, RoundingErrors, Side
 from ttexplore.backends.moves import Moves, Place
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic, BackendEntry, recorder
 from ttexplore.backends.remedy import remedy
-from ttexplore.control import Control, Progress
+from ttexplore.control import FREE, Control, Progress
 from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unknown
 from ttexplore.files import write_file, write_files
 from ttexplore.given import named, plain, whole, wholes, wrong
@@ -776,11 +776,14 @@ class Explored(ABC):
         return _NO_TIME
 
     @abstractmethod
-    def estimate_data(self) -> JsonObject:
-        """The predicted time as the explorer shows it, in JSON form. Raises what a prediction raises."""
+    def estimate_data(self, inputs: Inputs = None, seed: int = 0, control: Control = FREE) -> JsonObject:
+        """The predicted time as the explorer shows it, in JSON form; with `inputs`, for these. Raises what a prediction
+        raises."""
 
     @abstractmethod
-    def trace_data(self, core: tuple[int, int]) -> JsonObject:
+    def trace_data(
+        self, core: tuple[int, int], inputs: Inputs = None, seed: int = 0, control: Control = FREE
+    ) -> JsonObject:
         """When the processors of a core are predicted to work, as the explorer shows it, in JSON form. Raises
         UsageError for a core without kernels, and what a prediction raises."""
 

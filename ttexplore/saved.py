@@ -198,11 +198,13 @@ class SavedExploration(Explored):
     def missing(self) -> dict[str, str]:
         return {**super().missing, **dict.fromkeys(("check", "fork", "edit", "estimate", "gpu"), _NEEDS_KERNEL)}
 
-    def estimate_data(self) -> JsonObject:
+    def estimate_data(self, inputs: Inputs = None, seed: int = 0, control: Control = FREE) -> JsonObject:
         """Raises UsageError: the prediction reads the kernels' IR."""
         raise _needs_kernel("an estimate")
 
-    def trace_data(self, core: tuple[int, int]) -> JsonObject:
+    def trace_data(
+        self, core: tuple[int, int], inputs: Inputs = None, seed: int = 0, control: Control = FREE
+    ) -> JsonObject:
         """Raises UsageError, as an estimate does."""
         return self.estimate_data()
 

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 Answer = tuple[JsonObject, list[bytes]]
 # What of a request in progress every page knows; `words` are those of the page that asked.
 _LISTED = ("do", "variant", "words")
+# For how long the interpreter may run a program by itself, to tell what elements decide about its time.
+ESTIMATE_SECONDS = 20.0
 # What the page asks for by itself, and nobody waits for.
 _UNLISTED = ("edit", "estimate", "gpu", "module", "trace")
 # Whoever still waits for an answer that was sent has not got it.
@@ -169,10 +171,11 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case "tile":
                     answer = _tile(exploration, question, progress, cancel)
                 case "estimate":
-                    answer = {"estimate": exploration.estimate_data()}, []
+                    answer = {"estimate": _estimate(exploration, question, cancel)}, []
                 case "trace":
                     x, y = map(int, question["core"].split(","))
-                    answer = {"trace": exploration.trace_data((x, y))}, []
+                    trace = exploration.trace_data((x, y), *_estimated(question), Control(cancel, ESTIMATE_SECONDS))
+                    answer = {"trace": trace}, []
                 case "gpu":
                     lane = exploration.gpu_data(str(question["arch"]), Control(cancel, progress=progress))
                     answer = {"gpu": lane}, []
@@ -303,6 +306,18 @@ def _inputs(question: JsonObject) -> Inputs:
     shell = notebook_shell()
     variables: Mapping[str, object] = shell.user_ns if shell is not None else {}
     return named_inputs(str(question["names"]), variables)
+
+
+def _estimated(question: JsonObject) -> tuple[Inputs, int]:
+    """The inputs for which a time is asked for, and their seed; none where elements do not decide it."""
+    return (_inputs(question), question["seed"]) if question.get("inputs") else (None, 0)
+
+
+def _estimate(exploration: Explored, question: JsonObject, cancel: threading.Event) -> JsonObject:
+    found = exploration.estimate_data(*_estimated(question), Control(cancel, ESTIMATE_SECONDS))
+    if found["of_inputs"]:
+        found["facts"].insert(0, ["inputs", visible(str(question["words"]))])
+    return found
 
 
 def _run(

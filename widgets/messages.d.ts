@@ -173,6 +173,8 @@ export interface Measure {
 export interface Estimate {
   badge: string;
   title: string;
+  /** Whether it holds for the inputs that it was asked for with, because their elements decide it. */
+  of_inputs: boolean;
   share: number;
   facts: [name: string, text: string][];
   gains: [name: string, time: string, percent: number][];
@@ -362,8 +364,9 @@ export type Question =
   /** `output` is the position among the outputs. */
   | ({ do: "tile"; output: number; tile: number[]; code: Edits } & Inputs & Asked)
   | { do: "fork"; options: Record<string, string>; target: string }
-  | { do: "estimate"; variant: string }
-  | { do: "trace"; core: string }
+  /** Inputs are given where their elements decide the time. */
+  | ({ do: "estimate"; variant: string; words?: string } & Partial<Inputs>)
+  | ({ do: "trace"; core: string } & Partial<Inputs>)
   /** The lane for an architecture; for the first that there is, if it is empty. */
   | { do: "gpu"; variant: string; arch: string }
   /** The module of the tab GPU. */

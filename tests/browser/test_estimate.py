@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -12,8 +13,10 @@ from tests.browser.explorer_page import ExplorerPage
 from tests.browser.test_accessibility import violations
 from tests.corpus.deciding_variables import searched
 from ttexplore import Exploration, explore, load
+from ttexplore.clock.estimate import Estimate
 from ttexplore.errors import UsageError
 from ttexplore.views.explorer import error_data
+from ttexplore.views.times import short_time
 
 
 def answered(explorer: ExplorerPage, exploration: Exploration, question: int = -1) -> None:
@@ -87,19 +90,77 @@ def test_its_card_opens_under_the_pointer_and_with_the_keyboard(
     assert not card.is_visible()
 
 
-def test_a_program_without_a_time_says_why(show: Show) -> None:
-    exploration = explore(searched())
-    explorer = show(exploration.data, missing={})
+@pytest.fixture(scope="module")
+def decided() -> Exploration:
+    """A program whose time depends on elements of its inputs."""
+    return explore(searched())
+
+
+def refused_without_inputs(explorer: ExplorerPage, exploration: Exploration) -> None:
+    """Answers that elements decide; gives way to the question with inputs."""
     with pytest.raises(UsageError) as caught:
         exploration.estimate_data()
     explorer.page.wait_for_function("() => sent.length")
-    explorer.answer({"state": "failed", "error": error_data(caught.value.record())})
+    explorer.answer({"state": "failed", "error": error_data(caught.value.record())}, question=0)
+    explorer.page.wait_for_function("() => sent.length === 2")
+
+
+def estimated(exploration: Exploration, question: dict[str, Any]) -> dict[str, Any]:
+    """What Python answers to a question with inputs."""
+    sent: list[dict[str, Any]] = []
+    widget = exploration.widget()
+    widget._tell = lambda message, buffers=None: sent.append(message)
+    widget._answer(question, threading.Event())
+    return sent[-1]
+
+
+def test_a_time_that_elements_decide_is_that_of_the_chosen_inputs(show: Show, decided: Exploration) -> None:
+    explorer = show(decided.data, missing={})
+    refused_without_inputs(explorer, decided)
+    question = explorer.sent()[1]
+    assert {name: question[name] for name in ("do", "inputs", "seed")} == {
+        "do": "estimate", "inputs": "random", "seed": 0,
+    }  # fmt: skip
+    explorer.answer(estimated(decided, question), question=1)
+    badge, card = explorer.find(".badge:enabled"), explorer.find(".estimate")
+    badge.wait_for()
+    wanted = decided.estimate(inputs="random")
+    assert isinstance(wanted, Estimate)
+    assert badge.inner_text().startswith(f"{short_time(wanted.us)} estimate for these inputs · ")
+    badge.hover()
+    assert "inputs random, seed 0" in card.inner_text()
+    assert "the interpreter ran it" in card.inner_text()
+    assert violations(explorer) == []
+    # Buffers asks with the same inputs.
+    explorer.tab("Buffers")
+    explorer.page.wait_for_function("() => sent.length === 3")
+    question = explorer.sent()[2]
+    assert (question["do"], question["inputs"]) == ("trace", "random")
+    explorer.answer(estimated(decided, question), question=2)
+    explorer.find("[aria-label='time on the device'] .plot").first.wait_for()
+    # Other inputs have another time, which is asked for once they are chosen.
+    explorer.tab("Run")
+    explorer.find("select[aria-label=inputs]:visible").select_option("ones")
+    explorer.page.wait_for_function("() => sent.length === 4")
+    question = explorer.sent()[3]
+    assert (question["do"], question["inputs"]) == ("estimate", "ones")
+    assert explorer.find(".badge").inner_text() == "estimating …"
+    explorer.answer(estimated(decided, question), question=3)
+    explorer.find(".badge:enabled").hover()
+    assert "inputs ones" in explorer.find(".estimate").inner_text()
+
+
+def test_inputs_that_cannot_be_taken_say_so(show: Show, decided: Exploration) -> None:
+    explorer = show(decided.data, missing={})
+    refused_without_inputs(explorer, decided)
+    answer = estimated(decided, {**explorer.sent()[1], "inputs": "yours", "names": "nowhere"})
+    assert answer["state"] == "failed"
+    explorer.answer(answer, question=1)
     badge, card = explorer.find(".badge:enabled"), explorer.find(".estimate")
     badge.wait_for()
     assert badge.inner_text() == "no estimate"
     badge.hover()
-    assert "TTX-U022" in card.inner_text()
-    assert caught.value.message in card.inner_text()
+    assert "nowhere" in card.inner_text()
     assert violations(explorer) == []
 
 
@@ -188,6 +249,11 @@ def test_what_if_of_a_lowering_without_a_time(explorer: ExplorerPage, gemm: Expl
     explorer.page.wait_for_function("() => sent.length === 3")
     failure = UsageError("U022", "no time", hint="none")
     explorer.answer({"state": "failed", "error": error_data(failure.record())}, question=2)
+    # Nor has it one for the chosen inputs.
+    explorer.page.wait_for_function("() => sent.length === 4")
+    assert explorer.sent()[3]["inputs"] == "random"
+    failure = UsageError("U010", "too long", hint="none")
+    explorer.answer({"state": "failed", "error": error_data(failure.record())}, question=3)
     row = explorer.find(".compared tr").filter(has_text="time (estimate)")
     row.wait_for()
     assert row.locator("td").all_inner_texts() == [gemm.estimate_data()["figures"][0][1], "–"]

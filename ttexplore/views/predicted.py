@@ -43,10 +43,13 @@ def estimate_data(found: Estimate, plan: Plan) -> dict[str, Any]:
     gains = sorted(found.gains_us.items(), key=lambda one: -one[1])
     moved = f"{megabytes(found.read_bytes)} read, {megabytes(found.written_bytes)} written"
     longer = f": {found.us / found.roofline_us:.1f} times as long" if found.roofline_us else ""
+    for_these = " for these inputs" if found.of_inputs else ""
+    ran = "the interpreter ran it to see what elements of the inputs decide" if found.of_inputs else "nothing was run"
     return {
-        "badge": f"{short_time(found.us)} estimate · {bound} · {share}",
-        "title": f"{short_time(found.us)} for {visible(found.kernel)} on {visible(found.target)}, predicted by a "
-        "replay of the program: an estimate, nothing was run",
+        "badge": f"{short_time(found.us)} estimate{for_these} · {bound} · {share}",
+        "title": f"{short_time(found.us)}{for_these} for {visible(found.kernel)} on {visible(found.target)}, predicted "
+        f"by a replay of the program: an estimate, {ran}",
+        "of_inputs": found.of_inputs,
         "share": round(100 * found.compute_share),
         "facts": [
             ["error", found.accuracy.replace("%", " %")],

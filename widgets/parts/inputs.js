@@ -4,18 +4,13 @@
 /** @import { Explorer, State } from "../model/state.js" */
 /** @import { Asked, Inputs } from "../messages.js" */
 
+import { inputsWords } from "../model/inputs.js";
 import { ROLES, kernelFile, kernelName } from "../model/lowering.js";
 import { limitOf } from "../model/work.js";
 import { choice, h, offer, quiet } from "./dom.js";
 
 const YOURS = "yours";
 export const EARLIER = "edited before the kernel changed";
-
-/** The choice as words: "inputs random, seed 3". @param {Pick<State, "inputs" | "kinds">} state */
-export function inputsWords({ inputs: { inputs, seed, names }, kinds }) {
-  const kind = kinds.find(([name]) => name === inputs);
-  return `inputs ${kind ? inputs : names}${kind?.[2] ? `, seed ${seed}` : ""}`;
-}
 
 /** What each question about a run has. @param {State} state @param {string} [words] @returns {Inputs & Asked} */
 export const given = (state, words = inputsWords(state)) => ({ limit: limitOf(state), words, ...state.inputs });

@@ -47,7 +47,7 @@ export function deviceTime(store, kernel) {
     if (element.hidden || tab !== "Buffers" || !core || (asked[0] === estimate && asked[1] === core)) return;
     const mine = asked = [estimate, core];
     try {
-      const answer = await kernel.ask({ do: "trace", core });
+      const answer = await kernel.ask({ do: "trace", core, ...(estimate?.of_inputs && state.inputs) });
       if (asked !== mine) return;
       trace = answer.trace;
       window = [0, trace.end];

@@ -5,12 +5,13 @@
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
+import { inputsWords } from "../model/inputs.js";
 import { select } from "../model/state.js";
 import { work } from "../model/work.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
 import { button, choice, classed, closest, grid, h, heading, isolated, link, number, offer, put, set } from "../parts/dom.js";
-import { editedKernels, given, inputsControl, inputsWords, noMix } from "../parts/inputs.js";
+import { editedKernels, given, inputsControl, noMix } from "../parts/inputs.js";
 import { followTile } from "./tile.js";
 
 const CHECK = "Check every step";

@@ -4,13 +4,14 @@
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
+import { inputsWords } from "../model/inputs.js";
 import { neighbour } from "../model/keys.js";
 import { kernelName, litByLine } from "../model/lowering.js";
 import { nearest, tileAt } from "../model/tiles.js";
 import { work } from "../model/work.js";
 import { errorCard } from "../parts/cards.js";
 import { all, button, chip, choice, h, link, offer, put, quiet, set, table, take } from "../parts/dom.js";
-import { editedKernels, given, inputsWords } from "../parts/inputs.js";
+import { editedKernels, given } from "../parts/inputs.js";
 import { code, pinLink } from "../parts/listing.js";
 import { noRecording } from "../parts/record.js";
 

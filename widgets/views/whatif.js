@@ -7,13 +7,14 @@
 /** @import { Child } from "../parts/child.js" */
 
 import { estimateOf } from "../model/estimates.js";
+import { inputsWords } from "../model/inputs.js";
 import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
 import { work } from "../model/work.js";
 import { busyControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
 import { chip, choice, classed, closest, find, gapper, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
-import { given, inputsWords } from "../parts/inputs.js";
+import { given } from "../parts/inputs.js";
 import { lanesView } from "./lanes.js";
 
 /** `row` holds the field; `fault` says what is wrong with its value.
