@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +17,9 @@ from tests.corpus.deciding_variables import searched
 from ttexplore import Exploration, explore, load
 from ttexplore.clock.estimate import Estimate
 from ttexplore.errors import UsageError
+from ttexplore.plan import DATA_FORMATS
 from ttexplore.views.explorer import error_data
+from ttexplore.views.theme import HEAT, heat_step
 from ttexplore.views.times import short_time
 
 
@@ -202,6 +206,47 @@ def test_the_map_is_coloured_by_what_cores_do(explorer: ExplorerPage, gemm: Expl
         assert one["name"] in explorer.find(".coremap .legend").text_content()
         assert violations(explorer) == []
     assert measures[0]["shown"][0] in explorer.find(".corecard").inner_text()
+
+
+def test_links_are_coloured_by_the_bytes_that_the_plan_moves(show: Show) -> None:
+    """Of a program on one core, what leaves the core over the NoCs is its output, which the plan has."""
+    exploration = explore(
+        f"{Path(__file__).parents[2] / 'notebooks' / 'kernels' / 'gemm.py'}::matmul",
+        M=64, N=64, K=128, block_M=64, block_N=64,
+    )  # fmt: skip
+    partition = exploration.plan.partition
+    assert partition is not None
+    (core,) = [one for one in partition.cores if one.items]
+    output = exploration.plan.layout("C")
+    written = prod(output.padded_shape) // (32 * 32) * DATA_FORMATS[output.data_format].tile_bytes
+    explorer = show(exploration.data, missing={})
+    answered(explorer, exploration)
+    explorer.find(".badge:enabled").wait_for()
+    explorer.tab("Cores")
+    explorer.find("select[aria-label=measure]").select_option("NoC link bytes (estimate)")
+    cell = explorer.find(f'.coremap [data-core="{core.x},{core.y}"]')
+    cell.click()
+    shown = explorer.find(".corecard tr").filter(has_text="NoC link bytes (estimate)").locator("td").inner_text()
+    links = {way: int(count.replace(",", "")) for count, way in re.findall(r"([\d,]+) B (\w+)", shown)}
+    # The writer's NoC goes up and left; halves of bytes are rounded.
+    assert set(links) == {"up", "left"}
+    assert sum(links.values()) == pytest.approx(written, abs=1)
+    legend = explorer.find(".coremap .legend")
+    busiest = max(links.values())
+    assert f"{busiest:,} B" in legend.locator("text").all_text_contents()
+    assert cell.locator("text").text_content() == f"{busiest / 1000:.1f}k"
+    # Each link that carries something is drawn as an edge, the busiest ones with the last colour of the scale.
+    found = exploration.estimate()
+    assert isinstance(found, Estimate)
+    edges = legend.locator("g path")
+    drawn = edges.evaluate_all(
+        "all => all.map((one) => [one.getAttribute('stroke'), one.getAttribute('d').split('M').length - 1])"
+    )
+    assert sum(count for _, count in drawn) == len(found.links.carried)
+    colours = {heat_step(count, found.links.most_bytes) for count in found.links.carried.values()}
+    assert {colour for colour, _ in drawn} == {HEAT[one] for one in colours}
+    reads = sum(prod(exploration.plan.layout(one).padded_shape) * 2 for one in "AB")
+    assert found.links.most_bytes <= reads
 
 
 def test_a_measure_waits_for_the_estimate_of_an_edited_kernel(explorer: ExplorerPage, gemm: Exploration) -> None:
