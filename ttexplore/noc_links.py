@@ -82,6 +82,15 @@ def link_loads(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan,
     """The bytes over each link, of cores that move the same each. A tensor counts as spread evenly over its banks, or
     over the cores that have its shards; with ``match_shard``, a core finds its part in its own shard. Who receives what
     others send is that of the plan."""
+    return LinkLoads(_ways(moves, plan, target).carried(), target)
+
+
+def busiest_cycles(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan, target: Target) -> int:
+    """The cycles in which the busiest link moves its bytes, as those of ``link_loads``."""
+    return ceil(_ways(moves, plan, target).most_bytes / target.costs.noc_payload_bytes_per_cycle)
+
+
+def _ways(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan, target: Target) -> _Ways:
     layouts = {one.name: one for one in plan.layouts}
     sends = {
         (shared.tensor, one.sender): shared.destinations(one)
@@ -98,19 +107,22 @@ def link_loads(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan,
     for cores, bytes_moved in moves:
         for (kernel, way, tensor), count in bytes_moved.items():
             noc = _NOC_OF[kernel]
+            layout = layouts[tensor]
+            # Without shards, all cores find a tensor at the same nodes.
+            everywhere = None if layout.sharding is not None else _homes(layout, cores[0], noc, plan, target)
             for core in cores:
                 node = target.physical(*core)
                 if way == "hand on":
                     ways.spread(noc, [target.physical(*following[tensor, core])], {node: count}, reads=False)
                 elif way != "multicast":
-                    homes = _homes(layouts[tensor], core, noc, plan, target)
+                    homes = everywhere or _homes(layout, core, noc, plan, target)
                     moved.setdefault((noc, way, homes), Count())[node] += count
                 elif (tensor, core) in sends:
                     first, last = sends[tensor, core]
                     ways.multicast(noc, node, target.physical(*first), target.physical(*last), count)
     for (noc, way, homes), counts in moved.items():
         ways.spread(noc, homes, counts, reads=way == "read")
-    return LinkLoads(ways.carried(), target)
+    return ways
 
 
 def _homes(
@@ -186,24 +198,33 @@ class _Ways:
     def distance(self, noc: Noc, axis: Literal[0, 1], start: int, to: int) -> int:
         return (to - start if noc == 0 else start - to) % self.size[axis]
 
+    @property
+    def most_bytes(self) -> int:
+        """The bytes over the busiest link."""
+        return round(max(itertools.chain.from_iterable(map(itertools.accumulate, self._lines().values())), default=0))
+
     def carried(self) -> dict[Link, int]:
-        # How much more each link of a row or column carries than the one before it in the direction of the NoC.
+        found: dict[tuple[Noc, int, int, Step], int] = {}
+        for (noc, axis, line), change in self._lines().items():
+            places = range(len(change)) if noc == 0 else reversed(range(len(change)))
+            for at, carried in zip(places, itertools.accumulate(change), strict=True):
+                if count := round(carried):
+                    found[noc, *((at, line) if axis == 0 else (line, at)), _STEPS[noc][axis]] = count
+        return {Link(*link): count for link, count in sorted(found.items())}
+
+    def _lines(self) -> dict[tuple[Noc, Literal[0, 1], int], list[float]]:
+        """How much more each link of a row or column carries than the one before it, in the direction of the NoC from
+        the edge on."""
         changes: dict[tuple[Noc, Literal[0, 1], int], list[float]] = {}
         for (noc, axis, line, start, to), count in self.straight.items():
             if start == to:
                 continue
             change = changes.setdefault((noc, axis, line), [0.0] * self.size[axis])
+            if noc == 1:
+                start, to = self.size[axis] - 1 - start, self.size[axis] - 1 - to
             change[start] += count
             change[to] -= count
-            # Round the edge, from which the links are added up.
-            if (to < start) == (noc == 0):
-                change[0 if noc == 0 else -1] += count
-        found: dict[tuple[Noc, int, int, Step], int] = {}
-        for (noc, axis, line), change in changes.items():
-            ordered, step = enumerate(change) if noc == 0 else reversed([*enumerate(change)]), _STEPS[noc][axis]
-            carried = 0.0
-            for at, more in ordered:
-                carried += more
-                if count := round(carried):
-                    found[noc, *((at, line) if axis == 0 else (line, at)), step] = count
-        return {Link(*link): count for link, count in sorted(found.items())}
+            if to < start:
+                # Round the edge.
+                change[0] += count
+        return changes

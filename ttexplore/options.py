@@ -66,8 +66,8 @@ class Options:
     # auto, all, off, or topologies by tensor.
     multicast: str | Mapping[str, Topology] = "auto"
     eltwise: Engine = "auto"
-    # reader, auto, or kernels by tensor.
-    loaded_by: str | Mapping[str, Loader] = "reader"
+    # auto, both, reader, or kernels by tensor.
+    loaded_by: str | Mapping[str, Loader] = "auto"
     epilogue: Epilogue = "fused"
     subblock: tuple[int, int] | None = None
 
@@ -289,7 +289,7 @@ def _by_tensor(
 
 
 _MULTICASTS = ("auto", "all", "off")
-_LOADED_BY = ("reader", "auto")
+_LOADED_BY = ("auto", "both", "reader")
 _YES_OR_NO = (False, True)
 
 # A and A_shared are a tensor and a circular buffer of the example.
@@ -338,8 +338,8 @@ OPTIONS: dict[str, Option] = {
                '{"A": "row"}'),
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
-        Option("loaded_by", "which kernel loads the inputs: the reader, auto (both, each over its own NoC), or by "
-               "tensor, the reader or the writer", _loaded_by, '{"B": "writer"}'),
+        Option("loaded_by", "which kernel loads the inputs: the reader, both, each over its own NoC, auto (both where "
+               "that is faster), or by tensor, the reader or the writer", _loaded_by, '{"B": "writer"}'),
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",
                _one_of(*get_args(Epilogue)), "", get_args(Epilogue), of_text=True),
         Option("subblock", "rows and columns of tiles that are computed in one section", _pair(1, "rows", "columns"),

@@ -30,7 +30,7 @@ PAGE = ROOT / "docs" / "schedules.md"
 KERNEL = "notebooks/kernels/gemm.py::matmul"
 START, END = "<!-- generated: choices -->\n", "<!-- end -->\n"
 # Without the choices.
-BEFORE: dict[str, Any] = {"policy": "contiguous", "multicast": "off"}
+BEFORE: dict[str, Any] = {"policy": "contiguous", "multicast": "off", "loaded_by": "reader"}
 # Of two replays of nearly the same program.
 ROUNDING = 1.01
 CASES = {case.name: case for case in CORPUS}
@@ -49,19 +49,29 @@ def launches(exploration: Exploration | Launches) -> list[Exploration]:
 
 def chose(exploration: Exploration | Launches) -> bool:
     """Whether something was chosen: without, the program is the one from before."""
-    return any(one.plan.shared or one.plan.partition.policy != "contiguous" for one in launches(exploration)
-               if one.plan.partition is not None)  # fmt: skip
+    return any(one.plan.shared or one.plan.partition.policy != "contiguous" or loaded_by_writer(one)
+               for one in launches(exploration) if one.plan.partition is not None)  # fmt: skip
+
+
+def loaded_by_writer(exploration: Exploration) -> list[str]:
+    """The inputs that the writer loads."""
+    inputs = {one.name for one in exploration.plan.layouts if one.role == "input"}
+    assert exploration.plan.graph is not None
+    edges = {(edge.source, edge.target) for edge in exploration.plan.graph.edges}
+    return [one for one in sorted(inputs) if (one, "writer") in edges]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
 def test_nothing_in_the_corpus_takes_longer(name: str, target: str) -> None:
     case: Case = CASES[name]
-    if {*BEFORE} & {*case.options}:
-        return
+    free = {option: value for option, value in BEFORE.items() if option not in case.options}
+    if {*case.options} & {"order", "work_lists"}:
+        # The policy follows from them.
+        free.pop("policy", None)
     after = explored(name, target)
     if chose(after):
-        before = ttx.explore(case.make(), target=target, options={**case.options, **BEFORE})
+        before = ttx.explore(case.make(), target=target, options={**case.options, **free})
         assert after.estimate().us <= ROUNDING * before.estimate().us
 
 
@@ -119,6 +129,22 @@ def test_products_of_all_sizes(
     )
     assert after <= ROUNDING * before
     assert after <= 1.2 * most
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+@pytest.mark.parametrize("fidelity", ["LoFi", "HiFi4"])
+@pytest.mark.parametrize(("m", "n", "k", "blocks"), SIZES)
+def test_the_kernel_that_loads_an_input(
+    m: int, n: int, k: int, blocks: tuple[int, int, int], fidelity: str, target: str
+) -> None:  # fmt: skip
+    """The writer loads one only where that is faster, and is left out only where it would gain little."""
+    chosen = product(target, m, n, k, blocks, math_fidelity=fidelity)
+    after, reader, both = (
+        one.estimate().us for one in (chosen, *(chosen.fork(at="D1", loaded_by=way) for way in ("reader", "both")))
+    )
+    assert after <= ROUNDING * reader
+    assert after <= 1.2 * both
+    assert after < reader or not loaded_by_writer(chosen)
 
 
 @cache

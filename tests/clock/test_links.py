@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import ceil
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from tests.corpus.sums import split_k
 from ttexplore import Exploration, explore
 from ttexplore.clock.estimate import Estimate
 from ttexplore.clock.program import core_classes
-from ttexplore.noc_links import Link, LinkLoads, Way, link_loads
+from ttexplore.noc_links import Link, LinkLoads, Way, busiest_cycles, link_loads
+from ttexplore.passes.predicted_time import predicted_moves
 from ttexplore.plan import CoreRange, Loader, Multicast, Plan, SharedInput, TensorLayout
 from ttexplore.target import Target, get_target
 
@@ -122,7 +124,7 @@ def test_a_row_that_gets_blocks_sends_them_through_the_column_of_dram() -> None:
     assert [(link.x, link.y, link.step) for link in found.carried] == [(x, 1, "right") for x in range(1, 9)]
 
 
-@pytest.mark.parametrize("options", [{"multicast": "off"}, {"multicast": "all"}, {"loaded_by": "auto"}], ids=str)
+@pytest.mark.parametrize("options", [{"multicast": "off"}, {"multicast": "all"}, {"loaded_by": "both"}], ids=str)
 def test_what_enters_the_links_is_what_the_program_moves(options: dict[str, str]) -> None:
     """The bytes that leave the nodes of DRAM for other nodes are those that are read, as no node of DRAM is on the way
     to itself."""
@@ -155,7 +157,7 @@ def test_no_program_is_faster_than_its_busiest_link() -> None:
     """The replay of eight cores of a column is: it does not know that they share the links of their column."""
 
     def on(cores: tuple[int, int]) -> Estimate:
-        options = {"cores": cores, "multicast": "off"}
+        options = {"cores": cores, "multicast": "off", "loaded_by": "reader"}
         return estimated(
             explore(KERNEL, M=1024, N=512, K=1024, block_M=128, block_N=64, block_K=128, options=options)
         )  # fmt: skip
@@ -238,6 +240,32 @@ def sdk_loads(row: Gemm) -> LinkLoads:
 def test_no_published_time_is_shorter_than_its_busiest_link() -> None:
     for row in GEMMS:
         assert sdk_loads(row).us < row.us, row
+
+
+@pytest.mark.parametrize("target", [WORMHOLE, BLACKHOLE], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"multicast": "off"}, {"loaded_by": "reader"}, {"cores": (3, 2), "multicast": "all"},
+        {"multicast": {"A": "grid"}, "policy": "rectangular", "loaded_by": "auto"},
+        {"layouts": {"A": {"memory": "L1"}}, "loaded_by": {"A": "writer"}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_loads_that_choices_are_made_from_are_those_of_the_program(target: Target, options: dict[str, Any]) -> None:
+    """Before there are transfers: of blocks that are read, sent and stored, on both NoCs."""
+    exploration = explore(
+        KERNEL, M=512, N=256, K=256, block_M=64, block_N=64, block_K=64, target=target, options=options
+    )  # fmt: skip
+    assert exploration.error is None
+    plan, work = exploration.plan, exploration.steps[-1].after.work
+    assert plan.graph is not None
+    assert work is not None
+    by_writer = {edge.source for edge in plan.graph.edges if edge.target == "writer"} & {"A", "B"}
+    moves = predicted_moves(work, plan, by_writer)
+    found = link_loads(moves, plan, target)
+    assert found.carried == estimated(exploration).links.carried
+    assert found.cycles == busiest_cycles(moves, plan, target)
 
 
 def test_partial_sums_go_to_the_next_core_of_their_chain() -> None:

@@ -76,7 +76,7 @@ SCHEDULES: tuple[Case, ...] = (
     ),
     Case(
         "loaded_by_both", lambda: gemm(128, 128, 96, 32, 32, 32),
-        {"policy": "rectangular", "cores": (2, 2), "multicast": "all", "loaded_by": "auto"},
+        {"policy": "rectangular", "cores": (2, 2), "multicast": "all", "loaded_by": "both"},
     ),
     Case(
         "sent_to_all_by_the_writer", lambda: gemm(128, 32, 64, 32, 32, 32),

@@ -33,12 +33,14 @@ CASES = (
     DeviceCase("gemm_2x2_spilled", gemm(128, 192, 64, 64, 96, 32), 4, {"cores": (2, 2)}),
     DeviceCase("gemm_tall", gemm(256, 32, 64, 32, 32, 32), 4, {"cores": (1, 4)}),
     DeviceCase("strided", copy_block(), 4, {"policy": "strided", "cores": (2, 2)}),
-    DeviceCase("loaded_by_both", gemm(96, 64, 96, 32, 32, 32), 4, {"cores": (2, 2), "loaded_by": "auto"}),
+    DeviceCase("loaded_by_both", gemm(96, 64, 96, 32, 32, 32), 4, {"cores": (2, 2), "loaded_by": "both"}),
+    # By default, because that is predicted to be faster.
+    DeviceCase("loaded_by_choice", gemm(64, 64, 512, 32, 32, 32), 4, {"cores": (2, 2), "multicast": "all"}),
     DeviceCase(
         "sent_by_both",
         gemm(128, 128, 96, 32, 32, 32),
         4,
-        {"policy": "rectangular", "cores": (2, 2), "multicast": "all", "loaded_by": "auto"},
+        {"policy": "rectangular", "cores": (2, 2), "multicast": "all", "loaded_by": "both"},
     ),
     DeviceCase(
         "sent_to_all_by_both",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import copy_block, gemm
+from ttexplore.clock.estimate import Estimate
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.exploration import Exploration
 
@@ -53,7 +55,7 @@ def test_the_corners_of_a_rectangle_come_in_the_order_of_the_noc() -> None:
 
 
 @pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
-@pytest.mark.parametrize("loaded_by", ["auto", {"A": "writer", "B": "writer"}])
+@pytest.mark.parametrize("loaded_by", ["both", {"A": "writer", "B": "writer"}])
 @pytest.mark.parametrize(
     ("shape", "options"),
     [
@@ -85,25 +87,97 @@ def test_both_together_are_faster() -> None:
         "multicast": "all", "accumulate": "l1", "math_fidelity": "HiFi2", "policy": "rectangular", "cores": (8, 8),
     }  # fmt: skip
     kernel = gemm(1024, 1024, 1024, 128, 128, 64)
-    both, alone = explored(kernel, loaded_by="auto", **options), explored(kernel, **options)
+    both, alone = (explored(kernel, loaded_by=one, **options) for one in ("both", "reader"))
     assert both.estimate().us < 0.85 * alone.estimate().us
     assert both.estimate().read_bytes == alone.estimate().read_bytes
 
 
-def test_auto_balances_what_the_kernels_move() -> None:
+def test_both_balances_what_the_kernels_move() -> None:
     """The factor with more tiles stays with the reader: the writer stores the result as well."""
-    exploration = explored(gemm(128, 64, 64, 64, 32, 32), loaded_by="auto")
+    exploration = explored(gemm(128, 64, 64, 64, 32, 32), loaded_by="both")
     assert {one.name: one.producer for one in exploration.plan.buffers if one.name in "ab"} == {
         "a": "reader", "b": "writer",
     }  # fmt: skip
     note = "A is loaded by the reader: with it, the writer would move more bytes"
     assert note in exploration.plan.notes
-    wide = explored(gemm(64, 128, 64, 32, 64, 32), loaded_by="auto").plan
+    wide = explored(gemm(64, 128, 64, 32, 64, 32), loaded_by="both").plan
     assert {one.name: one.producer for one in wide.buffers if one.name in "ab"} == {"a": "writer", "b": "reader"}
 
 
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_the_writer_loads_what_is_predicted_to_be_faster(target: str) -> None:
+    """By default, with both times; the results are those of a reader that loads all."""
+    kernel = gemm(64, 64, 512, 32, 32, 32)
+    options: dict[str, Any] = {"cores": (2, 2), "multicast": "all"}
+    chosen, alone = explored(kernel, target, **options), explored(kernel, target, loaded_by="reader", **options)
+    assert {one.name: one.producer for one in chosen.plan.buffers if one.name in "ab"} == {"a": "reader", "b": "writer"}
+    note = chosen.plan.notes[-1]
+    told = re.fullmatch(
+        r"the writer loads B, over its own NoC: (\S+) us predicted, (\S+) us if the reader loads all inputs", note
+    )
+    assert told, note
+    for predicted, exploration in zip(told.groups(), (chosen, alone), strict=True):
+        assert float(predicted) == pytest.approx(exploration.estimate().us, rel=0.1)
+    assert chosen.estimate().us < 0.9 * alone.estimate().us
+    assert chosen.run().outputs[0].tobytes() == alone.run().outputs[0].tobytes()
+
+
+def test_the_writer_loads_what_keeps_its_links_free() -> None:
+    """A comes along rows, each with links of its own; all of B would go through the columns of its senders."""
+    kernel = gemm(512, 512, 2048, 64, 64, 128)
+
+    def estimated(**options: Any) -> Estimate:
+        found = explored(kernel, math_fidelity="LoFi", **options).estimate()
+        assert isinstance(found, Estimate)
+        return found
+
+    a, b, reader = estimated(), estimated(loaded_by={"B": "writer"}), estimated(loaded_by="reader")
+    plan = explored(kernel, math_fidelity="LoFi").plan
+    assert {one.tensor: one.topology for one in plan.shared} == {"A": "row", "B": "column"}
+    assert {one.name: one.producer for one in plan.buffers if one.name in "ab"} == {"a": "writer", "b": "reader"}
+    assert a.links.us < b.links.us / 2
+    assert a.us < 0.8 * b.us
+    assert a.us < 0.8 * reader.us
+
+
+def test_another_math_fidelity_is_another_choice() -> None:
+    """A lowering takes no times from one that differs in its math fidelity alone."""
+    kernel = gemm(128, 128, 256, 64, 64, 64)
+    low, high = (explored(kernel, math_fidelity=one, multicast="all") for one in ("LoFi", "HiFi4"))
+    forked = high.fork(math_fidelity="LoFi")
+    assert forked.plan.notes == low.plan.notes
+    assert low.plan.notes[-1].startswith("the writer loads B")
+    assert low.plan.notes[-1] != high.plan.notes[-1]
+
+
+def test_the_writer_loads_nothing_that_would_not_pay() -> None:
+    plan = explored(gemm(64, 64, 128, 32, 32, 32), "blackhole_p150").plan
+    assert "writer" not in {one.producer for one in plan.buffers}
+    assert re.fullmatch(
+        r"the writer could load B, which would not pay: \S+ us predicted, \S+ us if the reader loads all inputs",
+        plan.notes[-1],
+    )
+
+
+def test_the_writer_does_not_load_ahead_of_its_stores() -> None:
+    """Some cores have two work items: the blocks of the second would come later."""
+    kernel = gemm(1024, 1024, 512, 64, 128, 64)
+    default, both = (explored(kernel, "blackhole_p150", **one) for one in ({}, {"loaded_by": "both"}))
+    assert "writer" not in {one.producer for one in default.plan.buffers}
+    assert default.estimate().us < both.estimate().us
+
+
+@pytest.mark.parametrize(
+    "kernel", [lambda: gemm(64, 64, 32, 32, 32, 32), lambda: two_steps()], ids=["one turn", "after a store"]
+)
+def test_the_reader_loads_single_blocks_and_what_comes_after_a_store(kernel: Any) -> None:
+    plan = explored(kernel()).plan
+    assert "writer" not in {one.producer for one in plan.buffers}
+    assert not any("the writer" in note for note in plan.notes)
+
+
 def test_one_input_stays_with_the_reader() -> None:
-    exploration = explored(copy_block(), loaded_by="auto")
+    exploration = explored(copy_block(), loaded_by="both")
     assert {one.producer for one in exploration.plan.buffers} == {"reader"}
     assert any(note.startswith("A is loaded by the reader: ") for note in exploration.plan.notes)
 
@@ -133,7 +207,7 @@ SHARDS: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("kernel", "options", "message"),
     [
-        (gemm(64, 64, 64, 32, 32, 32), {"loaded_by": "both"}, "there is no loaded_by 'both'"),
+        (gemm(64, 64, 64, 32, 32, 32), {"loaded_by": "neither"}, "there is no loaded_by 'neither'"),
         (gemm(64, 64, 64, 32, 32, 32), {"loaded_by": {"A": "compute"}}, "there is no kernel that loads 'compute'"),
         (gemm(64, 64, 64, 32, 32, 32), {"loaded_by": {"Z": "writer"}}, "there is no tensor 'Z'"),
         (

@@ -35,9 +35,10 @@ B1 = next(step for step in PIPELINE if step.letter == "B1")
 def partitioned(grid: tuple[int, ...], **options: Any) -> tuple[Partition, Program, list[Any]]:
     """The partition, the program after B2, and the kernel's block variables."""
     traced = trace(blocks(grid[0], *grid[1:]) if len(grid) > 1 else blocks(grid[0], 1))
-    start = Program({KERNEL: traced.function}, Plan("copy", TARGET.name), Listing("python", ()))
-    given: dict[str, Any] = {"multicast": "off", **options}
-    by_name = Options(**given).by_name
+    given: dict[str, Any] = {"multicast": "off", "loaded_by": "reader", **options}
+    used = Options(**given)
+    start = Program({KERNEL: traced.function}, Plan("copy", TARGET.name), Listing("python", ()), used)
+    by_name = used.by_name
     program = layout_aware_work_partition(start, TARGET, **{name: by_name[name] for name in B1.options})
     assert program.plan.partition is not None
     blocks_of = [loop.loop_var for loop in grid_loops(program.kernel)]

@@ -130,7 +130,7 @@ USAGE = (
         "U024", "an input that the writer cannot load",
         "The writer stores results. It can also load inputs whose blocks go to the compute kernel through a circular "
         "buffer.",
-        "Let it load another input, or use loaded_by='auto'.",
+        "Let it load another input, or use loaded_by='both'.",
     ),
     diagnostic(
         "U025", "partial sums that cannot be sent",

@@ -10,6 +10,7 @@ from tvm import tirx
 
 from ttexplore.ir.rewrite import Firing, Firings
 from ttexplore.ir.storage import Staging
+from ttexplore.ir.work import ItemWork
 from ttexplore.options import DEFAULTS, Options
 from ttexplore.plan import Plan
 from ttexplore.record import Listing
@@ -24,7 +25,8 @@ class Program:
     `functions` is ``{"kernel": f}`` until the split and then reader, compute and writer; each is a tirx.PrimFunc.
     `options` are those of all passes; the plan has them in JSON form. `firings` say what the pass that came last made
     of the functions before it. `staging` is the storage of the kernel's values, from A2, which decides it, to C1, which
-    carries it out.
+    carries it out. `works` are what predicted times are computed from, from B1 on, by math fidelity: programs that
+    differ in nothing else have the same. None if it is known only when the kernel runs, or no option is ``auto``.
     """
 
     functions: dict[str, tirx.PrimFunc]
@@ -33,6 +35,13 @@ class Program:
     options: Options = DEFAULTS
     firings: tuple[Firing, ...] = ()
     staging: Staging | None = None
+    works: Mapping[str, ItemWork] | None = None
+
+    @property
+    def work(self) -> ItemWork | None:
+        """What predicted times are computed from, from B1 on; None if it is known only when the kernel runs."""
+        compute = self.plan.compute
+        return None if self.works is None or compute is None else self.works[compute.math_fidelity]
 
     @property
     def kernel(self) -> tirx.PrimFunc:

@@ -15,7 +15,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops.costs import COPY_CYCLES, INIT_CYCLES, PACK_CYCLES, SECTION_CYCLES, pack_cycles, unpack_cycles
 from ttexplore.options import Partials
-from ttexplore.passes.predicted_time import Sent, item_work, microseconds, predicted_cycles
+from ttexplore.passes.predicted_time import Sent, microseconds, predicted_cycles
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, PartialSums, Plan
 from ttexplore.target import Target
 
@@ -63,17 +63,11 @@ def _noted(program: Program, *notes: str) -> Program:
 
 def _predicted(program: Program, target: Target) -> float | None:
     """The cycles from the launch to the end, of a program after B1; None if they are known only when it runs."""
-    plan, work = program.plan, item_work(program, target)
+    plan, work = program.plan, program.work
     if work is None or plan.partition is None:
         return None
     items = {(core.x, core.y): core.items for core in plan.partition.cores}
-    shared = {
-        one.tensor: Sent(
-            {part.sender: len(part.receivers) for part in one.multicasts},
-            frozenset(core for part in one.multicasts for core in part.receivers),
-        )
-        for one in plan.shared
-    }
+    shared = {one.tensor: Sent.along(one.multicasts) for one in plan.shared}
     cycles = predicted_cycles(work, items, target, shared)
     for sums in plan.partials:
         handshake, update = _hand_over_cycles(sums, plan, target)

@@ -18,6 +18,7 @@ from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
 from ttexplore.passes.launch_grid import grid_extents, grid_loops
 from ttexplore.passes.partial_sums import with_partial_sums
+from ttexplore.passes.predicted_time import item_works
 from ttexplore.passes.shard_work import (
     TensorCopy,
     moves_own_shard,
@@ -164,6 +165,8 @@ def layout_aware_work_partition(
                 step=made.step,
             )
         )
+    if "auto" in (multicast, program.options.loaded_by, program.options.partials):
+        program = dataclasses.replace(program, works=item_works(program, target))
     shared = with_shared_inputs(program, target, multicast, others)
     chosen = shared.plan.partition
     if chosen is not None and chosen.policy != policy:

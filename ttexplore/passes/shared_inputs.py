@@ -19,9 +19,10 @@ from ttexplore.errors import ResourceError, UsageError, unknown
 from ttexplore.ir.build import constant
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.ir.work import ItemWork
 from ttexplore.options import TOPOLOGIES
 from ttexplore.passes.launch_grid import grid_loops
-from ttexplore.passes.predicted_time import ItemWork, Sent, item_work, microseconds, predicted_cycles
+from ttexplore.passes.predicted_time import Sent, microseconds, predicted_cycles
 from ttexplore.passes.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import (
     CoreRange,
@@ -141,7 +142,7 @@ class _Choice:
 def _with_fastest(program: Program, target: Target, others: Sequence[Partition]) -> Program:
     """Share the inputs for which the shortest time is predicted, if that is shorter than without; so with the
     partition."""
-    plan, work = program.plan, item_work(program, target)
+    plan, work = program.plan, program.work
     assert plan.partition is not None, "it is decided"
     if work is None or len(plan.partition.cores) < 2:
         return program
@@ -255,11 +256,7 @@ class _Way:
     @functools.cached_property
     def sent(self) -> Sent:
         """Who sends it and who receives it."""
-        receivers = {one.sender: one.receivers for one in self.multicasts}
-        return Sent(
-            {sender: len(cores) for sender, cores in receivers.items()},
-            frozenset(itertools.chain.from_iterable(receivers.values())),
-        )
+        return Sent.along(self.multicasts)
 
     def numbered(self, first: int) -> SharedInput:
         """With its semaphores."""

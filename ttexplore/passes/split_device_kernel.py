@@ -52,13 +52,15 @@ def split_device_kernel(program: Program, target: Target, *, loaded_by: str | Ma
         tt.write_block(C_shared, C, ...)     writer:  tt.write_block(C_shared, C, ...)
 
     Of a tensor that the kernel loads and stores, the writer does both. With `loaded_by`, it also loads inputs, over its
-    own NoC while the reader loads the others: ``{"B": "writer"}``, or with ``auto`` those that make the busier of the
-    two move the fewest bytes. It stores the results of a work item before it loads what the next one needs.
+    own NoC while the reader loads the others: ``{"B": "writer"}``; with ``both`` those that make the busier of the two
+    move the fewest bytes, and with ``auto`` those that C3 has chosen. It stores the results of a work item before it
+    loads what the next one needs.
 
     The three kernels run at the same time on each core. Each keeps the loops and the index computations that its
     statements need. They hand over whole blocks; D3 inserts the protocol for that.
     """
-    program = with_loaders(program, loaded_by)
+    if loaded_by != "auto":
+        program = with_loaders(program, target, loaded_by)
     body = statements(program.kernel.body)
     functions: dict[str, tirx.PrimFunc] = {}
     firings = Firings()

@@ -101,7 +101,7 @@ def idle_options(steps: Iterable[StepRecord], plan: Plan) -> dict[str, str]:
     none: dict[str, str] = {}
     rejected: dict[str, str] = {}
     if "B1" in by_letter:
-        if not any(one.producer == "reader" for one in plan.buffers):
+        if all(one.producer == "compute" for one in plan.buffers):
             none["stages"] = "the reader fills no circular buffer"
         if not any(one.memory == "l1" and one.sharding is not None for one in plan.layouts):
             rejected["match"] = rejected["mode"] = "no tensor is sharded in L1"

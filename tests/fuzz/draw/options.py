@@ -61,7 +61,7 @@ OPTIONS: dict[str, Callable[[Drawing, Kernel], Any]] = {
     "core_ranges": lambda drawing, _: drawing.one(CORE_RANGES),
     "work_lists": _work_lists,
     "multicast": lambda drawing, _: drawing.one(["all", "all", "auto", "off"]),
-    "loaded_by": lambda drawing, _: drawing.one(["auto", "auto", "reader"]),
+    "loaded_by": lambda drawing, _: drawing.one(["auto", "both", "both", "reader"]),
     "partials": lambda drawing, _: drawing.one(["noc", "auto", "dram"]),
     "stages": lambda drawing, _: drawing.number(1, 3),
     "accumulate": lambda drawing, _: drawing.one(["reload", "l1"]),

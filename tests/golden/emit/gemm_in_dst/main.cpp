@@ -212,13 +212,12 @@ void run(const Options& options) {
     // a: reader -> compute
     CreateCircularBuffer(program, all, CircularBufferConfig(8192, {{0, tt::DataFormat::Float16_b}})
         .set_page_size(0, 2048));
-    // b: reader -> compute
+    // b: writer -> compute
     CreateCircularBuffer(program, all, CircularBufferConfig(8192, {{1, tt::DataFormat::Float16_b}})
         .set_page_size(1, 2048));
 
     std::vector<uint32_t> reader_compile_args;
     TensorAccessorArgs(*A_tensor).append_to(reader_compile_args);
-    TensorAccessorArgs(*B_tensor).append_to(reader_compile_args);
     const auto reader = CreateKernel(program, here / "reader.cpp", all, DataMovementConfig{
         .processor = DataMovementProcessor::RISCV_1,
         .noc = NOC::NOC_0,
@@ -226,7 +225,6 @@ void run(const Options& options) {
     });
     SetCommonRuntimeArgs(program, reader, {
         static_cast<uint32_t>(A_tensor->address()),
-        static_cast<uint32_t>(B_tensor->address()),
     });
     // work_start, work_count of each core
     SetRuntimeArgs(program, reader, cores, {
@@ -251,6 +249,7 @@ void run(const Options& options) {
     });
 
     std::vector<uint32_t> writer_compile_args;
+    TensorAccessorArgs(*B_tensor).append_to(writer_compile_args);
     TensorAccessorArgs(*C_tensor).append_to(writer_compile_args);
     const auto writer = CreateKernel(program, here / "writer.cpp", all, DataMovementConfig{
         .processor = DataMovementProcessor::RISCV_0,
@@ -258,6 +257,7 @@ void run(const Options& options) {
         .compile_args = writer_compile_args,
     });
     SetCommonRuntimeArgs(program, writer, {
+        static_cast<uint32_t>(B_tensor->address()),
         static_cast<uint32_t>(C_tensor->address()),
     });
     // work_start, work_count of each core
