@@ -37,6 +37,18 @@ def test_targets_values_of_numpy_and_spaces_one_after_another() -> None:
     assert all(type(one.arguments["block_M"]) is int for one in made.points[2:])
 
 
+def test_a_point_of_several_spaces_is_one() -> None:
+    small = {"block_M": [32, 64], "cores": [(2, 2)], "target": [N150]}
+    made = space_of([small, {"target": N150, "cores": ["2x2", (4, 4)], "block_M": [64]}], None, {"stages": 3}, {})
+    assert [(one.arguments["block_M"], one.options["cores"]) for one in made.points] == [
+        (32, (2, 2)), (64, (2, 2)), (64, (4, 4)),
+    ]  # fmt: skip
+    assert len(space_of([{"block_M": [32]}, {"block_M": [32.0, 64]}, {"block_N": [32]}], None, None, {}).points) == 4
+    # What is not given may be another value than the default, by the kernel's annotations.
+    given = [{"block_M": [32], "loaded_by": ["auto"]}, {"block_M": [32]}]
+    assert len(space_of(given, None, None, {}).points) == 2
+
+
 @pytest.mark.parametrize(
     ("space", "options", "message"),
     [

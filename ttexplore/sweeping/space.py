@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -44,8 +44,9 @@ def space_of(
     space: object, target: str | Target | None, options: Mapping[str, Any] | None, arguments: Mapping[str, object]
 ) -> Space:  # fmt: skip
     """The points of `space`: a dictionary with the values of each name, of which each combination is a point, or a list
-    of such dictionaries, one after the other. Names are those of options, ``target``, and arguments of the kernel; what
-    the space leaves out has the value that `target` (None is the default one), `options` and `arguments` give.
+    of such dictionaries, one after the other; a point of several counts once, where it comes first. Names are those of
+    options, ``target``, and arguments of the kernel; what the space leaves out has the value that `target` (None is the
+    default one), `options` and `arguments` give.
 
     Raises UsageError for a space without points or with too many, for names that are given twice, for unknown targets,
     for wrong values of options, and for values that cannot be printed. Whether the kernel takes the arguments is not
@@ -75,7 +76,26 @@ def space_of(
         raise _in_two_places(TARGET)
     if not names:
         raise UsageError("U023", "the space is empty", hint=f"name what varies, and its values: {_EXAMPLE}")
-    return Space(tuple(names), tuple(points))
+    return Space(tuple(names), tuple(_merged(points)))
+
+
+def _merged(points: Iterable[Point]) -> Iterator[Point]:
+    """Each schedule once, where it comes first."""
+    # There are few targets, and each has hundreds of numbers.
+    targets: list[Target] = []
+    numbers: dict[int, int] = {}
+    seen: set[tuple[object, ...]] = set()
+    for point in points:
+        target = point.target
+        if id(target) not in numbers:
+            targets += [] if target in targets else [target]
+            numbers[id(target)] = targets.index(target)
+        values = (sorted((name, _key(name, value)) for name, value in given.items())
+                  for given in (point.arguments, point.options))  # fmt: skip
+        key = (numbers[id(target)], *map(tuple, values))
+        if key not in seen:
+            seen.add(key)
+            yield point
 
 
 def _name(given: object) -> str:
