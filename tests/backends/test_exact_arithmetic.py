@@ -55,6 +55,7 @@ static float drawn(uint32_t kind) {
 constexpr uint32_t KINDS = 14;
 
 static long different = 0, compared = 0;
+static unsigned long long misnormalised = 0;
 static void expect(const char* what, float got, float wanted, uint32_t kind, FpuMode mode, unsigned place) {
     ++compared;
     if (bits_of(got) != bits_of(wanted) && ++different <= 5) {
@@ -84,15 +85,20 @@ int main() {
             const float small = ldexpf(drawn(0), kind == 7 ? -23 : -80);
             v = masked(held_kind == 0 ? 0.0f : held_kind == 1 ? small : one, dst_mask);
         }
+        uint64_t wrong[2];
         for (const bool vectors : {true, false}) {
             memcpy(got, start, sizeof got);
+            misnormalised_sums = 0;
             (vectors ? static_cast<void (*)(const float*, const float*, float*, FpuMode)>(multiply_tiles_exactly)
                      : fpu_multiply_tiles)(b, a, got, mode);
             for (unsigned n = 0; n < 64; ++n) {
                 const unsigned row = below(32), column = below(32), at = element_place(row, column);
                 expect("product", got[at], plain::product_element(b, a, row, column, start[at], same), kind, mode, at);
             }
+            wrong[vectors] = misnormalised_sums;
         }
+        expect("sums of -1", wrong[true], wrong[false], kind, mode, 0);
+        misnormalised += wrong[true];
         memcpy(got, start, sizeof got);
         fpu_sum_columns(a, b[0], got, mode);
         for (unsigned column = 0; column < 32; ++column) {
@@ -117,6 +123,7 @@ int main() {
         }
     }
     printf("%ld of %ld differ\n", different, compared);
+    printf("%llu sums of -1\n", misnormalised);
 }
 """
 
@@ -137,3 +144,4 @@ def test_every_mode_and_kind_of_number(kind: str, tmp_path: Path) -> None:
     done = subprocess.run([made], check=True, capture_output=True, text=True, timeout=300)
     assert done.stdout.startswith("0 of "), done.stdout
     assert int(done.stdout.split()[2]) > 1_000_000
+    assert int(done.stdout.splitlines()[1].split()[0]) > 0

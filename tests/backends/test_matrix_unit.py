@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import ttexplore as ttx
 from tests.backends.programs import Compute, Tensor, matmul_program, tile_program
 from ttexplore.backends.emulator import Emulator
 
@@ -145,3 +146,24 @@ def test_element_wise(operation: str, wide: bool) -> None:
             total = mantissas[0] + (aligned if (large > 0) == (small > 0) else -aligned)
             dst = added_to_dst([(exponents[0], (total << 13) * (-1 if large < 0 else 1))], 0.0, wide=wide)
         assert float(out[row, column]) == np.float32(dst), (one, operation, other)
+
+
+def test_wormhole_takes_a_sum_of_minus_one_for_much_more() -> None:
+    """After -2^-23 + 1, DST holds 1 without its last place; less 1, that is -1 in the last place of 1. The simulated
+    chips give -16 as well."""
+    found: dict[str, tuple[float, bool, str]] = {}
+    for target in ("wormhole_n150", "blackhole_p150"):
+        for accumulated in ("auto", "bfloat16"):
+            ex = ttx.explore(
+                "notebooks/kernels/gemm.py::matmul", M=32, N=32, K=64, block_M=32, block_N=32, block_K=32,
+                target=target, options={"accumulate_dtype": accumulated},
+            )  # fmt: skip
+            a, b = (np.zeros_like(one) for one in ex.inputs())
+            a[0, [0, 16, 32]] = -(2.0**-23), 1, -1
+            b[:, 0] = 1
+            run = ex.run([a, b])
+            found[f"{target} {accumulated}"] = float(run.outputs[0][0, 0]), run.passed, run.message
+    value, passed, message = found.pop("wormhole_n150 auto")
+    assert (value, passed) == (-(2.0**27) * 2.0**-23, False)
+    assert "the matrix unit of Wormhole took 1 sum of -1 in the last place for -2^27, as the chip does" in message
+    assert all(abs(value) <= 2.0**-23 and "matrix unit" not in message for value, _, message in found.values())

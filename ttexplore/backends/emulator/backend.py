@@ -188,14 +188,14 @@ class Emulator:
             except Deadlock as deadlock:
                 deadlock.events = self._read_events(folder, program, deadlock.event_counts)
                 raise
-            seconds, event_counts, unwritten = fields
+            seconds, event_counts, unwritten, misnormalised = fields
             self._tell("reading the outputs")
             times = tuple(float(word) for word in seconds.split())
             execution = Execution(
                 outputs=read_outputs(folder, program.plan),
                 seconds=times[-1],
                 events=self._read_events(folder, program, event_counts),
-                message=_message(program, times[-1], unwritten),
+                message=_message(program, times[-1], unwritten, int(misnormalised)),
                 moves=np.fromfile(folder / "moves.bin", dtype=MOVE_DTYPE) if self.move_limit else None,
             )
         return times, execution
@@ -211,7 +211,7 @@ class Emulator:
 
 def run_child(
     runner: Path, folder: Path, time_limit_seconds: float, cancel: threading.Event | None = None
-) -> tuple[str, str, str]:  # fmt: skip
+) -> tuple[str, str, str, str]:  # fmt: skip
     """Run the child process and return the fields of its result. Raises unless it succeeds."""
     result_file = folder / "result.txt"
     with _started(runner, folder, time_limit_seconds) as child:
@@ -229,8 +229,8 @@ def run_child(
             raise
     result = result_file.read_text(encoding="utf-8", errors="replace") if result_file.exists() else ""
     match result.split(SEPARATOR):
-        case ["ok", seconds, event_counts, unwritten]:
-            return seconds, event_counts, unwritten
+        case ["ok", seconds, event_counts, unwritten, misnormalised]:
+            return seconds, event_counts, unwritten, misnormalised
         case ["fault", _, message, _, _, _] if message.startswith("the emulator's job is broken: cannot write"):
             raise unusable_workspace(os.strerror(errno.ENOSPC) if is_full(folder) else message)
         case ["fault", code, message, hint, kernel, line]:
@@ -310,10 +310,16 @@ def _cores(program: Program) -> str:
     return f"{cores} {'core' if cores == 1 else 'cores'}"
 
 
-def _message(program: Program, seconds: float, unwritten: str) -> str:
+def _message(program: Program, seconds: float, unwritten: str, misnormalised: int) -> str:
     text = f"{_cores(program)}, {simulation_time(seconds)}"
     for line in unwritten.splitlines():
         name, count = line.split()
         if int(count):
             text += f"; {count} pages of {name} were never written"
+    if misnormalised:
+        sums = "1 sum" if misnormalised == 1 else f"{misnormalised:,} sums"
+        text += (
+            f"\nthe matrix unit of Wormhole took {sums} of -1 in the last place for -2^27, as the chip does; "
+            "Blackhole's does not, nor does a 16-bit DST (accumulate_dtype='bfloat16')"
+        )
     return text

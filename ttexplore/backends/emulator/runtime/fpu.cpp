@@ -6,6 +6,8 @@ typedef int32_t Row __attribute__((vector_size(LANES * 4)));
 typedef uint32_t UnsignedRow __attribute__((vector_size(LANES * 4)));
 typedef float FloatRow __attribute__((vector_size(LANES * 4)));
 
+uint64_t misnormalised_sums = 0;
+
 constexpr int32_t EXPONENT_BIAS = 127;
 // A phase that takes the low mantissa bits of SrcA or SrcB weighs its product so many binary places less.
 constexpr int32_t LOW_A_PLACES = 5;
@@ -72,7 +74,11 @@ static inline Row accumulated(const Term& first, const Term& second, Row dst, bo
     const FloatRow topmost = __builtin_convertvector(magnitude & ~(magnitude >> 1), FloatRow);
     Row up = 24 - (exponent_of(reinterpret_cast<Row>(topmost)) - 126);
     if (wormhole) {
-        up -= (sign != 0) & (magnitude == 1) & 27;
+        const Row wrong = (sign != 0) & (magnitude == 1);
+        up -= wrong & 27;
+        for (uint32_t lane = 0; lane < LANES; ++lane) {
+            misnormalised_sums += wrong[lane] & 1;
+        }
     }
     Row result_exponent = exponent - up;
     const Row places = wide ? up : up - 16;

@@ -10,6 +10,10 @@ struct FpuMode {
     bool wormhole;
 };
 
+// How many sums of -1 in the last place of a 32-bit DST were normalised wrongly: each counts 2^27 times as much, as on the
+// chip.
+extern uint64_t misnormalised_sums;
+
 // One 32x32 tile product on tiles of four 16x16 faces: result += in0 * in1. in0 is held by SrcB, in1 by SrcA.
 void fpu_multiply_tiles(const float* in0, const float* in1, float* result, FpuMode mode);
 

@@ -88,7 +88,7 @@ constexpr int32_t ROUNDED_PLACES = 0;
 static inline Wholes plus_at_minus_one(Wholes total, Wholes value, Wholes more) {
     return _mm512_mask_add_epi32(value, _mm512_cmpeq_epi32_mask(total, all(-1)), value, more);
 }
-static inline bool any_minus_one(Wholes a) { return _mm512_cmpeq_epi32_mask(a, all(-1)) != 0; }
+static inline uint32_t minus_ones(Wholes a) { return __builtin_popcount(_mm512_cmpeq_epi32_mask(a, all(-1))); }
 
 #else
 
@@ -138,7 +138,9 @@ constexpr int32_t ROUNDED_PLACES = 1;  // that it gives twice the number
 static inline Wholes plus_at_minus_one(Wholes total, Wholes value, Wholes more) {
     return plus(value, masked(_mm256_cmpeq_epi32(total, all(-1)), more));
 }
-static inline bool any_minus_one(Wholes a) { return _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, all(-1))) != 0; }
+static inline uint32_t minus_ones(Wholes a) {
+    return __builtin_popcount(_mm256_movemask_ps(as_float(_mm256_cmpeq_epi32(a, all(-1)))));
+}
 
 #endif
 
@@ -291,6 +293,7 @@ static inline Floats accumulated(Floats dst, Floats one, Floats two, const Start
     Wholes unit = minus(exponent, all((MANTISSA_BITS + ROUNDED_PLACES - more) << MANTISSA_BITS));
     if (minus_one == MinusOne::Wrong) {
         unit = plus_at_minus_one(total, unit, all(27 << MANTISSA_BITS));
+        misnormalised_sums += minus_ones(total);
     } else if (minus_one == MinusOne::Watched) {
         totals = larger_unsigned(totals, total);
     }
@@ -383,7 +386,7 @@ static inline __attribute__((always_inline)) bool multiply_vectors(const float* 
                                                             lower.starts[row][side + vector], 0, totals);
         }
     }
-    if (minus_one == MinusOne::Watched && any_minus_one(totals)) {
+    if (minus_one == MinusOne::Watched && minus_ones(totals)) {
         return false;
     }
     const Floats unweighted = all(UNWEIGHTED[phases - 1]);

@@ -24,6 +24,7 @@
 #include <sstream>
 
 #include "fiber.h"
+#include "fpu.h"
 #include "machine.h"
 #include "matmul_exact.h"
 
@@ -669,6 +670,7 @@ int main(int count, char** arguments) {
     for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
         reset_cores(pristine);
         load_tensors();
+        misnormalised_sums = 0;
         const double start = now_seconds();
         run_all_cores();
         seconds += format_text(repeat ? " %.9f" : "%.9f", now_seconds() - start);
@@ -685,7 +687,8 @@ int main(int count, char** arguments) {
         }
     }
     save_events();
-    const std::string result = "ok" + (SEPARATOR + seconds) + SEPARATOR + event_counts() + SEPARATOR + unwritten;
+    const std::string result = "ok" + (SEPARATOR + seconds) + SEPARATOR + event_counts() + SEPARATOR + unwritten +
+                               format_text("%c%llu", SEPARATOR, static_cast<unsigned long long>(misnormalised_sums));
     write_result(result.data(), result.size());
     return 0;
 }
