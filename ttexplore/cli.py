@@ -464,6 +464,9 @@ def _export_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--dot", action="store_true", help="also write dataflow.dot and passes.dot, graphs for Graphviz"
     )
+    parser.add_argument(
+        "--dialect", choices=("tessera",), help="write only the kernel, as an illustration in the style of Tessera"
+    )
     return parser
 
 
@@ -812,7 +815,7 @@ def _timeline(arguments: argparse.Namespace) -> Answer:
 
 def _export(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
-    files = [str(path) for path in exploration.export(arguments.output, dot=arguments.dot)]
+    files = [str(path) for path in exploration.export(arguments.output, dot=arguments.dot, dialect=arguments.dialect)]
     return Answer("\n".join(files), {**_identity(exploration), "folder": arguments.output, "files": files})
 
 

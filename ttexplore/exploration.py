@@ -44,6 +44,7 @@ from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.sizes import bound_shape, extents_of, size_variables
+from ttexplore.ir.tessera import tessera
 from ttexplore.language.editing import OF_ALL_LAUNCHES
 from ttexplore.language.editing import edited as edited_kernel
 from ttexplore.language.kernel import TracedKernel, trace
@@ -604,6 +605,13 @@ class Exploration(Explored):
                 control=control, unit=unit, errors=errors, rounds=rounds, numbers=numbers,
             )  # fmt: skip
 
+    def _in_tessera(self) -> str:
+        roles = self._roles
+        with errors_of_ours("writing the kernel in Tessera"):
+            return tessera(
+                self.kernel.function, self.kernel.name, [name for name, role in roles.items() if role != "input"]
+            )
+
     def _kept(self) -> Kept | None:
         elements = sum(
             prod(one.shape) for one in (*self._tensors(("input", "inout")), *self._tensors(("output", "inout")))
@@ -933,19 +941,21 @@ class Launches(Exploration):
 
     # Exporting
 
-    def export(self, folder: str | Path, *, dot: bool = False) -> list[Path]:
+    def export(self, folder: str | Path, *, dot: bool = False, dialect: str | None = None) -> list[Path]:
         """Write each launch to a folder of its own, ``launch_1`` and so on, as it exports itself, and a runner of all.
 
         Raises the error of a launch before anything is written, and UsageError if a folder or file cannot be written.
         """
         for launch in self.launches:
-            _ = launch.files
+            _ = launch.files if dialect is None else launch._in_tessera()
         target = path_of("the folder", folder)
         made = [
             path
             for number, launch in enumerate(self.launches)
-            for path in launch.export(target / launch_folder(number), dot=dot)
+            for path in launch.export(target / launch_folder(number), dot=dot, dialect=dialect)
         ]
+        if dialect is not None:
+            return made
         inputs, outputs = ([one._asdict() for one in self._tensors(roles)] for roles in (_INPUTS, _OUTPUTS))
         return [*made, *write_files(emit_launches(self.kernel.name, len(self.launches), inputs, outputs), folder)]
 

@@ -73,6 +73,7 @@ _RANDOM = "random"
 _MOST_MOVES = 4_000_000
 # What stands for the time of a lowering that failed, or whose kernels are not there.
 _NO_TIME = "-"
+_DIALECTS = ("tessera",)
 _NO_REFERENCE = "there is no reference for these inputs, so the outputs were not compared"
 
 
@@ -350,12 +351,18 @@ class Explored(ABC):
             case _:
                 return Graph(passes_dot(self.trace))
 
-    def export(self, folder: str | Path, *, dot: bool = False) -> list[Path]:
+    def export(self, folder: str | Path, *, dot: bool = False, dialect: str | None = None) -> list[Path]:
         """Write the kernels, the host program, the plan and the runner, all or none; :mod:`ttexplore.files` covers the
         case that the process is killed. With `dot`, also write the graphs of :meth:`dot`.
 
-        Raises UsageError if the folder, or a file in it, cannot be written.
+        With ``dialect="tessera"``, write only the kernel as it was before the first step, in the style of the Tessera
+        skeleton of TileLang's porting document: an illustration, which nothing compiles.
+
+        Raises UsageError if the folder, or a file in it, cannot be written, and for what the dialect has no word for.
         """
+        if dialect is not None:
+            name = f"{self.kernel.name}.{named('dialect', dialect, _DIALECTS)}.cpp"
+            return write_files({name: self._in_tessera()}, folder)
         graphs = {"dataflow.dot": self.dot("dataflow").text, "passes.dot": self.dot("passes").text} if dot else {}
         return write_files({name: listing.text for name, listing in self.files.items()} | graphs, folder)
 
@@ -366,6 +373,10 @@ class Explored(ABC):
         written.
         """
         return write_archive(path, Archive(self.trace, self.plan, self.target, self._kept()))
+
+    @abstractmethod
+    def _in_tessera(self) -> str:
+        """The kernel in the style of Tessera."""
 
     @abstractmethod
     def _kept(self) -> Kept | None:

@@ -173,6 +173,11 @@ class SavedExploration(Explored):
         with _fitting():
             return super().tile(*arguments, **options)
 
+    def _in_tessera(self) -> str:
+        raise UsageError(
+            "U028", "a saved exploration has no kernel that can be written in Tessera", hint="explore the kernel itself"
+        )
+
     def _kept(self) -> Kept | None:
         return self._archive.kept
 

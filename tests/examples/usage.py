@@ -145,3 +145,7 @@ def u024() -> Any:
 
 def u026() -> Any:
     return ttx.validate(difference, reference=lambda a, *others: a[0])
+
+
+def u028() -> Any:
+    return ttx.explore(split_k()).export("out", dialect="tessera")

@@ -150,4 +150,10 @@ USAGE = (
         "TileLang. Reading C++ needs the packages of the extra port.",
         "Give the whole file, install ttexplore[port], or port the kernel by hand with the rows of .table.",
     ),
+    diagnostic(
+        "U028", "no word in the Tessera style",
+        "export(dialect=\"tessera\") writes copies, products, fills and reductions of whole blocks, and T.Parallel. "
+        "The kernel has something else, or is a saved one, of which only texts are left.",
+        "Read the exported C++, which has everything; or simplify the kernel to see its skeleton.",
+    ),
 )  # fmt: skip
