@@ -60,7 +60,9 @@ def attention(block: int = 64, **schedule: Any) -> Any:
 
 
 def depths(ex: Any) -> dict[str, int]:
-    return {one.name: one.stages for one in ex.plan.buffers if one.producer == "reader" and one.name in ("q", "k", "v")}
+    return {
+        one.name: one.stages for one in ex.plan.buffers if one.producer != "compute" and one.name in ("q", "k", "v")
+    }
 
 
 def holds(ex: Any) -> None:
