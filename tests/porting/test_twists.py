@@ -156,6 +156,13 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
         ew("tl.store(y + i, tl.load(x + i, mask=i < n) * 3.0, mask=i < n // 2)"),
         "only elements up to (n // 2) are read",
     ),
+    "t part of a block": (
+        row(
+            "j = tl.arange(0, B // 2)\ntl.store(y + at + i, tl.load(x + at + i) * 2.0)\n"
+            "tl.store(y + at + j, tl.load(x + at + j, mask=j < n) * 3.0, mask=j < n)"
+        ),
+        "it goes over B and over (B // 2) elements",
+    ),
     "t lower mask": (
         ew("tl.store(y + i, tl.load(x + i, mask=i < n) * 3.0, mask=(i < n) & (i > 4))"),
         "y is made of elements that a mask chooses",

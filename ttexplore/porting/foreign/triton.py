@@ -303,7 +303,11 @@ class _Evaluation:
         """Why the kernel is not known: it goes over parts of rows, and not over the others."""
         found = {one.part for one in self.stores}
         left = next(iter(sorted(self.partial - found)), "")
-        return f"only elements up to {left} are read" if left else ""
+        if left:
+            return f"only elements up to {left} are read"
+        # An index does not say how far it goes: a block and a part of it would be taken for the same.
+        parts = [(one, other) for one in sorted(self.sizes) for other in self.sizes - {one} if one in _words(other)]
+        return f"it goes over {parts[0][0]} and over {parts[0][1]} elements" if parts else ""
 
     def run(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -867,3 +871,7 @@ def _bases(function: ast.FunctionDef, candidates: set[str]) -> set[str]:
             case _:
                 pass
     return candidates - numbers
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w*", text))
