@@ -16,7 +16,8 @@ from ttexplore.record import lines_of
 
 @pytest.fixture(scope="module")
 def exploration() -> Exploration:
-    return explore(gemm(64, 64, 128, 64, 64, 32, 2))
+    # One kernel loads both inputs: if the writer loads one, it goes on where the reader is stuck.
+    return explore(gemm(64, 64, 128, 64, 64, 32, 2), options={"loaded_by": "reader"})
 
 
 def broken(exploration: Exploration, role: str, call: str) -> tuple[Deadlock, str]:

@@ -105,7 +105,7 @@ def test_a_missing_pop_is_found_mended_and_the_run_passes(
 
 def test_a_buffer_that_is_too_small_is_deepened_in_what_if_and_the_run_passes(show: Show) -> None:
     """The reader does all of A before B, while compute takes both in turn."""
-    exploration = explore(gemm_of(64, 64, 128, 64, 64, 32, 2), options={"cb_depth": {"b": 3}})
+    exploration = explore(gemm_of(64, 64, 128, 64, 64, 32, 2), options={"cb_depth": {"b": 3}, "loaded_by": "reader"})
     explorer = show(exploration.data)
     pane = edited(explorer, "reader.cpp")
     lines = pane.locator("textarea").input_value().split("\n")

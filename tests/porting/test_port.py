@@ -421,3 +421,30 @@ def test_a_port_as_text_and_html() -> None:
     html = ported._repr_html_()
     assert "<h4>rows: softmax</h4>" in html
     assert "T.reduce_max" in html
+
+
+def test_constants_of_a_cuda_file_are_numbers() -> None:
+    source = """
+#include <math.h>
+#define SCALE sqrtf(2.0f / M_PI)
+#define NOTHING (1/2)
+constexpr float kBias = 0.125f;
+static const float kTwice = SCALE * 2.0f;
+__constant__ float given;
+__global__ void act(float* out, const float* inp, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { out[i] = inp[i] * SCALE + kBias + kTwice + NOTHING; }
+}
+__global__ void unknown(float* out, const float* inp, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { out[i] = inp[i] * given; }
+}
+"""
+    act, unknown = ttx.port(source).kernels
+    ex = ttx.explore(ttx.port(source), rows=32, columns=32, dtype="float32")
+    [given] = ex.inputs()
+    scale = np.sqrt(2 / np.pi)
+    [got] = ex.run(backend="reference").outputs
+    np.testing.assert_allclose(got, given * scale + 0.125 + 2 * scale, rtol=1e-6)
+    assert "SCALE" not in act.skeleton
+    assert (unknown.skeleton, unknown.outside) == ("", "what given is, is not known")

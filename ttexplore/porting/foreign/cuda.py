@@ -5,10 +5,12 @@ The grammar is that of the package tree-sitter-cuda, which the extra `port` inst
 
 from __future__ import annotations
 
+import ast
 import importlib
 import itertools
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -99,10 +101,11 @@ def read_cuda(source: str, file: str) -> Reading:
     rows = _KITTENS if kittens else _CUDA
     marks = [mark for one in device for mark in _marks(one, rows, own)]
     marks += [_mark(one, "<<<>>>", rows["<<<>>>"]) for one in _nodes(root) if one.type == "kernel_call_syntax"]
+    constants = _constants(root)
     kernels: list[ForeignKernel] = []
     for one in device:
         if _qualified(one, "__global__"):
-            kernels.append(_Evaluation(functions, kittens).kernel(one))
+            kernels.append(_Evaluation(functions, kittens, constants=constants).kernel(one))
     if not kernels and kittens:
         # A template of load, compute and store functions, which the library's own kernel calls.
         kernels += _template(device, functions)
@@ -180,6 +183,66 @@ def _defined(root: Node) -> set[str]:
             case _:
                 pass
     return found
+
+
+def _constants(root: Node) -> dict[str, float]:
+    """The macros and constants of a file that are numbers."""
+    found: dict[str, float] = {}
+    for one in root.named_children:
+        for part in [one] if one.type == "preproc_def" else one.children:
+            if part.type in ("preproc_def", "init_declarator"):
+                name = part.child_by_field_name("name") or part.child_by_field_name("declarator")
+                value = part.child_by_field_name("value")
+                number = None if value is None else _computed(_text(value), found)
+                if number is not None:
+                    found[_text(name)] = number
+    return found
+
+
+# Functions of constants, and the constants of <math.h> and <float.h>.
+_OF_NUMBERS: Mapping[str, Callable[[float], float]] = {
+    "sqrt": math.sqrt, "exp": math.exp, "log": math.log, "log2": math.log2,
+}  # fmt: skip
+_OF_MATH: Mapping[str, float] = {
+    "M_PI": math.pi, "M_SQRT2": math.sqrt(2), "M_SQRT1_2": math.sqrt(0.5), "M_2_SQRTPI": 2 / math.sqrt(math.pi),
+    "M_LOG2E": math.log2(math.e), "M_LN2": math.log(2), "M_E": math.e,
+    "INFINITY": math.inf, "FLT_MAX": 3.402823466e38, "FLT_EPSILON": 2.0**-23,
+}  # fmt: skip
+
+
+def _computed(text: str, known: Mapping[str, float]) -> float | None:
+    """The value of an expression of numbers; None for another one."""
+
+    def value(node: ast.expr) -> int | float:
+        match node:
+            case ast.Constant(int() | float() as number):
+                return number
+            case ast.Name(name):
+                return known[name] if name in known else _OF_MATH[name]
+            case ast.UnaryOp(ast.USub(), inner):
+                return -value(inner)
+            case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as operator, right):
+                first, second = value(left), value(right)
+                match operator:
+                    case ast.Add():
+                        return first + second
+                    case ast.Sub():
+                        return first - second
+                    case ast.Mult():
+                        return first * second
+                    case _ if isinstance(first, int) and isinstance(second, int):
+                        return int(first / second)  # as C divides
+                    case _:
+                        return first / second
+            case ast.Call(ast.Name(name), [argument]):
+                return float(_OF_NUMBERS[name.removesuffix("f")](value(argument)))
+            case _:
+                raise ValueError(ast.dump(node))
+
+    try:
+        return float(value(ast.parse(re.sub(r"(?<=[\d.])[fF]\b", "", text.strip()), mode="eval").body))
+    except (SyntaxError, ValueError, KeyError, ArithmeticError):
+        return None
 
 
 def _mark(node: Node, text: str, row: str) -> Mark:
@@ -282,6 +345,7 @@ class _Evaluation:
     narrowed: set[str] = field(default_factory=set[str])
     integers: set[str] = field(default_factory=set[str])
     written: dict[str, tuple[Place, ...]] = field(default_factory=dict[str, tuple[Place, ...]])
+    constants: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def kernel(self, function: Node) -> ForeignKernel:
         for name, pointer in _parameters(function):
@@ -292,9 +356,11 @@ class _Evaluation:
                 self.scalars[name] = None
         self.integers |= _integers(function)
         self.run(function.child_by_field_name("body"))
+        # In indices, whole constants are sizes, which a skeleton has as parameters; in values they are numbers.
+        self.stores = [replace(one, value=replaced(one.value, self.constant)) for one in self.stores]
         return ForeignKernel(
             _name_of(function), function.start_point[0] + 1, tuple(_halves(self.stores)), tuple(self.scalars),
-            frozenset(self.lengths), self.unread(),
+            frozenset(self.lengths), self.unread() or self.unnamed(),
         )  # fmt: skip
 
     def bounded(self, condition: Value) -> bool:
@@ -303,6 +369,20 @@ class _Evaluation:
             return False
         self.partial |= parts_of_lengths(condition)
         return True
+
+    def constant(self, value: Value) -> Value | None:
+        if not isinstance(value, Scalar) or value.name in self.scalars:
+            return None
+        number = self.constants.get(value.name, _OF_MATH.get(value.name))
+        return None if number is None else Number(number)
+
+    def unnamed(self) -> str:
+        """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
+        for one in self.stores:
+            for part in walk(one.value):
+                if isinstance(part, Scalar) and re.split(r"\W", part.name)[0] not in self.scalars:
+                    return f"what {part.name} is, is not known"
+        return ""
 
     def unread(self) -> str:
         """Why the kernel is not known: it goes over parts of rows, and not over the others."""

@@ -252,14 +252,14 @@ class Steps:
     def largest(self, inside: frozenset[Atom], outside: frozenset[Atom]) -> frozenset[Atom]:
         """The largest set of indices that move by one stride, with all of `inside` and none of `outside`."""
         every = {stride for strides in self.strides.values() for stride in strides}
-        sets = [self.sharing(one) for one in every]
+        sets = [self.sharing(one) for one in sorted(every)]
         return max((one for one in sets if inside <= one and not one & outside), key=len, default=frozenset[Atom]())
 
 
 def steps(place: Place, wraps: bool = False) -> Steps | str:
     """The indices of a place, or why they are not known."""
     strides: dict[Atom, tuple[str, ...]] = {}
-    for product, factor in place:
+    for product, factor in sorted(place, key=lambda one: (one[1], str(one))):
         indices = [one for one in product if one[0] in _INDICES]
         if any(one[0] == "?" for one in product):
             return "at indices that are not known"
