@@ -25,6 +25,16 @@ _TRITON = re.compile(r"^\s*(import|from)\s+triton\b|@triton\.jit|@jit\b", re.MUL
 _CUDA = re.compile(r"__global__|__device__|#include\s*[<\"]")
 
 
+# Both texts side by side where there is room, else one below the other; lines of code are not folded.
+_STYLE = """<style>
+.ttx .ported{display:flex;flex-wrap:wrap;gap:0 2em;align-items:flex-start}
+.ttx .ported>div{flex:1 1 42em;min-width:0;overflow-x:auto}
+.ttx .ported pre{white-space:pre;margin:0;padding:0;background:none;overflow:visible;font-family:var(--ttx-code)}
+.ttx .ported td .q{padding-left:4ch;white-space:nowrap}
+.ttx .ported td{padding-bottom:0;vertical-align:top}
+</style>"""
+
+
 @dataclass(frozen=True, slots=True)
 class PortedKernel:
     """A kernel of a foreign source. `family` is the row of the porting table that it is, `skeleton` the same kernel in
@@ -130,10 +140,10 @@ class Port:
                 f'<abbr tabindex="0" title="{escape(PATTERNS[one].note)}">{escape(one)}</abbr>' for one in known
             )
             told += "".join(f' <span class="bad">✖</span> <code>{escape(one)}</code> is unknown' for one in unknown)
-            rows.append(f'<tr><td class="q">{number}</td><td><pre>{escape(line) or " "}</pre></td><td>{told}</td></tr>')
-        heads = "".join(
-            f'<th scope="col">{name}</th>' for name in ("line", escape(self.language), "in the porting table")
-        )
+            below = f'<div class="q">{told}</div>' if told else ""
+            rows.append(f'<tr><td class="q">{number}</td><td><pre>{escape(line) or " "}</pre>{below}</td></tr>')
+        named = f"{escape(self.language)}, and rows of the porting table"
+        heads = f'<th scope="col">line</th><th scope="col">{named}</th>'
         left = (
             f'<table class="t facts" aria-label="constructs"><thead><tr>{heads}</tr></thead>'
             f"<tbody>{''.join(rows)}</tbody></table>"
@@ -145,8 +155,8 @@ class Port:
             )
             ours.append(f"<h4>{escape(one.name)}{f': {escape(one.family)}' if one.family else ''}</h4>{text}")
         content = (
-            f'<div class="head"><h3>port</h3><span>{escape(self.summary)}</span></div>'
-            f'<div class="scroll" style="display:flex;gap:2em"><div>{left}</div><div>{"".join(ours)}</div></div>'
+            f'{_STYLE}<div class="head"><h3>port</h3><span>{escape(self.summary)}</span></div>'
+            f'<div class="ported"><div>{left}</div><div>{"".join(ours)}</div></div>'
         )
         return fragment(content_id("ttx-port", content), "port of a kernel", content)
 
