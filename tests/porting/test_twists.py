@@ -163,6 +163,10 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
         ),
         "it goes over B and over (B // 2) elements",
     ),
+    "t zeros in a maximum": (
+        row("v = tl.load(x + at + i, mask=i < n, other=0.0)\ntl.store(y + tl.program_id(0), tl.max(v, 0))"),
+        "what is beyond the edge is part of a reduction",
+    ),
     "t lower mask": (
         ew("tl.store(y + i, tl.load(x + i, mask=i < n) * 3.0, mask=(i < n) & (i > 4))"),
         "y is made of elements that a mask chooses",

@@ -15,10 +15,17 @@ from ttexplore.porting.foreign.places import (
     same,
     steps,
 )
-from ttexplore.porting.foreign.values import Input, Reduced, Store, Value, parts_of, replaced, walk
+from ttexplore.porting.foreign.values import Input, Op, Reduced, Store, Value, parts_of, replaced, walk
 
 _FULL, _ROWS, _COLUMNS = frozenset({"r0", "r1"}), frozenset({"r0"}), frozenset({"r1"})
 _UNKNOWN = "it is not known whether rows or columns share"
+
+
+def _neutral(one: Reduced) -> tuple[float | None, ...]:
+    """What may stand for elements beyond the edge: in a maximum no 0, which is larger than all that is negative."""
+    infinite = (None, float("inf"), float("-inf"))
+    magnitude = isinstance(one.value, Op) and one.value.name == "abs"
+    return infinite if one.kind in ("max", "min") and not (one.kind == "max" and magnitude) else (0.0, *infinite)
 
 
 def by_rows_and_columns(stores: tuple[Store, ...]) -> tuple[Store, ...] | str:
@@ -32,7 +39,7 @@ def by_rows_and_columns(stores: tuple[Store, ...]) -> tuple[Store, ...] | str:
     for store in stores:
         for one in walk(store.value):
             if isinstance(one, Reduced) and any(
-                isinstance(part, Input) and part.beyond not in (0.0, float("inf"), float("-inf")) for part in walk(one)
+                isinstance(part, Input) and part.beyond not in _neutral(one) for part in walk(one)
             ):
                 return "what is beyond the edge is part of a reduction"
     found = _steps(stores)

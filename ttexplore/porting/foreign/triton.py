@@ -573,11 +573,12 @@ class _Evaluation:
                 return Index(frozenset({"r"}), frozenset(), places.atom("r", "r") if known else UNKNOWN)
             case "load", [address, *rest]:
                 mask = self.masked(rest[0] if rest else keywords.get("mask"))
-                beyond = self.value(rest[1] if len(rest) > 1 else keywords.get("other", ast.Constant(0)))
+                other = rest[1] if len(rest) > 1 else keywords.get("other")
+                beyond = None if other is None else self.value(other)
                 found = self.loaded(self.value(address))
                 if mask:
                     return Unread(mask)
-                if isinstance(found, Input) and beyond != ZERO:
+                if isinstance(found, Input) and beyond is not None:
                     return replace(found, beyond=beyond.value if isinstance(beyond, Number) else float("nan"))
                 return found
             case "store", [address, value, *rest]:

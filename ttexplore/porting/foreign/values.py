@@ -17,13 +17,14 @@ from ttexplore.porting.foreign.places import UNKNOWN, Place
 class Input:
     """An element of a tensor. `axes` are the indices that choose it: ``p`` numbers of blocks, ``r`` the elements of a
     block, ``r0`` and ``r1`` its rows and columns. `part` tells loads from different places of a tensor apart. `place`
-    is where it is, None where tiles are loaded by their coordinates; `beyond` is the element outside of the tensor."""
+    is where it is, None where tiles are loaded by their coordinates; `beyond` stands for elements outside of the tensor,
+    None where nothing is said of them."""
 
     tensor: str
     axes: frozenset[str] = frozenset()
     part: str = ""
     place: Place | None = None
-    beyond: float = field(default=0.0, compare=False)
+    beyond: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
