@@ -17,8 +17,8 @@ from ttexplore.porting.foreign.places import UNKNOWN, Place
 class Input:
     """An element of a tensor. `axes` are the indices that choose it: ``p`` numbers of blocks, ``r`` the elements of a
     block, ``r0`` and ``r1`` its rows and columns. `part` tells loads from different places of a tensor apart. `place`
-    is where it is, None where tiles are loaded by their coordinates; `beyond` stands for elements outside of the tensor,
-    None where nothing is said of them."""
+    is where it is, None where tiles are loaded by their coordinates; `beyond` stands for elements outside of the
+    tensor, None where nothing is said of them."""
 
     tensor: str
     axes: frozenset[str] = frozenset()
