@@ -106,7 +106,7 @@ class ErrorRecord:
     def headline(self) -> str:
         """The kernel line, the first line of the message, and the code."""
         where = f"{self.span}: " if self.span else ""
-        return f"{where}{lines_of(self.message)[0].rstrip(':')} [{self.code}]"
+        return f"{where}{self.message.partition(chr(10))[0].rstrip(':')} [{self.code}]"
 
 
 @dataclass(frozen=True, slots=True)

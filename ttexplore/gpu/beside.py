@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ttexplore.errors import UsageError
 from ttexplore.gpu.aligned import PURPOSES, Purpose
-from ttexplore.gpu.concepts import STYLE, ConceptMap, concept_map, concepts_table, runs
+from ttexplore.gpu.concepts import STYLE, ConceptMap, beside_table, concept_map, concepts_table, runs
 from ttexplore.gpu.lane import GpuLane
 from ttexplore.gpu.programs import GpuProgram, TileProgram
 from ttexplore.gpu.tables import TABLES, Programs, SideBySideTable, side_by_side, side_by_side_html
@@ -230,15 +230,16 @@ def _share(listings: Iterable[Listing]) -> float:
 
 def passes_table(found: PassTable) -> str:
     """The aligned passes as an HTML table."""
-    body = "".join(
-        f'<tr><th scope="row" colspan="2"><b>{escape(row.purpose.name)}</b>: {escape(row.purpose.sentence)}</th></tr>'
-        f"<tr><td>{escape(', '.join(map(step_words, row.gpu)) or _NONE)}</td>"
-        f"<td>{escape(', '.join(map(step_words, row.ours)) or _NONE)}</td></tr>"
+
+    def cell(steps: Iterable[StepRecord]) -> str:
+        return escape(", ".join(map(step_words, steps)) or _NONE)
+
+    rows = [
+        (f"<b>{escape(row.purpose.name)}</b>: {escape(row.purpose.sentence)}", cell(row.gpu), cell(row.ours))
         for row in found.rows
-    )
+    ]
     note = '<p class="q">● changes the program or the plan, ○ changes nothing</p>'
-    head = f"<tr><th>{escape(found.arch)}</th><th>{escape(found.target)}</th></tr>"
-    return f'<table class="t beside" aria-label="passes">{head}{body}</table>{note}'
+    return beside_table("passes", found.arch, found.target, rows) + note
 
 
 def links_table(found: LineLinks) -> str:

@@ -423,10 +423,18 @@ def concepts_table(found: ConceptMap) -> str:
             f'<div>{escape(figures(one))} <span class="q">{escape(_lines(one.lines))}</span></div>' for one in facts
         )
 
-    head = f"<tr><th>{escape(found.arch)}</th><th>{escape(found.target)}</th></tr>"
-    body = "".join(
-        f'<tr><th scope="row" colspan="2"><b>{escape(row.gpu_name)} → {escape(row.name)}</b>: '
-        f"{escape(row.sentence)}</th></tr><tr><td>{side(row.gpu)}</td><td>{side(row.ours)}</td></tr>"
+    rows = [
+        (f"<b>{escape(row.gpu_name)} → {escape(row.name)}</b>: {escape(row.sentence)}", side(row.gpu), side(row.ours))
         for row in found.rows
+    ]
+    return beside_table("concepts", found.arch, found.target, rows)
+
+
+def beside_table(label: str, arch: str, target: str, rows: Iterable[tuple[str, str, str]]) -> str:
+    """A table of both sides; each row has a heading and two cells, as HTML."""
+    head = f"<tr><th>{escape(arch)}</th><th>{escape(target)}</th></tr>"
+    body = "".join(
+        f'<tr><th scope="row" colspan="2">{heading}</th></tr><tr><td>{gpu}</td><td>{ours}</td></tr>'
+        for heading, gpu, ours in rows
     )
-    return f'<table class="t beside" aria-label="concepts">{head}{body}</table>'
+    return f'<table class="t beside" aria-label="{escape(label)}">{head}{body}</table>'

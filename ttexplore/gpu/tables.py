@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ttexplore.errors import unknown
-from ttexplore.gpu.concepts import NOTHING, STYLE, ConceptMap, facts_text
+from ttexplore.gpu.concepts import NOTHING, STYLE, ConceptMap, beside_table, facts_text
 from ttexplore.gpu.lane import GpuLane
 from ttexplore.gpu.programs import Fact, GpuProgram, TileProgram
 from ttexplore.plan import DATA_FORMATS, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS
@@ -265,10 +265,5 @@ def side_by_side_html(found: SideBySideTable) -> str:
             return f'<span class="q">{NOTHING}</span>'
         return "".join(f"<div>{escape(one)}</div>" for one in texts)
 
-    head = f"<tr><th>{escape(found.arch)}</th><th>{escape(found.target)}</th></tr>"
-    body = "".join(
-        f'<tr><th scope="row" colspan="2"><b>{escape(row.name)}</b></th></tr>'
-        f"<tr><td>{cell(row.gpu)}</td><td>{cell(row.ours)}</td></tr>"
-        for row in found.rows
-    )
-    return f'<table class="t beside" aria-label="{escape(found.name)}">{head}{body}</table>'
+    rows = [(f"<b>{escape(row.name)}</b>", cell(row.gpu), cell(row.ours)) for row in found.rows]
+    return beside_table(found.name, found.arch, found.target, rows)

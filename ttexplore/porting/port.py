@@ -142,8 +142,8 @@ class Port:
             told += "".join(f' <span class="bad">✖</span> <code>{escape(one)}</code> is unknown' for one in unknown)
             below = f'<div class="q">{told}</div>' if told else ""
             rows.append(f'<tr><td class="q">{number}</td><td><pre>{escape(line) or " "}</pre>{below}</td></tr>')
-        named = f"{escape(self.language)}, and rows of the porting table"
-        heads = f'<th scope="col">line</th><th scope="col">{named}</th>'
+        title = f"{escape(self.language)}, and rows of the porting table"
+        heads = f'<th scope="col">line</th><th scope="col">{title}</th>'
         left = (
             f'<table class="t facts" aria-label="constructs"><thead><tr>{heads}</tr></thead>'
             f"<tbody>{''.join(rows)}</tbody></table>"
