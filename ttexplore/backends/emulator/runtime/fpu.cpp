@@ -21,6 +21,11 @@ static inline Row load(const void* from) {
 static inline Row larger_of(Row a, Row b) { return a > b ? a : b; }
 static inline Row smaller_of(Row a, Row b) { return a < b ? a : b; }
 static inline Row all(int32_t value) { return Row{} + value; }
+static inline bool any(Row mask) {
+    typedef int64_t Halves __attribute__((vector_size(LANES * 4)));
+    const Halves halves = reinterpret_cast<Halves>(mask);
+    return (halves[0] | halves[1] | halves[2] | halves[3] | halves[4] | halves[5] | halves[6] | halves[7]) != 0;
+}
 // `value` negated where `mask` is -1.
 static inline Row negate_where(Row value, Row mask) { return (value ^ mask) - mask; }
 
@@ -76,8 +81,10 @@ static inline Row accumulated(const Term& first, const Term& second, Row dst, bo
     if (wormhole) {
         const Row wrong = (sign != 0) & (magnitude == 1);
         up -= wrong & 27;
-        for (uint32_t lane = 0; lane < LANES; ++lane) {
-            misnormalised_sums += wrong[lane] & 1;
+        if (any(wrong)) {
+            for (uint32_t lane = 0; lane < LANES; ++lane) {
+                misnormalised_sums += wrong[lane] & 1;
+            }
         }
     }
     Row result_exponent = exponent - up;
