@@ -82,7 +82,7 @@ def test_what_is_opened_is_what_was_saved(exploration: Exploration, file: Path, 
 def test_a_run_without_a_reference_says_so(exploration: Exploration, file: Path) -> None:
     saved = ttx.load(file)
     run = saved.run(seed=1)
-    assert (run.passed, run.compared) == (False, False)
+    assert (run.passed, run.compared) == (None, False)
     assert "there is no reference for these inputs" in str(run)
     assert repr(run) == "<run on emulator: not compared>"
     assert "not compared" in run._repr_html_()

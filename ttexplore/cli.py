@@ -668,7 +668,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
     data = {
         **_identity(exploration),
         "backend": run.backend,
-        "passed": bool(run.passed),
+        "passed": run.passed,
         "pcc": float(run.pcc),
         "max_rel_error": float(run.max_rel_error),
         "seconds": float(run.seconds),

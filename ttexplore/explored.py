@@ -485,10 +485,9 @@ class Explored(ABC):
         `code` holds C++ texts that replace emitted ones, by ``reader``, ``compute`` and ``writer``: to break a kernel
         and see what happens, or to try a variant. Only ``emulator`` and ``ttnn`` run texts.
 
-        A run that is not to be `compared` has outputs only: no reference is computed.
-
-        A saved exploration has the reference only for the inputs that it was saved with; results for other inputs are
-        not compared. It runs only on ``emulator`` and ``ttnn``.
+        A run that is not to be `compared` has outputs only: no reference is computed, and its `passed` is None. So is
+        that of a saved exploration for other inputs than those that it was saved with. It runs only on ``emulator`` and
+        ``ttnn``.
 
         Raises UsageError for wrong inputs and backends, BackendError for a missing backend or a fault of the running
         program (Deadlock if its kernels wait for each other), Cancelled, and VerifyError for a protocol fault in the
@@ -533,9 +532,10 @@ class Explored(ABC):
         comparison = sides[0].comparison if reference is not None else Comparison.of_nothing(_NO_REFERENCE)
         return Run(
             backend.name, self._in_own_dtypes(execution.outputs),
-            comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
+            None if reference is None else comparison.passed, comparison.pcc, comparison.max_rel_error,
+            execution.seconds,
             "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
-            tuple(sides), reference is not None,
+            tuple(sides),
         )  # fmt: skip
 
     def _in_own_dtypes(self, outputs: Sequence[Array]) -> tuple[Array, ...]:

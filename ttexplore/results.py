@@ -159,12 +159,12 @@ class Run:
     of an output with the reference, `max_rel_error` the largest error relative to the largest reference value.
     `seconds` is the time of the kernels alone, `time` says whose time that is: only a card's is that of a device.
     `sides` are the comparisons: with the reference and, for a run on a device, with the emulator. Without a reference
-    for the inputs, the run is not `compared`: it has outputs, but has not passed.
+    for the inputs, the run is not `compared`: it has outputs, and `passed` is None.
     """
 
     backend: str
     outputs: tuple[Array, ...]
-    passed: bool
+    passed: bool | None
     pcc: float
     max_rel_error: float
     seconds: float
@@ -172,17 +172,18 @@ class Run:
     comparison: Comparison
     execution: Execution | None = None
     sides: tuple[Side, ...] = ()
-    compared: bool = True
+
+    @property
+    def compared(self) -> bool:
+        """Whether the outputs were compared with a reference."""
+        return self.passed is not None
 
     @classmethod
     def alone(cls, backend: str, outputs: tuple[Array, ...], execution: Execution) -> Run:
         """A run that was not to be compared."""
         nothing = Comparison.of_nothing("the outputs were not to be compared")
         message = "\n".join(part for part in (execution.message, nothing.message) if part)
-        return cls(
-            backend, outputs, False, math.nan, math.nan, execution.seconds, message, nothing, execution,
-            compared=False,
-        )  # fmt: skip
+        return cls(backend, outputs, None, math.nan, math.nan, execution.seconds, message, nothing, execution)
 
     @property
     def _verdict(self) -> str:
@@ -221,7 +222,7 @@ class Run:
     def _card(self, *, detailed: bool, timed: bool) -> str:
         compared = self.compared
         return run_html(
-            backend=self.backend, passed=self.passed if compared else None, pcc=self.pcc if compared else None,
+            backend=self.backend, passed=self.passed, pcc=self.pcc if compared else None,
             max_rel_error=self.max_rel_error if compared else None, message=self.comparison.message,
             sides=tuple(map(_figures, self.sides)), detailed=detailed, time=self.time if timed else None,
         )  # fmt: skip

@@ -329,7 +329,7 @@ def _run(
         arithmetic=question.get("arithmetic") or ARITHMETICS[0],
         time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
     )  # fmt: skip
-    return {"html": run.card(), "passed": bool(run.passed)}, []
+    return {"html": run.card(), "passed": run.passed}, []
 
 
 def _record(

@@ -380,7 +380,7 @@ export type Question =
 
 /** What Python says to each kind of question. `buffer` is what was sent beside it. */
 export interface Answers {
-  run: { html: string; passed: boolean };
+  run: { html: string; passed: boolean | null };
   check: { results: CheckedStep[]; first_bad: string | null };
   record: { buffer: Bytes };
   tile: TileHistory;
