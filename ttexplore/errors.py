@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import inspect
+import sys
 import threading
 from collections.abc import Generator, Iterable
 
@@ -107,6 +109,27 @@ def memory_for(doing: str) -> Generator[None]:
 def out_of_memory(doing: str, span: Span | None = None) -> ResourceError:
     return ResourceError(
         "R010", f"{doing} needs more memory than this machine has", hint="use smaller tensors or sizes", span=span
+    )
+
+
+# Of the calls inside one another that Python allows, more than reading and lowering needs: 300 suffice for the corpus.
+_CALLS_NEEDED = 800
+
+
+def caller_too_deep(doing: str, span: Span | None = None) -> ResourceError | None:
+    """Return the error for a RecursionError that comes of the depth at which the caller is; None where he leaves enough
+    room, so that what was done is at fault. To be called where the work began."""
+    depth, frame = 0, inspect.currentframe()
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back
+    limit, about = sys.getrecursionlimit(), round(depth, -2)
+    if limit - depth >= _CALLS_NEEDED:
+        return None
+    return ResourceError(
+        "R011",
+        f"{doing} began about {about:,} calls deep, and Python allows {limit:,} calls inside one another",
+        hint=f"do it in a thread of its own, or call sys.setrecursionlimit({about + 2 * _CALLS_NEEDED}) before",
+        span=span,
     )
 
 

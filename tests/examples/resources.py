@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -92,3 +93,30 @@ def r010(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr("ttexplore.exploration.interpret", exhausted)
     return ttx.explore(difference()).check()
+
+
+def r011() -> Any:
+    """A kernel whose own Python calls itself 500 times, in a function that is called 600 calls deep."""
+    depth, frame = 0, inspect.currentframe()
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back
+
+    def times(value: Any, count: int) -> Any:
+        return value if count == 0 else times(value, count - 1) * 2
+
+    def called(calls: int) -> Any:
+        if calls:
+            return called(calls - 1)
+
+        @T.prim_func
+        def kernel(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1) as bx:
+                a = T.alloc_shared((32, 32), "float32")
+                T.copy(A, a)
+                for i, j in T.Parallel(32, 32):
+                    a[i, j] = times(a[i, j], 500)
+                T.copy(a, B)
+
+        return ttx.explore(kernel)
+
+    return called(590 - depth)

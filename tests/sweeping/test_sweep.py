@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import inspect
 import itertools
 import json
 import re
@@ -20,8 +21,19 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.sweeping.conftest import GEMM, SIZES
 from ttexplore.backends.base import Deadlock, KernelFault
-from ttexplore.errors import BackendError, KernelError, TTExploreError, UsageError, out_of_memory
+from ttexplore.errors import (
+    BackendError,
+    Cancelled,
+    KernelError,
+    ResourceError,
+    TTExploreError,
+    Unsupported,
+    UsageError,
+    VerifyError,
+    out_of_memory,
+)
 from ttexplore.language.load import FoundKernel
+from ttexplore.language.rewrite import _compiled
 from ttexplore.sweeping import sweep as module
 from ttexplore.sweeping.cost import Figures
 from ttexplore.sweeping.evaluate import Answered, Outcome, Task, evaluate
@@ -367,6 +379,85 @@ def test_numbers_of_no_point_are_refused() -> None:
         for number in (1, -1):
             with pytest.raises(UsageError, match=f"the number of a point is {number}"):
                 call(number)
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        (KernelError("K002", "shapes differ"), True),
+        (Unsupported("L016", "too deep"), True),
+        (ResourceError("R001", "too large for L1"), True),
+        (UsageError("U010", "no such option value"), True),
+        (out_of_memory("the step A1"), False),
+        (ResourceError("R011", "called from too deep"), False),
+        (KernelError("K011", "OSError: no such file"), False),
+        (VerifyError("V060", "the step A1 failed inside ttexplore: KeyError: 1"), False),
+        (VerifyError("V001", "a law is violated"), False),
+        (BackendError("B003", "the estimate did not end within 60 s"), False),
+        (Cancelled(), False),
+    ],
+)
+def test_only_what_lasts_is_kept(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path, error: TTExploreError, kept: bool
+) -> None:
+    monkeypatch.setattr("ttexplore.sweeping.evaluate.figures", raising(error))
+    first = ttx.sweep(GEMM, {"block_M": [32]}, workers=1, prove=0, **SIZES)
+    assert first.table()[0]["code"] == error.code
+    monkeypatch.setattr("ttexplore.sweeping.evaluate.figures", lambda lowered: Figures(1.0, 2, 3, 4))
+    again = ttx.sweep(GEMM, {"block_M": [32]}, workers=1, prove=0, **SIZES)
+    assert again.table()[0]["code"] == (error.code if kept else None)
+
+
+def raising(error: Exception) -> Any:
+    def raises(*_: object) -> Any:
+        raise error
+
+    return raises
+
+
+@pytest.mark.parametrize("depth", [880, 920, 940, 960])
+def test_a_deep_caller_is_told_and_refuses_no_point(depth: int) -> None:
+    """Whatever is the first that the rest of the stack does not suffice for."""
+
+    def inside(calls: int) -> Any:
+        if calls:
+            return inside(calls - 1)
+        try:
+            return ttx.sweep(GEMM, {"block_M": [32, 64]}, workers=1, prove=0, fresh=True, **SIZES).table()
+        except ResourceError as error:
+            return error.code
+
+    ttx.explore(GEMM, **SIZES)
+    _compiled.cache_clear()
+    found = inside(depth - len(inspect.stack(0)))
+    codes = [found] if isinstance(found, str) else [row["code"] for row in found]
+    assert set(codes) <= {None, "TTX-R011"}
+    assert depth < 940 or codes == ["TTX-R011"]
+    shallow = ttx.sweep(GEMM, {"block_M": [32, 64]}, workers=1, prove=0, **SIZES)
+    assert [row["state"] for row in shallow.table()] == ["verified", "verified"]
+
+
+def test_a_kernel_that_never_ends_calling_itself_is_its_own_fault() -> None:
+    def endless() -> Any:
+        return endless()
+
+    with pytest.raises(KernelError, match="RecursionError"):
+
+        @T.prim_func
+        def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1) as _:
+                T.copy(A, C)
+                endless()
+
+
+def test_another_python_finds_nothing(factory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = shipped_file(factory).digest
+    ttexplore_digest.cache_clear()
+    monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
+    try:
+        assert shipped_file(factory).digest != before
+    finally:
+        ttexplore_digest.cache_clear()
 
 
 def test_foreign_lines_of_the_cache_are_skipped(own_cache: Path) -> None:

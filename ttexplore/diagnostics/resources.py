@@ -46,4 +46,10 @@ RESOURCES = (
         "Kernels are lowered, interpreted and emulated in the memory of this machine.",
         "Use smaller tensors; for a check, bind T.dynamic sizes to smaller values.",
     ),
+    diagnostic(
+        "R011", "called from too deep",
+        "Python limits the calls inside one another (sys.getrecursionlimit), those of the caller and those of "
+        "ttexplore together. The caller has used up most of them.",
+        "Call it from fewer calls, in a thread of its own, or raise the limit before.",
+    ),
 )  # fmt: skip

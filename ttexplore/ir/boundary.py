@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 from tvm import ir, tirx
 
-from ttexplore.errors import TTExploreError, VerifyError, out_of_memory
+from ttexplore.errors import TTExploreError, VerifyError, caller_too_deep, out_of_memory
 from ttexplore.ir.adapter import span_of
 from ttexplore.record import Span
 
@@ -36,6 +36,8 @@ def internal_error(error: Exception, doing: str) -> TTExploreError:
     span = _line(error)
     if isinstance(error, MemoryError):
         return out_of_memory(doing, span)
+    if isinstance(error, RecursionError) and (of_the_caller := caller_too_deep(doing)):
+        return of_the_caller
     said = str(error).strip().partition("\n")[0][:_LONGEST]
     return VerifyError(
         "V060",

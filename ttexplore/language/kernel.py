@@ -20,7 +20,15 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError, shown
+from ttexplore.errors import (
+    KernelError,
+    TTExploreError,
+    Unsupported,
+    UsageError,
+    caller_too_deep,
+    out_of_memory,
+    shown,
+)
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
 from ttexplore.ir.build import statements
 from ttexplore.ir.rewrite import walk
@@ -118,6 +126,10 @@ def errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[None
 
 
 def _kernel_error(error: BaseException, span: Span | None) -> TTExploreError:
+    if isinstance(error, MemoryError):
+        return out_of_memory("reading the kernel", span)
+    if isinstance(error, RecursionError) and (of_the_caller := caller_too_deep("reading the kernel", span)):
+        return of_the_caller
     text = str(error)
     if isinstance(error, UnknownName):
         return KernelError("K011", error.message, hint=error.hint, span=span)

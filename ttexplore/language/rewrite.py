@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from ttexplore.errors import Unsupported
+from ttexplore.errors import Unsupported, caller_too_deep
 from ttexplore.language.hooks import Hooks
 from ttexplore.language.names import HOOKS
 from ttexplore.language.scopes import Scope, own_nodes, stored_names
@@ -565,6 +565,8 @@ def _compiled(
     try:
         return _compiled_twin(file, name, free, display, node)
     except (SyntaxError, RecursionError) as error:
+        if isinstance(error, RecursionError) and (of_the_caller := caller_too_deep(f"reading {name}")):
+            raise of_the_caller from error
         deep = error.lineno if isinstance(error, SyntaxError) and error.lineno else node.lineno
         raise Unsupported(
             "L016",

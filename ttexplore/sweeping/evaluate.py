@@ -73,7 +73,7 @@ def evaluate(task: Task) -> Answered:
         if task.digest != ttexplore_digest():
             raise BackendError(
                 "B033",
-                "a worker runs another version of ttexplore, TVM or NumPy",
+                "a worker runs another version of ttexplore, Python, TVM, NumPy or ml_dtypes",
                 hint="install the versions of this process where the workers run, and start them again",
             )
         found = received(task.kernel) if isinstance(task.kernel, Shipped) else task.kernel

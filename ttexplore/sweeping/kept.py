@@ -2,6 +2,9 @@
 
 A file is named by a hash of all sources (:class:`~ttexplore.sweeping.shipping.Shipped`), a line by a hash of the point.
 Lines are only appended: a later one of the same point replaces an earlier one, and one that was cut off is skipped.
+
+Results are kept, and refusals of the kernel; not what the next sweep may find otherwise, as what a full memory, a deep
+caller, a worker's end or a fault of ttexplore itself did.
 """
 
 from __future__ import annotations
@@ -14,9 +17,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from ttexplore.backends.cache import default_cache_folder, unusable
-from ttexplore.record import from_json, to_json
+from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError
+from ttexplore.record import ErrorRecord, from_json, to_json
 from ttexplore.sweeping.evaluate import Outcome
 from ttexplore.sweeping.space import Point
+
+_LASTING = frozenset(kind.__name__ for kind in (KernelError, ResourceError, Unsupported, UsageError))
+# Of these kinds: memory, the depth of the caller, and what the kernel's own Python raises, of files for example.
+_OF_THE_MOMENT = frozenset({"TTX-R010", "TTX-R011", "TTX-K011"})
+
+
+def _is_lasting(error: ErrorRecord | None) -> bool:
+    """Whether a point of the same sources ends in the same way at another time."""
+    return error is None or (error.kind in _LASTING and error.code not in _OF_THE_MOMENT)
 
 
 @dataclass(frozen=True)
@@ -51,9 +64,12 @@ class Kept:
         return [_read(by_key.get(key or "")) for key in keys]
 
     def keep(self, keys: Iterable[str | None], outcomes: Iterable[Outcome]) -> None:
-        """Add the outcomes of the points with these keys."""
-        pairs = zip(keys, outcomes, strict=True)
-        lines = [json.dumps([key, to_json(outcome)]) + "\n" for key, outcome in pairs if key is not None]
+        """Add the outcomes of the points with these keys, as far as they last."""
+        lines = [
+            json.dumps([key, to_json(outcome)]) + "\n"
+            for key, outcome in zip(keys, outcomes, strict=True)
+            if key is not None and _is_lasting(outcome.error)
+        ]
         if self.path is None or not lines:
             return
         try:

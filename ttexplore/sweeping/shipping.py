@@ -12,6 +12,7 @@ import io
 import linecache
 import os
 import pickle
+import platform
 import sys
 import sysconfig
 import types
@@ -148,16 +149,17 @@ class _Anything(metaclass=_Called):
 # What is hashed
 
 _SOURCES = (".py", ".h", ".cpp")
-_COMPUTES_WITH = ("apache-tvm", "apache-tvm-ffi", "numpy")
+_COMPUTES_WITH = ("apache-tvm", "apache-tvm-ffi", "numpy", "ml-dtypes")
 
 
 @functools.cache
 def ttexplore_digest() -> str:
-    """A hash of ttexplore's own sources, those of the emulator among them, and of the versions of what it computes
-    with: others may lower or prove in another way."""
+    """A hash of ttexplore's own sources, those of the emulator among them, and of the versions of Python and of what it
+    computes with: others may lower or prove in another way."""
     folder = Path(ttexplore.__file__).parent
     sources = sorted(file for file in folder.rglob("*") if file.suffix in _SOURCES)
-    return _digest([importlib.metadata.version(name) for name in _COMPUTES_WITH], sources, folder)
+    versions = [importlib.metadata.version(name) for name in _COMPUTES_WITH]
+    return _digest([platform.python_implementation(), platform.python_version(), *versions], sources, folder)
 
 
 def _digest(texts: Iterable[str], files: Iterable[Path], folder: Path | None = None) -> str:

@@ -40,7 +40,7 @@ _POINTS_WORTH_A_PROCESS = 40
 # Each is a process with all of TVM in it.
 _MOST_WORKERS = 256
 # Errors that say that the sweep, not a point of it, was called in a wrong way.
-_OF_THE_CALL = frozenset({"TTX-U002", "TTX-U003", "TTX-U004"})
+_OF_THE_CALL = frozenset({"TTX-U002", "TTX-U003", "TTX-U004", "TTX-R011"})
 _TELL_SECONDS = 0.5
 _BAR = 24
 
