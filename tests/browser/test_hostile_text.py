@@ -155,6 +155,31 @@ def test_a_hostile_report_is_harmless(
     assert page.locator("main script, main iframe, main img, main [onerror], main [onload]").count() == 0
 
 
+@pytest.mark.parametrize(
+    "injected",
+    [
+        "<script>window.hacked=1</script>",
+        "<script type=module>window.hacked=1</script>",
+        "<script src='data:text/javascript,window.hacked=1'></script>",
+        "<img src=x onerror=window.hacked=1>",
+        "<p onclick=window.hacked=1 class=injected>p</p>",
+        "<a href='javascript:void(window.hacked=1)' class=injected>a</a>",
+    ],
+)
+def test_a_report_runs_no_other_script(open_context: Open, gemm: Exploration, tmp_path: Path, injected: str) -> None:
+    written = report_html("report", [Reported(gemm.data, gemm._repr_html_())])
+    assert written.count("<main>") == 1
+    report = tmp_path / "report.html"
+    report.write_text(written.replace("<main>", f"{injected}<main>"), encoding="utf-8")
+    page = open_context(expected=("Content Security Policy",)).new_page()
+    page.goto(report.as_uri())
+    page.locator(".ttx-explorer").get_by_role("tab", name="Code", exact=True).click()
+    page.locator(".ttx-explorer .body .l:visible").first.wait_for()
+    if page.locator(".injected").count():
+        page.locator(".injected").click()
+    assert page.evaluate("window.hacked") is None
+
+
 def test_the_static_picture_is_harmless(open_context: Open, hostile: Exploration, tmp_path: Path) -> None:
     path = tmp_path / "static.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><body>{hostile._repr_html_()}</body>", encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -15,11 +16,6 @@ from ttexplore.views.assets import gpu_module, widget_module, widget_style
 from ttexplore.views.explorer import packed
 from ttexplore.views.markup import escape, plural
 
-# Nothing is fetched: the module comes from a blob of the page's own text.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:; "
-    "base-uri 'none'; form-action 'none'"
-)
 # The fragment of the address is the place, `#lowering=matmul&tab=Code&step=D3&pin=27`: the page writes it as the
 # reader goes about, and goes where it leads.
 _START = """
@@ -128,7 +124,7 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
     with_gpu = any(one.state.get("gpu") for one in lowerings)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · ttexplore</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(_START)}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<style>{widget_style()}{_STYLE}</style></head><body>"
@@ -138,6 +134,20 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
         f'<script type="application/json" id="gpu">{_in_script(gpu_module() if with_gpu else "")}</script>'
         f'<script type="application/json" id="lowerings">{_in_script(sent)}</script>'
         f'<script type="module">{_START}</script></body></html>\n'
+    )
+
+
+def _policy(script: str) -> str:
+    """The content security policy of a page whose only script is `script`: browsers run no other one, nor a handler
+    in an attribute.
+
+    Nothing is fetched: the script imports its modules from blobs of the page's own text. Styles are part of the
+    drawings, in elements and attributes; without images and fonts from outside, they cannot send anything.
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}' blob:; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
