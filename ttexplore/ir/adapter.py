@@ -242,14 +242,15 @@ def set_members(kind: type, **members: object) -> None:
 
 
 def without_casts(expression: ir.Expr) -> ir.Expr:
-    """The expression with the operand of each cast in its place; other nodes keep their dtypes."""
+    """The expression with the operand of each cast of a wide integer in its place; other nodes keep their dtypes."""
     return tvm_ffi.structural_map(  # pyright: ignore[reportUnknownMemberType]
         expression, (tirx.Cast, _operand), order="post"
     )
 
 
 def _operand(cast: tirx.Cast) -> ir.Expr:
-    return cast.value
+    # Of a bool or a narrow number, TVM would compute what is around it as such a number.
+    return cast.value if str(cast.value.ty.dtype) in ("int32", "int64") else cast
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ import numpy as np
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.language.builder import Value, constant, is_constant, plain
+from ttexplore.language.builder import Value, comparable, constant, is_constant, plain
 from ttexplore.ops.integers import shifted_left, shifted_right
 from ttexplore.plan import SMALL_FLOATS
 
@@ -36,6 +36,7 @@ _MEANINGS: dict[str, Callable[..., object]] = {
 _OF_INTEGERS = {
     "floordiv": "//", "mod": "%", "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
 }  # fmt: skip
+_OF_TRUTHS = ("and", "or", "xor")
 _DIRECT = {f"__{kind}__": kind for kind in _NODES}
 _REFLECTED = {f"__r{kind}__": kind for kind in _NODES}
 # The dtypes whose operators of TVM simplify nothing that the chip computes otherwise.
@@ -58,7 +59,7 @@ def operator(name: str, usual: Callable[..., object], *operands: object) -> obje
         case "__invert__" if isinstance(first, ir.Expr):
             return _inverted(first, usual)
         case "__lt__" | "__le__" | "__gt__" | "__ge__":
-            return usual(first, last)
+            return usual(*comparable(first, last))
         case _ if name in _DIRECT:
             return binary(_DIRECT[name], first, last, usual)
         case _ if name in _REFLECTED:
@@ -70,6 +71,10 @@ def operator(name: str, usual: Callable[..., object], *operands: object) -> obje
 def binary(kind: str, a: Value, b: Value, usual: Callable[[Value, Value], object]) -> object:
     """Apply an operation to two numbers or expressions, at least one of them an expression."""
     dtype = _result(a, b)
+    if kind not in _OF_TRUTHS and not is_float(dtype):
+        # As in C and in Python, the sum of two truths is a number.
+        a, b = _without_truth(a), _without_truth(b)
+        dtype = _result(a, b)
     _check(kind, dtype, b)
     fixed = [isinstance(one, int | float) or is_constant(one) for one in (a, b)]
     if dtype == "bool" or not any(fixed) or (dtype in _EXACT and not all(fixed)):
@@ -78,6 +83,10 @@ def binary(kind: str, a: Value, b: Value, usual: Callable[[Value, Value], object
     if is_constant(left) and is_constant(right):
         return folded(_MEANINGS[kind], dtype, left.value, right.value)
     return _NODES[kind](left, right)
+
+
+def _without_truth(value: Value) -> Value:
+    return _as(value, "int32") if isinstance(value, ir.Expr) and _dtype(value) == "bool" else value
 
 
 def folded(meaning: Callable[..., object], dtype: str, *values: float) -> tirx.IntImm | tirx.FloatImm:

@@ -67,8 +67,24 @@ def plain(value: object) -> object:
     if isinstance(value, Lost):
         raise value.refuse()
     if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp):
-        return type(value)(plain(value.a), plain(value.b), value.span).asobject()
+        return type(value)(*comparable(plain(value.a), plain(value.b)), value.span).asobject()
     return number_of(value)
+
+
+def comparable(one: Any, other: Any) -> tuple[Any, Any]:
+    """The sides of a comparison. A narrow integer that is compared with a number out of its range is an int32."""
+    for value, number in ((one, other), (other, one)):
+        if isinstance(value, ir.Expr) and isinstance(number, int) and str(value.ty) in _NARROW:
+            low, high = integer_range(str(value.ty))
+            if not low <= number <= high:
+                wide = tirx.Cast(_INT32, value)
+                return (wide, number) if value is one else (number, wide)
+        elif isinstance(value, ir.Expr) and isinstance(number, int) and str(value.ty) in ("uint32", "uint64"):
+            constant(number, str(value.ty))
+    return one, other
+
+
+_NARROW = ("uint8", "int8", "uint16", "int16")
 
 
 def is_constant(value: object) -> TypeIs[tirx.IntImm | tirx.FloatImm]:
@@ -115,7 +131,7 @@ def index_of(name: str, value: object) -> ir.Expr:
             f"an index of {name} has the dtype {place.ty.dtype}",
             hint='indices are integers: divide with //, or cast: T.cast(x, "int32")',
         )
-    return place
+    return tirx.Cast(_INT32, place) if str(place.ty.dtype) == "bool" else place
 
 
 def _check_stored(buffer: tirx.Buffer, places: list[ir.Expr]) -> None:
@@ -144,7 +160,7 @@ def whole(value: Integer) -> ir.Expr:
     block's extent is added, and TVM has no loops of it."""
     e = to_expr(value)
     dtype = str(e.ty.dtype)
-    return tirx.Cast(_INT32, e) if dtype.startswith(("int", "uint")) and dtype != "int32" else e
+    return tirx.Cast(_INT32, e) if dtype.startswith(("int", "uint", "bool")) and dtype != "int32" else e
 
 
 _INT32 = ir.PrimType("int32")

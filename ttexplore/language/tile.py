@@ -107,7 +107,7 @@ def _difference(high: object, low: object, name: str) -> Integer:
     """``high - low``, as an int if it is constant."""
     if isinstance(high, int) and isinstance(low, int):
         return high - low
-    length = index_of(name, high) - index_of(name, low)
+    length = whole(index_of(name, high)) - whole(index_of(name, low))
     for analyzer in (sym.Analyzer(), current(f"a region of {name}").named_values()):
         simple = analyzer.simplify(length)
         if isinstance(simple, tirx.IntImm):

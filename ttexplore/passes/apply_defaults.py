@@ -31,7 +31,7 @@ from ttexplore.passes.scans import SCAN, note_on_scan, with_scans_as_loops
 from ttexplore.passes.thread_groups import with_one_sequence
 from ttexplore.passes.turn_values import with_turn_values
 from ttexplore.passes.while_loops import with_counted_loops
-from ttexplore.passes.wide_indices import with_wide_indices
+from ttexplore.passes.wide_indices import with_wide_indices, with_wide_numbers
 from ttexplore.passes.work_orders import note_on_work
 from ttexplore.target import Target
 
@@ -81,6 +81,7 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
         with_named_variables,
         with_scalar_blocks,
         with_loaded_scalars,
+        with_wide_numbers,
         with_ordered_axes,
         with_joined_loops,
         with_staged_tensors,

@@ -161,6 +161,8 @@ class Reader:
             return self.names[e]
         if self.is_index(e):
             return self.whole(self.written_out(e))
+        if isinstance(e, ir.Var) and str(e.ty.dtype) == "bool":
+            return self.whole(tirx.Cast(ir.PrimType("int32"), e))
         kind = type(e)
         if isinstance(e, ir.TensorLoad):
             return self.load(e)

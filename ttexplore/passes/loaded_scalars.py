@@ -323,7 +323,9 @@ class _Places(Context):
             tests += [index >= 0, index < length]
         before = self.checked("check_read", tests, statement)
         self.enter(statement)
-        limits = [statement.var >= -MAX_VALUE, statement.var <= MAX_VALUE] if statement.var in self.values else []
+        limits: list[ir.Expr] = []
+        if statement.var in self.values and str(statement.var.ty.dtype) == "int32":
+            limits = [statement.var >= -MAX_VALUE, statement.var <= MAX_VALUE]
         return [*before, statement, *self.checked("check_read", limits, statement)]
 
     def place(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:

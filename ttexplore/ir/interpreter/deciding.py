@@ -106,7 +106,7 @@ def _decisions(function: tirx.PrimFunc, writer: _Decisions) -> Callable[[_Trial]
     """What executes what decides of a function; None where that depends on what is computed."""
     try:
         for name, block in writer.held.items():
-            writer.emit(1, f"core.blocks['{name}'] = np.zeros({shape_of(block)}, np.int64)")
+            writer.emit(1, f"core.blocks['{name}'] = np.zeros({shape_of(block)}, {dtype_of(block)!r})")
         for size in size_variables(function):
             writer.emit(1, f"{writer.name(size)} = core.sizes['{size.name}']")
         writer.body(function.body, 1)
@@ -318,17 +318,19 @@ class _Trial:
         self.faults += not holds
 
     def number(self, name: str, indices: tuple[int, ...]) -> int:
+        """An element; one of 8 bits in its own dtype, in which it wraps around."""
         array = self.array(name)
         inside = all(0 <= index < length for index, length in zip(indices, array.shape, strict=True))
         self.faults += not inside
-        return int(array[indices]) if inside else 0
+        number = array[tuple(map(int, indices))] if inside else 0
+        return number if array.itemsize == 1 else int(number)
 
     def numbers(self, name: str, indices: tuple[int | Array, ...]) -> Array:
         """Like :meth:`number`, for arrays of indices."""
         array = self.array(name)
         self.element(array.shape, indices)
         inside = tuple(np.clip(index, 0, length - 1) for index, length in zip(indices, array.shape, strict=True))
-        return array[inside].astype(np.int64)
+        return array[inside] if array.itemsize == 1 else array[inside].astype(np.int64)
 
     def element(self, shape: tuple[int, ...], indices: tuple[int | Array, ...]) -> None:
         places = [np.asarray(at) for at in indices]
@@ -342,25 +344,27 @@ class _Trial:
 
     def hold_part(self, block: str, name: str, parts: tuple[tuple[int, int], ...]) -> None:
         """What lies outside of a tensor is zero."""
+        parts = _whole(parts)
         whole = self.array(name)
         places = np.ix_(*(np.arange(start, start + extent) for start, extent in parts))
         inside = [(at >= 0) & (at < length) for at, length in zip(places, whole.shape, strict=True)]
         clipped = tuple(np.clip(at, 0, length - 1) for at, length in zip(places, whole.shape, strict=True))
-        found = np.where(functools.reduce(np.logical_and, inside), whole[clipped], 0)
-        self.blocks[block] = found.astype(np.int64).reshape(self.blocks[block].shape)
+        found = np.where(functools.reduce(np.logical_and, inside), whole[clipped], whole.dtype.type(0))
+        self.blocks[block] = found.reshape(self.blocks[block].shape)
 
     def part(self, shape: tuple[int, ...], parts: tuple[tuple[int, int], ...]) -> None:
+        parts = _whole(parts)
         ends = (start < 0 or start + extent > length for (start, extent), length in zip(parts, shape, strict=True))
         self.faults += any(ends)
 
     def read(self, name: str, parts: tuple[tuple[int, int], ...]) -> None:
-        # Casts make numbers of NumPy, which are no keys.
-        parts = tuple((int(start), int(extent)) for start, extent in parts)
+        parts = _whole(parts)
         inside = all(0 <= start < length for (start, _), length in zip(parts, self.shapes[name], strict=True))
         self.moved += inside
         (self.inside if inside else self.outside).add((name, parts))
 
     def store(self, name: str, parts: tuple[tuple[int, int], ...]) -> None:
+        parts = _whole(parts)
         self.read(name, parts)
         owners = self.owners.setdefault(name, np.full(self.shapes[name], -1, np.int32))
         own = self.items.setdefault(self.item, len(self.items))
@@ -370,6 +374,11 @@ class _Trial:
             self.faults += 1
             self.clashes.append((name, [*self.items][int(others.flat[0])], self.item))
         part[...] = own
+
+
+def _whole(parts: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Starts and extents as numbers of Python: those of NumPy, which elements and casts are, wrap around."""
+    return tuple((int(start), int(extent)) for start, extent in parts)
 
 
 class _Search:

@@ -320,7 +320,7 @@ class TirWriter(_Lines[ir.Var]):
                 # Of numbers the lowest bits of the integer.
                 inner = f"rounded({inner}, 'int32')" if dtype in SMALL_INTEGERS else inner
                 return f"converted({inner}, '{dtype}')"
-            case tirx.Not():
+            case tirx.Not() | tirx.BitwiseNot() if str(e.ty.dtype) == "bool":
                 return f"np.logical_not({self.expression(e.a)})"
             case tirx.BitwiseNot():
                 return f"np.invert({self.expression(e.a)})"
