@@ -48,6 +48,9 @@ def test_handing_on_is_not_looking() -> None:
     assert held.held is one
     assert held == Holder(one)
     assert (*(one,), 1) == (one, 1)
+    # Tuples and, before Python 3.13, dataclasses see for themselves that it is the same.
+    assert one.__eq__(one)
+    assert not one.__ne__(one)
 
 
 @pytest.mark.parametrize("use", [len, iter, lambda one: one < "HiFi4", lambda one: one.lower(), lambda one: one + ""])

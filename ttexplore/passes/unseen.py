@@ -19,8 +19,8 @@ _PLANNED_FIDELITY, _RECORDED_OPTIONS = "plan.compute.math_fidelity", "plan.optio
 
 
 class Unseen:
-    """Stands for a fact, the one at `place`. Who compares, hashes or prints it looks at it, and `look` is told; it can
-    be put elsewhere without that. Nothing else can be done with it."""
+    """Stands for a fact, the one at `place`. Comparing it with anything but itself, hashing and printing call `look`;
+    it can be put elsewhere without that. Nothing else can be done with it."""
 
     __slots__ = ("look", "place", "value")
 
@@ -32,6 +32,8 @@ class Unseen:
         return self.value
 
     def __eq__(self, other: object) -> bool:
+        if self is other:  # equal, whatever it stands for; plans hold the same one where a pass has handed it on
+            return True
         return self.seen() == (other.seen() if isinstance(other, Unseen) else other)
 
     def __hash__(self) -> int:
