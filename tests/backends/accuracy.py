@@ -39,7 +39,7 @@ class Accuracy:
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 ACCURACIES = (
-    Accuracy("exp", np.exp, 2e-7), Accuracy("exp2", np.exp2, 1e-7), Accuracy("exp10", lambda x: 10.0**x, 5e-6),
+    Accuracy("exp", np.exp, 1e-7), Accuracy("exp2", np.exp2, 1e-7), Accuracy("exp10", lambda x: 10.0**x, 5e-6),
     Accuracy("log", np.log, 2e-7, negative=False), Accuracy("log2", np.log2, 1.5e-7, negative=False),
     Accuracy("log10", np.log10, 2e-7, negative=False), Accuracy("log1p", np.log1p, 1.5e-7, negative=False),
     Accuracy("sqrt", np.sqrt, 1e-7, negative=False), Accuracy("rsqrt", lambda x: 1 / np.sqrt(x), 1e-7, negative=False),

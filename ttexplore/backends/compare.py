@@ -462,7 +462,8 @@ def _pcc(
     products = np.zeros(3)
     for strip in sides:
         got, want = (values - mean for values, mean in zip(_usable(*strip), means, strict=True))
-        products += np.dot(got, got), np.dot(want, want), np.dot(got, want)
+        # Not np.dot: a BLAS adds in an order of its own for each processor.
+        products += (got * got).sum(), (want * want).sum(), (got * want).sum()
     norm = float(np.sqrt(products[0] * products[1]))
     largest = max(1.0, -moments.lowest[1], moments.highest[1])
     tiny = np.finfo(np.float64).eps * largest**2 * moments.count

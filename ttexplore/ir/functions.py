@@ -1,4 +1,4 @@
-"""The kernel language's functions on elements: NumPy's, in the dtype of their operands.
+"""The kernel language's functions on elements: NumPy's, rounded to the dtype of their operands.
 
 The interpreter computes elements with them and the language constants, so that both are the same number.
 """
@@ -9,18 +9,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ttexplore.ops import OPS
+from ttexplore.ops import OPS, wide
 from ttexplore.ops.storage import Array
 
 
 def _exp10(x: Array) -> Array:
-    return np.power(np.float32(10), x)
+    return wide.power(np.float32(10), x)
 
 
 def _power(x: Array, y: Array) -> Array:
     """C's pow. For a scalar exponent 0.5 NumPy computes the root, which differs at -0.0 and at minus infinity."""
     differs = np.equal(y, 0.5) & (np.equal(x, 0) | np.equal(x, -np.inf))
-    return np.power(np.where(differs, np.abs(x), x), y)
+    return wide.power(np.where(differs, np.abs(x), x), y)
 
 
 def _round_half_away(x: Array) -> Array:
@@ -32,6 +32,6 @@ def _round_half_away(x: Array) -> Array:
 # By the names that TIR has for them: those that are one operation of the chip, and those that are lowered to several.
 FUNCTIONS: dict[str, Callable[..., Array]] = {
     **{op.function: op.of_elements for op in OPS.values() if op.of_elements is not None},
-    "exp10": _exp10, "log10": np.log10, "log1p": np.log1p, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
-    "hypot": np.hypot, "pow": _power, "fabs": np.abs, "round": _round_half_away,
+    "exp10": _exp10, "log10": wide.log10, "log1p": wide.log1p, "tan": wide.tan, "sinh": wide.sinh, "cosh": wide.cosh,
+    "hypot": wide.hypot, "pow": _power, "fabs": np.abs, "round": _round_half_away,
 }  # fmt: skip

@@ -6,9 +6,9 @@ its result moves when its operands do; where a comparison may fall either way, b
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from itertools import product
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike
 
 from ttexplore.ops.storage import Array
+from ttexplore.ops.wide import product
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -124,7 +125,7 @@ def _applied(function: Callable[..., object], operands: Sequence[Operand]) -> El
     elif function is np.multiply:
         sizes = [np.abs(value) + error for value, error in zip(values, errors, strict=True)]
         error = np.hypot(sizes[0] * errors[1], sizes[1] * errors[0])
-    elif function is np.matmul:
+    elif function is product:
         squares = [np.square(np.asarray(value, np.float64)) for value in values]
         wrong = [np.square(np.asarray(error, np.float64)) for error in errors]
         error = np.sqrt((squares[0] + wrong[0]) @ wrong[1] + wrong[0] @ squares[1])
@@ -145,7 +146,7 @@ def _moved_by(function: Callable[..., object], operands: Sequence[Operand], resu
     """Return how far the result moves when each operand takes either end of its interval."""
     furthest = np.zeros(result.shape, bool if result.dtype.kind == "b" else np.float64)
     ends = [_ends(one) if isinstance(one, Uncertain) else (one,) for one in operands]
-    for corner in product(*ends):
+    for corner in itertools.product(*ends):
         with np.errstate(all="ignore"):
             moved = np.asarray(function(*corner))
         furthest = np.maximum(furthest, _distance(moved, result))

@@ -20,7 +20,7 @@ from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.language.arithmetic import folded, is_float
 from ttexplore.language.builder import Integer, Value, condition, constant, element, is_constant, is_dynamic, plain
 from ttexplore.language.dtypes import dtype, dtype_name
-from ttexplore.ops import OPS
+from ttexplore.ops import OPS, wide
 from ttexplore.ops.op import Tile
 
 T = TypeVar("T")
@@ -174,13 +174,13 @@ cos = _function("cos", tirx.cos, 1, FUNCTIONS["cos"])
 tan = _function("tan", tirx.tan, 1, FUNCTIONS["tan"])
 sinh = _function("sinh", tirx.sinh, 1, FUNCTIONS["sinh"])
 cosh = _function("cosh", tirx.cosh, 1, FUNCTIONS["cosh"])
-asin = _function("asin", tirx.asin, 1, np.arcsin)
-acos = _function("acos", tirx.acos, 1, np.arccos)
-atan = _function("atan", tirx.atan, 1, np.arctan)
-asinh = _function("asinh", tirx.asinh, 1, np.arcsinh)
-acosh = _function("acosh", tirx.acosh, 1, np.arccosh)
-atanh = _function("atanh", tirx.atanh, 1, np.arctanh)
-atan2 = _function("atan2", tirx.atan2, 2, np.arctan2)
+asin = _function("asin", tirx.asin, 1, wide.arcsin)
+acos = _function("acos", tirx.acos, 1, wide.arccos)
+atan = _function("atan", tirx.atan, 1, wide.arctan)
+asinh = _function("asinh", tirx.asinh, 1, wide.arcsinh)
+acosh = _function("acosh", tirx.acosh, 1, wide.arccosh)
+atanh = _function("atanh", tirx.atanh, 1, wide.arctanh)
+atan2 = _function("atan2", tirx.atan2, 2, wide.arctan2)
 hypot = _function("hypot", tirx.hypot, 2, FUNCTIONS["hypot"])
 copysign = _function("copysign", tirx.copysign, 2, np.copysign)
 fmod = _function("fmod", tirx.fmod, 2, np.fmod)

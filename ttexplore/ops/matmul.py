@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, integer, quiet, tile
+from ttexplore.ops.wide import product
 
 
 def _matmul_block(a: Tile, b: Tile, transpose: int) -> Tile:
     """Products of every tile of `a` (rt, 32, 32) with every tile of `b` (ct, 32, 32): (rt * ct, 32, 32)."""
     right = b.transpose(0, 2, 1) if transpose else b
-    return np.matmul(a[:, None], right[None]).reshape(-1, 32, 32)
+    return product(a[:, None], right[None]).reshape(-1, 32, 32)
 
 
 def _reach(values: Mapping[str, Any]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from ttexplore.ops import wide
 from ttexplore.ops.op import Op, Operand, Tile, TileKind, dst, integers, quiet, scalar
 
 _COMPUTE = "api/compute/compute_kernel_api.h"
@@ -26,7 +27,7 @@ _INT32_LOW, _INT32_HIGH = np.float64(-(2**31)), np.float64(2**31 - 1)
 
 
 def _log_with_base(a: Tile, scale: Tile) -> Tile:
-    return np.log(a) * scale
+    return wide.log(a) * scale
 
 
 def _reciprocal(a: Tile) -> Tile:
@@ -43,7 +44,7 @@ def _erf(a: Tile) -> Tile:
 
 
 def _sigmoid(a: Tile) -> Tile:
-    return np.float32(1) / (np.float32(1) + np.exp(-a))
+    return np.float32(1) / (np.float32(1) + wide.exp(-a))
 
 
 def _silu(a: Tile) -> Tile:
@@ -163,10 +164,10 @@ def _with_zero(compare: Callable[[Tile, Tile], Tile]) -> Callable[[Tile], Tile]:
 
 # fmt: off
 _FUNCTIONS = (
-    _op("exp", _VALUE, np.exp, f"{_UNARY}exp.h", cycles=640, function="exp"),
-    _op("exp2", _VALUE, np.exp2, _COMPUTE, cycles=640, function="exp2"),
-    _op("log", _VALUE, np.log, _COMPUTE, cycles=800, function="log"),
-    _op("log2", _VALUE, np.log2, _COMPUTE, init="log_with_base_tile_init()", cycles=800, function="log2",
+    _op("exp", _VALUE, wide.exp, f"{_UNARY}exp.h", cycles=640, function="exp"),
+    _op("exp2", _VALUE, wide.exp2, _COMPUTE, cycles=640, function="exp2"),
+    _op("log", _VALUE, wide.log, _COMPUTE, cycles=800, function="log"),
+    _op("log2", _VALUE, wide.log2, _COMPUTE, init="log_with_base_tile_init()", cycles=800, function="log2",
         cpp=f"log_with_base_tile<false, true>({{value}}, {_ONE_OVER_LN_2})", note="exact for powers of two"),
     _op("log_with_base", _VALUE_AND_SCALAR, _log_with_base, _COMPUTE, cycles=832,
         note="log(value) * scalar, where the scalar is 1 / ln(base)"),
@@ -174,16 +175,16 @@ _FUNCTIONS = (
     _op("rsqrt", _VALUE, _reciprocal_root, f"{_UNARY}rsqrt.h", cycles=512, function="rsqrt"),
     _op("recip", _VALUE, _reciprocal, f"{_UNARY}recip.h", cycles=320),
     _op("sigmoid", _VALUE, _sigmoid, _COMPUTE, cycles=960, function="sigmoid"),
-    _op("tanh", _VALUE, np.tanh, _COMPUTE, cycles=960, function="tanh"),
+    _op("tanh", _VALUE, wide.tanh, _COMPUTE, cycles=960, function="tanh"),
     _op("gelu", _VALUE, _gelu, f"{_UNARY}gelu.h", template="<false>", cycles=1280),
     _op("silu", _VALUE, _silu, _COMPUTE, cycles=1024),
     # Without the macro, the SDK uses coefficients with the accuracy of bfloat16, an error of 3e-3.
     _op("erf", _VALUE, _erf, f"{_UNARY}erf_erfc.h", template="<false>", cycles=1024, function="erf",
         defines=("INP_FLOAT32",)),
-    _op("sin", _VALUE, np.sin, f"{_UNARY}trigonometry.h", cycles=640, function="sin"),
-    _op("cos", _VALUE, np.cos, f"{_UNARY}trigonometry.h", cycles=640, function="cos"),
+    _op("sin", _VALUE, wide.sin, f"{_UNARY}trigonometry.h", cycles=640, function="sin"),
+    _op("cos", _VALUE, wide.cos, f"{_UNARY}trigonometry.h", cycles=640, function="cos"),
     _op("square", _VALUE, np.square, _COMPUTE, cycles=64),
-    _op("power", _VALUE_AND_SCALAR, np.power, _COMPUTE, cycles=2048),
+    _op("power", _VALUE_AND_SCALAR, wide.power, _COMPUTE, cycles=2048),
 )
 _ROUNDINGS = (
     _op("floor", _VALUE, np.floor, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416, function="floor"),
@@ -247,7 +248,7 @@ _OF_TWO = (
     _op("rsub_binary", _TWO_VALUES, _reverse_subtract, _BINARY, cycles=96),
     _op("mul_binary", _TWO_VALUES, np.multiply, _BINARY, cycles=96),
     _op("div_binary", _TWO_VALUES, np.divide, _BINARY, cycles=640),
-    _op("power_binary", _TWO_VALUES, np.power, _BINARY, cycles=2048),
+    _op("power_binary", _TWO_VALUES, wide.power, _BINARY, cycles=2048),
     _op("binary_max", _TWO_VALUES, np.maximum, "api/compute/binary_max_min.h", cycles=96),
     _op("binary_min", _TWO_VALUES, np.minimum, "api/compute/binary_max_min.h", cycles=96),
 )

@@ -18,6 +18,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.dag import same_expression
 from ttexplore.ir.functions import FUNCTIONS
+from ttexplore.ops import wide
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.sfpu import as_int32
 from ttexplore.ops.small import FLOATS, rounded_to
@@ -57,9 +58,9 @@ _TRUTH = COMPARISONS | {"not", *(f"{name}z" for name in MIRRORED)}
 _FOLDED: dict[str, Callable[..., float | np.generic | Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
     "pow": FUNCTIONS["pow"], "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal,
-    "eq": np.equal, "ne": np.not_equal, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
-    "recip": np.reciprocal, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil,
-    "trunc": np.trunc, "round": np.rint, "abs": np.abs, "negative": np.negative, "sign": np.sign,
+    "eq": np.equal, "ne": np.not_equal, "exp": wide.exp, "exp2": wide.exp2, "log": wide.log, "log2": wide.log2,
+    "sqrt": np.sqrt, "recip": np.reciprocal, "tanh": wide.tanh, "sin": wide.sin, "cos": wide.cos, "floor": np.floor,
+    "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "abs": np.abs, "negative": np.negative, "sign": np.sign,
     "square": np.square, "erf": math.erf,
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -12,8 +13,11 @@ from ttexplore.ir.interpreter.arrays import rounded
 from ttexplore.ir.interpreter.machine import Core, Index
 from ttexplore.ir.reductions import Reduction
 from ttexplore.ir.scans import Scan
-from ttexplore.ir.uncertain import Elements, Operand
+from ttexplore.ir.uncertain import Elements, Operand, lifted
+from ttexplore.ops.wide import product
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
+
+_product = cast(Callable[[Elements, Elements], Elements], lifted(product))
 
 # The name of a buffer, and start and length along each of its axes.
 Region = tuple[str, tuple[tuple[int, int], ...]]
@@ -79,10 +83,10 @@ def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
     right = right.T if flags.transpose_b else right
     if core.dtypes[c[0]] == "int32":
         # Sums of integers wrap around, and float64 holds those of one product.
-        product = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.int64)
+        result = _product(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
     else:
-        product = left @ right
-    out[...] = rounded(product if flags.clear_accum else out + product, core.dtypes[c[0]])
+        result = _product(left, right)
+    out[...] = rounded(result if flags.clear_accum else out + result, core.dtypes[c[0]])
 
 
 def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> None:
