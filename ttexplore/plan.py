@@ -687,12 +687,14 @@ class Plan:
     @property
     def precisions(self) -> tuple[Precision, ...]:
         """The precision that each output is held to, in parameter order: exact if tiles are only moved; below bfloat16
-        if options or its format ask for that; for float32, the narrowest format between compute operations."""
+        if options or its format ask for that; for float32, and for what integers are cast from, the narrowest format
+        between compute operations."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
         low = lofi or self.options.get("accumulate_dtype") == "bfloat16"
         stored = [one for one in self.buffers if one.consumer == "writer"]
         moved = bool(stored) and all(one.producer == "reader" for one in stored)
-        narrow: Precision = "full"
+        wide = self.compute is None or self.compute.fp32_dest_acc_en
+        narrow: Precision = "full" if wide else "bfloat16"
         for one in self.buffers:
             if one.consumer == "compute" and one.data_format != "Float32" and one.producer == "compute":
                 narrow = "bfloat16"
@@ -703,7 +705,7 @@ class Plan:
             "block_float" if one.data_format == BLOCK_FLOAT and not low
             else "exact" if moved
             else "low_fidelity" if low
-            else narrow if one.data_format == "Float32"
+            else narrow if one.data_format in ("Float32", "Int32") or one.dtype in SMALL_WHOLES
             else "full"
             for one in outputs
         )  # fmt: skip

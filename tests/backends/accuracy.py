@@ -88,6 +88,11 @@ results computed from them. So a sum that cancels may have the error that its op
 negated or garbage is found. If rounding explains the error of every row and column, the result passes without a
 correlation.
 
+Where the error of a number reaches over a step, as that of a quotient near 2.5 before it is rounded to an integer, both
+integers are right, in this element and on this side; so are both sides of a comparison. Integers and sums of them have
+no other errors. A number that the kernel keeps in bfloat16 need not be rounded where the program does not store it: the
+errors of a long sum reach from the one that is rounded at each step to the one that never is.
+
 Not detected: errors below a quarter of a row or column that is small compared with the rest of its output, errors that
 are small compared with intermediate results, as in `(x + 1000) - 1000`, and errors of elements that share both their
 row and their column of a tile with larger numbers. A saved exploration has no kernel for computing this: its runs are

@@ -384,7 +384,7 @@ def test_a_comparison_needs_little_memory() -> None:
 
 def by_size(want: np.ndarray) -> Any:
     """What rounding explains of results that are computed from numbers of their own size."""
-    return lambda unit: [np.abs(want.astype(np.float32)) * np.float32(unit)]
+    return lambda unit: [np.stack([np.abs(want.astype(np.float32)) * np.float32(unit)] * 2)]
 
 
 def zeroed(values: np.ndarray) -> None:
@@ -445,7 +445,7 @@ def test_what_rounding_of_larger_numbers_explains_is_right() -> None:
     got = want.copy()
     got[40] += 1e-5 * random.standard_normal(64).astype(np.float32)
     assert not compare([got], [want], (), by_size(want)).passed
-    assert compare([got], [want], (), lambda unit: [np.full(want.shape, 16 * unit)]).passed
+    assert compare([got], [want], (), lambda unit: [np.full((2, *want.shape), 16 * unit)]).passed
 
 
 def test_rounding_is_asked_only_where_something_is_far_off() -> None:
@@ -457,7 +457,8 @@ def test_rounding_is_asked_only_where_something_is_far_off() -> None:
 
     assert compare([got], [want], (), never).passed
     exact = np.arange(1024, dtype=np.int32).reshape(32, 32)
-    assert not compare([exact + 1], [exact], (), never).passed
+    assert compare([exact], [exact], (), never).passed
+    assert not compare([exact + 1], [exact], ["exact"], never).passed
     assert not compare([want + BF16(0.5)], [want], ["exact"], never).passed
 
 
@@ -466,16 +467,16 @@ def test_an_output_of_nothing_but_cancelled_sums_is_right_within_its_rounding() 
     want = (1e-6 * random.standard_normal((64, 64))).astype(np.float32)
     got = want + (2.0**-22 * random.standard_normal(want.shape)).astype(np.float32)
     assert not compare([got], [want]).passed
-    result = compare([got], [want], (), lambda unit: [np.full(want.shape, unit)])
+    result = compare([got], [want], (), lambda unit: [np.full((2, *want.shape), unit)])
     assert result.passed
-    assert "; the results cancel, so each row and column of a tile was judged: " in result.message
+    assert "; rounding explains each row and column of a tile: " in result.message
     # One unit of each operation explains it, not the two that a part beside larger ones may be off.
-    assert not compare([want + 40 * (got - want)], [want], (), lambda unit: [np.full(want.shape, unit)]).passed
+    assert not compare([want + 40 * (got - want)], [want], (), lambda unit: [np.full((2, *want.shape), unit)]).passed
     # Errors of which nothing is known explain nothing.
-    assert not compare([got], [want], (), lambda unit: [np.full(want.shape, np.inf, np.float32)]).passed
+    assert not compare([got], [want], (), lambda unit: [np.full((2, *want.shape), np.inf, np.float32)]).passed
     broken = got.copy()
     broken[3, 3] = np.nan
-    assert not compare([broken], [want], (), lambda unit: [np.full(want.shape, 1.0)]).passed
+    assert not compare([broken], [want], (), lambda unit: [np.full((2, *want.shape), 1.0)]).passed
 
 
 @pytest.mark.parametrize(("factor", "passed"), [(0.95, True), (1.05, False)])
@@ -486,11 +487,11 @@ def test_the_bound_of_rounding_is_two_units_beside_larger_numbers_and_else_one(f
     got = want.copy()
     got[40] += np.float32(2 * factor * unit)
     assert compare([got], [want]).passed
-    assert compare([got], [want], (), lambda unit: [np.full(want.shape, unit)]).passed is passed
+    assert compare([got], [want], (), lambda unit: [np.full((2, *want.shape), unit)]).passed is passed
     want *= np.float32(1e-6)
     got = want + np.float32(factor * unit)
     assert not compare([got], [want]).passed
-    assert compare([got], [want], (), lambda unit: [np.full(want.shape, unit)]).passed is passed
+    assert compare([got], [want], (), lambda unit: [np.full((2, *want.shape), unit)]).passed is passed
 
 
 def test_casts_to_8_bits_round_to_the_nearest() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from ttexplore.ir.functions import FUNCTIONS
-from ttexplore.ir.uncertain import Uncertain, lifted
+from ttexplore.ir.uncertain import Uncertain, lifted, whole_product
 
-UNIT = 2.0**-10
+UNIT, BF16 = 2.0**-10, ml_dtypes.bfloat16
 
 
 def stored(values: Any, unit: float = UNIT) -> Uncertain:
@@ -77,3 +78,35 @@ def test_infinities_and_subnormal_numbers_are_no_error_of_what_follows() -> None
     # The logarithm of what may be negative is anything.
     logarithm: Any = lifted(FUNCTIONS["log"])(stored([0.0]) + np.float32(1e-40))
     assert logarithm.error[0] == np.inf
+
+
+def test_errors_lie_on_the_side_to_which_a_number_may_go() -> None:
+    x = stored([1.9999, 2.0001, 2.5])
+    floor: Any = lifted(np.floor, to_whole=True)(x)
+    assert (floor.below.tolist(), floor.above.tolist()) == ([0, 1, 0], [1, 0, 0])
+    for moved, below, above in ((floor + floor, [0, 2, 0], [2, 0, 0]), (-floor, [1, 0, 0], [0, 1, 0])):
+        assert (moved.below.tolist(), moved.above.tolist()) == (below, above)
+    chosen: Any = np.where(x > np.float32(2), np.float32(5), np.float32(1))
+    assert (chosen.below.tolist(), chosen.above.tolist()) == ([0, 4, 0], [4, 0, 0])
+    # What is equal to a number somewhere in its interval may be equal, wherever the ends are.
+    assert (stored([1.9999, 2.0, 2.5]) == np.float32(2)).error.tolist() == [True, True, False]
+
+
+def test_whole_numbers_are_rounded_by_nothing_among_them() -> None:
+    large: Any = Uncertain.stored(np.full((4, 4), 1e6, np.float32), UNIT, whole=True)
+    assert not (large + large).error.any()
+    assert not np.any(getattr(whole_product(large, large), "error", 0))
+    unsure = Uncertain(np.ones((1, 3), np.float32), np.zeros((1, 3)), np.ones((1, 3)), UNIT, whole=True)
+    sums: Any = whole_product(unsure, Uncertain.stored(np.full((3, 1), 5, np.float32), UNIT, whole=True))
+    assert (sums.value.tolist(), sums.above.tolist()) == ([[15]], [[15]])
+
+
+def test_what_is_rounded_on_its_way_may_be_kept() -> None:
+    """The errors of a sum that is rounded at each step reach to sums that are rounded less often, or never."""
+    total: Any = stored([0.0], 2.0**-24)
+    for _ in range(1000):
+        total = (total + np.float32(0.75)).rounded(lambda v: v.astype(BF16).astype(np.float32), kept=True)
+    # Half of a last place of 256 is more than 0.75.
+    assert total.value[0] == 256
+    assert 750 <= total.value[0] + total.above[0] < 1200
+    assert total.below[0] < 1

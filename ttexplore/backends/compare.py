@@ -17,8 +17,8 @@ from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Precision
 
 Array = NDArray[Any]
 
-# The error that rounding can cause in each element of each output, float32, given the relative rounding error of one
-# operation; the errors of operations are added in quadrature.
+# How far rounding can move each element of each output below and above the reference, float32 of shape [2, *shape],
+# given the relative rounding error of one operation; the errors of operations are added in quadrature.
 RoundingErrors = Callable[[float], Sequence[Array]]
 
 # The threshold of upstream's tests for bfloat16 (metalium.md 5.4).
@@ -55,6 +55,9 @@ _ELEMENT_UNITS, _STRIP_UNITS = 2.0, 1.25
 # the error (root of the sum of squares) exceeds this share of the reference, rounding of the intermediate results must
 # explain it: so many units per operation, because the sides may round in opposite directions.
 _STRIP_SHARE, _STRIP_ROUNDINGS = 0.25, 2.0
+# Where rounding explains what is far off, no element may be wrong by more than so many times what explains it: the
+# others of its row and column, some of which may be either of two numbers, do not speak for it.
+_ELEMENT_ROUNDINGS = 4.0
 
 # Two sides whose numbers vary by at most so many last places count as constants that are rounded differently.
 _CONSTANT_ULP = 4
@@ -192,10 +195,14 @@ def compare(
     asked: Sequence[Precision] = precisions or ("full",) * len(outputs)
     pairs = list(zip(outputs, references, asked, strict=True))
     called = names or [f"output {number}" for number in range(len(pairs))]
-    unit = max((_relative_unit(precision, output.dtype) for output, _, precision in pairs), default=0.0)
-
-    explained = functools.partial(rounding, _STRIP_ROUNDINGS * unit) if rounding is not None else None
-    results = [_compare_one(number, called[number], *pair, explained) for number, pair in enumerate(pairs)]
+    units = [_relative_unit(precision, output.dtype) for output, _, precision in pairs]
+    # Floating-point outputs share what they are computed from. A coarse bound would find no wrong integer.
+    shared = max((unit for unit, pair in zip(units, pairs, strict=True) if not _is_whole(pair[0])), default=0.0)
+    results: list[Comparison] = []
+    for number, (unit, pair) in enumerate(zip(units, pairs, strict=True)):
+        own = unit if _is_whole(pair[0]) else shared
+        explained = _Rounding(rounding, number, own) if rounding is not None else None
+        results.append(_compare_one(number, called[number], *pair, explained))
     if not results:
         return Comparison(True, 1.0, 0.0, 0.0, None, "no outputs to compare")
     failed = next((result for result in results if not result.passed), None)
@@ -210,6 +217,10 @@ def compare(
         message=told.message,
         ulp_histogram=tuple(map(sum, zip(*(result.ulp_histogram for result in results), strict=True))),
     )
+
+
+def _is_whole(output: Array) -> bool:
+    return output.dtype.kind in "iub"
 
 
 def tile_errors(output: Array, reference: Array) -> NDArray[np.float64]:
@@ -269,9 +280,25 @@ def _usable(got: NDArray[np.float64], want: NDArray[np.float64]) -> tuple[NDArra
     return (got.ravel(), want.ravel()) if usable.all() else (got[usable], want[usable])
 
 
+@dataclass(frozen=True)
+class _Rounding:
+    """What rounding explains in one output, and the relative error of one operation."""
+
+    errors: RoundingErrors
+    number: int
+    unit: float
+
+    def sides(self, shape: tuple[int, ...], roundings: float = 1.0) -> Array:
+        """How far each element may lie below and above its reference."""
+        return self.errors(roundings * self.unit)[self.number].reshape((2, *shape))
+
+    def of(self, shape: tuple[int, ...], *, near: bool) -> Array:
+        """How far each element may lie from its reference, where the output as a whole is `near`, or not."""
+        return self.sides(shape, _STRIP_ROUNDINGS if near else 1.0).max(axis=0)
+
+
 def _compare_one(
-    number: int, name: str, output: Array, reference: Array, precision: Precision,
-    explained: Callable[[], Sequence[Array]] | None,
+    number: int, name: str, output: Array, reference: Array, precision: Precision, explained: _Rounding | None
 ) -> Comparison:  # fmt: skip
     if output.shape != reference.shape:
         raise ValueError(f"{name} has shape {output.shape}, but its reference {reference.shape}")
@@ -331,15 +358,17 @@ def _compare_one(
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
     strip = None
     if bound and not broken and explained is not None:
-        strip = _worst_strip(whole, wanted, lambda: explained()[number].reshape(whole.shape), near=passed)
+        strip = _worst_strip(whole, wanted, functools.partial(explained.of, whole.shape), near=passed)
     if strip is not None and passed and strip.ratio > 1:
         passed, judged = False, f"; {strip.message}"
         place = np.unravel_index(strip.matrix, matrices.shape[:-2])
         tile = TileError(
             number, name, (*map(int, place), *strip.tile), float(tiles[(*place, *strip.tile)]), bound * scale
         )
-    elif strip is not None and not passed and strip.ratio <= 1 / _STRIP_ROUNDINGS:
-        passed, judged = True, f"; the results cancel, so each row and column of a tile was judged: {strip.message}"
+    elif strip is not None and not passed and strip.ratio <= 1:
+        passed, judged = True, f"; rounding explains each row and column of a tile: {strip.message}"
+    if not passed and _is_whole(output) and precision != "exact" and explained is not None:
+        passed, judged = _between_integers(whole, wanted, explained.sides(whole.shape))
     if broken:
         faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
         counts = ", ".join(f"{count:,} of {output.size:,} elements are {what}" for count, what in faults if count)
@@ -364,7 +393,25 @@ class _Strip:
     message: str
 
 
-def _worst_strip(outputs: Array, references: Array, explained: Callable[[], Array], *, near: bool) -> _Strip | None:
+def _between_integers(outputs: Array, references: Array, errors: Array) -> tuple[bool, str]:
+    """Whether rounding decides which of several integers each wrong element is, and what to say of it."""
+    wrong = unexplained = 0
+    for part in _strips(outputs.shape):
+        off = _wide(outputs[part]) - _wide(references[part])
+        below, above = (_wide(errors[side][part]) for side in (0, 1))
+        wrong += int(np.count_nonzero(off))
+        unexplained += int(np.count_nonzero(~((off >= -below) & (off <= above) & np.isfinite(below + above))))
+    if unexplained:
+        return False, f"; rounding before the cast explains {wrong - unexplained:,} of {wrong:,} wrong elements"
+    return (
+        True,
+        f"; {wrong:,} of {outputs.size:,} elements lie so near a step that rounding decides which integer they are",
+    )
+
+
+def _worst_strip(
+    outputs: Array, references: Array, explained: Callable[..., Array], *, near: bool
+) -> _Strip | None:  # fmt: skip
     """The strip with the largest error relative to the error that rounding explains. If the output as a whole is `near`
     its reference, only strips that are far off count; if there are none, `explained` is not called."""
     found = None
@@ -381,12 +428,15 @@ def _worst_strip(outputs: Array, references: Array, explained: Callable[[], Arra
             judged = wrong > (_STRIP_SHARE * own if near else 0.0)
             if not judged.any():
                 continue
-            rounding = _wide(explained()[part])
+            rounding = _wide(explained(near=near)[part])
             if not near:  # an unknown rounding error explains nothing
                 rounding[~np.isfinite(rounding)] = 0.0
             allowed = _norms(rounding, axis, length)
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(judged, wrong / allowed, 0.0)
+                alone = np.zeros_like(error) if near else np.where(error > 0, error / rounding, 0.0)
+            single = _largest(alone, axis, length)
+            ratio = np.maximum(ratio, single / _ELEMENT_ROUNDINGS)
             at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
             if found is not None and ratio[at] <= found.ratio:
                 continue
@@ -395,13 +445,19 @@ def _worst_strip(outputs: Array, references: Array, explained: Callable[[], Arra
             tile = (row // TILE_ROWS, column) if axis == -1 else (row, column // TILE_COLUMNS)
             tile, matrix = (tile[0] + part[1].start // TILE_ROWS, tile[1]), matrix + part[0].start
             where = f"tile {tile}" if len(outputs) == 1 else f"tile {tile} of matrix {matrix}"
-            limit = allowed[at] if near else allowed[at] / _STRIP_ROUNDINGS
-            found = _Strip(
-                matrix, tile, float(ratio[at]),
-                f"{what} {line} of {where}, of norm {own[at]:.2e}, is wrong by {wrong[at]:.2e} (bound {limit:.2e}, "
-                "what rounding of the intermediate results explains)",
-            )  # fmt: skip
+            told = (
+                f"{what} {line} of {where}, of norm {own[at]:.2e}, is wrong by {wrong[at]:.2e} (bound "
+                f"{allowed[at]:.2e}, what rounding of the intermediate results explains)"
+            )
+            if single[at] > _ELEMENT_ROUNDINGS:
+                told += f", one element by {single[at]:.2g} times what explains it (bound {_ELEMENT_ROUNDINGS:g})"
+            found = _Strip(matrix, tile, float(ratio[at]), told)
     return found
+
+
+def _largest(values: NDArray[np.float64], axis: int, length: int) -> NDArray[np.float64]:
+    """The largest of groups of `length` numbers along an axis."""
+    return np.maximum.reduceat(values, np.arange(0, int(values.shape[axis]), length), axis=axis)
 
 
 def _norms(values: NDArray[np.float64], axis: int, length: int) -> NDArray[np.float64]:
@@ -424,11 +480,11 @@ def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
 
 
 def _relative_unit(precision: Precision, dtype: np.dtype[Any]) -> float:
-    """The relative error that rounding explains in the result of one operation; 0 for integers. Operations do not round
-    to 8 bits: casts do, which the interpreter knows."""
+    """The relative error that rounding explains in the result of one operation. Operations do not round
+    to 8 bits: casts do, which the interpreter knows; integers are cast from float32, in the precision given."""
     if dtype.name in FLOATS:
         dtype = np.dtype(ml_dtypes.bfloat16)
-    return _unit(precision, dtype) * 2.0 ** -_mantissa_bits(dtype) if dtype.kind not in "iub" else 0.0
+    return _unit(precision, dtype) * 2.0 ** -_mantissa_bits(dtype)
 
 
 def _explained(errors: Iterable[NDArray[np.float64]], unit: float) -> tuple[bool, str]:

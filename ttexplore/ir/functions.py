@@ -35,3 +35,6 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "exp10": _exp10, "log10": wide.log10, "log1p": wide.log1p, "tan": wide.tan, "sinh": wide.sinh, "cosh": wide.cosh,
     "hypot": wide.hypot, "pow": _power, "fabs": np.abs, "round": _round_half_away,
 }  # fmt: skip
+
+# Those whose results are whole numbers.
+TO_WHOLE = frozenset({"floor", "ceil", "trunc", "round", "nearbyint"})

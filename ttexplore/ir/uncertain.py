@@ -27,20 +27,32 @@ _SMALLEST = np.float32(2**-124)
 
 
 class Uncertain(NDArrayOperatorsMixin):
-    """An array of any dtype and the error of each element, float32; of conditions, whether they may be otherwise.
-    `unit` is the rounding error of one operation, relative to its result."""
+    """An array of any dtype and how far each element may lie `below` and `above` its value, float32; of conditions,
+    both say whether they may be otherwise. `unit` is the rounding error of one operation, relative to its result.
+    `whole` numbers, of any dtype, are rounded by no operation among them."""
 
-    __slots__ = ("error", "unit", "value")
+    __slots__ = ("above", "below", "unit", "value", "whole")
 
-    def __init__(self, value: Array, error: Array, unit: float) -> None:
-        self.value, self.error, self.unit = value, error, unit
+    def __init__(self, value: Array, below: Array, above: Array, unit: float, *, whole: bool = False) -> None:
+        self.value, self.below, self.above, self.unit = value, below, above, unit
+        self.whole = whole or value.dtype.kind != "f"
 
     @classmethod
-    def stored(cls, values: Array, unit: float, error: Array | None = None) -> Uncertain:
-        """What a tensor holds, with the `error` that it already has: engines may cut what they read of it."""
-        sizes = np.where(np.isfinite(values), np.abs(values), 0) if values.dtype.kind == "f" else np.zeros(values.shape)
+    def stored(
+        cls, values: Array, unit: float, errors: Array | None = None, *, whole: bool = False
+    ) -> Uncertain:  # fmt: skip
+        """What a tensor holds, with the `errors` below and above that it already has: engines may cut what they read
+        of it, unless it holds whole numbers."""
+        exact = whole or values.dtype.kind != "f"
+        sizes = np.zeros(values.shape) if exact else np.where(np.isfinite(values), np.abs(values), 0)
         cut = (sizes * unit).astype(np.float32)
-        return cls(values, cut if error is None else np.hypot(cut, error), unit)
+        below, above = (cut, cut.copy()) if errors is None else np.hypot(cut, errors)
+        return cls(values, below, above, unit, whole=exact)
+
+    @property
+    def error(self) -> Array:
+        """How far each element may lie from its value, on either side."""
+        return np.maximum(self.below, self.above)
 
     # What arrays have
 
@@ -58,10 +70,14 @@ class Uncertain(NDArrayOperatorsMixin):
 
     @property
     def T(self) -> Uncertain:
-        return Uncertain(self.value.T, self.error.T, self.unit)
+        return self.moved(np.transpose)
+
+    def moved(self, move: Callable[[Array], Array]) -> Uncertain:
+        """The elements in other places, or some of them."""
+        return Uncertain(move(self.value), move(self.below), move(self.above), self.unit, whole=self.whole)
 
     def reshape(self, *shape: Any) -> Uncertain:
-        return Uncertain(self.value.reshape(*shape), self.error.reshape(*shape), self.unit)
+        return self.moved(lambda array: array.reshape(*shape))
 
     def astype(self, dtype: DTypeLike) -> Elements:
         def cast_to(values: Array) -> Array:
@@ -69,11 +85,25 @@ class Uncertain(NDArrayOperatorsMixin):
 
         return _applied(cast_to, (self,))
 
+    def rounded(self, function: Callable[[Array], Array], *, whole: bool = False, kept: bool = False) -> Elements:
+        """Round by a function, to `whole` numbers or others. Where numbers may also be `kept` as they are, as a program
+        does that does not store them in between, the errors reach that far."""
+        result = _applied(function, (self,), to_whole=whole)
+        if not kept or not isinstance(result, Uncertain):
+            return result
+        low, high = _ends(self)
+        below, above = (np.where(np.isfinite(one), one, 0) for one in (result.value - low, high - result.value))
+        low, high = (
+            np.maximum(*both).astype(np.float32) for both in ((result.below, below), (result.above, above))
+        )  # fmt: skip
+        return Uncertain(result.value, low, high, result.unit, whole=whole)
+
     def __getitem__(self, index: Any) -> Uncertain:
-        return Uncertain(self.value[index], self.error[index], self.unit)
+        return self.moved(lambda array: np.asarray(array[index]))
 
     def __setitem__(self, index: Any, values: Operand) -> None:
-        self.value[index], self.error[index] = value_of(values), _error_of(values)
+        self.value[index] = value_of(values)
+        self.below[index], self.above[index] = _errors_of(values)
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -100,86 +130,165 @@ def value_of(operand: Uncertain | Other) -> Array | Other:
     return operand.value if isinstance(operand, Uncertain) else operand
 
 
-def lifted(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Extend a function of arrays to uncertain arrays, for which it returns an uncertain array."""
+def lifted(function: Callable[Parameters, Result], *, to_whole: bool = False) -> Callable[Parameters, Result]:
+    """Extend a function of arrays to uncertain arrays, for which it returns an uncertain array: `to_whole` numbers that
+    the function does not round once more, or to others."""
 
     @wraps(function)
     def either(*operands: Parameters.args, **options: Parameters.kwargs) -> Result:
         if any(isinstance(one, Uncertain) for one in operands):
-            return cast(Result, _applied(function, cast(Sequence[Operand], operands)))
+            return cast(Result, _applied(function, cast(Sequence[Operand], operands), to_whole=to_whole))
         return function(*operands, **options)
 
     return either
 
 
-def _error_of(operand: Operand) -> Array | np.float32:
-    return operand.error if isinstance(operand, Uncertain) else np.float32(0)
+def whole_product(left: Elements, right: Elements) -> Elements:
+    """The product of matrices of whole numbers. Their sums may wrap around; float64 holds those of one product."""
+    values = [np.asarray(value_of(one), np.float64) for one in (left, right)]
+    result = product(*values).astype(np.int64)
+    uncertain = [one for one in (left, right) if isinstance(one, Uncertain)]
+    if not uncertain:
+        return result
+    errors = _of_products((left, right), exact=True)
+    return _made(result, (errors, errors), uncertain[0].unit)
 
 
-def _applied(function: Callable[..., object], operands: Sequence[Operand]) -> Elements:
-    unit = next(one.unit for one in operands if isinstance(one, Uncertain))
-    values, errors = [value_of(one) for one in operands], [_error_of(one) for one in operands]
-    result = np.asarray(function(*values))
+# What is below, and what is above.
+_Errors = tuple[Array, Array]
+_NO_ERRORS = (np.zeros((), np.float32), np.zeros((), np.float32))
+# What gives whole numbers of whole numbers, whatever their dtype.
+_OF_WHOLE = (np.add, np.subtract, np.multiply, product, np.maximum, np.minimum, np.absolute, np.negative)
+
+
+def _errors_of(operand: Operand) -> _Errors:
+    return (operand.below, operand.above) if isinstance(operand, Uncertain) else _NO_ERRORS
+
+
+def _applied(function: Callable[..., object], operands: Sequence[Operand], *, to_whole: bool = False) -> Elements:
+    uncertain = [one for one in operands if isinstance(one, Uncertain)]
+    exact = to_whole or (function in _OF_WHOLE and all(map(_is_whole, operands)))
+    result = np.asarray(function(*map(value_of, operands)))
     if function in (np.add, np.subtract):
-        error = np.hypot(errors[0], errors[1])
-    elif function is np.multiply:
-        sizes = [np.abs(value) + error for value, error in zip(values, errors, strict=True)]
-        error = np.hypot(sizes[0] * errors[1], sizes[1] * errors[0])
+        first, second = map(_errors_of, operands)
+        second = second if function is np.add else (second[1], second[0])
+        errors = _together(exact, first, second)
+    elif function is np.multiply and not exact:
+        first, second = operands
+        errors = _together(exact, _scaled(first, second), _scaled(second, first))
+    elif function in (np.equal, np.not_equal):
+        either = _overlap(*operands)
+        errors = (either, either)
     elif function is product:
-        squares = [np.square(np.asarray(value, np.float64)) for value in values]
-        wrong = [np.square(np.asarray(error, np.float64)) for error in errors]
-        error = np.sqrt((squares[0] + wrong[0]) @ wrong[1] + wrong[0] @ squares[1])
+        either = _of_products(operands, exact=exact)
+        errors = (either, either)
     else:
-        error = _moved_by(function, operands, result)
-    return _made(result, error, unit)
+        errors = _moved_by(function, operands, result)
+    return _made(result, errors, uncertain[0].unit, exact=exact)
 
 
-def _made(result: Array, error: Array, unit: float) -> Elements:
-    if result.dtype.kind != "f":
-        return Uncertain(result, np.broadcast_to(error, result.shape), unit) if np.any(error) else result
-    rounding = np.where(np.isfinite(result), np.abs(result) * np.float32(unit), 0) + _SMALLEST
-    error = np.hypot(np.where(np.isnan(error), np.inf, error), rounding)
-    return Uncertain(result, np.asarray(np.broadcast_to(error, result.shape), np.float32), unit)
+def _is_whole(operand: Operand) -> bool:
+    return operand.whole if isinstance(operand, Uncertain) else np.asarray(operand).dtype.kind in "iub"
 
 
-def _moved_by(function: Callable[..., object], operands: Sequence[Operand], result: Array) -> Array:
+def _together(exact: bool, first: _Errors, second: _Errors) -> _Errors:
+    """The errors of a sum. Those of whole numbers are no rounding, but other numbers: they add up."""
+    add: Callable[[Array, Array], Array] = np.add if exact else np.hypot
+    return add(first[0], second[0]), add(first[1], second[1])
+
+
+def _scaled(one: Operand, other: Operand) -> _Errors:
+    """The errors of a product that come from one factor."""
+    below, above = _errors_of(one)
+    size, rising = np.abs(value_of(other)) + np.maximum(*_errors_of(other)), np.greater_equal(value_of(other), 0)
+    return size * np.where(rising, below, above), size * np.where(rising, above, below)
+
+
+def _of_products(operands: Sequence[Operand], *, exact: bool) -> Array:
+    """The errors of a product of matrices."""
+    sizes = [np.abs(np.asarray(value_of(one), np.float64)) for one in operands]
+    wrong = [np.asarray(np.maximum(*_errors_of(one)), np.float64) for one in operands]
+    if exact:
+        return (sizes[0] + wrong[0]) @ wrong[1] + wrong[0] @ sizes[1]
+    squares, wrong = [np.square(one) for one in sizes], [np.square(one) for one in wrong]
+    return np.sqrt((squares[0] + wrong[0]) @ wrong[1] + wrong[0] @ squares[1])
+
+
+def _made(result: Array, errors: _Errors, unit: float, *, exact: bool = False) -> Elements:
+    exact = exact or result.dtype.kind != "f"
+    if exact:
+        if result.dtype.kind != "f" and not any(map(np.any, errors)):
+            return result
+        below, above = errors
+    else:
+        rounding = np.where(np.isfinite(result), np.abs(result) * np.float32(unit), 0) + _SMALLEST
+        below, above = (np.hypot(np.where(np.isnan(error), np.inf, error), rounding) for error in errors)
+    kind = bool if result.dtype.kind == "b" else np.float32
+    below, above = (np.asarray(np.broadcast_to(error, result.shape), kind) for error in (below, above))
+    return Uncertain(result, below, above, unit, whole=exact)
+
+
+def _overlap(first: Operand, second: Operand) -> Array:
+    """Where numbers may be equal or not: somewhere in their intervals, which the ends do not tell."""
+    both = [_ends(one) if isinstance(one, Uncertain) else (one, one) for one in (first, second)]
+    (low, high), (other_low, other_high) = ((np.minimum(*ends), np.maximum(*ends)) for ends in both)
+    certain = np.logical_and(*(np.equal(*ends) for ends in both))
+    return np.less_equal(low, other_high) & np.less_equal(other_low, high) & ~certain
+
+
+def _moved_by(function: Callable[..., object], operands: Sequence[Operand], result: Array) -> _Errors:
     """Return how far the result moves when each operand takes either end of its interval."""
-    furthest = np.zeros(result.shape, bool if result.dtype.kind == "b" else np.float64)
+    below: Array = np.zeros(result.shape, bool if result.dtype.kind == "b" else np.float64)
+    above = below
     ends = [_ends(one) if isinstance(one, Uncertain) else (one,) for one in operands]
     for corner in itertools.product(*ends):
         with np.errstate(all="ignore"):
             moved = np.asarray(function(*corner))
-        furthest = np.maximum(furthest, _distance(moved, result))
-    return furthest
+        less, more = _distances(moved, result)
+        below, above = np.maximum(below, less), np.maximum(above, more)
+    return below, above
 
 
 def _ends(operand: Uncertain) -> tuple[Array, Array]:
-    value, error = operand.value, operand.error
+    value, below, above = operand.value, operand.below, operand.above
     match value.dtype.kind:
         case "b":
-            return value, value ^ error.astype(bool)
+            return value, value ^ above.astype(bool)
         case "f":
-            return value - error, value + error
+            return value - below, value + above
         case _:
             limits = np.iinfo(value.dtype)
-            low, high = (np.clip(np.rint(value + sign * error), limits.min, limits.max) for sign in (-1.0, 1.0))
+            ends = (value - below.astype(np.float64), value + above.astype(np.float64))
+            low, high = (np.clip(np.rint(end), limits.min, limits.max) for end in ends)
             return low.astype(value.dtype), high.astype(value.dtype)
 
 
-def _distance(moved: Array, result: Array) -> Array:
+def _distances(moved: Array, result: Array) -> _Errors:
+    """How far what moved lies below a result, and how far above."""
     same = (moved == result) | ((moved != moved) & (result != result))
     if result.dtype.kind == "b":
-        return ~same
-    return np.where(same, 0.0, np.abs(moved.astype(np.float64) - result))
+        return ~same, ~same
+    with np.errstate(invalid="ignore"):
+        rise = np.where(same, 0.0, moved.astype(np.float64) - result)
+    # What is no number is anything.
+    return np.where(np.isnan(rise), np.inf, np.maximum(-rise, 0)), np.where(np.isnan(rise), np.inf, np.maximum(rise, 0))
 
 
 def _chosen(condition: Operand, first: Operand, second: Operand) -> Uncertain:
-    """One of two by a condition; where that may be otherwise the error is how far they lie apart."""
-    unit = next(one.unit for one in (condition, first, second) if isinstance(one, Uncertain))
-    result = np.where(value_of(condition), value_of(first), value_of(second))
-    errors = _error_of(first), _error_of(second)
-    error = np.where(value_of(condition), *errors)
+    """One of two by a condition; where that may be otherwise the errors reach as far as both do."""
+    parts = [one for one in (first, second) if isinstance(one, Uncertain)]
+    unit = next(one.unit for one in (condition, *parts) if isinstance(one, Uncertain))
+    chosen, other = (np.where(value_of(condition), *map(value_of, both)) for both in ((first, second), (second, first)))
+    errors = [np.where(value_of(condition), *both) for both in zip(_errors_of(first), _errors_of(second), strict=True)]
     if isinstance(condition, Uncertain):
-        apart = _distance(np.asarray(value_of(first)), np.asarray(value_of(second)))
-        error = np.where(_error_of(condition), apart + np.maximum(*errors), error)
-    return Uncertain(result, np.asarray(np.broadcast_to(error, result.shape), np.float32), unit)
+        of_other = [
+            np.where(value_of(condition), *both) for both in zip(_errors_of(second), _errors_of(first), strict=True)
+        ]
+        apart = _distances(other, chosen)
+        for side in (0, 1):
+            less = of_other[side] if chosen.dtype.kind == "b" else np.maximum(of_other[side] - apart[1 - side], 0)
+            far = apart[side] + less
+            errors[side] = np.where(condition.above, np.maximum(errors[side], far), errors[side])
+    kind = bool if chosen.dtype.kind == "b" else np.float32
+    below, above = (np.asarray(np.broadcast_to(error, chosen.shape), kind) for error in errors)
+    return Uncertain(chosen, below, above, unit, whole=bool(parts) and all(one.whole for one in parts))

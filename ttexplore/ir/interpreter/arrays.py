@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.uncertain import Uncertain, lifted
+from ttexplore.ir.uncertain import Uncertain
 from ttexplore.ops.block_float import GROUP, rounded_in_groups
 from ttexplore.ops.op import UNWRITTEN, TileKind
 from ttexplore.ops.small import is_small, numpy_dtype
 from ttexplore.ops.storage import Array, instead_of
 from ttexplore.ops.storage import rounded as rounded_array
-from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE
+from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE, SMALL_WHOLES
 
 # The dtype of all floating-point numbers of a run that rounds none.
 _UNROUNDED = "float64"
@@ -26,7 +26,28 @@ def _rounded(values: Any, dtype: str) -> Array:
     return np.asarray(values, np.float64) if dtype == _UNROUNDED else rounded_array(values, dtype)
 
 
-rounded = lifted(_rounded)
+def rounded(values: Any, dtype: str) -> Any:
+    """Numbers of a kernel dtype: those nearest to `values`, or the ones that a cast to integers gives."""
+    return _as_numbers(values, dtype, kept=False)
+
+
+def stored_as(values: Any, dtype: str) -> Any:
+    """What a buffer of a kernel dtype holds of `values`. A program that does not store numbers of 16 bits in between,
+    or not each time, rounds them less often: their errors say so."""
+    return _as_numbers(values, dtype, kept=FORMAT_OF_DTYPE.get(dtype) == "Float16_b" and not is_small(dtype))
+
+
+def _as_numbers(values: Any, dtype: str, *, kept: bool) -> Any:
+    if not isinstance(values, Uncertain):
+        return _rounded(values, dtype)
+    if dtype == "bool" and not isinstance(values := values != 0, Uncertain):
+        return _rounded(values, dtype)
+    return values.rounded(lambda array: _rounded(array, dtype), whole=is_whole(dtype), kept=kept)
+
+
+def is_whole(dtype: str) -> bool:
+    """Whether a kernel dtype is one of whole numbers."""
+    return dtype == "int32" or dtype in SMALL_WHOLES
 
 
 def unrounded(dtype: str) -> str:
@@ -61,8 +82,10 @@ def in_format(array: Array, data_format: str | None) -> Array:
 
 
 def error_in_format(array: Uncertain, data_format: str | None) -> NDArray[np.float32]:
-    """The errors of what a tensor holds: numbers of a group with one exponent are as wrong as the largest of them."""
+    """The errors of what a tensor holds, below and above: numbers of a group with one exponent are as wrong as the
+    largest of them."""
     if data_format != BLOCK_FLOAT:
-        return array.error
+        return np.stack([array.below, array.above]).astype(np.float32)
     sizes = np.abs(array.value).reshape(-1, GROUP).max(axis=1, keepdims=True)
-    return np.hypot(array.error, np.broadcast_to(sizes * array.unit, (len(sizes), GROUP)).reshape(array.shape))
+    cut = np.broadcast_to(sizes * array.unit, (len(sizes), GROUP)).reshape(array.shape)
+    return np.stack([np.hypot(error, cut) for error in (array.below, array.above)])

@@ -23,6 +23,7 @@ from ttexplore.ir.interpreter.arrays import (
     held,
     in_format,
     in_tiles,
+    is_whole,
     rounded,
     storage,
     unrounded,
@@ -43,9 +44,9 @@ from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan
 
 @dataclass(frozen=True)
 class Interpretation:
-    """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took; and how wrong
-    rounding may make each element, and which numbers the operations of each core gave, by its logical coordinates, if
-    that was asked for."""
+    """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took; and how far
+    rounding may move each element, below and above, and which numbers the operations of each core gave, by its logical
+    coordinates, if that was asked for."""
 
     outputs: tuple[Array, ...]
     seconds: float
@@ -95,7 +96,8 @@ def interpret(
             by_rows = plan.layout(name).page == "row"
             array = array.reshape(-1, array.shape[-1]) if by_rows else tilize(array, padding)
         pages[name] = array
-        arrays[name] = array if unit is None else Uncertain.stored(array, unit, (errors or {}).get(name))
+        known = (errors or {}).get(name)
+        arrays[name] = array if unit is None else Uncertain.stored(array, unit, known, whole=is_whole(dtype))
     if KERNEL in functions:
         functions = projected(functions[KERNEL])
     programs = {role: translate(role, function, mode, rounds=rounds) for role, function in functions.items()}

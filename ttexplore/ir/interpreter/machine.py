@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.interpreter.arrays import Array, in_tiles, rounded, unrounded, unwritten
+from ttexplore.ir.interpreter.arrays import Array, in_tiles, is_whole, stored_as, unrounded, unwritten
 from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
@@ -167,7 +167,7 @@ class Core:
         # The tiles of DST hold numbers or the bits of integers, as the operations leave them.
         in_dst = self.run.tiled and scope == "tt.dst"
         array = unwritten(shape, "float32" if in_dst else dtype)
-        self.arrays[name] = self.stored(array)
+        self.arrays[name] = self.stored(array, whole=is_whole(dtype))
         if in_dst:
             self.dst.arrays[name] = array
         if is_cb and self.run.tiled:
@@ -199,9 +199,9 @@ class Core:
         pages = self.plan.layout(tensor).shard_pages((self.work.x, self.work.y))
         return [(slot, page) for slot, page in enumerate(pages) if page is not None]
 
-    def stored(self, array: Array) -> Elements:
+    def stored(self, array: Array, *, whole: bool) -> Elements:
         """An array whose elements carry their errors, where these are asked for."""
-        return array if self.run.unit is None else Uncertain.stored(array, self.run.unit)
+        return array if self.run.unit is None else Uncertain.stored(array, self.run.unit, whole=whole)
 
     # Elements
 
@@ -233,7 +233,7 @@ class Core:
         """Store the elements that are `chosen`. What lies outside of a tensor is not stored. Raises KernelError for
         elements outside of other buffers."""
         array, at = self.array(name), tuple(map(value_of, indices))
-        stored = rounded(value, self.dtypes[name])
+        stored = stored_as(value, self.dtypes[name])
         if name in self.arrays:
             self._check_indices(name, array, at)
             if math.prod(stored.shape) == 1 and all(np.ndim(one) == 0 for one in at):
@@ -281,7 +281,7 @@ _where: Callable[..., Any] = np.where
 def _spread(value: Elements, shape: tuple[int, ...]) -> Elements:
     """A value for each element of an array of this shape."""
     if isinstance(value, Uncertain):
-        return Uncertain(np.broadcast_to(value.value, shape), np.broadcast_to(value.error, shape), value.unit)
+        return value.moved(lambda array: np.broadcast_to(array, shape))
     return np.broadcast_to(value, shape)
 
 

@@ -9,11 +9,11 @@ from typing import cast
 import numpy as np
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.interpreter.arrays import rounded
+from ttexplore.ir.interpreter.arrays import is_whole, stored_as
 from ttexplore.ir.interpreter.machine import Core, Index
 from ttexplore.ir.reductions import Reduction
 from ttexplore.ir.scans import Scan
-from ttexplore.ir.uncertain import Elements, Operand, lifted
+from ttexplore.ir.uncertain import Elements, Operand, lifted, whole_product
 from ttexplore.ops.wide import product
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
@@ -43,10 +43,10 @@ def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
         if values.ndim == 1:
             # A vector as a column, or a column of one element: nothing else of the tiles is ever read.
             into = _view(core, target)
-            (into if into.ndim == 1 else into[:, 0])[...] = rounded(values, dtype)
+            (into if into.ndim == 1 else into[:, 0])[...] = stored_as(values, dtype)
             return
         values = values.T
-    values = rounded(values, dtype)
+    values = stored_as(values, dtype)
     if target[0] not in tensors:
         into = _view(core, target)
         into[...] = values.reshape(into.shape)
@@ -63,30 +63,26 @@ def copy_tiles(core: Core, source: Region, target: Region, *given: int | Flags) 
         length, index = values.shape[axis], np.arange(into.shape[axis])
         tile = np.clip(index // sizes + start, 0, -(-length // sizes) - 1)
         values = values[(slice(None),) * axis + (np.minimum(tile * sizes + index % sizes, length - 1),)]
-    into[...] = rounded(values, core.dtypes[target[0]])
+    into[...] = stored_as(values, core.dtypes[target[0]])
 
 
 def gather(core: Core, source: Region, target: Region, *given: Index | Flags) -> None:
     """Elements of a tensor whose places are computed. What lies outside of it reads as zero."""
     # The variables for row and column of the block come first.
     places = tuple(one for one in given if not isinstance(one, Flags))[2:]
-    _view(core, target)[...] = rounded(core.load(source[0], places), core.dtypes[target[0]])
+    _view(core, target)[...] = stored_as(core.load(source[0], places), core.dtypes[target[0]])
 
 
 def fill(core: Core, target: Region, value: Operand, flags: Flags) -> None:
-    _view(core, target)[...] = rounded(value, core.dtypes[target[0]])
+    _view(core, target)[...] = stored_as(value, core.dtypes[target[0]])
 
 
 def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
     left, right, out = (_view(core, part, rank=2) for part in (a, b, c))
     left = left.T if flags.transpose_a else left
     right = right.T if flags.transpose_b else right
-    if core.dtypes[c[0]] == "int32":
-        # Sums of integers wrap around, and float64 holds those of one product.
-        result = _product(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
-    else:
-        result = _product(left, right)
-    out[...] = rounded(result if flags.clear_accum else out + result, core.dtypes[c[0]])
+    result = whole_product(left, right) if core.dtypes[c[0]] == "int32" else _product(left, right)
+    out[...] = stored_as(result if flags.clear_accum else out + result, core.dtypes[c[0]])
 
 
 def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> None:
@@ -94,7 +90,7 @@ def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> 
     found = reduction.of(_view(core, source, rank=reduction.rank)).reshape(out.shape)
     if not reduction.clear:
         found = reduction.joining.joined(out, found)
-    out[...] = rounded(found, core.dtypes[target[0]])
+    out[...] = stored_as(found, core.dtypes[target[0]])
 
 
 def scan(core: Core, source: Region, target: Region, scan: Scan) -> None:
@@ -103,7 +99,7 @@ def scan(core: Core, source: Region, target: Region, scan: Scan) -> None:
     for place in scan.places(values.shape[scan.dim]):
         one = values[(*before, place)]
         running = one if running is None else scan.joining.joined(running, one)
-        out[(*before, place)] = rounded(running, core.dtypes[target[0]])
+        out[(*before, place)] = stored_as(running, core.dtypes[target[0]])
 
 
 STATEMENTS: dict[str, Callable[..., None]] = {
@@ -145,7 +141,8 @@ def _inside(core: Core, region: Region) -> tuple[Elements, tuple[slice, ...], tu
 
 def _padded(core: Core, region: Region) -> Elements:
     array, inside, part = _inside(core, region)
-    values = core.stored(np.zeros([extent for _, extent in region[1]], array.dtype))
+    shape = [extent for _, extent in region[1]]
+    values = core.stored(np.zeros(shape, array.dtype), whole=is_whole(core.dtypes[region[0]]))
     values[part] = array[inside]
     while values.ndim > 1 and values.shape[0] == 1:
         values = values[0]

@@ -28,7 +28,7 @@ from ttexplore.ir.build import (
     text_of,
 )
 from ttexplore.ir.dag import nodes_of, parts_of
-from ttexplore.ir.functions import FUNCTIONS
+from ttexplore.ir.functions import FUNCTIONS, TO_WHOLE
 from ttexplore.ir.gathers import GATHERS, gathered_block
 from ttexplore.ir.groups import COUNTS
 from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
@@ -55,7 +55,7 @@ from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.scans import scan_of
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.turns import stored_by_turns
-from ttexplore.ir.uncertain import Elements, lifted
+from ttexplore.ir.uncertain import Elements, Uncertain, lifted
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
 from ttexplore.ops import FORMS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
@@ -99,7 +99,7 @@ def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool 
         "np": np, "rounded": rounded if rounds else _unrounded, "converted": _converted,
         "reinterpreted": _reinterpreted,
         "turns": _turns, "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
-        **{f"{_FUNCTION}{name}": lifted(meaning) for name, meaning in FUNCTIONS.items()},
+        **{f"{_FUNCTION}{name}": lifted(meaning, to_whole=name in TO_WHOLE) for name, meaning in FUNCTIONS.items()},
         **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
     }  # fmt: skip
     scope |= {f"K{index}": value for index, value in enumerate(constants)}
@@ -514,8 +514,12 @@ def _unwritten(buffer: tirx.Buffer) -> str:
     return f"np.full((), {UNWRITTEN[held(dtype_of(buffer))]!r})".replace("nan", "np.nan")
 
 
+def _converted(values: Any, dtype: str) -> Any:
+    return _cast(values != 0 if dtype == "bool" and isinstance(values, Uncertain) else values, dtype)
+
+
 @lifted
-def _converted(values: ArrayLike, dtype: str) -> Array:
+def _cast(values: ArrayLike, dtype: str) -> Array:
     made = rounded_to(values, dtype) if dtype in SMALL_WHOLES else np.asarray(values)
     return made.astype(numpy_dtype(dtype))
 
