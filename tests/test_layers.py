@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "glossary", "target", "plan", "noc_links", "options"},
-    "porting": {"record", "errors", "glossary", "target", "plan", "given", "views"},
+    "porting": {"record", "errors", "control", "glossary", "target", "plan", "given", "views"},
     "porting_kernels": {"language"},
     "request": {"errors", "control", "given", "inputs", "backends"},
     "widget": {"record", "errors", "control", "target", "given", "options", "inputs", "backends", "views"},

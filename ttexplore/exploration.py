@@ -96,7 +96,7 @@ def explore(
                 traced = load_kernel(kernel, **kernel_arguments)
             case Port():
                 one = kernel.written
-                traced = load_text(one.skeleton, f"{one.name} (ported)", one.factory, kernel_arguments)
+                traced = load_text(one.skeleton, f"{one.factory} (ported)", one.factory, kernel_arguments)
             case _:
                 traced = trace(kernel, **kernel_arguments)
     made = _explored(traced, chip, asked, sizes_of(traced.function, sizes), FREE)

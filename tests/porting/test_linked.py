@@ -35,7 +35,7 @@ def linked(exploration: Exploration, port: Port) -> dict[str, list[str]]:
 
 
 def test_a_port_is_explored_and_stays_with_its_lowerings(port: Port, exploration: Exploration) -> None:
-    assert exploration.kernel.file == "rows (ported)"
+    assert exploration.kernel.file == "rows_ (ported)"
     assert exploration.run(backend="interpreter").passed
     (x,) = exploration.inputs()
     (given,) = exploration.reference([x])

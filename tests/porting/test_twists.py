@@ -154,7 +154,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "t half mask": (
         ew("tl.store(y + i, tl.load(x + i, mask=i < n) * 3.0, mask=i < n // 2)"),
-        "only elements up to (n // 2) are read",
+        "it compares an index with (n // 2) and with n",
     ),
     "t part of a block": (
         row(
@@ -192,15 +192,15 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
             "v = tl.load(x + at + i, mask=i < n, other=0.0)\nv = tl.where(i < n, v, "
             "2.0)\ntl.store(y + tl.program_id(0), tl.sum(v, axis=0))"
         ),
-        "y is made of indices",
+        "what is beyond the edge is part of a reduction",
     ),
     "t prod": (
         row("v = tl.load(x + at + i, mask=i < n, other=1.0)\ntl.store(y + tl.program_id(0), tl.reduce(v, 0, mul))"),
-        "y is made of tl.reduce",
+        "`mul` (line 10) is not understood",
     ),
     "t loop from 1": (
         turns("t = 0.0\nfor j in range(1, n):\n    t += tl.load(x + p * step + j)\ntl.store(y + p, t)"),
-        "x is read at indices that are not known",
+        "the range of a loop, `range(1, n)`, (line 10) is not understood",
     ),
     "t loop half": (
         turns("t = 0.0\nfor j in range(0, n // 2):\n    t += tl.load(x + p * step + j)\ntl.store(y + p, t)"),
@@ -506,7 +506,7 @@ WRITTEN: dict[str, tuple[str, Callable[..., Array]]] = {
     ),
     "t softmax swapped": (
         row(
-            "v = tl.load(x + at + i, mask=i < n, other=-float('inf'))\ne = tl.exp(tl.max(v, "
+            "v = tl.load(x + at + i)\ne = tl.exp(tl.max(v, "
             "axis=0) - v)\ntl.store(y + at + i, tl.sum(e, axis=0) / e, mask=i < n)"
         ),
         lambda x: np.exp(x.max(1, keepdims=True) - x).sum(1, keepdims=True) / np.exp(x.max(1, keepdims=True) - x),

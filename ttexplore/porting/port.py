@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import threading
 from dataclasses import dataclass
 
+from ttexplore.control import Control
 from ttexplore.errors import UsageError
 from ttexplore.given import named
 from ttexplore.given import text as text_of
@@ -14,10 +16,11 @@ from ttexplore.porting.foreign.families import Outside, family_of
 from ttexplore.porting.foreign.marks import Language, Mark, Reading
 from ttexplore.porting.foreign.skeletons import factory_name, skeleton
 from ttexplore.porting.foreign.triton import read_triton
+from ttexplore.porting.foreign.work import Work
 from ttexplore.porting.pattern import Pattern
 from ttexplore.porting.patterns import PATTERNS
 from ttexplore.porting.table import Table
-from ttexplore.record import lines_of
+from ttexplore.record import Span, lines_of
 from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.theme import fragment
 
@@ -161,21 +164,28 @@ class Port:
         return fragment(content_id("ttx-port", content), "port of a kernel", content)
 
 
-def port(source: str, *, file: str = "source") -> Port:
+def port(
+    source: str, *, file: str = "source", time_limit_seconds: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Port:  # fmt: skip
     """Read a kernel of Triton, CUDA C++ or ThunderKittens, mark its constructs with their rows of the porting table,
     and write it in TileLang.
 
     `source` is the text of a module or file, `file` what messages call it. A kernel gets a skeleton if its values are
     those of a GEMM with epilogue, an element-wise kernel, a reduction, a norm, softmax, RoPE or attention forward;
-    sizes, blocks and dtypes are parameters of the skeleton and not those of the source.
+    sizes, blocks and dtypes are parameters of the skeleton and not those of the source. Setting `cancel` ends the
+    work, and so does `time_limit_seconds`, by default none.
 
     Raises UsageError for a text that is in none of these languages or has no valid syntax, and if the packages that
-    read C++ are not installed (extra `port`).
+    read C++ are not installed (extra `port`); Cancelled, and BackendError where the time is over.
     """
-    text = text_of("the source of a kernel", source)
-    reading = _read(text, file)
+    text = _readable(text_of("the source of a kernel", source), file)
+    work = Work(Control.checked(cancel, time_limit_seconds, None).of("the port"))
+    work.check()
+    reading = _read(text, file, work)
     kernels: list[PortedKernel] = []
     for one in reading.kernels:
+        work.check()
         family = family_of(one)
         if isinstance(family, Outside):
             kernels.append(PortedKernel(one.name, one.line, outside=family.reason))
@@ -184,11 +194,22 @@ def port(source: str, *, file: str = "source") -> Port:
     return Port(reading.language, text, reading.marks, tuple(kernels))
 
 
-def _read(text: str, file: str) -> Reading:
+def _readable(text: str, file: str) -> str:
+    """The text, in which each character can be encoded. Raises UsageError."""
+    if found := re.search("[\\0\ud800-\udfff]", text):
+        line, column = text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start())
+        raise UsageError(
+            "U027", f"the source has a character that no text has: U+{ord(found[0]):04X}",
+            hint="read the file as UTF-8", span=Span(file, line, column, line, column + 1),
+        )  # fmt: skip
+    return text
+
+
+def _read(text: str, file: str, work: Work) -> Reading:
     if _TRITON.search(text):
-        return read_triton(text, file)
+        return read_triton(text, file, work)
     if _CUDA.search(text):
-        return read_cuda(text, file)
+        return read_cuda(text, file, work)
     raise UsageError(
         "U027", "the source is neither Triton nor CUDA C++",
         hint="give the whole file: with its imports of triton, or with its __global__ functions",

@@ -49,6 +49,7 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import CUDA, KITTENS, by_name
+from ttexplore.porting.foreign.work import DEEPEST, Refused, Work
 from ttexplore.record import Span
 
 _CUDA = by_name(CUDA)
@@ -81,7 +82,7 @@ _UNARY = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")
 _PARTS = re.compile(r"(\.(tiles|data)\b.*|\.x(?=\[).*|(?<=\])\.[xyzw])$")
 
 
-def read_cuda(source: str, file: str) -> Reading:
+def read_cuda(source: str, file: str, work: Work) -> Reading:
     """Read the kernels of a CUDA or ThunderKittens source. Raises UsageError for a text that is not CUDA C++, and
     if the packages of the extra `port` are not installed."""
     data = source.encode("utf-8")
@@ -105,10 +106,10 @@ def read_cuda(source: str, file: str) -> Reading:
     kernels: list[ForeignKernel] = []
     for one in device:
         if _qualified(one, "__global__"):
-            kernels.append(_Evaluation(functions, kittens, constants=constants).kernel(one))
+            kernels.append(_Evaluation(functions, kittens, work, constants=constants).kernel(one))
     if not kernels and kittens:
         # A template of load, compute and store functions, which the library's own kernel calls.
-        kernels += _template(device, functions)
+        kernels += _template(device, functions, work)
     marks = sorted(set(marks), key=lambda one: (one.line, one.column))
     return Reading("ThunderKittens" if kittens else "CUDA", tuple(marks), tuple(kernels))
 
@@ -130,6 +131,24 @@ def _nodes(node: Node) -> Iterator[Node]:
         one = pending.pop()
         yield one
         pending += reversed(one.children)
+
+
+def _short(node: Node) -> str:
+    return f"`{_text(node).splitlines()[0][:60]}`"
+
+
+def _line(node: Node) -> int:
+    return node.start_point[0] + 1
+
+
+def _depth(node: Node) -> int:
+    """How many nodes lie inside of each other."""
+    deepest, pending = 0, [(node, 1)]
+    while pending:
+        one, depth = pending.pop()
+        deepest = max(deepest, depth)
+        pending += [(part, depth + 1) for part in one.named_children]
+    return deepest
 
 
 def _text(node: Node) -> str:
@@ -292,9 +311,9 @@ def _is_called(node: Node) -> bool:
     return parent is not None and parent.type in ("call_expression", "template_function")
 
 
-def _template(device: list[Node], functions: Mapping[str, Node]) -> list[ForeignKernel]:
+def _template(device: list[Node], functions: Mapping[str, Node], work: Work) -> list[ForeignKernel]:
     """One kernel of all functions in the order of the text, which share what their arguments hold."""
-    evaluation = _Evaluation(functions, kittens=True)
+    evaluation = _Evaluation(functions, True, work)
     later: list[Node] = []
     for one in device:
         stores, known = len(evaluation.stores), dict(evaluation.known)
@@ -327,6 +346,7 @@ class _Evaluation:
 
     functions: Mapping[str, Node]
     kittens: bool
+    work: Work
     known: dict[str, Value] = field(default_factory=dict[str, Value])
     tensors: dict[str, Input] = field(default_factory=dict[str, Input])
     stores: list[Store] = field(default_factory=list[Store])
@@ -346,6 +366,7 @@ class _Evaluation:
     integers: set[str] = field(default_factory=set[str])
     written: dict[str, tuple[Place, ...]] = field(default_factory=dict[str, tuple[Place, ...]])
     constants: Mapping[str, float] = field(default_factory=dict[str, float])
+    templates: set[str] = field(default_factory=set[str])
 
     def kernel(self, function: Node) -> ForeignKernel:
         for name, pointer in _parameters(function):
@@ -355,11 +376,17 @@ class _Evaluation:
                 self.known[name] = Scalar(name)
                 self.scalars[name] = None
         self.integers |= _integers(function)
-        self.run(function.child_by_field_name("body"))
+        self.work.begin()
+        if _depth(function) > DEEPEST:
+            return ForeignKernel(_name_of(function), _line(function), (), unread=f"it nests more than {DEEPEST} deep")
+        try:
+            self.run(function.child_by_field_name("body"))
+        except Refused as refusal:
+            return ForeignKernel(_name_of(function), _line(function), (), unread=str(refusal))
         # In indices, whole constants are sizes, which a skeleton has as parameters; in values they are numbers.
         self.stores = [replace(one, value=replaced(one.value, self.constant)) for one in self.stores]
         return ForeignKernel(
-            _name_of(function), function.start_point[0] + 1, tuple(_halves(self.stores)), tuple(self.scalars),
+            _name_of(function), _line(function), tuple(_halves(self.stores)), tuple(self.scalars),
             frozenset(self.lengths), self.unread() or self.unnamed(),
         )  # fmt: skip
 
@@ -393,6 +420,7 @@ class _Evaluation:
     def run(self, node: Node | None) -> None:
         if node is None:
             return
+        self.work.step()
         match node.type:
             case "compound_statement" | "else_clause" | "case_statement":
                 for one in node.named_children:
@@ -424,10 +452,8 @@ class _Evaluation:
         one thread does is done once; where elements decide, both sides are selected from."""
         condition = self.value(node.child_by_field_name("condition"))
         then, otherwise = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        if is_constant(condition):
-            if condition not in self.variants.taken and _leaves(then):
-                self.variants.never(condition)
-            self.run(then if self.variants.first(condition) else otherwise)
+        if is_constant(condition) and not self.is_argument(condition, node):
+            self.run(then if self.holds(condition, node, never=_leaves(then)) else otherwise)
             self.left = False
         elif self.kittens:
             # Groups of warps that load and compute: each does its part.
@@ -461,6 +487,25 @@ class _Evaluation:
                 self.other(condition, otherwise)
         else:
             self.sides(condition, [one for one in (then, otherwise) if one is not None])
+
+    def is_argument(self, condition: Value, node: Node) -> bool:
+        """Whether a condition is about arguments: both sides are selected from."""
+        names = {one.name for one in walk(condition) if isinstance(one, Scalar)}
+        arguments = names & self.scalars.keys()
+        if arguments and (names - arguments or arguments & self.integers):
+            raise Refused(f"a choice by {_short(node.child_by_field_name('condition'))}", _line(node))
+        return bool(arguments)
+
+    def holds(self, condition: Value, node: Node, never: bool = False) -> bool:
+        """Whether a condition on constants of the kernel holds in the variant that is read."""
+        test = node.child_by_field_name("condition")
+        unknown = {one.name for one in walk(condition) if isinstance(one, Scalar)} - self.templates
+        if unknown:
+            raise Refused(f"a choice by {_short(test)}, which is no constant,", _line(node))
+        holds = self.variants.holds(condition, _text(test), never)
+        if holds is None:
+            raise Refused(f"another choice by the constants of {_short(test)}", _line(node))
+        return holds
 
     def other(self, condition: Value, node: Node) -> None:
         """The side of a branch that elements inside of the tensor never take: it stores nothing of theirs."""
@@ -611,11 +656,12 @@ class _Evaluation:
         if not moving:
             return
         known, tensors, stores = dict(self.known), dict(self.tensors), len(self.stores)
-        taken, left, condition = list(self.variants.taken), self.left, self.condition
+        taken, left, condition = self.variants.state(), self.left, self.condition
         self.run(body)
         self.left, self.condition = left, condition
         after: dict[str, Value] = self.known | self.tensors
-        self.known, self.tensors, self.variants.taken = known, tensors, taken
+        self.known, self.tensors = known, tensors
+        self.variants.reset(taken)
         del self.stores[stores:]
         for name, value in moving.items():
             moved = after[name]
@@ -724,6 +770,7 @@ class _Evaluation:
     def value(self, node: Node | None) -> Value:
         if node is None:
             return ZERO
+        self.work.step()
         match node.type:
             case "number_literal":
                 return Number(_number(_text(node)))
@@ -847,8 +894,8 @@ class _Evaluation:
     def conditional(self, node: Node) -> Value:
         condition = self.value(node.child_by_field_name("condition"))
         then, otherwise = (self.value(node.child_by_field_name(side)) for side in ("consequence", "alternative"))
-        if is_constant(condition):
-            return then if self.variants.first(condition) else otherwise
+        if is_constant(condition) and not self.is_argument(condition, node):
+            return then if self.holds(condition, node) else otherwise
         if self.bounded(condition) or self.bounded(negated(condition)):
             # Beyond the edge there are no elements.
             inside, beyond = (then, otherwise) if self.bounded(condition) else (otherwise, then)
@@ -1030,6 +1077,7 @@ class _Evaluation:
         inner = _Evaluation(
             self.functions,
             self.kittens,
+            self.work,
             {},
             {},
             self.stores,

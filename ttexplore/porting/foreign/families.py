@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import LiteralString
 
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps
-from ttexplore.porting.foreign.rows import by_rows_and_columns, of_product
+from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, of_product
 from ttexplore.porting.foreign.values import (
     Carried,
     Index,
@@ -18,10 +19,16 @@ from ttexplore.porting.foreign.values import (
     Store,
     Unread,
     Value,
+    in_order,
     is_index,
     place_of,
     walk,
+    without_edges,
 )
+from ttexplore.porting.foreign.writing import WRITTEN
+
+# How many operations and elements a skeleton is made of at most.
+MOST_VALUES = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class Rowwise:
     """Expressions of the elements of a row and of reductions over it."""
 
     stores: tuple[Store, ...]
-    row: str
+    row: LiteralString
 
 
 Family = Gemm | Attention | Rope | Rowwise
@@ -83,6 +90,11 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
     stores = tuple(dict.fromkeys(kernel.stores))
     if not stores:
         return Outside("it stores nothing that could be followed to a tensor")
+    if len(in_order(*(one.value for one in stores))) > MOST_VALUES:
+        return Outside(f"what it stores is made of more than {MOST_VALUES:,} operations")
+    if reason := beyond_edges(stores):
+        return Outside(reason)
+    stores = tuple(replace(one, value=without_edges(one.value)) for one in stores)
     if any(_products(one.value) for one in stores):
         return _attention(stores) or _gemm(stores)
     rope = _rope(stores)
@@ -102,33 +114,6 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
     return Outside(placed) if isinstance(placed, str) else Rowwise(placed, row)
 
 
-# What can be written as an expression of elements.
-_WRITTEN = {
-    *(
-        "+",
-        "-",
-        "*",
-        "/",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "==",
-        "!=",
-        "&",
-        "|",
-        "where",
-        "max",
-        "min",
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-    ),
-    *("sqrt", "rsqrt", "sin", "cos", "abs", "tanh", "sigmoid", "erf", "floor", "ceil", "pow", "sinh", "cosh"),
-}
-
-
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|"}
 
 
@@ -143,7 +128,7 @@ def _unwritten(stores: tuple[Store, ...]) -> str:
                     return f"{store.tensor} is carried from turn to turn of a loop in a way that is not known"
                 case Index():
                     return f"{store.tensor} is made of indices"
-                case Op(name) if name not in _WRITTEN:
+                case Op(name) if name not in WRITTEN:
                     return f"{store.tensor} is made of elements that are {name}, in a way that is not known"
                 case Op("&" | "|", sides) if not all(isinstance(one, Op) and one.name in _LOGICAL for one in sides):
                     return f"{store.tensor} is made of bits of numbers"
@@ -351,7 +336,7 @@ def _rotation(value: Value, sign: str) -> tuple[Input, Input, Input, Input] | No
     return None
 
 
-def _rowwise(stores: tuple[Store, ...]) -> str:
+def _rowwise(stores: tuple[Store, ...]) -> LiteralString:
     values = [one for store in stores for one in walk(store.value)]
     reduced = [one for one in values if isinstance(one, Reduced)]
     if not reduced:

@@ -24,7 +24,8 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class ForeignKernel:
     """A kernel of a source: its name and line, what it stores, its parameters that are numbers, and the parameters that
-    are lengths of rows, because indices are compared with them. `unread` says why the values are not known."""
+    are lengths of rows, because indices are compared with them. `unread` says why the values are not known, `variants`
+    which conditions on constants of the kernel were taken to hold."""
 
     name: str
     line: int
@@ -32,6 +33,7 @@ class ForeignKernel:
     scalars: tuple[str, ...] = ()
     lengths: frozenset[str] = frozenset()
     unread: str = ""
+    variants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,12 @@ Place = frozenset[tuple[tuple[Atom, ...], float]]
 UNKNOWN: Place = frozenset({((("?", "", ""),), 1.0)})
 NOWHERE: Place = frozenset()
 _INDICES = ("p", "r", "k")
+# What addresses have at most, in characters and products: longer ones are not known.
+_LONGEST_NAME = 400
+_SHIFTS = tuple(map(float, range(31)))
+_MASKS = tuple(2.0**bits - 1 for bits in range(1, 31))
+_MOST_PRODUCTS = 64
+_MOST_ATOMS = 12
 
 
 def number(value: float) -> Place:
@@ -36,7 +42,7 @@ def plus(left: Place, right: Place, sign: float = 1.0) -> Place:
     found = dict(left)
     for product, factor in right:
         found[product] = found.get(product, 0.0) + sign * factor
-    return frozenset((product, factor) for product, factor in found.items() if factor)
+    return _limited(found)
 
 
 def times(left: Place, right: Place) -> Place:
@@ -46,6 +52,12 @@ def times(left: Place, right: Place) -> Place:
         for other, second in right:
             product = tuple(sorted((*one, *other)))
             found[product] = found.get(product, 0.0) + factor * second
+    return _limited(found)
+
+
+def _limited(found: Mapping[tuple[Atom, ...], float]) -> Place:
+    if len(found) > _MOST_PRODUCTS or any(len(one) > _MOST_ATOMS or abs(found[one]) > 2**53 for one in found):
+        return UNKNOWN
     return frozenset((product, factor) for product, factor in found.items() if factor)
 
 
@@ -58,11 +70,11 @@ def combined(name: str, left: Place, right: Place) -> Place:
             return plus(left, right, -1.0)
         case "*":
             return times(left, right)
-        case "<<" if (shift := constant(right)) is not None:
+        case "<<" if (shift := constant(right)) in _SHIFTS:
             return times(left, number(2.0**shift))
-        case ">>" if (shift := constant(right)) is not None:
+        case ">>" if (shift := constant(right)) in _SHIFTS:
             return combined("//", left, number(2.0**shift))
-        case "&" if (mask := constant(right)) is not None and int(mask) & (int(mask) + 1) == 0:
+        case "&" if (mask := constant(right)) in _MASKS:
             return combined("%", left, number(mask + 1))
         case _:
             return _other(name, left, right)
@@ -73,6 +85,8 @@ def _other(name: str, left: Place, right: Place) -> Place:
     if "?" in kinds or "w" in kinds:
         return UNKNOWN
     text = f"({written(left)} {name} {written(right)})"
+    if len(text) > _LONGEST_NAME:
+        return UNKNOWN
     if kinds <= {"s"}:
         return atom("s", text)
     if kinds <= {"s", "p"}:
@@ -190,6 +204,24 @@ def moved_to(place: Place, written_at: tuple[Place, ...], read_at: tuple[Place, 
 def distance(place: Place) -> Place:
     """The part of a place that is the same for all blocks, threads and turns."""
     return frozenset((product, factor) for product, factor in place if all(one[0] == "s" for one in product))
+
+
+def moves_with(place: Place, index: Place) -> bool:
+    """Whether an address moves with an index by one stride: with all parts of it, and with nothing else of their
+    kinds."""
+    moving = [(product, factor) for product, factor in index if any(one[0] in _INDICES for one in product)]
+    if len(moving) != len(index) or not moving:
+        return False
+    first, scale = moving[0]
+    for product, factor in place:
+        stride = list(product)
+        if all(one in stride for one in first):
+            for one in first:
+                stride.remove(one)
+            ratio = factor / scale
+            if {(tuple(sorted((*one, *stride))), own * ratio) for one, own in moving} <= place:
+                return True
+    return False
 
 
 def turns(depth: int, start: Place, end: Place, step: Place) -> tuple[Place, Place]:

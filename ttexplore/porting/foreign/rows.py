@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import random
 from dataclasses import replace
 
 from ttexplore.porting.foreign.places import (
@@ -15,17 +17,77 @@ from ttexplore.porting.foreign.places import (
     same,
     steps,
 )
-from ttexplore.porting.foreign.values import Input, Op, Reduced, Store, Value, parts_of, replaced, walk
+from ttexplore.porting.foreign.values import Input, Number, Op, Reduced, Store, Value, in_order, replaced, walk
 
 _FULL, _ROWS, _COLUMNS = frozenset({"r0", "r1"}), frozenset({"r0"}), frozenset({"r1"})
 _UNKNOWN = "it is not known whether rows or columns share"
 
 
-def _neutral(one: Reduced) -> tuple[float | None, ...]:
-    """What may stand for elements beyond the edge: in a maximum no 0, which is larger than all that is negative."""
-    infinite = (None, float("inf"), float("-inf"))
-    magnitude = isinstance(one.value, Op) and one.value.name == "abs"
-    return infinite if one.kind in ("max", "min") and not (one.kind == "max" and magnitude) else (0.0, *infinite)
+_NEUTRAL = {"sum": 0.0, "max": -math.inf, "min": math.inf}
+_TRIALS = 4
+
+
+def _counts_beyond(one: Reduced) -> bool:
+    """Whether elements beyond the edge, which a mask leaves out, may change what is reduced: whether they have another
+    value than one that adds nothing, whatever the elements inside are."""
+    values = in_order(one.value, until=lambda part: part != one.value and isinstance(part, Reduced))
+    masked = [part for part in values if isinstance(part, Input) and part.beyond is not None]
+    if not masked and not any(isinstance(part, Op) and part.name == "edge" for part in values):
+        return False
+    draw = random.Random(0)
+    for _ in range(_TRIALS):
+        found: dict[int, float] = {}
+        for part in values:
+            match part:
+                case Number(value):
+                    number = value
+                case Input(beyond=float(value)):
+                    number = value
+                case Op(name, arguments):
+                    number = _applied(name, [found[id(each)] for each in arguments])
+                case _:
+                    number = draw.uniform(-3.0, 3.0)
+            found[id(part)] = number
+        beyond = found[id(one.value)]
+        magnitude = one.kind == "max" and isinstance(one.value, Op) and one.value.name == "abs" and beyond == 0
+        if beyond != _NEUTRAL[one.kind] and not magnitude:
+            return True
+    return False
+
+
+def _applied(name: str, values: list[float]) -> float:
+    """What a function makes of numbers; NaN where it is not known."""
+    try:
+        match name, values:
+            case "+", [left, right]:
+                return left + right
+            case "-", [left, right]:
+                return left - right
+            case "*", [left, right]:
+                return left * right
+            case "/", [left, right]:
+                return left / right
+            case "max" | "min", [left, right]:
+                return max(left, right) if name == "max" else min(left, right)
+            case "exp" | "exp2", [value]:
+                return math.exp(value) if name == "exp" else 2.0**value
+            case "abs", [value]:
+                return abs(value)
+            case "edge", [_, beyond]:
+                return beyond
+            case _:
+                return math.nan
+    except ArithmeticError:
+        return math.nan
+
+
+def beyond_edges(stores: tuple[Store, ...]) -> str:
+    """Why elements beyond the edges of tensors count, empty if they do not."""
+    for store in stores:
+        for one in walk(store.value):
+            if isinstance(one, Reduced) and _counts_beyond(one):
+                return "what is beyond the edge is part of a reduction"
+    return ""
 
 
 def by_rows_and_columns(stores: tuple[Store, ...]) -> tuple[Store, ...] | str:
@@ -36,12 +98,6 @@ def by_rows_and_columns(stores: tuple[Store, ...]) -> tuple[Store, ...] | str:
     if all(one.place is None for one in _accesses(stores)):
         return stores
     reduced = any(isinstance(one, Reduced) for store in stores for one in walk(store.value))
-    for store in stores:
-        for one in walk(store.value):
-            if isinstance(one, Reduced) and any(
-                isinstance(part, Input) and part.beyond not in _neutral(one) for part in walk(one)
-            ):
-                return "what is beyond the edge is part of a reduction"
     found = _steps(stores)
     if isinstance(found, str):
         return found
@@ -86,7 +142,7 @@ def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) 
     rows = whole.largest(of_a, of_b)
     if not rows or not _last(whole, whole.indices - rows) or not _one_row(whole, whole.indices - rows):
         return "the product is stored in another order"
-    if ("r", "r1", "") in rows or ("r", "r0", "") in whole.indices - rows:
+    if _has(rows, "r1") or _has(whole.indices - rows, "r0"):
         return "the product is stored in another order"
     for one in (left, right):
         if not _whole_sum(one):
@@ -96,6 +152,11 @@ def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) 
     ):
         return f"a factor of the product is {reason}"
     return _placed(stores, found, whole, rows, False, (a, b))
+
+
+def _has(indices: frozenset[Atom], name: str) -> bool:
+    """Whether elements of a block along this axis are among indices."""
+    return any(one[:2] == ("r", name) for one in indices)
 
 
 def _half_of_threads(indices: frozenset[Atom]) -> str:
@@ -143,7 +204,7 @@ def _order(side: Steps, blocks: frozenset[Atom], own: frozenset[Atom], turns_fir
     if inner:
         # The block says which of its sides goes with the loop.
         first = by_turns if turns_first else by_blocks
-        if ("r", "r1", "") in first or ("r", "r0", "") in (by_blocks if turns_first else by_turns):
+        if _has(first, "r1") or _has(by_blocks if turns_first else by_turns, "r0"):
             return "transposed"
     if len(by_blocks) == len(by_turns):
         return "" if inner and by_blocks else "read in an order that is not known"
@@ -184,7 +245,7 @@ def _steps(stores: tuple[Store, ...]) -> dict[tuple[str, Place | None], Steps] |
     whole = max(found.values(), key=lambda one: len(one.indices))
     settled: dict[tuple[str, Place | None], Steps] = {}
     for access, one in found.items():
-        plain = ("r", "r", "") in one.indices
+        plain = _has(one.indices, "r")
         choices = [_along(access[1], axis) for axis in ("r0", "r1")] if plain else [one]
         fits = [
             choice for choice in choices
@@ -213,7 +274,7 @@ def _moves_with(whole: Steps, part: Steps) -> bool:
 
 
 def _along(place: Place | None, axis: str) -> Steps | None:
-    made = steps(renamed(place or frozenset(), lambda one: ("r", axis, "") if one == ("r", "r", "") else one))
+    made = steps(renamed(place or frozenset(), lambda one: ("r", axis, one[2]) if one[:2] == ("r", "r") else one))
     return None if isinstance(made, str) else made
 
 
@@ -284,13 +345,8 @@ def _placed(
 
 def _is_full(value: Value) -> bool:
     """Whether a value is one of an element, not of a row."""
-    match value:
-        case Reduced():
-            return False
-        case Input(axes=axes):
-            return "r1" in axes
-        case _:
-            return any(map(_is_full, parts_of(value)))
+    values = in_order(value, until=lambda one: isinstance(one, Reduced))
+    return any(isinstance(one, Input) and "r1" in one.axes for one in values)
 
 
 def _with_axes(

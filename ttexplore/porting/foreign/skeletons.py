@@ -1,10 +1,13 @@
-"""Writing what a foreign kernel computes as a kernel in TileLang."""
+"""Writing what a foreign kernel computes as a kernel in TileLang.
+
+All text is made by ``writing``: templates are literals, and their fields are names and numbers that it has checked.
+"""
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, LiteralString
 
 from ttexplore.porting.foreign.families import Attention, Family, Gemm, Rope, Rowwise
 from ttexplore.porting.foreign.marks import ForeignKernel
@@ -15,110 +18,211 @@ from ttexplore.porting.foreign.values import (
     Product,
     Reduced,
     Scalar,
+    Store,
     Value,
+    in_order,
     parts_of,
     walk,
 )
+from ttexplore.porting.foreign.writing import Code, Lines, Names, applied, bare, code, comment, joined, number
 
-_INFIX = {"+", "-", "*", "/", "%", "//", "<", "<=", ">", ">=", "==", "!=", "&", "|"}
-_OWN = (
-    "rows", "columns", "depth", "block", "block_depth", "dtype", "kernel", "heads", "length", "dim", "half", "T", "i",
-    "j", "k", "bx", "by", "bh", "acc",
-)  # fmt: skip
-_BEGIN = '''import ttexplore.language as T
+Rank = Literal["full", "row", "column", "number"]
 
-
-def {name}({parameters}):
-    """{summary}"""
-'''
+_REDUCED: dict[str, tuple[LiteralString, LiteralString]] = {
+    "sum": ("sums", "T.reduce_sum({source}, {target}, dim=1)"),
+    "max": ("maxima", "T.reduce_max({source}, {target}, dim=1)"),
+    "min": ("minima", "T.reduce_min({source}, {target}, dim=1)"),
+}
+_SHAPES: dict[Rank, LiteralString] = {"full": "(rows, columns)", "row": "(columns,)", "column": "(rows,)"}
+_INDICES: dict[Rank, LiteralString] = {"full": "{name}[i, j]", "row": "{name}[j]", "column": "{name}[i]"}
+# A value that occurs several times gets a block of its own from this number of operations on, and so does any that has
+# more operations, or so many inside of each other.
+_SHARED, _LARGEST, _DEEPEST = 8, 40, 12
 
 
 def factory_name(kernel: ForeignKernel) -> str:
     """What the skeleton calls the kernel."""
-    return _Names(kernel).function
+    return Names().of(kernel.name).text
 
 
 def skeleton(kernel: ForeignKernel, family: Family) -> str:
     """The text of a module with a factory of the kernel, for :func:`ttexplore.explore`."""
-    names = _Names(kernel)
+    names = Names()
+    module = _Module(kernel, names, names.of(kernel.name))
     match family:
         case Gemm():
-            return _gemm(kernel, family, names)
+            return _gemm(kernel, family, module)
         case Attention():
-            return _attention(kernel, family, names)
+            return _attention(family, module)
         case Rope():
-            return _rope(kernel, family, names)
+            return _rope(family, module)
         case Rowwise():
-            return _Rows(kernel, family, names).text()
+            return _rowwise(kernel, family, module)
 
 
 @dataclass
-class _Names:
-    """Names of the source, where they do not clash with those of the skeleton."""
+class _Module:
+    """A module with a factory of a kernel."""
 
     kernel: ForeignKernel
+    names: Names
+    function: Code
 
-    def of(self, name: str) -> str:
-        plain = "".join(c if c.isalnum() else "_" for c in name).strip("_") or "x"
-        plain = f"x{plain}" if plain[0].isdigit() else plain
-        return f"{plain}_" if plain in _OWN or keyword.iskeyword(plain) else plain
+    def text(
+        self, summary: Code, parameters: Code, scalars: Iterable[Code], tensors: Iterable[tuple[Code, Code]],
+        grid: Code, body: Iterable[Code], before: Sequence[Code] = (),
+    ) -> str:  # fmt: skip
+        """The whole text. `before` are lines of the factory before the kernel."""
+        lines = Lines()
+        every = joined(", ", [parameters, *(code("{name}=1.0", name=one) for one in scalars)])
+        lines.add(0, code("import ttexplore.language as T"), code(""), code(""))
+        lines.add(0, code("def {name}({parameters}):", name=self.function, parameters=every))
+        lines.add(1, code('"""{summary}"""', summary=summary))
+        lines.add(1, *(comment(f"Only where {one}") for one in self.kernel.variants))
+        lines.add(1, *before, code(""), code("@T.prim_func"), code("def kernel("))
+        lines.add(2, *(code("{name}: T.Tensor({shape}, dtype),", name=name, shape=shape) for name, shape in tensors))
+        lines.add(1, code("):"))
+        lines.add(2, code("with T.Kernel({grid}:", grid=grid))
+        lines.add(3, *body)
+        lines.add(0, code(""))
+        lines.add(1, code("return kernel"))
+        return lines.text()
 
-    @property
-    def function(self) -> str:
-        return self.of(self.kernel.name)
 
-    def scalars(self, values: Iterable[Value]) -> list[str]:
-        """The parameters that are numbers in these values, but lengths."""
-        found = dict.fromkeys(
-            one.name
-            for value in values
-            for one in walk(value)
-            if isinstance(one, Scalar) and one.name not in self.kernel.lengths
-        )
-        return [self.of(one) for one in found]
+@dataclass
+class _Blocks:
+    """The writer of values: each as an expression of an element of a block, and what it needs in blocks of its own."""
+
+    module: _Module
+    width: Code
+    leaf: Callable[[Value], Code | None]
+    rank_of: Callable[[Value], Rank | None]
+    buffers: list[Code] = field(default_factory=list[Code])
+    lines: list[Code] = field(default_factory=list[Code])
+    # The block of a value, and whether it has all elements and not one for each row.
+    blocks: dict[Value, tuple[Code, bool]] = field(default_factory=dict[Value, tuple[Code, bool]])
+    uses: dict[Value, int] = field(default_factory=dict[Value, int])
+    ranks: dict[Value, Rank] = field(default_factory=dict[Value, Rank])
+    # Of each expression, how many operations it has, and how many inside of each other.
+    sizes: dict[Value, tuple[int, int]] = field(default_factory=dict[Value, tuple[int, int]])
+    texts: dict[Value, Code] = field(default_factory=dict[Value, Code])
+
+    def count(self, stores: Iterable[Store]) -> None:
+        """Count how often each value of the stores is used."""
+        for one in in_order(*(store.value for store in stores)):
+            for part in parts_of(one):
+                self.uses[part] = self.uses.get(part, 0) + 1
+
+    def rank(self, value: Value) -> Rank:
+        """Which elements a value has one for each of."""
+        for one in in_order(value, until=lambda part: part in self.ranks or self.rank_of(part) is not None):
+            if one not in self.ranks:
+                self.ranks[one] = self.rank_of(one) or self.rank_of_parts(one)
+        return self.ranks[value]
+
+    def rank_of_parts(self, value: Value) -> Rank:
+        ranks = {self.ranks[part] for part in parts_of(value)}
+        return "full" if ranks & {"full", "row"} else "column" if "column" in ranks else "number"
+
+    def block(self, wanted: LiteralString, is_full: bool) -> Code:
+        name = self.module.names.claim(wanted)
+        shape = code("(block, {width})", width=self.width) if is_full else code("(block,)")
+        self.buffers.append(code('{name} = T.alloc_fragment({shape}, "float32")', name=name, shape=shape))
+        return name
+
+    def fill(self, block: Code, value: Value, is_full: bool) -> None:
+        """Compute a value into a block."""
+        text = bare(self.text(value))
+        if is_full:
+            self.lines += [
+                code("for i, j in T.Parallel(block, {width}):", width=self.width),
+                code("    {block}[i, j] = {text}", block=block, text=text),
+            ]
+        else:
+            self.lines += [code("for i in T.Parallel(block):"), code("    {block}[i] = {text}", block=block, text=text)]
+
+    def named(self, value: Value, wanted: LiteralString, is_full: bool) -> None:
+        """Compute a value into a block of its own, which stands for it from now on."""
+        block = self.block(wanted, is_full)
+        self.fill(block, value, is_full)
+        self.blocks[value] = block, is_full
+
+    def prepare(self, value: Value) -> None:
+        """Write what a value needs before its own loop: reductions, what is the same for a whole row, and values that
+        are large and occur more than once."""
+        for one in in_order(value, until=self.is_written):
+            if self.is_written(one):
+                self.sizes[one] = 0, 0
+                continue
+            parts = [self.sizes.get(part, (0, 0)) for part in parts_of(one)]
+            size, depth = 1 + sum(count for count, _ in parts), 1 + max((deep for _, deep in parts), default=0)
+            match one:
+                case Reduced(kind, inner):
+                    if not self.blocks.get(inner, (None, False))[1]:
+                        self.named(inner, "elements", True)
+                    self.reduce(kind, one, self.blocks[inner][0])
+                case Op(_, arguments):
+                    for part in arguments:
+                        # A value of a row that the values of elements use.
+                        is_of_row = isinstance(part, Op) and self.rank(part) == "column" and self.rank(one) == "full"
+                        if is_of_row and part not in self.blocks:
+                            self.named(part, "row_value", False)
+                    shared = self.uses.get(one, 0) > 1 and size >= _SHARED
+                    if one != value and (shared or size >= _LARGEST or depth >= _DEEPEST):
+                        self.named(one, "value", self.rank(one) == "full")
+                        size, depth = 0, 0
+                case _:
+                    size, depth = 0, 0
+            self.sizes[one] = size, depth
+
+    def is_written(self, value: Value) -> bool:
+        return value in self.blocks or self.leaf(value) is not None
+
+    def reduce(self, kind: str, value: Value, source: Code) -> None:
+        wanted, template = _REDUCED[kind]
+        target = self.block(wanted, False)
+        self.lines.append(code(template, source=source, target=target))
+        self.blocks[value] = target, False
+
+    def text(self, value: Value) -> Code:
+        """A value as an expression of an element."""
+        known = self.known(value)
+        if known is not None:
+            return known
+        texts: dict[Value, Code] = {}
+        for one in in_order(value, until=lambda part: self.known(part) is not None):
+            texts[one] = self.known(one) or _expression(one, [texts[part] for part in parts_of(one)])
+        return texts[value]
+
+    def known(self, value: Value) -> Code | None:
+        if value in self.blocks:
+            block, is_full = self.blocks[value]
+            return code("{block}[i, j]", block=block) if is_full else code("{block}[i]", block=block)
+        return self.leaf(value)
 
 
-def _expression(value: Value, leaf: Callable[[Value], str | None]) -> str:
-    known = leaf(value)
-    if known is not None:
-        return known
+def _expression(value: Value, parts: list[Code]) -> Code:
     match value:
-        case Number(number):
-            if number == float("inf"):
-                return 'T.infinity("float32")'
-            return repr(number)
-        case Op("where", (condition, then, otherwise)):
-            parts = [_expression(one, leaf) for one in (condition, then, otherwise)]
-            return f"T.if_then_else({', '.join(parts)})"
-        case Op(name, (left, right)) if name in _INFIX:
-            return f"({_expression(left, leaf)} {name} {_expression(right, leaf)})"
-        case Op(name, arguments):
-            return f"T.{name}({', '.join(_expression(one, leaf) for one in arguments)})"
+        case Number(real):
+            return number(real)
+        case Op(name):
+            return applied(name, parts)
         case _:
             raise AssertionError(f"{type(value).__name__} is no expression of elements")
 
 
-def _bare(text: str) -> str:
-    """An expression without parentheses around all of it."""
-    if text.startswith("(") and text.endswith(")"):
-        depth = 0
-        for place, character in enumerate(text):
-            depth += (character == "(") - (character == ")")
-            if depth == 0:
-                return text[1:-1] if place == len(text) - 1 else text
-    return text
+def _scalars(kernel: ForeignKernel, names: Names, values: Iterable[Value]) -> list[Code]:
+    """The parameters that are numbers in these values, but lengths."""
+    found = dict.fromkeys(
+        one.name
+        for value in values
+        for one in walk(value)
+        if isinstance(one, Scalar) and one.name not in kernel.lengths
+    )
+    return [names.of(one) for one in found]
 
 
-def _signature(tensors: Iterable[tuple[str, str]]) -> list[str]:
-    parts = [f"{name}: T.Tensor({shape}, dtype)" for name, shape in tensors]
-    return ["    @T.prim_func", "    def kernel(", *(f"        {one}," for one in parts), "    ):"]
-
-
-def _parameters(fixed: str, scalars: Iterable[str]) -> str:
-    return ", ".join([fixed, *(f"{one}=1.0" for one in scalars)])
-
-
-def _rank(axes: frozenset[str], two: bool) -> str:
+def _rank(axes: frozenset[str], two: bool) -> Rank:
     """What a tensor with these indices is: ``full``, a ``row`` that all rows share, or a ``column``."""
     if not two:
         if "r" in axes or "r0" in axes or "r1" in axes:
@@ -135,304 +239,265 @@ def _rank(axes: frozenset[str], two: bool) -> str:
     return ("column" if "p" in axes else "row") if "r" in axes else ("column" if axes else "full")
 
 
-@dataclass
-class _Rows:
-    """The writer of kernels on blocks of whole rows, or of kernels without reductions on any blocks."""
+def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
+    """Kernels on blocks of whole rows, or kernels without reductions on any blocks."""
+    stores, names = family.stores, module.names
+    inputs: dict[str, Input] = {}
+    for store in stores:
+        for one in walk(store.value):
+            if isinstance(one, Input):
+                inputs.setdefault(one.tensor, one)
+    # Whether the source has blocks of rows and columns.
+    two = any({"r0", "r1"} <= one.axes or {"x", "y"} <= one.axes for one in (*inputs.values(), *stores))
+    whole = any(isinstance(one, Reduced) for store in stores for one in walk(store.value))
+    width = code("columns") if whole else code("block")
+    places: dict[Rank, Code] = {
+        "full": code("by * block, 0") if whole else code("by * block, bx * block"),
+        "row": code("0") if whole else code("bx * block"), "column": code("by * block"),
+    }  # fmt: skip
+    shapes: dict[Rank, Code] = {
+        "full": code("(block, {width})", width=width), "row": code("({width},)", width=width),
+        "column": code("(block,)"),
+    }  # fmt: skip
+    buffers = {name: names.derived(names.of(name), "block") for name in inputs}
 
-    kernel: ForeignKernel
-    family: Rowwise
-    names: _Names
-    lines: list[str] = field(default_factory=list[str])
-    buffers: list[str] = field(default_factory=list[str])
-    made: dict[Value, str] = field(default_factory=dict[Value, str])
-    count: int = 0
-
-    @property
-    def two(self) -> bool:
-        """Whether the source has blocks of rows and columns."""
-        inputs = [one for store in self.family.stores for one in walk(store.value) if isinstance(one, Input)]
-        places = [one.axes for one in (*inputs, *self.family.stores)]
-        return any({"r0", "r1"} <= axes or {"x", "y"} <= axes for axes in places)
-
-    def rank(self, value: Value) -> str:
+    def rank_of(value: Value) -> Rank | None:
         match value:
             case Input(axes=axes):
-                return _rank(axes, self.two)
+                return _rank(axes, two)
             case Reduced():
                 return "column"
             case Scalar() | Number():
                 return "number"
             case _:
-                ranks = {self.rank(one) for one in parts_of(value)}
-                return "full" if ranks & {"full", "row"} else "column" if "column" in ranks else "number"
+                return None
 
-    def text(self) -> str:
-        stores, names = self.family.stores, self.names
-        inputs: dict[str, Input] = {}
-        for store in stores:
-            for one in walk(store.value):
-                if isinstance(one, Input):
-                    inputs.setdefault(one.tensor, one)
-        whole = any(isinstance(one, Reduced) for store in stores for one in walk(store.value))
-        width = "columns" if whole else "block"
-        at = ("by * block, 0", "0") if whole else ("by * block, bx * block", "bx * block")
-        shapes = {"full": "(rows, columns)", "row": "(columns,)", "column": "(rows,)"}
-        places = {"full": at[0], "row": at[1], "column": "by * block"}
-        blocks = {"full": f"(block, {width})", "row": f"({width},)", "column": "(block,)"}
-        out = {one.tensor: self.rank(one.value) for one in stores}
-        tensors = {name: self.rank(one) for name, one in inputs.items()} | {
-            name: "full" if rank == "number" else rank for name, rank in out.items() if name not in inputs
-        }
-        load: list[str] = []
-        for name, one in inputs.items():
-            rank = self.rank(one)
-            buffer = f"{names.of(name)}_block"
-            self.buffers.append(f"{buffer} = T.alloc_shared({blocks[rank]}, dtype)")
-            load.append(f"T.copy({names.of(name)}[{places[rank]}], {buffer})")
-        for store in stores:
-            rank = out[store.tensor] if out[store.tensor] != "number" else "full"
-            buffer = f"{names.of(store.tensor)}_out"
-            self.buffers.append(f'{buffer} = T.alloc_fragment({blocks[rank]}, "float32")')
-            self.assign(buffer, store.value, rank, width)
-            self.lines.append(f"T.copy({buffer}, {names.of(store.tensor)}[{places[rank]}])")
-        scalars = names.scalars(store.value for store in stores)
-        grid = (
-            "T.ceildiv(rows, block)) as by"
-            if whole
-            else "T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)"
-        )
-        begin = _BEGIN.format(
-            name=names.function, parameters=_parameters('rows=256, columns=256, block=32, dtype="bfloat16"', scalars),
-            summary=f"{self.family.row}, from {self.kernel.name}. One block has whole rows."
-            if whole else f"{self.family.row}, from {self.kernel.name}.",
-        )  # fmt: skip
-        body = _signature((names.of(name), shapes[rank]) for name, rank in tensors.items())
-        body += [
-            f"        with T.Kernel({grid}:",
-            *(f"            {one}" for one in (*self.buffers, *load, *self.lines)),
-        ]
-        return "\n".join([begin, *body, "", "    return kernel", ""])
-
-    def assign(self, buffer: str, value: Value, rank: str, width: str) -> None:
-        self.prepare(value, width)
-        if rank == "column":
-            self.lines += ["for i in T.Parallel(block):", f"    {buffer}[i] = {_bare(self.element(value))}"]
-        else:
-            self.lines += [
-                f"for i, j in T.Parallel(block, {width}):",
-                f"    {buffer}[i, j] = {_bare(self.element(value))}",
-            ]
-            self.made[value] = f"{buffer}[i, j]"
-
-    def prepare(self, value: Value, width: str) -> None:
-        """Write what a value needs before its own loop: reductions, and what is the same for a whole row."""
-        if value in self.made:
-            return
-        for one in parts_of(value):
-            self.prepare(one, width)
+    def leaf(value: Value) -> Code | None:
         match value:
-            case Reduced(kind, inner):
-                source = self.made.get(inner, "")
-                if not source.endswith("[i, j]"):
-                    source = self.fresh("part")
-                    self.buffers.append(f'{source} = T.alloc_fragment((block, {width}), "float32")')
-                    self.assign(source, inner, "full", width)
-                source = source.removesuffix("[i, j]")
-                name = self.fresh({"sum": "total", "max": "largest", "min": "smallest"}[kind])
-                self.buffers.append(f'{name} = T.alloc_fragment((block,), "float32")')
-                self.lines.append(f"T.reduce_{kind}({source}, {name}, dim=1)")
-                self.made[value] = f"{name}[i]"
-            case Op(_, arguments):
-                # A value of a row that the values of elements use.
-                for one in arguments:
-                    if (
-                        self.rank(value) == "full"
-                        and self.rank(one) == "column"
-                        and isinstance(one, Op)
-                        and one not in self.made
-                    ):
-                        name = self.fresh("row_value")
-                        self.buffers.append(f'{name} = T.alloc_fragment((block,), "float32")')
-                        self.lines += ["for i in T.Parallel(block):", f"    {name}[i] = {_bare(self.element(one))}"]
-                        self.made[one] = f"{name}[i]"
+            case Input(tensor, axes):
+                return code(_INDICES[_rank(axes, two)], name=buffers[tensor])
+            case Scalar(name):
+                # A length that indices are compared with is that of the row.
+                return code("columns") if name in kernel.lengths else names.of(name)
             case _:
-                pass
+                return None
 
-    def fresh(self, name: str) -> str:
-        self.count += 1
-        return f"{name}_{self.count}"
+    blocks = _Blocks(module, width, leaf, rank_of)
+    blocks.count(stores)
+    out: dict[str, Rank] = {}
+    for store in stores:
+        rank = blocks.rank(store.value)
+        out[store.tensor] = "full" if rank == "number" else rank
+    tensors: dict[str, Rank] = {name: blocks.rank(one) for name, one in inputs.items()}
+    tensors |= {name: rank for name, rank in out.items() if name not in inputs}
+    load: list[Code] = []
+    for name in inputs:
+        rank = tensors[name]
+        blocks.buffers.append(code("{name} = T.alloc_shared({shape}, dtype)", name=buffers[name], shape=shapes[rank]))
+        load.append(
+            code("T.copy({name}[{place}], {buffer})", name=names.of(name), place=places[rank], buffer=buffers[name])
+        )
+    for store in stores:
+        rank = out[store.tensor]
+        buffer = names.derived(names.of(store.tensor), "out")
+        blocks.buffers.append(code('{name} = T.alloc_fragment({shape}, "float32")', name=buffer, shape=shapes[rank]))
+        blocks.prepare(store.value)
+        blocks.fill(buffer, store.value, rank != "column")
+        if rank != "column":
+            blocks.blocks[store.value] = buffer, True
+        blocks.lines.append(
+            code("T.copy({buffer}, {name}[{place}])", buffer=buffer, name=names.of(store.tensor), place=places[rank])
+        )
+    summary = code("{family}, from {name}.", family=code(family.row), name=module.function)
+    if whole:
+        summary = code("{summary} One block has whole rows.", summary=summary)
+        grid = code("T.ceildiv(rows, block)) as by")
+    else:
+        grid = code("T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)")
+    return module.text(
+        summary, code('rows=256, columns=256, block=32, dtype="bfloat16"'),
+        _scalars(kernel, names, (store.value for store in stores)),
+        [(names.of(name), code(_SHAPES[rank])) for name, rank in tensors.items()],
+        grid, [*blocks.buffers, *load, *blocks.lines],
+    )  # fmt: skip
 
-    def element(self, value: Value) -> str:
-        def leaf(one: Value) -> str | None:
-            if one in self.made:
-                return self.made[one]
-            match one:
-                case Input(tensor):
-                    index = {"full": "i, j", "row": "j", "column": "i"}[self.rank(one)]
-                    return f"{self.names.of(tensor)}_block[{index}]"
-                case Scalar(name):
-                    # A length that indices are compared with is that of the row.
-                    return "columns" if name in self.kernel.lengths else self.names.of(name)
-                case _:
-                    return None
 
-        return _expression(value, leaf)
-
-
-def _gemm(kernel: ForeignKernel, family: Gemm, names: _Names) -> str:
+def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
+    names = module.names
     a, b = names.of(family.a.tensor), names.of(family.b.tensor)
-    tensors = {a: "(rows, depth)", b: "(columns, depth)" if family.product.transposed else "(depth, columns)"}
-    extra: dict[str, str] = {}
+    a_block, b_block = names.derived(a, "block"), names.derived(b, "block")
+    transposed = family.product.transposed
+    extra: dict[str, Rank] = {}
     for store in family.stores:
         for one in walk(store.value):
             if isinstance(one, Input) and one not in (family.a, family.b):
                 extra[one.tensor] = _rank(one.axes, two=True)
-    shapes = {"full": "(rows, columns)", "row": "(columns,)", "column": "(rows,)"}
-    blocks = {"full": "(block, block)", "row": "(block,)", "column": "(block,)"}
-    places = {"full": "by * block, bx * block", "row": "bx * block", "column": "by * block"}
-    tensors |= {names.of(name): shapes[rank] for name, rank in extra.items()}
-    tensors |= {names.of(one.tensor): "(rows, columns)" for one in family.stores if names.of(one.tensor) not in tensors}
-    b_block = "(block, block_depth)" if family.product.transposed else "(block_depth, block)"
-    b_place = "bx * block, k * block_depth" if family.product.transposed else "k * block_depth, bx * block"
-    product = f"T.gemm({a}_block, {b}_block, acc{', transpose_B=True' if family.product.transposed else ''})"
+    buffers = {name: names.derived(names.of(name), "block") for name in extra}
+    shapes: dict[str, Code] = {
+        family.a.tensor: code("(rows, depth)"),
+        family.b.tensor: code("(columns, depth)") if transposed else code("(depth, columns)"),
+    }
+    shapes |= {name: code(_SHAPES[rank]) for name, rank in extra.items()}
+    shapes |= {one.tensor: code("(rows, columns)") for one in family.stores if one.tensor not in shapes}
+    block_shapes: dict[Rank, Code] = {
+        "full": code("(block, block)"), "row": code("(block,)"), "column": code("(block,)"),
+    }  # fmt: skip
+    places: dict[Rank, Code] = {
+        "full": code("by * block, bx * block"), "row": code("bx * block"), "column": code("by * block"),
+    }  # fmt: skip
+    b_shape = code("(block, block_depth)") if transposed else code("(block_depth, block)")
+    b_place = code("bx * block, k * block_depth") if transposed else code("k * block_depth, bx * block")
     body = [
-        f"{a}_block = T.alloc_shared((block, block_depth), dtype)", f"{b}_block = T.alloc_shared({b_block}, dtype)",
-        'acc = T.alloc_fragment((block, block), "float32")',
-        *(f"{names.of(name)}_block = T.alloc_shared({blocks[rank]}, dtype)" for name, rank in extra.items()),
-        *(f"T.copy({names.of(name)}[{places[rank]}], {names.of(name)}_block)" for name, rank in extra.items()),
-        "T.clear(acc)", "for k in T.Pipelined(T.ceildiv(depth, block_depth), num_stages=2):",
-        f"    T.copy({a}[by * block, k * block_depth], {a}_block)", f"    T.copy({b}[{b_place}], {b}_block)",
-        f"    {product}",
+        code("{block} = T.alloc_shared((block, block_depth), dtype)", block=a_block),
+        code("{block} = T.alloc_shared({shape}, dtype)", block=b_block, shape=b_shape),
+        code('acc = T.alloc_fragment((block, block), "float32")'),
+    ]
+    for name, rank in extra.items():
+        body.append(code("{block} = T.alloc_shared({shape}, dtype)", block=buffers[name], shape=block_shapes[rank]))
+    loads = [
+        code("T.copy({name}[{place}], {block})", name=names.of(name), place=places[rank], block=buffers[name])
+        for name, rank in extra.items()
+    ]
+    loop = [
+        code("T.clear(acc)"), code("for k in T.Pipelined(T.ceildiv(depth, block_depth), num_stages=2):"),
+        code("    T.copy({a}[by * block, k * block_depth], {block})", a=a, block=a_block),
+        code("    T.copy({b}[{place}], {block})", b=b, place=b_place, block=b_block),
+        code("    T.gemm({a}, {b}, acc, transpose_B=True)", a=a_block, b=b_block) if transposed
+        else code("    T.gemm({a}, {b}, acc)", a=a_block, b=b_block),
     ]  # fmt: skip
 
-    def leaf(one: Value) -> str | None:
-        match one:
+    def rank_of(value: Value) -> Rank | None:
+        match value:
             case Product():
-                return "acc[i, j]"
+                return "full"
             case Input(tensor):
-                index = {"full": "i, j", "row": "j", "column": "i"}[extra[tensor]]
-                return f"{names.of(tensor)}_block[{index}]"
-            case Scalar(name):
-                # The loop of a product goes over K.
-                return "depth" if name in kernel.lengths else names.of(name)
+                return extra[tensor]
+            case Scalar() | Number():
+                return "number"
             case _:
                 return None
 
+    def leaf(value: Value) -> Code | None:
+        match value:
+            case Product():
+                return code("acc[i, j]")
+            case Input(tensor):
+                return code(_INDICES[extra[tensor]], name=buffers[tensor])
+            case Scalar(name):
+                # The loop of a product goes over K.
+                return code("depth") if name in kernel.lengths else names.of(name)
+            case _:
+                return None
+
+    blocks = _Blocks(module, code("block"), leaf, rank_of)
+    blocks.count(family.stores)
     for store in family.stores:
-        buffer = "acc"
+        buffer = code("acc")
         if not isinstance(store.value, Product):
+            blocks.prepare(store.value)
             if store is not family.stores[-1]:
                 # Later stores are made of the product too.
-                buffer = f"{names.of(store.tensor)}_out"
-                body.insert(2, f'{buffer} = T.alloc_fragment((block, block), "float32")')
-            text = _bare(_expression(store.value, leaf))
-            body += ["for i, j in T.Parallel(block, block):", f"    {buffer}[i, j] = {text}"]
-        body.append(f"T.copy({buffer}, {names.of(store.tensor)}[by * block, bx * block])")
+                buffer = names.derived(names.of(store.tensor), "out")
+                blocks.buffers.append(code('{name} = T.alloc_fragment((block, block), "float32")', name=buffer))
+            blocks.fill(buffer, store.value, True)
+        blocks.lines.append(
+            code("T.copy({buffer}, {name}[by * block, bx * block])", buffer=buffer, name=names.of(store.tensor))
+        )
     fused = any(not isinstance(one.value, Product) for one in family.stores)
-    begin = _BEGIN.format(
-        name=names.function,
-        parameters=_parameters(
-            'rows=128, columns=128, depth=128, block=64, block_depth=32, dtype="bfloat16"',
-            names.scalars(one.value for one in family.stores),
-        ),
-        summary=f"GEMM{' with an epilogue' if fused else ''}, from {kernel.name}.",
-    )
-    grid = "        with T.Kernel(T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by):"
-    lines = [
-        begin,
-        *_signature(tensors.items()),
-        grid,
-        *(f"            {one}" for one in body),
-        "",
-        "    return kernel",
-        "",
-    ]
-    return "\n".join(lines)
+    return module.text(
+        code("GEMM with an epilogue, from {name}.", name=module.function) if fused
+        else code("GEMM, from {name}.", name=module.function),
+        code('rows=128, columns=128, depth=128, block=64, block_depth=32, dtype="bfloat16"'),
+        _scalars(kernel, names, (one.value for one in family.stores)),
+        [(names.of(name), shape) for name, shape in shapes.items()],
+        code("T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)"),
+        [*body, *blocks.buffers, *loads, *loop, *blocks.lines],
+    )  # fmt: skip
 
 
-def _rope(kernel: ForeignKernel, family: Rope, names: _Names) -> str:
+def _rope(family: Rope, module: _Module) -> str:
+    names = module.names
     cos, sin = names.of(family.cos), names.of(family.sin)
+    cos_block, sin_block = names.derived(cos, "block"), names.derived(sin, "block")
     pairs = [(names.of(x), names.of(out)) for x, out in family.pairs]
-    tensors = {x: "(rows, 2 * half)" for x, _ in pairs} | {cos: "(rows, half)", sin: "(rows, half)"}
-    tensors |= {out: "(rows, 2 * half)" for _, out in pairs}
+    whole, half = code("(rows, 2 * half)"), code("(rows, half)")
+    tensors = {x: whole for x, _ in pairs} | {cos: half, sin: half} | {out: whole for _, out in pairs}
     body = [
-        f"{cos}_block = T.alloc_shared((block, half), dtype)",
-        f"{sin}_block = T.alloc_shared((block, half), dtype)",
+        code("{block} = T.alloc_shared((block, half), dtype)", block=cos_block),
+        code("{block} = T.alloc_shared((block, half), dtype)", block=sin_block),
+        code("T.copy({cos}[by * block, 0], {block})", cos=cos, block=cos_block),
+        code("T.copy({sin}[by * block, 0], {block})", sin=sin, block=sin_block),
     ]
-    body += [f"T.copy({cos}[by * block, 0], {cos}_block)", f"T.copy({sin}[by * block, 0], {sin}_block)"]
     for x, out in pairs:
+        left, right = names.derived(x, "left"), names.derived(x, "right")
+        new_left, new_right = names.derived(x, "new_left"), names.derived(x, "new_right")
         body += [
-            f"{x}_left = T.alloc_shared((block, half), dtype)", f"{x}_right = T.alloc_shared((block, half), dtype)",
-            f'{x}_new_left = T.alloc_fragment((block, half), "float32")',
-            f'{x}_new_right = T.alloc_fragment((block, half), "float32")',
-            f"T.copy({x}[by * block, 0], {x}_left)", f"T.copy({x}[by * block, half], {x}_right)",
-            "for i, j in T.Parallel(block, half):",
-            f"    {x}_new_left[i, j] = {x}_left[i, j] * {cos}_block[i, j] - {x}_right[i, j] * {sin}_block[i, j]",
-            f"    {x}_new_right[i, j] = {x}_right[i, j] * {cos}_block[i, j] + {x}_left[i, j] * {sin}_block[i, j]",
-            f"T.copy({x}_new_left, {out}[by * block, 0])", f"T.copy({x}_new_right, {out}[by * block, half])",
+            code("{left} = T.alloc_shared((block, half), dtype)", left=left),
+            code("{right} = T.alloc_shared((block, half), dtype)", right=right),
+            code('{left} = T.alloc_fragment((block, half), "float32")', left=new_left),
+            code('{right} = T.alloc_fragment((block, half), "float32")', right=new_right),
+            code("T.copy({x}[by * block, 0], {left})", x=x, left=left),
+            code("T.copy({x}[by * block, half], {right})", x=x, right=right),
+            code("for i, j in T.Parallel(block, half):"),
+            code(
+                "    {new}[i, j] = {left}[i, j] * {cos}[i, j] - {right}[i, j] * {sin}[i, j]",
+                new=new_left, left=left, right=right, cos=cos_block, sin=sin_block,
+            ),
+            code(
+                "    {new}[i, j] = {right}[i, j] * {cos}[i, j] + {left}[i, j] * {sin}[i, j]",
+                new=new_right, left=left, right=right, cos=cos_block, sin=sin_block,
+            ),
+            code("T.copy({left}, {out}[by * block, 0])", left=new_left, out=out),
+            code("T.copy({right}, {out}[by * block, half])", right=new_right, out=out),
         ]  # fmt: skip
-    begin = _BEGIN.format(
-        name=names.function, parameters='rows=64, half=64, block=32, dtype="bfloat16"',
-        summary=f"RoPE, from {kernel.name}: the halves of each row are rotated.",
+    return module.text(
+        code("RoPE, from {name}: the halves of each row are rotated.", name=module.function),
+        code('rows=64, half=64, block=32, dtype="bfloat16"'), (), tensors.items(),
+        code("T.ceildiv(rows, block)) as by"), body,
     )  # fmt: skip
-    grid = "        with T.Kernel(T.ceildiv(rows, block)) as by:"
-    return "\n".join(
-        [
-            begin,
-            *_signature(tensors.items()),
-            grid,
-            *(f"            {one}" for one in body),
-            "",
-            "    return kernel",
-            "",
-        ]
-    )
 
 
-def _attention(kernel: ForeignKernel, family: Attention, names: _Names) -> str:
+def _attention(family: Attention, module: _Module) -> str:
+    names = module.names
     q, k, v, out = (names.of(one.tensor) for one in (family.q, family.k, family.v, family.out))
-    tensors = dict.fromkeys((q, k, v, out), "(heads, length, dim)")
+    tensors = dict.fromkeys((q, k, v, out), code("(heads, length, dim)"))
     masked = [
-        "    for i, j in T.Parallel(block, block):",
-        '        scores[i, j] = T.if_then_else(n * block + j <= bx * block + i, 0.0, -T.infinity("float32"))',
+        code("    for i, j in T.Parallel(block, block):"),
+        code('        scores[i, j] = T.if_then_else(n * block + j <= bx * block + i, 0.0, -T.infinity("float32"))'),
     ]
+    loops = code("bx + 1") if family.causal else code("T.ceildiv(length, block)")
     body = [
-        "q_block = T.alloc_shared((block, dim), dtype)", "k_block = T.alloc_shared((block, dim), dtype)",
-        "v_block = T.alloc_shared((block, dim), dtype)", 'scores = T.alloc_fragment((block, block), "float32")',
-        "weights = T.alloc_fragment((block, block), dtype)", 'acc = T.alloc_fragment((block, dim), "float32")',
-        'largest = T.alloc_fragment((block,), "float32")', 'before = T.alloc_fragment((block,), "float32")',
-        'part = T.alloc_fragment((block,), "float32")', 'total = T.alloc_fragment((block,), "float32")',
-        f"T.copy({q}[bh, bx * block, 0], q_block)", "T.clear(acc)", "T.clear(total)",
-        'T.fill(largest, -T.infinity("float32"))',
-        f"for n in T.Pipelined({'bx + 1' if family.causal else 'T.ceildiv(length, block)'}, num_stages=2):",
-        f"    T.copy({k}[bh, n * block, 0], k_block)", *(masked if family.causal else ["    T.clear(scores)"]),
-        "    T.gemm(q_block, k_block, scores, transpose_B=True)", "    T.copy(largest, before)",
-        "    T.reduce_max(scores, largest, dim=1, clear=False)", "    for i, j in T.Parallel(block, block):",
-        "        scores[i, j] = T.exp2((scores[i, j] - largest[i]) * scale)", "    T.reduce_sum(scores, part, dim=1)",
-        "    for i in T.Parallel(block):", "        before[i] = T.exp2((before[i] - largest[i]) * scale)",
-        "    for i in T.Parallel(block):", "        total[i] = total[i] * before[i] + part[i]",
-        "    for i, j in T.Parallel(block, dim):", "        acc[i, j] = acc[i, j] * before[i]",
-        "    T.copy(scores, weights)", f"    T.copy({v}[bh, n * block, 0], v_block)",
-        "    T.gemm(weights, v_block, acc)",
-        "for i, j in T.Parallel(block, dim):", "    acc[i, j] = acc[i, j] / total[i]",
-        f"T.copy(acc, {out}[bh, bx * block, 0])",
+        code("q_block = T.alloc_shared((block, dim), dtype)"), code("k_block = T.alloc_shared((block, dim), dtype)"),
+        code("v_block = T.alloc_shared((block, dim), dtype)"),
+        code('scores = T.alloc_fragment((block, block), "float32")'),
+        code("weights = T.alloc_fragment((block, block), dtype)"),
+        code('acc = T.alloc_fragment((block, dim), "float32")'),
+        code('largest = T.alloc_fragment((block,), "float32")'), code('before = T.alloc_fragment((block,), "float32")'),
+        code('part = T.alloc_fragment((block,), "float32")'), code('total = T.alloc_fragment((block,), "float32")'),
+        code("T.copy({q}[bh, bx * block, 0], q_block)", q=q), code("T.clear(acc)"), code("T.clear(total)"),
+        code('T.fill(largest, -T.infinity("float32"))'),
+        code("for n in T.Pipelined({loops}, num_stages=2):", loops=loops),
+        code("    T.copy({k}[bh, n * block, 0], k_block)", k=k),
+        *(masked if family.causal else [code("    T.clear(scores)")]),
+        code("    T.gemm(q_block, k_block, scores, transpose_B=True)"), code("    T.copy(largest, before)"),
+        code("    T.reduce_max(scores, largest, dim=1, clear=False)"),
+        code("    for i, j in T.Parallel(block, block):"),
+        code("        scores[i, j] = T.exp2((scores[i, j] - largest[i]) * scale)"),
+        code("    T.reduce_sum(scores, part, dim=1)"), code("    for i in T.Parallel(block):"),
+        code("        before[i] = T.exp2((before[i] - largest[i]) * scale)"), code("    for i in T.Parallel(block):"),
+        code("        total[i] = total[i] * before[i] + part[i]"), code("    for i, j in T.Parallel(block, dim):"),
+        code("        acc[i, j] = acc[i, j] * before[i]"), code("    T.copy(scores, weights)"),
+        code("    T.copy({v}[bh, n * block, 0], v_block)", v=v), code("    T.gemm(weights, v_block, acc)"),
+        code("for i, j in T.Parallel(block, dim):"), code("    acc[i, j] = acc[i, j] / total[i]"),
+        code("T.copy(acc, {out}[bh, bx * block, 0])", out=out),
     ]  # fmt: skip
-    left_out = f" Not stored here: {', '.join(family.left_out)}." if family.left_out else ""
-    begin = _BEGIN.format(
-        name=names.function, parameters='heads=2, length=128, dim=64, block=32, dtype="bfloat16"',
-        summary=f"{'Causal attention' if family.causal else 'Attention'}, forward, from {kernel.name}, "
-        f"scaled by 1 / sqrt(dim).{left_out}",
+    summary = code("Causal attention") if family.causal else code("Attention")
+    summary = code("{summary}, forward, from {name}, scaled by 1 / sqrt(dim).", summary=summary, name=module.function)
+    if family.left_out:
+        left_out = joined(", ", map(names.of, family.left_out))
+        summary = code("{summary} Not stored here: {left_out}.", summary=summary, left_out=left_out)
+    return module.text(
+        summary, code('heads=2, length=128, dim=64, block=32, dtype="bfloat16"'), (), tensors.items(),
+        code("T.ceildiv(length, block), heads) as (bx, bh)"), body,
+        before=[code("# exp2 takes the scores times log2(e)."), code("scale = 1.44269504 / dim**0.5")],
     )  # fmt: skip
-    begin += "    # exp2 takes the scores times log2(e).\n    scale = 1.44269504 / dim**0.5\n"
-    grid = "        with T.Kernel(T.ceildiv(length, block), heads) as (bx, bh):"
-    return "\n".join(
-        [
-            begin,
-            *_signature(tensors.items()),
-            grid,
-            *(f"            {one}" for one in body),
-            "",
-            "    return kernel",
-            "",
-        ]
-    )

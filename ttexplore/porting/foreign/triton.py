@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import functools
 import re
 from collections.abc import Iterator, Mapping
@@ -29,9 +30,13 @@ from ttexplore.porting.foreign.values import (
     Variants,
     after_loop,
     axes_of,
+    bounds_of,
+    edge,
+    inside,
     is_bound,
     is_constant,
     is_index,
+    is_number_beyond,
     last_turn,
     negated,
     operation,
@@ -44,6 +49,7 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import TRITON, TRITON_AROUND, by_name
+from ttexplore.porting.foreign.work import DEEPEST, Refused, TooLarge, Work
 from ttexplore.record import Span
 
 _ROWS = by_name(TRITON)
@@ -64,18 +70,7 @@ _FUNCTIONS: dict[str, str] = {
     "fdiv": "/", "div_rn": "/", "floor": "floor", "ceil": "ceil", "pow": "pow",
 }  # fmt: skip
 # Functions that give what they take: hints, conversions, shapes.
-_SAME = {
-    "multiple_of",
-    "max_contiguous",
-    "cast",
-    "broadcast_to",
-    "expand_dims",
-    "reshape",
-    "view",
-    "trans",
-    "to",
-    "advance",
-}
+_SAME = {"multiple_of", "max_contiguous", "cast", "trans", "to", "advance"}
 _DESCRIPTOR_LOADS = {"_experimental_descriptor_load", "load_tensor_descriptor"}
 _DESCRIPTOR_STORES = {"_experimental_descriptor_store", "store_tensor_descriptor"}
 _PYTHON = {*dir(builtins)}
@@ -90,6 +85,7 @@ class _Pointer:
     scalars: frozenset[str] = frozenset()
     place: Place = NOWHERE
     strides: tuple[Place, ...] = ()
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ class _Many:
 _Known = Value | _Pointer | _Many
 
 
-def read_triton(source: str, file: str) -> Reading:
+def read_triton(source: str, file: str, work: Work) -> Reading:
     """Read the kernels of a module. Raises UsageError for a text that is not Python."""
     try:
         tree = ast.parse(source)
@@ -112,15 +108,28 @@ def read_triton(source: str, file: str) -> Reading:
             "U027", f"the source is not valid Python: {error.msg}", hint="give the whole text of the module",
             span=Span(file, line, error.offset or 1, line, (error.offset or 1) + 1),
         ) from error  # fmt: skip
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(
+            "U027", "the source is not valid Python, or nests too deep", hint="give the text of the kernel alone"
+        ) from error
     names = _Names.of(tree)
-    functions = {one.name: one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and names.is_kernel(one)}
-    marks = [mark for one in functions.values() for mark in _marks(one, names, functions)]
+    kernels = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and names.is_kernel(one)]
+    functions = {one.name: one for one in kernels}
+    twice = {one.name for one in kernels if functions[one.name] is not one}
+    # Marks of what nests too deep to be read are left out.
+    marks = [mark for one in kernels if _depth(one) <= DEEPEST for mark in _marks(one, names, functions)]
     called = {
-        node.func.id for one in functions.values() for node in ast.walk(one)
+        node.func.id for one in kernels for node in ast.walk(one)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }  # fmt: skip
-    kernels = tuple(_Evaluation(one, functions, names).kernel() for one in functions.values() if one.name not in called)
-    return Reading("Triton", tuple(sorted(set(marks), key=lambda one: (one.line, one.column))), kernels)
+    read: list[ForeignKernel] = []
+    for one in kernels:
+        if one.name not in called:
+            defined = {each.name for each in _called(one, functions)} & twice
+            reason = f"{min(defined)} is defined more than once" if defined else ""
+            made = ForeignKernel(one.name, one.lineno, (), unread=reason)
+            read.append(made if reason else _Evaluation(one, functions, names, work).kernel())
+    return Reading("Triton", tuple(sorted(set(marks), key=lambda one: (one.line, one.column))), tuple(read))
 
 
 @dataclass(frozen=True)
@@ -130,6 +139,10 @@ class _Names:
     triton: frozenset[str]
     language: frozenset[str]
     functions: Mapping[str, str]
+    # Names that have a meaning here and to which the module gives another one.
+    bound: frozenset[str] = frozenset()
+    # Constants of the module.
+    numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def of(cls, tree: ast.Module) -> _Names:
@@ -153,12 +166,18 @@ class _Names:
                     language |= {one.asname or one.name for one in names if one.name.startswith("triton_lang")}
                 case _:
                     pass
-        return cls(frozenset(triton), frozenset(language), functions)
+        bindings = _bindings(tree)
+        meant = triton | language | functions.keys() | {"range", "min", "max", "abs", "float"}
+        own = {name for name, count in bindings.items() if name in meant and count}
+        numbers = {name: value for name, value in _numbers(tree).items() if bindings[name] == 1}
+        return cls(frozenset(triton), frozenset(language), functions, frozenset(own), numbers)
 
     def is_kernel(self, function: ast.FunctionDef) -> bool:
+        paths = [self.path(one.func if isinstance(one, ast.Call) else one) for one in function.decorator_list]
         return any(
-            self.path(one.func if isinstance(one, ast.Call) else one)[-1:] == ("jit",)
-            for one in function.decorator_list
+            (len(path) == 2 and path[0] in self.triton and path[1] == "jit")
+            or (len(path) == 1 and self.functions.get(path[0]) == "jit")
+            for path in paths
         )
 
     def path(self, node: ast.AST) -> tuple[str, ...]:
@@ -175,6 +194,8 @@ class _Names:
     def in_language(self, node: ast.AST) -> str:
         """The name in triton.language that a node is; empty for another node."""
         path = self.path(node)
+        if not path or path[0] in self.bound or not set(path[1:-1]) <= _INNER | {"language"}:
+            return ""
         if len(path) > 1 and path[0] in self.language:
             return path[-1]
         if len(path) > 2 and path[0] in self.triton and path[1] == "language":
@@ -182,6 +203,53 @@ class _Names:
         if len(path) == 1 and path[0] in self.functions:
             return self.functions[path[0]]
         return path[-1] if len(path) == 2 and path[0] in self.functions else ""
+
+
+def _bindings(tree: ast.Module) -> collections.Counter[str]:
+    """How often a module binds each name, other than by importing it from triton."""
+    found = collections.Counter[str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                found.update(
+                    one.asname or one.name.split(".")[0] for one in names if one.name.split(".")[0] != "triton"
+                )
+            case ast.ImportFrom(module, names) if not (module or "").startswith("triton"):
+                found.update(one.asname or one.name for one in names if not one.name.startswith("triton_lang"))
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                found[name] += 1
+            case ast.Name(name, ast.Store() | ast.Del()):
+                found[name] += 1
+            case ast.Global(names) | ast.Nonlocal(names):
+                found.update(dict.fromkeys(names, 2))
+            case ast.arg(name) | ast.ExceptHandler(_, str(name)) | ast.MatchAs(_, str(name)) | ast.MatchStar(str(name)):
+                found[name] += 1
+            case _:
+                pass
+    return found
+
+
+def _numbers(tree: ast.Module) -> dict[str, float]:
+    """The names to which the module assigns a number."""
+    found: dict[str, float] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, value):
+                inner = value.args[0] if isinstance(value, ast.Call) and len(value.args) == 1 else value
+                called = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+                sign = 1.0
+                if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub):
+                    sign, inner = -1.0, inner.operand
+                match inner:
+                    case ast.Constant(int() | float() as number) if abs(number) < 2**53 and (
+                        called in ("", "tl.constexpr", "triton.language.constexpr")
+                    ):
+                        found[name] = sign * number
+                    case _:
+                        pass
+            case _:
+                pass
+    return found
 
 
 def _marks(function: ast.FunctionDef, names: _Names, functions: Mapping[str, ast.FunctionDef]) -> Iterator[Mark]:
@@ -240,6 +308,84 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+# The nodes that are understood, where nothing else is said of them.
+_STATEMENTS = (
+    ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Return, ast.Pass,
+)  # fmt: skip
+_EXPRESSIONS = (
+    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.Constant, ast.Attribute, ast.Subscript,
+    ast.Name, ast.List, ast.Tuple, ast.Slice, ast.keyword, ast.expr_context, ast.boolop, ast.operator, ast.unaryop,
+    ast.cmpop,
+)  # fmt: skip
+# The keywords of functions that change nothing of what is computed here, or that are read.
+_HINTS = {"cache_modifier", "eviction_policy", "volatile"}
+_KEYWORDS: dict[str, set[str]] = {
+    "load": {"mask", "other", "boundary_check", "padding_option", *_HINTS},
+    "store": {"mask", "boundary_check", *_HINTS}, "program_id": {"axis"}, "num_programs": {"axis"},
+    "dot": {"acc", "allow_tf32", "input_precision", "max_num_imprecise_acc", "out_dtype"},
+    "sum": {"axis", "keep_dims"}, "max": {"axis", "keep_dims"}, "min": {"axis", "keep_dims"},
+    "zeros": {"shape", "dtype"}, "zeros_like": set(), "full": {"shape", "value", "dtype"},
+    "range": {"num_stages", "loop_unroll_factor", "flatten", "warp_specialize", "disallow_acc_multi_buffer"},
+    "make_block_ptr": {"base", "shape", "strides", "offsets", "block_shape", "order"},
+    "make_tensor_descriptor": {"base", "shape", "strides", "block_shape"},
+    "_experimental_make_tensor_descriptor": {"base", "shape", "strides", "block_shape"},
+    "cast": {"dtype"}, "to": {"dtype"}, "expand_dims": {"axis"}, "trans": set(), "advance": {"offsets"},
+}  # fmt: skip
+# Functions that only the compiler or a debugger sees.
+_NO_EFFECT = {"debug_barrier", "static_assert", "static_print", "device_print", "device_assert", "assume"}
+_INNER = {"math", "extra", "cuda", "hip", "libdevice", "core", "standard"}
+
+
+def _not_understood(function: ast.FunctionDef, names: _Names) -> Refused | None:
+    """What of a kernel no rule understands, wherever it is; None if there is nothing."""
+    arguments = function.args
+    if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
+        return Refused("a parameter with * or /", function.lineno)
+    for one in function.decorator_list:
+        path = names.path(one.func if isinstance(one, ast.Call) else one)
+        if not path or not (path[0] in names.triton or path[0] in names.functions):
+            return Refused(f"the decorator {_short(one)}", one.lineno)
+    pending: list[ast.AST] = [*reversed(function.body)]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, _STATEMENTS + _EXPRESSIONS):
+            return Refused(_short(node), getattr(node, "lineno", function.lineno))
+        match node:
+            case ast.For(ast.Name(), _, _, []) | ast.Expr(ast.Call() | ast.Constant(str())):
+                pass
+            case ast.For() | ast.Expr():
+                return Refused(_short(node), node.lineno)
+            case ast.AugAssign(target) if not isinstance(target, ast.Name):
+                return Refused(_short(node), node.lineno)
+            case ast.AnnAssign(target, _, value) if not isinstance(target, ast.Name) or value is None:
+                return Refused(_short(node), node.lineno)
+            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+                return Refused(_short(node), node.lineno)
+            case ast.Compare(_, operators) if len(operators) != 1 or type(operators[0]) not in _COMPARISONS:
+                return Refused(_short(node), node.lineno)
+            case ast.BinOp(_, operator) | ast.AugAssign(_, operator) if type(operator) not in _OPERATORS:
+                return Refused(_short(node), node.lineno)
+            case ast.UnaryOp(ast.Invert()):
+                return Refused(_short(node), node.lineno)
+            case ast.Call(_, _, keywords) if not all(one.arg for one in keywords):
+                return Refused(_short(node), node.lineno)
+            case ast.Name(name, ast.Store()) if name in names.bound:
+                return Refused(f"the variable {name}", node.lineno)
+            case _:
+                pass
+        pending += reversed(list(ast.iter_child_nodes(node)))
+    own = [one.arg for one in arguments.args if one.arg in names.bound]
+    return Refused(f"the parameter {own[0]}", function.lineno) if own else None
+
+
+def _short(node: ast.AST) -> str:
+    try:
+        text = ast.unparse(node)
+    except (RecursionError, ValueError):
+        text = type(node).__name__
+    return f"`{text.split(chr(10))[0][:60]}`"
+
+
 @dataclass
 class _Evaluation:
     """The values of one kernel."""
@@ -247,22 +393,44 @@ class _Evaluation:
     function: ast.FunctionDef
     functions: Mapping[str, ast.FunctionDef]
     names: _Names
+    work: Work
     known: dict[str, _Known] = field(default_factory=dict[str, "_Known"])
     stores: list[Store] = field(default_factory=list[Store])
     scalars: dict[str, None] = field(default_factory=dict[str, None])
+    constants: set[str] = field(default_factory=set[str])
     lengths: set[str] = field(default_factory=set[str])
     returned: _Known | None = None
+    left: bool = False
     depth: int = 0
     loops: int = 0
+    branches: int = 0
     variants: Variants = field(default_factory=Variants)
     condition: str = ""
     partial: set[str] = field(default_factory=set[str])
     sizes: set[str] = field(default_factory=set[str])
     divided: set[tuple[Place, Place]] = field(default_factory=set[tuple[Place, Place]])
+    bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
 
     def kernel(self) -> ForeignKernel:
+        """Read the kernel; what is not understood is why it is unread."""
+        self.work.begin()
+        try:
+            self.evaluate()
+        except Refused as refusal:
+            return ForeignKernel(self.function.name, self.function.lineno, (), unread=str(refusal))
+        return ForeignKernel(
+            self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
+            self.unread(), tuple(self.variants.texts),
+        )  # fmt: skip
+
+    def evaluate(self) -> None:
+        for function in _called(self.function, self.functions):
+            if _depth(function) > DEEPEST:
+                raise TooLarge(f"{function.name} nests more than {DEEPEST} deep")
+            if refusal := _not_understood(function, self.names):
+                raise refusal
         arguments = self.function.args
-        constants = {
+        self.constants |= {
             one.arg for one in arguments.args
             if one.annotation is not None and self.names.in_language(one.annotation) == "constexpr"
         }  # fmt: skip
@@ -272,18 +440,19 @@ class _Evaluation:
                 self.known[one.arg] = _Pointer(one.arg)
             else:
                 self.known[one.arg] = Scalar(one.arg)
-                if one.arg not in constants:
+                if one.arg not in self.constants:
                     self.scalars[one.arg] = None
         self.run(self.function.body)
-        return ForeignKernel(
-            self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
-            self.unread(),
-        )  # fmt: skip
 
     def bounded(self, condition: Value) -> bool:
         """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken."""
         if not is_bound(condition) or not all(map(self.is_dense, walk(condition))):
             return False
+        for index, length in bounds_of(condition):
+            if self.bounds.setdefault(index, length) != length:
+                raise TooLarge(
+                    f"it compares an index with {places.written(self.bounds[index])} and with {places.written(length)}"
+                )
         self.partial |= parts_of_lengths(condition)
         return True
 
@@ -300,60 +469,104 @@ class _Evaluation:
         return True
 
     def unread(self) -> str:
-        """Why the kernel is not known: it goes over parts of rows, and not over the others."""
+        """Why the kernel is not known: it goes over parts of rows, and not over the others, or uses what has no value
+        here."""
         found = {one.part for one in self.stores}
         left = next(iter(sorted(self.partial - found)), "")
         if left:
             return f"only elements up to {left} are read"
         # An index does not say how far it goes: a block and a part of it would be taken for the same.
         parts = [(one, other) for one in sorted(self.sizes) for other in self.sizes - {one} if one in _words(other)]
-        return f"it goes over {parts[0][0]} and over {parts[0][1]} elements" if parts else ""
+        if parts:
+            return f"it goes over {parts[0][0]} and over {parts[0][1]} elements"
+        parameters = {one.arg for one in self.function.args.args}
+        for store in self.stores:
+            for one in walk(store.value):
+                if isinstance(one, Scalar) and one.name not in parameters:
+                    return f"what {one.name} is, is not known"
+                if isinstance(one, Scalar) and one.name in self.lengths and len(self.lengths) > 1:
+                    return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
+        return ""
 
     def run(self, body: list[ast.stmt]) -> None:
         for statement in body:
+            self.work.step()
+            if self.left:
+                return
             match statement:
                 case ast.Assign(targets, value):
                     found = self.value(value)
                     for target in targets:
                         self.assign(target, found)
-                case ast.AnnAssign(ast.Name() as target, _, value) if value is not None:
+                case ast.AnnAssign(target, _, value) if value is not None:
                     self.assign(target, self.value(value))
                 case ast.AugAssign(ast.Name(name) as target, operator, value):
+                    if name not in self.known:
+                        raise Refused(_short(statement), statement.lineno)
                     added = self.value(value)
-                    self.assign(
-                        target, self.combined(_OPERATORS.get(type(operator), "?"), self.known.get(name, ZERO), added)
-                    )
-                case ast.Expr(value):
-                    self.value(value)
-                case ast.For(target, iterated, inner):
+                    self.assign(target, self.combined(_OPERATORS[type(operator)], self.known[name], added))
+                case ast.Expr(ast.Constant()) | ast.Pass():
+                    pass
+                case ast.Expr(ast.Call() as call):
+                    self.effect(call)
+                case ast.For(ast.Name() as target, iterated, inner):
                     self.loop(target, iterated, inner)
-                case ast.While(_, inner):
-                    self.loop(None, None, inner)
                 case ast.If(test, then, otherwise):
                     self.branch(test, then, otherwise)
-                case ast.Return(value) if value is not None:
-                    self.returned = self.value(value)
+                case ast.Return(value):
+                    if self.loops or self.branches:
+                        raise Refused("a return that some elements take", statement.lineno)
+                    self.returned = self.value(value) if value is not None else ZERO
+                    self.left = True
                 case _:
-                    pass
+                    raise Refused(_short(statement), statement.lineno)
+
+    def effect(self, node: ast.Call) -> None:
+        """A call as a statement: what it does must be known."""
+        name = self.names.in_language(node.func)
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr == "store" and not name
+        own = isinstance(node.func, ast.Name) and node.func.id in self.functions
+        if name in _NO_EFFECT:
+            return
+        if name == "store" or name.startswith("atomic_") or name in _DESCRIPTOR_STORES or is_method or own:
+            self.value(node)
+        else:
+            raise Refused(_short(node), node.lineno)
 
     def branch(self, test: ast.expr, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
         """Of variants that a constant chooses, the first one; of blocks beyond the tensor, those that are there; what
         depends on other conditions has no value."""
         condition = self.value(test)
         if isinstance(condition, _Pointer | _Many):
-            condition = Unread("a branch on addresses")
+            raise Refused(_short(test), test.lineno)
         if is_constant(condition):
-            if then and isinstance(then[-1], ast.Return | ast.Raise) and condition not in self.variants.taken:
-                self.variants.never(condition)
-            self.run(then if self.variants.first(condition) else otherwise)
+            leaves = bool(then) and isinstance(then[-1], ast.Return)
+            self.run(then if self.holds(condition, test, never=leaves) else otherwise)
         elif self.bounded(condition):
             self.run(then)
+            if otherwise:
+                raise Refused(_short(test), test.lineno)
         elif self.bounded(negated(condition)):
+            if [type(one) for one in then] != [ast.Return] or self.depth or self.loops or self.branches:
+                raise Refused(_short(test), test.lineno)
             self.run(otherwise)
-            if any(not isinstance(one, ast.Return | ast.Pass) for one in then):
-                self.sides(condition, then, [])
         else:
             self.sides(condition, then, otherwise)
+
+    def holds(self, condition: Value, test: ast.expr, never: bool = False) -> bool:
+        """Whether a condition on constants of the kernel holds in the variant that is read."""
+        match condition:
+            case Op("==" | "!=", (Scalar(), Scalar("None"))):
+                # Whether an argument is given is known when the kernel is compiled.
+                unknown = set[str]()
+            case _:
+                unknown = {one.name for one in walk(condition) if isinstance(one, Scalar)} - self.constants
+        if unknown:
+            raise Refused(f"a choice by {_short(test)}, which is no constant,", test.lineno)
+        holds = self.variants.holds(condition, ast.unparse(test), never)
+        if holds is None:
+            raise Refused(f"another choice by the constants of {_short(test)}", test.lineno)
+        return holds
 
     def sides(self, condition: Value, *branches: list[ast.stmt]) -> None:
         """Code that runs under a condition that is neither constant nor a bound: what it changes has no value."""
@@ -361,32 +574,34 @@ class _Evaluation:
         reason = "a branch on elements" if on_elements else "a branch on indices"
         before, stores = dict(self.known), len(self.stores)
         changed: set[str] = set()
+        self.branches += 1
         for body in branches:
             self.known = dict(before)
-            self.run(body)
+            leaves = bool(body) and isinstance(body[-1], ast.Return) and body[-1].value is None
+            if leaves and not self.depth and not self.loops:
+                self.condition = self.condition or reason
+            self.run(body[:-1] if leaves and self.condition else body)
             changed |= {name for name, value in self.known.items() if value is not before.get(name)}
-            if any(isinstance(one, ast.Return | ast.Break | ast.Continue) for part in body for one in ast.walk(part)):
-                self.condition = reason
+        self.branches -= 1
         self.known = before | {name: Unread(reason) for name in changed}
         self.stores[stores:] = [replace(one, value=Unread(reason)) for one in self.stores[stores:]]
 
-    def loop(self, target: ast.expr | None, iterated: ast.expr | None, body: list[ast.stmt]) -> None:
-        turn = UNKNOWN
-        if target is not None:
-            bounds = self.value(iterated) if iterated is not None else ZERO
-            axes = axes_of(bounds) if not isinstance(bounds, _Pointer | _Many) else frozenset[str]()
-            scalars = scalars_of(bounds) if not isinstance(bounds, _Pointer | _Many) else frozenset[str]()
-            turn, at = self.turns(iterated)
-            # Blocks of a loop over a row belong to the row; a persistent loop numbers blocks of the grid.
-            self.assign(target, Index(frozenset({"p"}) if "p" in axes else frozenset({"k"}), scalars, at))
+    def loop(self, target: ast.Name, iterated: ast.expr, body: list[ast.stmt]) -> None:
+        bounds = self.value(iterated)
+        if isinstance(bounds, _Pointer | _Many):
+            raise Refused(_short(iterated), iterated.lineno)
+        axes, scalars = axes_of(bounds), scalars_of(bounds)
+        turn, at = self.turns(iterated)
+        # Blocks of a loop over a row belong to the row; a persistent loop numbers blocks of the grid.
+        self.assign(target, Index(frozenset({"p"}) if "p" in axes else frozenset({"k"}), scalars, at))
         changed = {
-            node.id
-            for one in body
-            for node in ast.walk(one)
+            node.id: None for one in body for node in ast.walk(one)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        over_blocks = target is not None and isinstance(target, ast.Name) and "p" in _axes(self.known.get(target.id))
-        before = {name: self.known[name] for name in changed if name in self.known}
+        }  # fmt: skip
+        if target.id in changed and not _only_hints(target.id, body, self.names):
+            raise Refused(f"the variable {target.id} of a loop, which it changes,", iterated.lineno)
+        over_blocks = "p" in _axes(self.known.get(target.id))
+        before = {name: self.known[name] for name in changed if name in self.known and name != target.id}
         for name, value in before.items():
             if not isinstance(value, _Pointer | _Many) and not is_index(value):
                 self.known[name] = Carried(name, value)
@@ -397,35 +612,34 @@ class _Evaluation:
         self.stores[stores:] = [stored_in_turns(one, turn) for one in self.stores[stores:]]
         self.loops -= 1
         for name, value in before.items():
-            after = self.known[name]
-            if isinstance(after, _Pointer):
-                self.known[name] = after if after == value else replace(after, place=UNKNOWN)
-                continue
-            if isinstance(after, _Many) or isinstance(value, _Pointer | _Many):
-                continue
-            if isinstance(after, Index) and after != value:
-                self.known[name] = replace(after, place=UNKNOWN)
-                continue
-            own = any(isinstance(one, Carried) and one.name == name for one in walk(after))
-            if not own and after != value and any(isinstance(one, Product) for one in walk(after)):
-                self.known[name] = Unread("the product of the last turn of a loop")
-            elif (
-                over_blocks and own and not any(isinstance(one, Product) for one in walk(after)) and not is_index(after)
-            ):
-                self.known[name] = Unread("a sum over blocks")
-            else:
-                self.known[name] = last_turn(after_loop(name, value, after), turn)
-        for name in changed - before.keys():
+            self.known[name] = self.after(name, value, self.known[name], turn, over_blocks)
+        for name in changed.keys() - before.keys():
             inside = self.known.get(name)
             if inside is not None and not isinstance(inside, _Pointer | _Many):
                 self.known[name] = last_turn(inside, turn)
 
-    def turns(self, iterated: ast.expr | None) -> tuple[Place, Place]:
+    def after(self, name: str, value: _Known, after: _Known, turn: Place, over_blocks: bool) -> _Known:
+        """What a variable holds after a loop that began with `value` and made `after` of it in its last turn."""
+        if isinstance(after, _Pointer):
+            return after if after == value else replace(after, place=UNKNOWN)
+        if isinstance(after, _Many) or isinstance(value, _Pointer | _Many):
+            return Unread("several values in a loop")
+        if isinstance(after, Index) and after != value:
+            return replace(after, place=UNKNOWN)
+        own = any(isinstance(one, Carried) and one.name == name for one in walk(after))
+        product = any(isinstance(one, Product) for one in walk(after))
+        if not own and after != value and product:
+            return Unread("the product of the last turn of a loop")
+        if over_blocks and own and not product and not is_index(after):
+            return Unread("a sum over blocks")
+        return last_turn(after_loop(name, value, after), turn)
+
+    def turns(self, iterated: ast.expr) -> tuple[Place, Place]:
         """The number of a turn of a loop, and what the loop's variable is in it."""
         match iterated:
-            case ast.Call(func, arguments) if (self.names.in_language(func) or ast.unparse(func)) in (
-                "range", "static_range",
-            ) and arguments:  # fmt: skip
+            case ast.Call(func, arguments) if 0 < len(arguments) < 4 and (
+                self.names.in_language(func) or ast.unparse(func)
+            ) in ("range", "static_range"):
                 given = [self.value(one) for one in arguments]
                 found = [UNKNOWN if isinstance(one, _Pointer | _Many) else place_of(one) for one in given]
                 start, end, step = (
@@ -436,24 +650,28 @@ class _Evaluation:
                     own = places.atom("p", f"{places.written(start)} by {places.written(step)}")
                     return own, own
                 self.lengths |= places.length_of(end)
-                return places.turns(self.loops, start, end, step)
+                turn, at = places.turns(self.loops, start, end, step)
+                if turn != UNKNOWN:
+                    return turn, at
             case _:
-                return UNKNOWN, UNKNOWN
+                pass
+        raise Refused(f"the range of a loop, {_short(iterated)},", iterated.lineno)
 
     def advance(self, before: Mapping[str, _Known], turn: Place, body: list[ast.stmt]) -> None:
         """Move addresses and indices that each turn of a loop moves by the same distance to the current turn."""
         moving = {name: value for name, value in before.items() if isinstance(value, _Pointer | Index)}
         if not moving:
             return
-        known, stores, taken = dict(self.known), len(self.stores), list(self.variants.taken)
+        known, stores, taken = dict(self.known), len(self.stores), self.variants.state()
         self.run(body)
         after = self.known
         self.known = known
         del self.stores[stores:]
-        self.variants.taken = taken
+        self.variants.reset(taken)
         for name, value in moving.items():
             moved = after.get(name)
             if not isinstance(moved, _Pointer | Index) or isinstance(moved, _Pointer) != isinstance(value, _Pointer):
+                self.known[name] = Unread(f"{name}, which a loop changes")
                 continue
             by = places.plus(moved.place, value.place, -1.0)
             fixed = all(one[0] in ("s", "p") for one in places.atoms(by))
@@ -464,58 +682,80 @@ class _Evaluation:
         match target, value:
             case ast.Name(name), _:
                 self.known[name] = value
-            case ast.Tuple(elements), _Many(values) if len(elements) == len(values):
+            case ast.Tuple(elements) | ast.List(elements), _Many(values) if len(elements) == len(values):
                 for one, part in zip(elements, values, strict=True):
                     self.assign(one, part)
-            case ast.Tuple(elements), _:
-                for one in elements:
-                    self.assign(one, Unread("several values") if isinstance(value, _Pointer | _Many) else value)
             case _:
-                pass
+                raise Refused(_short(target), target.lineno)
 
     def value(self, node: ast.expr) -> _Known:
+        self.work.step()
         match node:
-            case ast.Constant(int() | float() as number):
+            case ast.Constant(bool() | int() | float() as number) if abs(number) < 2**53:
                 return Number(float(number))
+            case ast.Constant(float() as number):
+                return Number(number)
             case ast.Constant(str() | None as word):
                 # What a constant of the kernel is compared with.
+                self.constants.add(repr(word))
                 return Scalar(repr(word))
-            case ast.Name(name):
-                return self.known.get(name, Scalar(name))
+            case ast.Name(name) if name in self.known:
+                return self.known[name]
+            case ast.Name(name) if name in self.names.numbers:
+                return Number(self.names.numbers[name])
             case ast.UnaryOp(ast.USub(), operand):
                 inner = self.value(operand)
                 if isinstance(inner, Number):
                     return Number(-inner.value)
                 return self.combined("*", Number(-1.0), inner)
+            case ast.UnaryOp(ast.UAdd(), operand):
+                return self.value(operand)
             case ast.UnaryOp(ast.Not(), operand):
                 inner = self.value(operand)
-                return Number(0.0) if isinstance(inner, _Pointer | _Many) else operation("not", inner)
+                if isinstance(inner, _Pointer | _Many) or not is_constant(inner):
+                    raise Refused(_short(node), node.lineno)
+                return negated(inner)
             case ast.BoolOp(operator, values):
-                sides = [one for one in map(self.value, values) if not isinstance(one, _Pointer | _Many)] or [
-                    Number(1.0)
-                ]
+                sides = [one for one in map(self.value, values) if not isinstance(one, _Pointer | _Many)]
+                if len(sides) < len(values) or not all(is_constant(one) or _is_scalar(one) for one in sides):
+                    raise Refused(_short(node), node.lineno)
                 name = "&" if isinstance(operator, ast.And) else "|"
-                return functools.reduce(lambda left, right: operation(name, left, right), sides)
+                return functools.reduce(lambda left, right: Op(name, (left, right)), sides)
             case ast.BinOp(left, operator, right):
-                return self.combined(_OPERATORS.get(type(operator), "?"), self.value(left), self.value(right))
+                return self.combined(_OPERATORS[type(operator)], self.value(left), self.value(right))
             case ast.Compare(left, [operator], [right]):
-                return self.compared(_COMPARISONS.get(type(operator), "?"), self.value(left), self.value(right))
+                return self.compared(_COMPARISONS[type(operator)], self.value(left), self.value(right))
             case ast.IfExp(test, then, otherwise):
                 condition = self.value(test)
                 if isinstance(condition, _Pointer | _Many) or not is_constant(condition):
-                    return Unread("a branch on elements or indices")
-                return self.value(then if self.variants.first(condition) else otherwise)
+                    raise Refused(_short(node), node.lineno)
+                return self.value(then if self.holds(condition, test) else otherwise)
             case ast.Subscript(value, indices):
                 return self.subscript(self.value(value), indices)
             case ast.Tuple(elements) | ast.List(elements):
                 return _Many(tuple(map(self.value, elements)))
             case ast.Attribute(value, "T"):
                 found = self.value(value)
-                return Op("transposed", (found,)) if not isinstance(found, _Pointer | _Many) else found
+                if isinstance(found, _Pointer | _Many):
+                    raise Refused(_short(node), node.lineno)
+                return Op("transposed", (found,))
             case ast.Call():
                 return self.call(node)
+            case ast.Attribute(ast.Name(name), "dtype") if isinstance(found := self.known.get(name), Input):
+                self.constants.add(f"{found.tensor}.dtype")
+                return Scalar(f"{found.tensor}.dtype")
+            case ast.Attribute() if (path := self.names.path(node)) and self.is_fixed(path[0]):
+                # A dtype, and what else the compiler knows.
+                self.constants.add(ast.unparse(node))
+                return Scalar(ast.unparse(node))
             case _:
-                return Scalar(ast.unparse(node)) if isinstance(node, ast.Attribute) else Unread(ast.unparse(node))
+                raise Refused(_short(node), node.lineno)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a name is a parameter that has its first value, or a module."""
+        value = self.known.get(name)
+        own = isinstance(value, _Pointer) and value.tensor == name and value.place == NOWHERE
+        return own or value == Scalar(name) or (value is None and name in self.names.language | self.names.triton)
 
     def compared(self, name: str, left: _Known, right: _Known) -> Value:
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
@@ -530,11 +770,13 @@ class _Evaluation:
         for pointer, other in ((left, right), (right, left)):
             if isinstance(pointer, _Pointer) and not isinstance(other, _Pointer | _Many):
                 axes, scalars = pointer.axes | axes_of(other), pointer.scalars | scalars_of(other)
-                by = place_of(other) if name in ("+", "-") else UNKNOWN
+                by = place_of(other) if name == "+" or (name == "-" and pointer is left) else UNKNOWN
                 place = places.plus(pointer.place, by, -1.0 if name == "-" else 1.0)
                 return replace(pointer, axes=axes, scalars=scalars, place=place)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             return Unread("arithmetic on addresses")
+        if name == "pow" and isinstance(left, Number):
+            return Unread("a power of a number")
         made = operation(name, left, right)
         if name == "//":
             self.divided.add((place_of(left), place_of(right)))
@@ -544,153 +786,226 @@ class _Evaluation:
 
     def subscript(self, value: _Known, indices: ast.expr) -> _Known:
         parts = indices.elts if isinstance(indices, ast.Tuple) else [indices]
-        if isinstance(value, Index) and len(parts) == 2 and any(map(_is_none, parts)):
+        whole = [isinstance(one, ast.Slice) and (one.lower, one.upper, one.step) == (None,) * 3 for one in parts]
+        if len(parts) == 2 and isinstance(value, Value) and sum(whole) == 1 and any(map(_is_none, parts)):
             axis = "r0" if _is_none(parts[1]) else "r1"
-            axes = frozenset(axis if one == "r" else one for one in value.axes)
-            return Index(axes, value.scalars, _along(value.place, axis))
-        if len(parts) == 2 and any(map(_is_none, parts)) and not isinstance(value, _Pointer | _Many):
-            axis = "r0" if _is_none(parts[1]) else "r1"
+            if isinstance(value, Index):
+                if not axes_of(value) <= {"r", "p", "k"}:
+                    raise Refused(f"an index of a block, {_short(indices)},", indices.lineno)
+                axes = frozenset(axis if one == "r" else one for one in value.axes)
+                return Index(axes, value.scalars, _along(value.place, axis))
             return replaced(value, lambda one: _turned(one, axis))
-        if isinstance(value, _Many) and isinstance(indices, ast.Constant) and isinstance(indices.value, int):
-            return value.values[indices.value]
-        return value
+        match value, indices:
+            case _Many(values), ast.Constant(int() as number) if 0 <= number < len(values):
+                return values[number]
+            case _:
+                raise Refused(f"an index of a block, {_short(indices)},", indices.lineno)
+
+    def argument(self, node: ast.Call, position: int, name: str) -> ast.expr | None:
+        """An argument of a function of the language, by its position or name."""
+        keywords = {one.arg: one.value for one in node.keywords}
+        return node.args[position] if len(node.args) > position else keywords.get(name)
 
     def call(self, node: ast.Call) -> _Known:
         name = self.names.in_language(node.func)
         keywords = {one.arg: one.value for one in node.keywords if one.arg}
+        if any(isinstance(one, ast.Starred) for one in node.args):
+            raise Refused(_short(node), node.lineno)
         if not name:
             return self.other_call(node, keywords)
+        odd = keywords.keys() - _KEYWORDS.get(name, set())
+        if odd and (name in _KEYWORDS or name in _FUNCTIONS or name in _SAME):
+            raise Refused(f"{min(odd)}= of tl.{name}", node.lineno)
         match name, node.args:
-            case "program_id", _:
-                return Index(frozenset({"p"}), frozenset(), places.atom("p", ast.unparse(node).partition("(")[2]))
-            case "num_programs", _:
-                return Index(frozenset({"p"}), frozenset(), places.atom("s", ast.unparse(node)))
-            case "arange", [begin, *_]:
-                known = self.value(begin) == ZERO
-                size = self.value(node.args[-1])
-                if not isinstance(size, _Pointer | _Many) and place_of(size) != UNKNOWN:
-                    self.sizes.add(places.written(place_of(size)))
-                return Index(frozenset({"r"}), frozenset(), places.atom("r", "r") if known else UNKNOWN)
-            case "load", [address, *rest]:
-                mask = self.masked(rest[0] if rest else keywords.get("mask"))
-                other = rest[1] if len(rest) > 1 else keywords.get("other")
-                beyond = None if other is None else self.value(other)
-                found = self.loaded(self.value(address))
-                if mask:
-                    return Unread(mask)
-                if isinstance(found, Input) and beyond is not None:
-                    return replace(found, beyond=beyond.value if isinstance(beyond, Number) else float("nan"))
-                return found
-            case "store", [address, value, *rest]:
-                mask = self.masked(rest[0] if rest else keywords.get("mask"))
+            case "program_id" | "num_programs", _:
+                axis = self.argument(node, 0, "axis")
+                number = self.value(axis) if axis is not None else None
+                if not isinstance(number, Number):
+                    raise Refused(_short(node), node.lineno)
+                own = places.atom("p", f"{number.value:g})") if name == "program_id" else places.atom(
+                    "s", f"tl.num_programs({number.value:g})"
+                )  # fmt: skip
+                return Index(frozenset({"p"}), frozenset(), own)
+            case "arange", [begin, end]:
+                size = self.value(end)
+                if isinstance(size, _Pointer | _Many) or self.value(begin) != ZERO or place_of(size) == UNKNOWN:
+                    raise Refused(_short(node), node.lineno)
+                text = places.written(place_of(size))
+                self.sizes.add(text)
+                return Index(frozenset({"r"}), frozenset(), places.atom("r", "r", text))
+            case "load", [address, *_]:
+                return self.load(node, self.value(address))
+            case "store", [address, value, *_]:
+                to = self.value(address)
+                mask = self.masked(self.argument(node, 2, "mask"), to)
                 found = self.value(value)
-                self.stored(self.value(address), Unread(mask) if mask else found)
+                self.stored(to, Unread(mask) if mask else found)
                 return ZERO
             case _, [address, *_] if name.startswith("atomic_"):
                 self.stored(self.value(address), Unread(f"tl.{name}"))
                 return Unread(f"tl.{name}")
             case "make_block_ptr" | "make_tensor_descriptor" | "_experimental_make_tensor_descriptor", _:
-                given = dict(zip(("base", "shape", "strides", "offsets"), node.args, strict=False)) | keywords
-                return self.blocks(self.value(given["base"]), given.get("strides"), given.get("offsets"))
+                order = ["base", "shape", "strides", "offsets", "block_shape", "order"]
+                order = order if name == "make_block_ptr" else [one for one in order if one != "offsets"]
+                given = dict(zip(order, node.args, strict=False)) | keywords
+                if "base" not in given:
+                    raise Refused(_short(node), node.lineno)
+                return self.blocks(self.value(given["base"]), given)
             case "advance", [address, by]:
                 return self.moved(self.value(address), by, fresh=False)
-            case _, [address, at, *_] if name in _DESCRIPTOR_LOADS:
+            case _, [address, at] if name in _DESCRIPTOR_LOADS:
                 return self.loaded(self.moved(self.value(address), at))
-            case _, [address, value, at, *_] if name in _DESCRIPTOR_STORES:
+            case _, [address, value, at] if name in _DESCRIPTOR_STORES:
                 self.stored(self.moved(self.value(address), at), self.value(value))
                 return ZERO
-            case "dot", [a, b, *rest]:
+            case "dot", [a, b, *rest] if len(rest) < 2:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
-            case "sum" | "max" | "min", [value, *_] if len(node.args) < 2 or not isinstance(
-                self.value(node.args[1]), Input | Op
-            ):
-                inner = self.value(value)
-                if isinstance(inner, _Pointer | _Many):
-                    return Unread(f"tl.{name} of an address")
-                axis = node.args[1] if len(node.args) > 1 else keywords.get("axis")
-                along = self.value(axis) if axis is not None else None
-                if {"r0", "r1"} <= axes_of(inner) and along not in (Number(1.0), Number(-1.0)):
-                    return Unread("a reduction over the rows of a block")
-                already = isinstance(inner, Reduced) and inner.kind == name
-                return inner if already else Reduced(name, inner)
+            case "sum" | "max" | "min", [value, *rest] if len(rest) < 2:
+                return self.reduction(name, node, self.value(value))
             case "zeros" | "zeros_like", _:
                 return ZERO
-            case "full", [_, value, *_]:
-                return self.value(value)
+            case "full", _:
+                return self.filled(node)
             case "where", [condition, then, otherwise]:
-                return self.chosen(self.value(condition), self.value(then), self.value(otherwise))
+                return self.chosen(self.value(condition), self.value(then), self.value(otherwise), condition)
             case "fma", [a, b, c]:
                 return self.combined("+", self.combined("*", self.value(a), self.value(b)), self.value(c))
             case "range" | "static_range", arguments:
                 return self.index_of(arguments)
             case "cdiv", [above, below]:
-                index = self.index_of([above, below])
-                found = [self.value(one) for one in (above, below)]
-                known = [place_of(one) for one in found if not isinstance(one, _Pointer | _Many)]
-                if len(known) < 2 or not isinstance(index, Index):
-                    return index
-                return replace(index, place=places.combined("cdiv", known[0], known[1]))
-            case "trans", [value, *_]:
+                return self.rounded_up(self.value(above), self.value(below), node)
+            case "trans", [value]:
                 inner = self.value(value)
-                return inner if isinstance(inner, _Pointer | _Many) else Op("transposed", (inner,))
-            case _, [value, *rest] if name in _SAME or _ROWS.get(name) == "conversion of dtypes":
-                return self.converted(value, rest)
+                if isinstance(inner, _Pointer | _Many):
+                    raise Refused(_short(node), node.lineno)
+                return Op("transposed", (inner,))
+            case "cast", _:
+                value, to = self.argument(node, 0, "input"), self.argument(node, 1, "dtype")
+                if value is None or to is None:
+                    raise Refused(_short(node), node.lineno)
+                return self.converted(value, to)
+            case (("multiple_of" | "max_contiguous"), [value, _]):
+                return self.value(value)
+            case _, [value] if re.fullmatch(r"b?float\d+", name):
+                return self.converted(value, node.func)
             case _, arguments if name in _FUNCTIONS:
                 values = [self.value(one) for one in arguments]
                 if any(isinstance(one, _Pointer | _Many) for one in values):
-                    return Unread(f"tl.{name} of an address")
+                    raise Refused(_short(node), node.lineno)
                 return operation(_FUNCTIONS[name], *[one for one in values if not isinstance(one, _Pointer | _Many)])
             case _:
+                for one in (*node.args, *keywords.values()):
+                    if not isinstance(self.value(one), Value) or name == "inline_asm_elementwise":
+                        raise Refused(_short(node), node.lineno)
                 return Unread(f"tl.{name}")
+
+    def load(self, node: ast.Call, address: _Known) -> Value:
+        """tl.load with its mask, and what stands for elements that the mask leaves out."""
+        mask, other = self.argument(node, 1, "mask"), self.argument(node, 2, "other")
+        reason = self.masked(mask, address)
+        beyond = self.value(other) if other is not None else Number(float("nan"))
+        found = self.loaded(address)
+        if reason:
+            return Unread(reason)
+        if isinstance(found, Input) and mask is not None:
+            return replace(found, beyond=beyond.value if isinstance(beyond, Number) else float("nan"))
+        return found
+
+    def reduction(self, name: str, node: ast.Call, inner: _Known) -> Value:
+        axis = self.argument(node, 1, "axis")
+        along = self.value(axis) if axis is not None else None
+        if isinstance(inner, _Pointer | _Many) or (along is not None and not isinstance(along, Number)):
+            raise Refused(_short(node), node.lineno)
+        axes = {*axes_of(inner)} & {"r", "r0", "r1"}
+        number = None if along is None else int(along.value)
+        if axes == {"r0", "r1"} and number not in (1, -1):
+            return Unread("a reduction over the rows of a block")
+        if axes == {"r"} and number not in (None, 0, -1, 1):
+            raise Refused(_short(node), node.lineno)
+        if axes in ({"r0"}, {"r0", "r"}, {"r1"}) and number != 1:
+            return Unread("a reduction over the rows of a block")
+        already = isinstance(inner, Reduced) and inner.kind == name
+        return inner if already else Reduced(name, inner)
+
+    def filled(self, node: ast.Call) -> _Known:
+        value, dtype = self.argument(node, 1, "value"), self.argument(node, 2, "dtype")
+        if value is None:
+            raise Refused(_short(node), node.lineno)
+        found = self.value(value)
+        if dtype is not None and self.is_whole(dtype) and not (isinstance(found, Number) and found.value.is_integer()):
+            raise Refused(_short(node), node.lineno)
+        return found
+
+    def rounded_up(self, above: _Known, below: _Known, node: ast.Call) -> Value:
+        if isinstance(above, _Pointer | _Many) or isinstance(below, _Pointer | _Many):
+            raise Refused(_short(node), node.lineno)
+        place = places.combined("cdiv", place_of(above), place_of(below))
+        return Index(axes_of(above) | axes_of(below), scalars_of(above) | scalars_of(below), place)
 
     def other_call(self, node: ast.Call, keywords: Mapping[str, ast.expr]) -> _Known:
         match node.func:
-            case ast.Name(name) if name in self.functions and self.depth < 4:
+            case ast.Name(name) if name in self.functions and name not in self.names.bound:
                 return self.inlined(self.functions[name], node, keywords)
-            case ast.Name("min" | "max" | "range" | "abs" as name):
+            case ast.Name("min" | "max" | "range" | "abs" as name) if not keywords and name not in self.names.bound:
                 return self.index_of(node.args) if name == "range" else self.extreme(name, node.args)
-            case ast.Name("float") if node.args and isinstance(node.args[0], ast.Constant):
-                return Number(float(node.args[0].value))  # pyright: ignore[reportArgumentType]
-            case ast.Attribute(value, "to" | "cast"):
-                return self.converted(value, node.args)
-            case ast.Attribute(value, "load") if node.args:
+            case ast.Name("float") if len(node.args) == 1 and not keywords and "float" not in self.names.bound:
+                match node.args[0]:
+                    case ast.Constant(int() | float() as number) if abs(number) < 2**53:
+                        return Number(float(number))
+                    case ast.Constant("inf" | "-inf" | "+inf" as word):
+                        return Number(float(word))
+                    case _:
+                        raise Refused(_short(node), node.lineno)
+            case ast.Attribute(value, "to" | "cast") if len(node.args) == 1 and not keywords:
+                return self.converted(value, node.args[0])
+            case ast.Attribute(value, "load") if len(node.args) == 1 and not keywords:
                 return self.loaded(self.moved(self.value(value), node.args[0]))
-            case ast.Attribute(value, "store") if len(node.args) > 1:
+            case ast.Attribute(value, "store") if len(node.args) == 2 and not keywords:
                 self.stored(self.moved(self.value(value), node.args[0]), self.value(node.args[1]))
                 return ZERO
             case _:
-                for one in node.args:
-                    found = self.value(one)
-                    if isinstance(found, _Pointer):
-                        # What it does with an address is not known.
-                        self.stored(found, Unread(ast.unparse(node.func)))
-                return Unread(ast.unparse(node.func))
+                raise Refused(f"the function {ast.unparse(node.func)[:60]}", node.lineno)
 
-    def converted(self, node: ast.expr, to: list[ast.expr]) -> _Known:
+    def is_whole(self, dtype: ast.expr) -> bool:
+        return re.match(r"u?int\d+$", self.names.in_language(dtype)) is not None
+
+    def converted(self, node: ast.expr, to: ast.expr) -> _Known:
         """A value in another dtype: the same, but for what whole numbers lose."""
         found = self.value(node)
-        whole = any(re.match(r"u?int\d+$", self.names.in_language(one)) for one in to)
-        if whole and not isinstance(found, _Pointer | _Many) and not is_index(found) and not is_constant(found):
-            return Unread("a conversion to whole numbers")
-        return found
+        if isinstance(found, _Pointer | _Many):
+            return Unread("a conversion of addresses")
+        return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
 
     def extreme(self, name: str, arguments: list[ast.expr]) -> Value:
         values = [one for one in map(self.value, arguments) if not isinstance(one, _Pointer | _Many)]
+        if len(values) != 2 or len(arguments) != 2:
+            raise Refused(f"the function {name}", arguments[0].lineno if arguments else self.function.lineno)
         if all(map(is_constant, values)):
-            return Scalar(f"{name}({', '.join(map(ast.unparse, arguments))})")
-        return operation(name, *values) if values else Unread(name)
+            names = [places.written(place_of(one)) for one in values]
+            if any(place_of(one) == UNKNOWN for one in values):
+                raise Refused(f"the function {name}", arguments[0].lineno)
+            return Scalar(f"{name}({', '.join(names)})")
+        return operation(name, *values)
 
     def index_of(self, arguments: list[ast.expr]) -> Value:
         values = [one for one in map(self.value, arguments) if not isinstance(one, _Pointer | _Many)]
         axes = frozenset[str]().union(*(axes_of(one) for one in values))
         return Index(axes, frozenset[str]().union(*(scalars_of(one) for one in values)), UNKNOWN)
 
-    def blocks(self, base: _Known, strides: ast.expr | None, offsets: ast.expr | None) -> _Known:
+    def blocks(self, base: _Known, given: Mapping[str, ast.expr]) -> _Known:
         """The address of a block of a tensor with these strides."""
         if not isinstance(base, _Pointer):
             return base
-        made = replace(base, axes=base.axes | {"r0", "r1", "p"}, strides=tuple(self.parts(strides)))
-        return self.moved(made, offsets) if offsets is not None else made
+        blocks = self.value(given["block_shape"]) if "block_shape" in given else Unread("no shape")
+        sizes = [place_of(one) for one in blocks.values if isinstance(one, Value)] if isinstance(blocks, _Many) else []
+        strides = tuple(self.parts(given.get("strides")))
+        if UNKNOWN in sizes or len(sizes) != len(strides) or len(sizes) > 2 or not sizes:
+            return Unread("a block of a shape that is not known")
+        self.sizes |= set(map(places.written, sizes))
+        made = replace(
+            base, axes=base.axes | {"r0", "r1", "p"}, strides=strides, blocks=tuple(map(places.written, sizes))
+        )
+        return self.moved(made, given["offsets"]) if "offsets" in given else made
 
     def parts(self, node: ast.expr | None) -> list[Place]:
         found = self.value(node) if node is not None else Unread("nothing")
@@ -702,7 +1017,7 @@ class _Evaluation:
         if not isinstance(address, _Pointer):
             return address
         steps = self.parts(by)
-        # A descriptor that is a parameter has rows one after the other.
+        # A descriptor that is a parameter has rows one after the other, and blocks of a shape that is not known.
         strides = address.strides or (
             *(places.atom("s", f"{address.tensor} {n}") for n in steps[1:]),
             places.number(1.0),
@@ -712,29 +1027,58 @@ class _Evaluation:
             place = UNKNOWN
         for number, (step, stride) in enumerate(zip(steps, strides, strict=False)):
             own = "r" if len(steps) == 1 else f"r{number + 2 - len(steps)}"
-            inside = places.plus(step, places.atom("r", own)) if fresh else step
+            size = address.blocks[number] if number < len(address.blocks) else ""
+            inside = places.plus(step, places.atom("r", own, size)) if fresh else step
             place = places.plus(place, places.times(inside, stride))
         return replace(address, axes=address.axes | {"r0", "r1", "p"}, place=place)
 
     def inlined(self, function: ast.FunctionDef, node: ast.Call, keywords: Mapping[str, ast.expr]) -> _Known:
-        names = [one.arg for one in function.args.args]
-        given = dict(zip(names, map(self.value, node.args), strict=False))
+        if self.depth > 3:
+            raise Refused(f"calls inside of each other, of {function.name},", node.lineno)
+        arguments = [one.arg for one in function.args.args]
+        given = dict(zip(arguments, map(self.value, node.args), strict=False))
+        defaults = dict(zip(reversed(arguments), reversed(function.args.defaults), strict=False))
+        if len(node.args) > len(arguments) or keywords.keys() & given.keys() or keywords.keys() - set(arguments):
+            raise Refused(_short(node), node.lineno)
         given |= {name: self.value(value) for name, value in keywords.items()}
-        inner = _Evaluation(
-            function, self.functions, self.names, given, self.stores, self.scalars, self.lengths, None, self.depth + 1,
-            self.loops, self.variants, self.condition, self.partial, self.sizes,
-        )  # fmt: skip
-        inner.run(function.body)
+        for name in arguments:
+            if name not in given:
+                if not isinstance(defaults.get(name), ast.Constant):
+                    raise Refused(f"a call of {function.name} without {name}", node.lineno)
+                given[name] = self.value(defaults[name])
+        inner = replace(self, function=function, known=given, returned=None, left=False, depth=self.depth + 1)
+        if self.loops or self.branches:
+            # Its own statements may return.
+            inner.loops, inner.branches = self.loops, self.branches
+        inner.run_as_function()
         return inner.returned if inner.returned is not None else ZERO
 
-    def masked(self, mask: ast.expr | None) -> str:
+    def run_as_function(self) -> None:
+        """Run the body of a function that is called: it returns at its end alone, or where a constant says so."""
+        *body, last = self.function.body
+        self.run(body)
+        if isinstance(last, ast.Return) and not self.left:
+            self.returned = self.value(last.value) if last.value is not None else ZERO
+            self.left = True
+        elif not self.left:
+            self.run([last])
+
+    def masked(self, mask: ast.expr | None, address: _Known) -> str:
         """Why it is not known which elements a mask lets through, empty if they are those inside of the tensor."""
-        found = self.value(mask) if mask is not None else Number(1.0)
+        if mask is None:
+            return ""
+        found = self.value(mask)
         if isinstance(found, _Pointer | _Many):
             return "a mask of addresses"
         if isinstance(found, Unread):
             return found.reason
-        return "" if self.bounded(found) else "elements that a mask chooses"
+        if not self.bounded(found):
+            return "elements that a mask chooses"
+        if isinstance(address, _Pointer):
+            for index, _ in bounds_of(found):
+                if not places.moves_with(address.place, index):
+                    return "elements that a mask of others chooses"
+        return ""
 
     def loaded(self, address: _Known) -> Value:
         if not isinstance(address, _Pointer):
@@ -755,38 +1099,91 @@ class _Evaluation:
     def product(self, a: ast.expr, b: ast.expr, accumulator: ast.expr | None) -> Value:
         left, right = self.value(a), self.value(b)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
-            return Unread("tl.dot of an address")
+            raise Refused("tl.dot of an address", a.lineno)
         transposed = False
         if isinstance(right, Op) and right.name == "transposed":
             right, transposed = right.arguments[0], True
-        made: Value = Product(left, right, transposed)
+        # Beyond the edge of K, one zero is enough.
+        made: Value = Product(inside(left, ZERO), inside(right, ZERO), transposed)
         before = self.value(accumulator) if accumulator is not None else ZERO
-        return made if isinstance(before, _Pointer | _Many) else operation("+", before, made)
+        if isinstance(before, _Pointer | _Many):
+            raise Refused("tl.dot to an address", a.lineno)
+        return operation("+", before, made)
 
-    def chosen(self, condition: _Known, then: _Known, otherwise: _Known) -> Value:
+    def chosen(self, condition: _Known, then: _Known, otherwise: _Known, node: ast.expr) -> Value:
         values = (condition, then, otherwise)
         if any(isinstance(one, _Pointer | _Many) for one in values):
-            return Unread("tl.where of addresses")
+            raise Refused("tl.where of addresses", node.lineno)
         checked = [one for one in values if not isinstance(one, _Pointer | _Many)]
         if is_constant(checked[0]):
-            return checked[1] if self.variants.first(checked[0]) else checked[2]
-        if self.bounded(checked[0]) and (is_index(checked[1]) or _is_neutral(checked[2])):
-            # A mask of the edge: what lies beyond it does not exist here.
-            return checked[1]
+            return checked[1] if self.holds(checked[0], node) else checked[2]
+        if is_number_beyond(checked[2]) and self.bounded(checked[0]):
+            # A mask of the edge: what lies beyond it does not exist here, but in a reduction it counts.
+            return edge(checked[1], checked[2])
         return operation("where", *checked)
+
+
+def _called(function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
+    """A kernel and the functions of the file that it calls, directly or not."""
+    found: dict[str, ast.FunctionDef] = {function.name: function}
+    pending = [function]
+    while pending:
+        for node in ast.walk(pending.pop()):
+            match node:
+                case ast.Call(ast.Name(name)) if name in functions and name not in found:
+                    found[name] = functions[name]
+                    pending.append(functions[name])
+                case _:
+                    pass
+    return list(found.values())
+
+
+def _depth(function: ast.FunctionDef) -> int:
+    """How many nodes lie inside of each other."""
+    deepest = 0
+    pending: list[tuple[ast.AST, int]] = [(function, 1)]
+    while pending:
+        node, depth = pending.pop()
+        deepest = max(deepest, depth)
+        # What is deeper is refused: it need not be counted.
+        if depth <= DEEPEST:
+            pending += [(one, depth + 1) for one in ast.iter_child_nodes(node)]
+    return deepest
+
+
+def _only_hints(name: str, body: list[ast.stmt], names: _Names) -> bool:
+    """Whether a variable is changed by hints to the compiler alone: ``i = tl.multiple_of(i, 16)``."""
+    for one in body:
+        for node in ast.walk(one):
+            match node:
+                case ast.Assign([ast.Name(own)], ast.Call(func, [ast.Name(same), *_])) if own == name == same:
+                    if names.in_language(func) not in ("multiple_of", "max_contiguous"):
+                        return False
+                case ast.Assign(targets) if any(_stores(target, name) for target in targets):
+                    return False
+                case ast.AugAssign(target) | ast.AnnAssign(target) | ast.For(target) if _stores(target, name):
+                    return False
+                case _:
+                    pass
+    return True
+
+
+def _stores(target: ast.expr, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(target))
+
+
+def _is_scalar(value: Value) -> bool:
+    """Whether a condition is about numbers of blocks alone."""
+    return value.leaves <= {"Index", "Number", "Scalar"} and not axes_of(value) & {"r", "r0", "r1"}
 
 
 def _axes(value: _Known | None) -> frozenset[str]:
     return frozenset() if value is None or isinstance(value, _Pointer | _Many) else axes_of(value)
 
 
-def _is_neutral(value: Value) -> bool:
-    return isinstance(value, Number) and value.value in (0.0, float("inf"), float("-inf"))
-
-
 def _along(place: Place, axis: str) -> Place:
     """A place whose elements are rows or columns of a block."""
-    return places.renamed(place, lambda one: ("r", axis, "") if one == ("r", "r", "") else one)
+    return places.renamed(place, lambda one: ("r", axis, one[2]) if one[:2] == ("r", "r") else one)
 
 
 def _turned(value: Value, axis: str) -> Value | None:
@@ -801,9 +1198,16 @@ def _turned(value: Value, axis: str) -> Value | None:
             return None
 
 
-def _pointers(function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef], names: _Names) -> set[str]:
+def _pointers(
+    function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef], names: _Names,
+    found_before: dict[str, set[str]] | None = None,
+) -> set[str]:  # fmt: skip
     """The parameters whose addresses are loaded from or stored to: those that the addresses are made of by additions,
-    through assignments and calls."""
+    through assignments and calls. `found_before` are those of functions that were looked at, or are."""
+    found_before = {} if found_before is None else found_before
+    if function.name in found_before:
+        return found_before[function.name]
+    found_before[function.name] = set()
     parameters = {one.arg for one in function.args.args}
     sources: dict[str, set[str]] = {one: {one} for one in parameters}
     for _ in range(3):
@@ -829,7 +1233,7 @@ def _pointers(function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef
             case ast.Call(ast.Attribute(ast.Name() as base, "load" | "store")):
                 bases.append(_terms(base, sources))
             case ast.Call(ast.Name(name), arguments, keywords) if name in functions and functions[name] is not function:
-                inner = _pointers(functions[name], functions, names)
+                inner = _pointers(functions[name], functions, names, found_before)
                 given = dict(zip([one.arg for one in functions[name].args.args], arguments, strict=False))
                 given |= {one.arg: one.value for one in keywords if one.arg}
                 for parameter in inner & set(given):
@@ -840,7 +1244,8 @@ def _pointers(function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef
     # An address has one base; what else is added to it is a distance.
     alone = {name for one in candidates if len(one) == 1 for name in one}
     order = [one.arg for one in function.args.args]
-    return alone | {min(one, key=order.index) for one in candidates if one and not one & alone}
+    found_before[function.name] = alone | {min(one, key=order.index) for one in candidates if one and not one & alone}
+    return found_before[function.name]
 
 
 def _terms(value: ast.expr, sources: Mapping[str, set[str]]) -> set[str]:

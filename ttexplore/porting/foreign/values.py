@@ -6,6 +6,7 @@ blocks are folded into what they add up. Names mean nothing, except those of the
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -13,8 +14,43 @@ from ttexplore.porting.foreign import places
 from ttexplore.porting.foreign.places import UNKNOWN, Place
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class _Keyed:
+    """A value that is compared by a digest of what it is made of: as a tree, it may be exponentially large."""
+
+    __slots__ = ()
+    key: bytes
+    # The names of the classes of its leaves.
+    leaves: frozenset[str]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keyed) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def digest(self, *parts: object) -> None:
+        texts = [part.key.hex() if isinstance(part, _Keyed) else repr(part) for part in (type(self).__name__, *parts)]
+        key = hashlib.blake2b("\0".join(texts).encode("utf-8", "backslashreplace"), digest_size=16).digest()
+        parts_leaves = [part.leaves for part in parts if isinstance(part, _Keyed)]
+        own = frozenset[str]().union(*parts_leaves) if parts_leaves else frozenset({type(self).__name__})
+        object.__setattr__(self, "key", key)
+        object.__setattr__(self, "leaves", own)
+
+
+def _key() -> bytes:
+    return field(init=False, repr=False, compare=False)
+
+
+def _leaves() -> frozenset[str]:
+    return field(init=False, repr=False, compare=False)
+
+
+def _ordered(place: Place | None) -> object:
+    return place if place is None else sorted(place, key=repr)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input(_Keyed):
     """An element of a tensor. `axes` are the indices that choose it: ``p`` numbers of blocks, ``r`` the elements of a
     block, ``r0`` and ``r1`` its rows and columns. `part` tells loads from different places of a tensor apart. `place`
     is where it is, None where tiles are loaded by their coordinates; `beyond` stands for elements outside of the
@@ -25,70 +61,115 @@ class Input:
     part: str = ""
     place: Place | None = None
     beyond: float | None = field(default=None, compare=False)
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(self.tensor, sorted(self.axes), self.part, _ordered(self.place))
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar(_Keyed):
     """A parameter that is one number."""
 
     name: str
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+@dataclass(frozen=True, slots=True, eq=False)
+class Number(_Keyed):
     """A constant."""
 
     value: float
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(float(self.value) + 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+@dataclass(frozen=True, slots=True, eq=False)
+class Index(_Keyed):
     """A number made of indices of blocks, rows and columns."""
 
     axes: frozenset[str] = frozenset()
     scalars: frozenset[str] = frozenset()
     place: Place = UNKNOWN
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(sorted(self.axes), sorted(self.scalars), _ordered(self.place))
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+@dataclass(frozen=True, slots=True, eq=False)
+class Op(_Keyed):
     """A function of elements, by its name in TileLang, or an operator."""
 
     name: str
     arguments: tuple[Value, ...]
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(self.name, *self.arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class Reduced:
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced(_Keyed):
     """A sum, maximum or minimum over the elements of a row. `together` is whether threads add up theirs."""
 
     kind: str
     value: Value
     together: bool = field(default=False, compare=False)
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(self.kind, self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+@dataclass(frozen=True, slots=True, eq=False)
+class Product(_Keyed):
     """A matrix product, summed over K."""
 
     a: Value
     b: Value
     transposed: bool = False
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(self.a, self.b, self.transposed)
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried(_Keyed):
     """The value of a variable before a turn of a loop."""
 
     name: str
     initial: Value
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(self.name, self.initial)
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+@dataclass(frozen=True, slots=True, eq=False)
+class Unread(_Keyed):
     """What cannot be read, and why."""
 
     reason: str
+    key: bytes = _key()
+    leaves: frozenset[str] = _leaves()
+
+    def __post_init__(self) -> None:
+        self.digest(self.reason)
 
 
 Value = Input | Scalar | Number | Index | Op | Reduced | Product | Carried | Unread
@@ -132,20 +213,39 @@ def walk(value: Value) -> Iterator[Value]:
             pending += reversed(parts_of(one))
 
 
+def in_order(*values: Value, until: Callable[[Value], bool] | None = None) -> list[Value]:
+    """All that values are made of, each once, and each after its parts; those of which `until` holds count as without
+    parts."""
+    found, seen = list[Value](), set[int]()
+    pending = [(one, False) for one in reversed(values)]
+    while pending:
+        one, is_done = pending.pop()
+        if is_done:
+            found.append(one)
+        elif id(one) not in seen:
+            seen.add(id(one))
+            pending.append((one, True))
+            if until is None or not until(one):
+                pending += [(part, False) for part in reversed(parts_of(one))]
+    return found
+
+
 def replaced(value: Value, change: Callable[[Value], Value | None]) -> Value:
     """The value with parts that `change` replaces; None leaves one as it is."""
-    known: dict[int, Value] = {}
+    new: dict[int, Value] = {}
+    changed: dict[int, Value | None] = {}
 
-    def visit(one: Value) -> Value:
-        if id(one) not in known:
-            known[id(one)] = change(one) or _with_parts(one, tuple(map(visit, parts_of(one))))
-        return known[id(one)]
+    def is_changed(one: Value) -> bool:
+        changed[id(one)] = change(one)
+        return changed[id(one)] is not None
 
-    return visit(value)
+    for one in in_order(value, until=is_changed):
+        new[id(one)] = changed[id(one)] or _with_parts(one, tuple(new[id(part)] for part in parts_of(one)))
+    return new[id(value)]
 
 
 def _with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
-    if parts == parts_of(value):
+    if all(new is old for new, old in zip(parts, parts_of(value), strict=True)):
         return value
     match value:
         case Op(name, _):
@@ -190,17 +290,12 @@ def last_turn(value: Value, turn: Place) -> Value:
     """A value after a loop, unless it is that of the last turn: then it is made of elements of that turn alone."""
     own = places.atoms(turn)
 
-    def bare(one: Value) -> bool:
-        match one:
-            case Reduced() | Product():
-                return False
-            case Input(place=place):
-                return place is not None and bool(places.atoms(place) & own)
-            case _:
-                return any(map(bare, parts_of(one)))
+    def is_of_turn(one: Value) -> bool:
+        return isinstance(one, Input) and one.place is not None and bool(places.atoms(one.place) & own)
 
+    bare = in_order(value, until=lambda one: isinstance(one, Reduced | Product))
     carried = any(isinstance(one, Carried) for one in walk(value))
-    return Unread("the last turn of a loop") if not carried and bare(value) else value
+    return Unread("the last turn of a loop") if not carried and any(map(is_of_turn, bare)) else value
 
 
 def read_back(element: Input, stores: list[Store]) -> Value:
@@ -265,25 +360,28 @@ def scalars_of(value: Value) -> frozenset[str]:
 
 def is_index(value: Value) -> bool:
     """Whether a value is made of indices, parameters and constants only, and of an index at least."""
-    leaves = [one for one in walk(value) if not parts_of(one)]
-    return any(isinstance(one, Index) for one in leaves) and all(
-        isinstance(one, Index | Number | Scalar) for one in leaves
-    )
+    return "Index" in value.leaves and value.leaves <= {"Index", "Number", "Scalar"}
 
 
 def place_of(value: Value) -> Place:
     """A number made of indices and parameters, as a place."""
-    match value:
-        case Number(number):
-            return places.number(number)
-        case Scalar(name):
-            return places.atom("s", name)
-        case Index(_, _, place):
-            return place
-        case Op(name, (left, right)):
-            return places.combined("//" if name == "/" else name, place_of(left), place_of(right))
-        case _:
-            return UNKNOWN
+    if not value.leaves <= {"Index", "Number", "Scalar"}:
+        return UNKNOWN
+    found: dict[int, Place] = {}
+    for one in in_order(value):
+        match one:
+            case Number(number):
+                place = places.number(number)
+            case Scalar(name):
+                place = places.atom("s", name)
+            case Index(_, _, place):
+                pass
+            case Op(name, (left, right)):
+                place = places.combined("//" if name == "/" else name, found[id(left)], found[id(right)])
+            case _:
+                place = UNKNOWN
+        found[id(one)] = place
+    return found[id(value)]
 
 
 def is_bound(condition: Value) -> bool:
@@ -292,26 +390,79 @@ def is_bound(condition: Value) -> bool:
         case Op("&", arguments):
             return all(map(is_bound, arguments))
         case Op("<" | "<=" as name, (left, right)):
-            if any(isinstance(one, Input | Reduced | Unread | Carried | Product) for one in walk(condition)):
+            if not condition.leaves <= {"Index", "Number", "Scalar"}:
                 return False
             if place_of(left) == places.NOWHERE and name == "<=":
                 return is_index(right)
-            room = places.plus(place_of(right), place_of(left), -1.0)
-            if name == "<=":
-                room = places.plus(room, places.number(1.0))
-            lengths = places.distance(room)
-            return (
-                len(lengths) == 1
-                and all(product and factor == 1 for product, factor in lengths)
-                and room != lengths
-                and all(factor < 0 for _, factor in room - lengths)
-                and UNKNOWN not in (place_of(left), place_of(right))
-                and not any(one[0] == "?" for one in places.atoms(room))
-            )
+            return _bound(name, left, right) is not None
         case Op(">" | ">=" as name, (left, right)):
             return is_bound(Op("<" if name == ">" else "<=", (right, left)))
+        case Number(value):
+            return bool(value)
         case _:
-            return is_constant(condition)
+            return False
+
+
+def bounds_of(condition: Value) -> list[tuple[Place, Place]]:
+    """The indices that a bound is about, each with its length."""
+    match condition:
+        case Op("&", arguments):
+            return [one for part in arguments for one in bounds_of(part)]
+        case Op("<" | "<=" as name, (left, right)):
+            found = _bound(name, left, right)
+            return [] if found is None else [found]
+        case Op(">" | ">=" as name, (left, right)):
+            return bounds_of(Op("<" if name == ">" else "<=", (right, left)))
+        case _:
+            return []
+
+
+def _bound(name: str, left: Value, right: Value) -> tuple[Place, Place] | None:
+    """The index that is less than a length, and the length. Elements of a block are counted one by one in it."""
+    room = places.plus(place_of(right), place_of(left), -1.0)
+    if name == "<=":
+        room = places.plus(room, places.number(1.0))
+    length = places.distance(room)
+    index = places.plus(places.NOWHERE, frozenset(room - length), -1.0)
+    if UNKNOWN in (place_of(left), place_of(right)) or any(one[0] in "?w" for one in places.atoms(room)):
+        return None
+    if len(length) != 1 or not index or not all(product and factor == 1 for product, factor in length):
+        return None
+    if not all(factor > 0 for _, factor in index):
+        return None
+    return index, length
+
+
+def is_number_beyond(value: Value) -> bool:
+    """Whether a value may stand for elements beyond the edge."""
+    return isinstance(value, Number) and value.value in (0.0, float("inf"), float("-inf"))
+
+
+def edge(value: Value, beyond: Value) -> Value:
+    """A value of an element inside of a tensor, and `beyond` outside of it."""
+    match value, beyond:
+        case Input(), Number(number):
+            return replace(value, beyond=number)
+        case Number(), _:
+            return value if value == beyond else Op("edge", (value, beyond))
+        case _:
+            return Op("edge", (value, beyond))
+
+
+def inside(value: Value, beyond: Value | None = None) -> Value:
+    """A value without what stands for elements outside of a tensor, if that is `beyond` or anything."""
+    match value:
+        case Op("edge", (inner, other)) if beyond is None or other == beyond:
+            return inner
+        case _:
+            return value
+
+
+def without_edges(value: Value) -> Value:
+    """A value whose elements all are inside of their tensors."""
+    while (found := replaced(value, lambda one: inside(one) if inside(one) is not one else None)) is not value:
+        value = found
+    return value
 
 
 def parts_of_lengths(condition: Value) -> set[str]:
@@ -340,40 +491,63 @@ def negated(condition: Value) -> Value:
 
 @dataclass
 class Variants:
-    """The variants of a kernel that its parameters choose: of each choice the first one, and the same one again."""
+    """The variants of a kernel that its constants choose: of each choice the first one, and the same one again. `texts`
+    say what was taken to hold."""
 
     taken: list[Value] = field(default_factory=list[Value])
+    texts: list[str] = field(default_factory=list[str])
 
-    def first(self, condition: Value) -> bool:
-        """Whether the variant where a condition holds is the one that is read."""
-        if isinstance(condition, Number):
-            return bool(condition.value)
+    def holds(self, condition: Value, text: str, never: bool = False) -> bool | None:
+        """Whether a condition holds in the variant that is read; one that was not met before does, or does not if it
+        should `never`. None if it is about constants that others are about too, and does not follow from them."""
+        match condition:
+            case Number(value):
+                return bool(value)
+            case Op("&" | "|" as name, (left, right)):
+                sides = [self.holds(left, text, never)]
+                if sides[0] is not None and sides[0] == (name == "&"):
+                    sides.append(self.holds(right, text, never))
+                return None if None in sides else all(sides) if name == "&" else any(sides)
+            case Op("not", (inner,)):
+                holds = self.holds(inner, text, not never)
+                return None if holds is None else not holds
+            case _:
+                pass
         if condition in self.taken:
             return True
         if negated(condition) in self.taken or any(_excluded(condition, one) for one in self.taken):
             return False
-        self.taken.append(condition)
-        return True
+        if any(scalars_of(one) & scalars_of(condition) for one in self.taken):
+            return None
+        self.taken.append(negated(condition) if never else condition)
+        self.texts.append(f"not {text}" if never else text)
+        return not never
 
-    def never(self, condition: Value) -> None:
-        """Take the variant where a condition does not hold."""
-        self.taken.append(negated(condition))
+    def state(self) -> tuple[list[Value], list[str]]:
+        """What was taken so far."""
+        return list(self.taken), list(self.texts)
+
+    def reset(self, state: tuple[list[Value], list[str]]) -> None:
+        """Forget what was taken since."""
+        self.taken, self.texts = state
 
 
 def _excluded(condition: Value, taken: Value) -> bool:
     match condition, taken:
         case Op("==", (left, right)), Op("==", (other, third)):
-            return left == other and right != third
-        case Op("&", arguments), _:
-            return any(negated(one) == taken or _excluded(one, taken) for one in arguments)
+            return left == other and right != third and is_literal(right) and is_literal(third)
         case _:
             return False
 
 
+def is_literal(value: Value) -> bool:
+    """Whether a value is a number, or a constant text or name of its own."""
+    return isinstance(value, Number) or (isinstance(value, Scalar) and value.name[:1] in ("'", '"', "N"))
+
+
 def is_constant(condition: Value) -> bool:
     """Whether a condition is made of constants and parameters alone, so that it chooses a variant for all elements."""
-    leaves = [one for one in walk(condition) if not parts_of(one)]
-    return all(isinstance(one, Number | Scalar) for one in leaves)
+    return condition.leaves <= {"Number", "Scalar"}
 
 
 def operation(name: str, *arguments: Value) -> Value:

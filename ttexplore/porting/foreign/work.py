@@ -1,0 +1,59 @@
+"""The work of reading a foreign source: what ends it, and how a kernel is refused."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from ttexplore.control import FREE, Control
+from ttexplore.errors import BackendError, refuse_cancelled
+
+# How many statements and expressions of one kernel are read, loops and functions that are called counted each time, and
+# how deep they may lie inside of each other.
+MOST_STEPS = 100_000
+DEEPEST = 100
+
+
+class Refused(Exception):
+    """A construct that no rule understands: the kernel gets no skeleton."""
+
+    def __init__(self, what: str, line: int) -> None:
+        super().__init__(f"{what} (line {line}) is not understood")
+
+
+class TooLarge(Refused):
+    """A kernel that has more than a limit allows."""
+
+    def __init__(self, reason: str) -> None:
+        Exception.__init__(self, reason)
+
+
+@dataclass
+class Work:
+    """The work on one source; it ends as `control` says."""
+
+    control: Control = FREE
+    start: float = field(default_factory=time.perf_counter)
+    steps: int = 0
+
+    def begin(self) -> None:
+        """Begin with another kernel."""
+        self.steps = 0
+        self.check()
+
+    def step(self) -> None:
+        """Count another statement or expression. Raises TooLarge, Cancelled, or BackendError where the time is over."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise TooLarge(f"it has more than {MOST_STEPS:,} statements and expressions, loops and calls written out")
+        if self.steps % 256 == 0:
+            self.check()
+
+    def check(self) -> None:
+        """Raises Cancelled, or BackendError where the time is over."""
+        refuse_cancelled(self.control.cancel)
+        if time.perf_counter() - self.start > self.control.seconds:
+            raise BackendError(
+                "B003", f"{self.control.what} did not end within the time limit of {self.control.seconds:g} seconds",
+                hint="raise the time limit (time_limit_seconds), or port one kernel of the source",
+            )  # fmt: skip
