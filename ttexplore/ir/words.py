@@ -214,7 +214,10 @@ class Words:
         found = operation_range(e, [(part.low, part.high) for part in parts], known)
         if found is None:
             raise _without_value(symbol, e, parts)
-        return _operation(symbol, parts, (int(found[0]), int(found[1])))
+        low, high = int(found[0]), int(found[1])
+        if symbol == "<<" and not INT32_LEAST <= low <= high <= INT32_MOST:
+            low, high = INT32_LEAST, INT32_MOST
+        return _operation(symbol, parts, (low, high))
 
 
 def _no_text(expression: Expression) -> Unsupported:

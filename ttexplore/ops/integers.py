@@ -21,15 +21,23 @@ SMALL_INTEGERS: dict[str, tuple[int, int]] = {
 
 
 def shifted_left(a: Any, places: Any) -> Any:
-    """``a << places``, or 0 if `places` is not in 0 to 31."""
+    """``a << places``, or 0 if `places` is not in 0 to 31: on the chip, in NumPy and in PTX."""
     inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
     return np.where(inside, np.left_shift(a, np.where(inside, places, 0)), 0)
 
 
 def shifted_right(a: Any, places: Any) -> Any:
-    """``a >> places`` with sign extension, or 0 if `places` is not in 0 to 31."""
+    """``a >> places`` with sign extension: of places that are not in 0 to 31, only the sign is left, as in NumPy and in
+    PTX."""
     inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
-    return np.where(inside, np.right_shift(a, np.where(inside, places, 0)), 0)
+    # The last place apart, which numbers of 32 bits without a sign need.
+    return np.right_shift(np.right_shift(a, np.where(inside, places, _BITS - 1)), ~inside)
+
+
+def shifted_right_by_sfpu(a: Any, places: Any) -> Any:
+    """``a >> places`` as the chip has it: 0 if `places` is not in 0 to 31."""
+    inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
+    return np.where(inside, shifted_right(a, places), 0)
 
 
 def _filled(value: int) -> NDArray[np.int32]:
@@ -93,7 +101,7 @@ INTEGER_OPS = (
         for name, meaning in _BITWISE.items()
     ),
     _of_two("binary_left_shift", shifted_left, _SHIFT, "binary_shift_tile_init()", cycles=224),
-    _of_two("binary_right_shift", shifted_right, _SHIFT, "binary_shift_tile_init()", cycles=320),
+    _of_two("binary_right_shift", shifted_right_by_sfpu, _SHIFT, "binary_shift_tile_init()", cycles=320),
     _op(
         "bitwise_not", np.invert, "api/compute/eltwise_unary/bitwise_not.h", init="bitwise_not_tile_init()",
         cpp="bitwise_not_tile({value})", operands=_ONE, cycles=96,

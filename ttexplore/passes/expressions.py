@@ -293,7 +293,19 @@ class Reader:
         second = self._bits(e.b, lowest=lowest and name != "shift_left")
         if name == "shift_right" and str(e.ty.dtype) == "uint32":
             return self._shifted_unsigned(first, second)
+        if name == "shift_right" and self.graph.range(first)[0] < 0:
+            second = self._places(second)
         return self._wrapped(self.graph.make(name, first, second), e)
+
+    def _places(self, places: int) -> int:
+        """The places of a shift to the right that leave the sign where they are more than 31, or below 0: the chip
+        leaves 0."""
+        make, integer = self.graph.make, self.graph.integer
+        low, high = self.graph.range(places)
+        if low >= 0:
+            return places if high < 32 else make("min", places, integer(31))
+        is_outside = make("ne", make("bit_and", places, integer(-32)), integer(0))
+        return make("where", is_outside, integer(31), places)
 
     def _shifted_unsigned(self, value: int, places: int) -> int:
         """``value >> places`` of uint32: the chip shifts int32, which fills with the sign."""

@@ -19,7 +19,7 @@ from tvm import ir, tirx
 from ttexplore.ir.dag import same_expression
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ops import wide
-from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
+from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right_by_sfpu
 from ttexplore.ops.sfpu import as_int32
 from ttexplore.ops.small import FLOATS, rounded_to
 from ttexplore.ops.storage import Array
@@ -675,5 +675,5 @@ COMPOSITIONS: dict[str, Callable[..., int | None]] = {
     "mul_int32": _multiply_int32,
     "bit_and": _folded_int32(np.bitwise_and), "bit_or": _folded_int32(np.bitwise_or),
     "bit_xor": _folded_int32(np.bitwise_xor), "bit_not": _folded_int32(np.invert),
-    "shift_left": _folded_int32(shifted_left), "shift_right": _folded_int32(shifted_right),
+    "shift_left": _folded_int32(shifted_left), "shift_right": _folded_int32(shifted_right_by_sfpu),
 }  # fmt: skip

@@ -20,7 +20,7 @@ from tvm import ir, tirx
 from ttexplore.ir.adapter import elements
 from ttexplore.ir.build import arguments, op_name, regions, with_arguments, with_value
 from ttexplore.ir.dag import folded, nodes_of, parts_of, replaced, with_parts
-from ttexplore.ir.index import RANGES
+from ttexplore.ir.index import RANGES, WORD_BITS
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
@@ -175,7 +175,8 @@ _LEAVING = (tirx.Add, tirx.Sub, tirx.Mul, tirx.LShift, tirx.BitwiseNot, tirx.Flo
 @dataclass(frozen=True)
 class _Number:
     """An expression, and the same in int32; none for what is no arithmetic on whole numbers. `is_named` says whether it
-    has names that the kernel gives outside of T.Parallel, `leaves` whether it may wrap around."""
+    has names that the kernel gives outside of T.Parallel, `leaves` whether it may wrap around,
+    or shift by places that there are not."""
 
     plain: ir.Expr
     wide: ir.Expr | None = None
@@ -205,7 +206,7 @@ class _Names(Context):
         self.local: set[ir.Expr] = set()
 
     def statement(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        """A statement whose numbers may wrap around, or are bools."""
+        """A statement whose numbers may wrap around, or shift by too many places, or are bools."""
         if isinstance(statement, tirx.Bind):
             (self.local if self.is_in_nest else self.given).add(statement.var)
         match statement:
@@ -244,6 +245,9 @@ class _Names(Context):
                 return _Number(e, _int32(e), is_named=e in self.given)
             case tirx.IntImm():
                 return _Number(e, _int32(e))
+            case tirx.LShift() | tirx.RShift() if parts[1].is_named:
+                shifted = self._shifted(e, parts[0].wide, parts[1].wide)
+                return _Number(_rebuilt(e, [one.value for one in parts]), shifted, is_named=True, leaves=True)
             case _ if parts and dtype in RANGES and (wide := _computed(e, [one.wide for one in parts])) is not None:
                 leaves = any(one.leaves for one in parts) or (dtype in _BITS and isinstance(e, _LEAVING))
                 return _Number(e, wide, any(one.is_named for one in parts), leaves)
@@ -251,6 +255,18 @@ class _Names(Context):
                 return _Number(_rebuilt(e, [one.number for one in parts]))
             case _:
                 return _Number(_rebuilt(e, [one.value for one in parts]))
+
+    def _shifted(self, e: tirx.LShift | tirx.RShift, number: ir.Expr | None, places: ir.Expr | None) -> ir.Expr | None:
+        """A shift that is defined for all places, as it is in NumPy and in PTX."""
+        if places is None:
+            return None
+        inside = tirx.And(places >= 0, places < WORD_BITS)
+        if self.bounds.proves(inside):
+            return _computed(e, [number, places])
+        made = _computed(e, [number, tirx.Select(inside, places, tirx.const(WORD_BITS - 1, "int32"))])
+        if made is None or isinstance(e, tirx.RShift):
+            return made
+        return tirx.Select(inside, made, tirx.const(0, made.ty))
 
 
 def _without_bool(e: ir.Expr) -> ir.Expr:
