@@ -120,11 +120,11 @@ def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((32, 32), "float32"), 
 def refused(tmp_path: Path) -> Callable[..., TTExploreError]:
     """The error of a kernel made from a text, and its line after the head."""
 
-    def refuse(body: str, head: str = HEAD) -> TTExploreError:
+    def refuse(body: str, head: str = HEAD, **options: Any) -> TTExploreError:
         file = tmp_path / "kernels.py"
         file.write_text(head + "".join(f"        {line}\n" for line in body.split("\n")))
         try:
-            error = ttx.explore(f"{file}::kernel").error
+            error = ttx.explore(f"{file}::kernel", options=options).error
         except TTExploreError as traced:
             return traced
         assert error is not None
@@ -153,6 +153,59 @@ def test_races_between_blocks(refused: Callable[..., TTExploreError], body: str,
     assert told in (error.hint or "")
     assert error.span is not None
     assert error.span.line == HEAD.count("\n") + 1 + line
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "how"),
+    [
+        ("if bx % 2 == 0:\n    T.atomic_add(B, a)\nelse:\n    T.atomic_max(B, a)", 3, "T.atomic_add and T.atomic_max"),
+        ("T.atomic_min(B, a)\nT.atomic_max(B, a)", 1, "T.atomic_max and T.atomic_min"),
+        ("for k in range(2):\n    T.atomic_add(B, a)\nfor k in range(bx):\n    T.atomic_min(B, a)", 3,
+         "T.atomic_add and T.atomic_min"),
+        ("T.atomic_add(B[0:8, 0:32], a[0:8, 0:32])\nif bx == 1:\n    T.atomic_max(B[7:9, 0:32], a[0:2, 0:32])", 2,
+         "T.atomic_add and T.atomic_max"),
+        ("for i, j in T.Parallel(32, 32):\n    T.atomic_add(B[i, j], a[i, j])\nT.atomic_max(B[bx, 0], a[0, 0])", 2,
+         "T.atomic_add and T.atomic_max"),
+        ("if I[bx] > 0:\n    T.atomic_add(B, a)\nelse:\n    T.atomic_max(B, a)", 3, "T.atomic_add and T.atomic_max"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("partials", ["dram", "noc"])
+def test_updates_of_several_kinds_race(
+    refused: Callable[..., TTExploreError], body: str, line: int, how: str, partials: str
+) -> None:
+    error = refused(body, partials=partials)
+    assert isinstance(error, KernelError)
+    assert (error.code, error.hint) == (
+        "TTX-K017", "let all of them update B in one way; or use two T.Kernel, one after the other",
+    )  # fmt: skip
+    assert f"update the same elements of B with {how}: the result depends on which comes first" in error.message
+    assert error.span is not None
+    assert error.span.line == HEAD.count("\n") + 1 + line
+    unknown = refused("T.atomic_add(B[I[bx], 0], a[0:1, 0:32])\nT.atomic_max(B[I[bx + 1], 0], a[0:1, 0:32])")
+    assert (unknown.code, "is not known before the kernel runs" in unknown.message) == ("TTX-L010", True)
+
+
+@pytest.mark.parametrize("cores", [(1, 1), (2, 2)])
+def test_updates_of_several_kinds_of_elements_that_no_two_blocks_share(cores: tuple[int, int]) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), S: T.Tensor((32, 32), "float32"), Q: T.Tensor((16, 32), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((8, 32), "float32")
+            T.copy(A[bx * 8, 0], a)
+            # Own elements, in order.
+            T.atomic_add(S[bx * 8, 0], a)
+            for i, j in T.Parallel(8, 32):
+                T.atomic_max(S[bx * 8 + i, j], 0.5)
+            # Some blocks share these, others those.
+            if bx < 2:
+                T.atomic_add(Q[0:8, 0:32], a)
+            else:
+                T.atomic_max(Q[8:16, 0:32], a)
+
+    (a, s, q), (sums, others), _ = run(kernel, cores=cores)
+    np.testing.assert_allclose(sums, np.maximum(s + a, 0.5), rtol=1e-6)
+    np.testing.assert_allclose(others[:8], q[:8] + a[:8] + a[8:16], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(others[8:], np.maximum(q[8:], np.maximum(a[16:24], a[24:])), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tvm import ir, tirx
 from ttexplore.ir.adapter import call, elements, operation_name
 from ttexplore.ir.dag import nodes_of, replaced, same_expression
 
-# The attribute of a copy between a tensor and a block that is part of such an update.
+# The attribute of a copy between a tensor and a block that is part of such an update: a bit for its kind.
 ATOMIC = "atomic"
 # The attribute of a kernel that names the tensors whose updates several cores hand on to one another.
 HANDED_ON = "tt.handed_on"
@@ -36,9 +36,15 @@ def as_update(kind: str, old: ir.TensorLoad, value: ir.Expr) -> ir.Expr:
     return value
 
 
+def kinds_of(expression: ir.Expr) -> int:
+    """A bit for each kind of update that a value is; 0 where it is no update, which another block may interrupt."""
+    kinds = {operation_name(one) for one in nodes_of(expression) if isinstance(one, ir.Call)}
+    return sum(1 << bit for bit, kind in enumerate(ATOMICS) if kind in kinds)
+
+
 def updates(expression: ir.Expr) -> bool:
     """Whether a value is that of an element after an update that no other block interrupts."""
-    return any(isinstance(one, ir.Call) and operation_name(one) in ATOMICS for one in nodes_of(expression))
+    return kinds_of(expression) != 0
 
 
 def plain(expression: ir.Expr) -> ir.Expr:

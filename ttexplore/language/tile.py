@@ -107,12 +107,13 @@ def _difference(high: object, low: object, name: str) -> Integer:
     """``high - low``, as an int if it is constant."""
     if isinstance(high, int) and isinstance(low, int):
         return high - low
-    length = whole(index_of(name, high)) - whole(index_of(name, low))
+    first, last = index_of(name, low), index_of(name, high)
+    # The end of a last block may not fit into a narrow dtype, which its start fits into.
     for analyzer in (sym.Analyzer(), current(f"a region of {name}").named_values()):
-        simple = analyzer.simplify(length)
+        simple = analyzer.simplify(last - first)
         if isinstance(simple, tirx.IntImm):
             return int(simple.value)
-    return simple
+    return sym.Analyzer().simplify(whole(last) - whole(first))
 
 
 def extents(value: ir.TensorRegion) -> list[int]:

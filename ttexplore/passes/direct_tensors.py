@@ -10,7 +10,7 @@ from tvm import ir, sym, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
-from ttexplore.ir.atomics import ATOMIC, plain, updates
+from ttexplore.ir.atomics import ATOMIC, kinds_of, plain
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -73,13 +73,13 @@ _Access = ir.TensorLoad | tirx.BufferStore
 class _Block:
     """A block of a tensor: the region of it, the buffer on the chip, and the loop variables that index that; none of
     them index the single element of a block of one. `axes` are the variables along the tensor's axes, of a T.Parallel.
-    An `atomic` one is updated, or read for that."""
+    An `atomic` one is updated, or read for that: it has a bit for each kind of update."""
 
     region: ir.TensorRegion
     allocation: tirx.AllocBuffer
     variables: tuple[ir.Var, ...]
     axes: tuple[ir.Var | None, ...] = ()
-    atomic: bool = False
+    atomic: int = 0
     # The indices of elements at computed places.
     places: tuple[ir.Expr, ...] = ()
     # The condition under which the elements of a block are stored.
@@ -133,7 +133,7 @@ class _Block:
         return [when(functools.reduce(tirx.And, tests), made)] if tests else made
 
     def _copy(self, parts: list[ir.TensorRegion]) -> tirx.Stmt:
-        return tirx.Evaluate(call("tl.copy", parts, {ATOMIC: 1} if self.atomic else None))
+        return tirx.Evaluate(call("tl.copy", parts, {ATOMIC: self.atomic} if self.atomic else None))
 
 
 class _Staging(NewBuffers):
@@ -263,13 +263,14 @@ class _Elements:
         self.loaded: list[_Block] = []
         self.stored: list[_Block] = []
 
-    def read(self, value: ir.Expr, updated: tirx.Buffer | None = None) -> ir.Expr:
-        """The value with elements of blocks instead of tensors; of the tensor `updated` it is the old value."""
+    def read(self, value: ir.Expr, updated: tirx.Buffer | None = None, kinds: int = 0) -> ir.Expr:
+        """The value with elements of blocks instead of tensors; of the tensor `updated`, in these ways, it is the old
+        value."""
 
         def load(part: ir.Expr) -> ir.Expr:
             if not isinstance(part, ir.TensorLoad) or is_on_chip(part.source):
                 return part
-            atomic = updated is not None and part.source.same_as(updated)
+            atomic = kinds if updated is not None and part.source.same_as(updated) else 0
             try:
                 block = self.block(part, atomic=atomic)
             except Unsupported:
@@ -285,8 +286,8 @@ class _Elements:
         if is_on_chip(statement.buffer):
             value = self.read(statement.value)
             return with_value(statement, value)
-        atomic, condition = updates(statement.value), condition_of(statement.value)
-        value = plain(self.read(value_of(statement.value), statement.buffer if atomic else None))
+        atomic, condition = kinds_of(statement.value), condition_of(statement.value)
+        value = plain(self.read(value_of(statement.value), statement.buffer, atomic))
         if condition is not None:
             condition = written_out(condition, self.names)
         run = None if atomic else self.run(statement)
@@ -383,7 +384,7 @@ class _Elements:
         self.loaded.append(block)
         return block
 
-    def block(self, access: _Access, *, atomic: bool, condition: ir.Expr | None = None) -> _Block:
+    def block(self, access: _Access, *, atomic: int, condition: ir.Expr | None = None) -> _Block:
         """The block that an element is one of, as its loop variables run; `condition` is that of a store."""
         writes = isinstance(access, tirx.BufferStore)
         tensor = access.buffer if writes else access.source

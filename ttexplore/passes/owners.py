@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, Unsupported
+from ttexplore.errors import KernelError, TTExploreError, Unsupported
 from ttexplore.ir.adapter import elements, for_of, is_buffer, span_of
-from ttexplore.ir.atomics import ATOMIC, HANDED_ON
+from ttexplore.ir.atomics import ATOMIC, ATOMICS, HANDED_ON
 from ttexplore.ir.build import (
     attribute,
     bind,
@@ -62,7 +62,7 @@ def with_owners(
     are computed for all work items. An update whose place is not known before the kernel runs, as where elements of
     tensors decide it, may touch any element along that axis of its tensor: all work items that may share one run on
     one core. Raises KernelError where two work items use an element that one of them writes without T.atomic_add,
-    Unsupported where the places of other reads and writes are not known.
+    and where they update it in different ways, Unsupported where the places of other reads and writes are not known.
     """
     read, written = read_and_written(function)
     shared = read & written
@@ -115,7 +115,7 @@ class _Use:
     the arrays have an axis for each loop around, the innermost first.
 
     Where it starts along an axis may not be known before the kernel runs: then the region is all of this axis, and
-    `is_anywhere` says so.
+    `is_anywhere` says so. An update has a bit for its kind.
     """
 
     statement: tirx.Stmt
@@ -125,6 +125,7 @@ class _Use:
     extents: tuple[int, ...]
     live: NDArray[np.bool_]
     is_anywhere: bool
+    updates: int
 
 
 class _Uses:
@@ -207,16 +208,16 @@ class _Uses:
                 found = [self.exact(part.min) for part in one.region]
                 # Of a block that is stored in part, each element may be.
                 extents = full_extents(one, shape_of((target if one is source else source).source))
-                is_anywhere, is_update = any(low is None for low in found), bool(attribute(statement, ATOMIC))
-                if extents is None or (is_anywhere and not is_update):
+                is_anywhere, updates = any(low is None for low in found), attribute(statement, ATOMIC)
+                if extents is None or (is_anywhere and not updates):
                     raise _unknown(name, statement)
                 whole = self.tensors[name]
                 reached = [length if low is None else n for low, n, length in zip(found, extents, whole, strict=True)]
                 lows = tuple(np.array(0) if low is None else low for low in found)
                 self.uses.append(
                     _Use(
-                        statement, name, "update" if is_update else kind, lows, tuple(reached), live,
-                        is_anywhere=is_anywhere,
+                        statement, name, "update" if updates else kind, lows, tuple(reached), live,
+                        is_anywhere=is_anywhere, updates=updates,
                     )
                 )  # fmt: skip
 
@@ -260,8 +261,9 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_Use], loops: list[tir
             hint="use larger blocks",
             span=span_of(uses[0].statement),
         )
-    written, plain = np.zeros(places, bool), np.zeros(places, bool)
+    written, plain, kinds = np.zeros(places, bool), np.zeros(places, bool), np.zeros(places, np.uint8)
     for use, run in zip(uses, runs, strict=True):
+        kinds[run.places] |= use.updates
         written[run.places] |= use.kind != "load"
         plain[run.places] |= use.kind != "update"
     groups: list[int] = []
@@ -276,6 +278,9 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_Use], loops: list[tir
                 if use.is_anywhere:
                     raise _unknown(name, use.statement)
             raise _race(name, one, [use for use, run in zip(uses, runs, strict=True) if plain[run.places].any()])
+        mixed = shared & (kinds & (kinds - 1) != 0)
+        if mixed.any():
+            raise _mixed(name, one, [use for use, run in zip(uses, runs, strict=True) if mixed[run.places].any()])
         least, most = least[shared], most[shared]
         groups.append(next(n for n in range(1, count + 1) if count % n == 0 and (least // n == most // n).all()))
     return groups
@@ -295,6 +300,30 @@ def _race(name: str, axis: tirx.For, uses: list[_Use]) -> KernelError:
         hint=hint,
         span=span_of((stores or [use for use in uses if use.kind == "load"])[0].statement),
     )
+
+
+def _mixed(name: str, axis: tirx.For, uses: list[_Use]) -> TTExploreError:
+    """The error where blocks update elements in ways whose order matters."""
+    other = next((use for use in uses if use.updates != uses[0].updates), uses[0])
+    how = " and ".join(
+        f"T.{kind.removeprefix('tl.')}"
+        for bit, kind in enumerate(ATOMICS)
+        if sum(1 << bit & use.updates for use in uses)
+    )
+    hint = f"let all of them update {name} in one way; or use two T.Kernel, one after the other"
+    if any(use.is_anywhere for use in uses):
+        return Unsupported(
+            "L010",
+            f"blocks update {name} with {how}, and whether they update the same elements is not known before the "
+            "kernel runs",
+            hint=hint, span=span_of(other.statement),
+        )  # fmt: skip
+    return KernelError(
+        "K017",
+        f"blocks of the launch grid that differ in {axis.loop_var.name} update the same elements of {name} with {how}: "
+        "the result depends on which comes first",
+        hint=hint, span=span_of(other.statement),
+    )  # fmt: skip
 
 
 class _Runs:
