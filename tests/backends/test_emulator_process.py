@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -127,6 +128,132 @@ def test_compiled_kernels_are_cached_by_content(tmp_path: Path, monkeypatch: pyt
     assert [path.suffix for path in (tmp_path / "emulator").iterdir()] == [".so"] * 3
     monkeypatch.setattr(compiler, "_compile", lambda command, cancel: pytest.fail("a cached kernel was compiled again"))
     toolchain.kernels([source])
+
+
+BAD_COMPILERS = {
+    "cut off": "cp {whole} $o; truncate -s -64 $o",
+    "empty": ": > $o",
+    "half": "head -c 3000 {whole} > $o",
+    "a text": "echo no program > $o",
+    "nothing": "exit 0",
+    "killed": "kill -9 $$",
+    "its part killed": "echo 'c++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1",
+    "out of memory": "echo 'reader.cpp:3:1: virtual memory exhausted: Cannot allocate memory' >&2; exit 1",
+    "no word": "exit 1",
+}
+
+
+@pytest.mark.parametrize("way", BAD_COMPILERS)
+def test_what_a_failing_compiler_gives_is_not_kept(tmp_path: Path, way: str) -> None:
+    """Nor is it the kernel's fault, which a sweep would keep."""
+    whole = Emulator().toolchain()
+    source = compiler.KernelSource("writer", "void kernel_main() {}\n", ("NOC_INDEX=1",))
+    linked = whole.kernels([source])["writer"].read_bytes()[: -compiler.SEAL_BYTES]
+    (tmp_path / "whole").write_bytes(linked)
+    bad = tmp_path / "c++"
+    action = BAD_COMPILERS[way].format(whole=tmp_path / "whole")
+    bad.write_text(f"#!/bin/sh\nfor word; do o=$word; done\n{action}\n")
+    bad.chmod(0o755)
+    toolchain = compiler.Toolchain(replace(whole.compiler, command=(str(bad),)), tmp_path / "cache")
+    with pytest.raises(BackendError, match=r"the C\+\+ compiler failed: ") as caught:
+        toolchain.kernels([source])
+    assert (caught.value.code, isinstance(caught.value, KernelFault)) == ("TTX-B008", False)
+    assert list((tmp_path / "cache" / "emulator").iterdir()) == []
+    # The same inputs are compiled again.
+    again = compiler.Toolchain(whole.compiler, tmp_path / "cache").kernels([source])["writer"]
+    assert compiler.is_whole(again)
+
+
+def test_a_compiled_file_in_the_place_of_another_is_found(tmp_path: Path) -> None:
+    toolchain = compiler.Toolchain(Emulator().toolchain().compiler, tmp_path)
+    sources = [compiler.KernelSource("writer", f"void kernel_main() {{{' ' * n}}}\n", ()) for n in range(2)]
+    one, other = (toolchain.kernels([source])["writer"] for source in sources)
+    contents = one.read_bytes(), other.read_bytes()
+    one.write_bytes(contents[1])
+    other.write_bytes(contents[0])
+    assert not compiler.is_whole(one)
+    assert not compiler.is_whole(other)
+    toolchain.kernels(sources[:1])
+    assert (one.read_bytes(), compiler.is_whole(one)) == (contents[0], True)
+
+
+def test_unfinished_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "emulator").mkdir()
+    old, new = tmp_path / "emulator" / "making-old", tmp_path / "emulator" / "making-new"
+    for file in (old, new):
+        file.write_bytes(b"")
+    os.utime(old, (0, time.time() - 7200))
+    toolchain = compiler.Toolchain(Emulator().toolchain().compiler, tmp_path)
+    toolchain.kernels([compiler.KernelSource("writer", "void kernel_main() {}\n", ())])
+    assert (old.exists(), new.exists()) == (False, True)
+    # One that its process has just put in place is found no longer.
+    (tmp_path / "emulator" / "making-gone").symlink_to(tmp_path / "missing")
+    toolchain.kernels([compiler.KernelSource("writer", "void kernel_main() { }\n", ())])
+
+
+@pytest.mark.parametrize("part", [".", "emulator"])
+@pytest.mark.parametrize(
+    ("mode", "used"), [(0o700, True), (0o755, True), (0o777, False), (0o757, False), (0o1777, False)]
+)
+def test_a_cache_that_others_can_write_to_is_not_used(
+    filled_cache: Path, tmp_path: Path, mode: int, used: bool, part: str
+) -> None:
+    folder = tmp_path / "it's a cache"
+    shutil.copytree(filled_cache, folder)
+    (folder / part).chmod(mode)
+    if used:
+        assert Emulator(folder).run(COPY, ONES).outputs
+        return
+    with pytest.raises(BackendError) as caught:
+        Emulator(folder).run(COPY, ONES)
+    assert caught.value.message == f"the cache folder {folder / part} is not used: other users can write to it"
+    command = re.match("run (chmod .*), or set XDG_CACHE_HOME to ", caught.value.hint)
+    assert command is not None
+    # What the hint says helps.
+    subprocess.run(command[1], shell=True, check=True)
+    assert Emulator(folder).run(COPY, ONES).outputs
+
+
+def test_a_cache_that_a_group_can_write_to(filled_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    shutil.copytree(filled_cache, folder)
+    folder.chmod(0o770)
+    own = cache.pwd.getpwuid(os.geteuid()).pw_name
+    group = cache.grp.getgrgid(folder.stat().st_gid)
+    for name, used in ((own, True), ("staff", False)):
+        monkeypatch.setattr(cache.grp, "getgrgid", lambda _, name=name: group.__class__((name, *tuple(group)[1:])))
+        if used:
+            assert Emulator(folder).run(COPY, ONES).outputs
+        else:
+            with pytest.raises(BackendError, match="other users can write to it"):
+                Emulator(folder).run(COPY, ONES)
+
+
+def test_a_cache_of_another_user_is_not_used(filled_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = filled_cache.stat().st_uid + 4321
+    monkeypatch.setattr(cache.os, "geteuid", lambda: number)
+    if filled_cache.stat().st_uid == 0:
+        # One of the system's is as good as one's own.
+        assert Emulator(filled_cache).run(COPY, ONES).outputs
+        monkeypatch.setattr(Path, "stat", lambda path, stat=Path.stat, **_: _owned_by(stat(path, **_), 77))
+    with pytest.raises(BackendError, match=r"the cache folder .* is not used: it belongs to the user ") as caught:
+        Emulator(filled_cache).run(COPY, ONES)
+    assert caught.value.hint.startswith("set XDG_CACHE_HOME to ")
+
+
+def _owned_by(status: os.stat_result, number: int) -> os.stat_result:
+    return os.stat_result([number if index == 4 else value for index, value in enumerate(tuple(status))])
+
+
+def test_folders_of_the_cache_are_private(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        toolchain = compiler.Toolchain(Emulator().toolchain().compiler, tmp_path / "a" / "ttexplore")
+        toolchain.kernels([compiler.KernelSource("writer", "void kernel_main() {}\n", ())])
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "a" / "ttexplore", tmp_path / "a" / "ttexplore" / "emulator"):
+        assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_failed_compilation_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -297,11 +424,13 @@ def test_no_room_for_temporary_files(filled_cache: Path, monkeypatch: pytest.Mon
 
 
 def test_no_room_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "_compile", lambda command, cancel: "fatal error: No space left on device")
-    monkeypatch.setattr(compiler, "is_full", lambda folder: True)
+    def full(*_: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(compiler.os, "fdopen", full)
     toolchain = compiler.Toolchain(Emulator().toolchain().compiler, tmp_path)
     with pytest.raises(BackendError, match=r"the cache folder .* cannot be written: No space left on device"):
-        toolchain.kernels([compiler.KernelSource("writer", "", ())])
+        toolchain.kernels([compiler.KernelSource("writer", "void kernel_main() {}\n", ())])
     assert list((tmp_path / "emulator").iterdir()) == []
 
 
@@ -391,6 +520,119 @@ def test_a_run_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
         assert Path(f"/proc/{child}/stat").exists()
         parent.kill()
     assert gone(child)
+
+
+def forking(folder: Path, then: str) -> Program:
+    """A reader that starts another process, which says its number in `folder` and ignores what asks it to end."""
+    started = f"""
+    signal(SIGTERM, SIG_IGN);
+    if (fork() == 0) {{
+        FILE* file = fopen("{folder}/started", "w");
+        fprintf(file, "%d", static_cast<int>(getpid()));
+        fclose(file);
+        for (int i = 0; i < 60; ++i) {{
+            sleep(1);
+        }}
+        _exit(0);
+    }}
+    while (access("{folder}/started", 0) != 0) {{
+        usleep(1000);
+    }}
+    {then}"""
+    text = COPY.texts["reader"].replace("    Noc noc;", f"    Noc noc;{started}", 1)
+    heads = "".join(f"#include <{name}>\n" for name in ("signal.h", "stdio.h", "unistd.h"))
+    return Program({**COPY.texts, "reader": heads + text}, COPY.plan)
+
+
+def started_in(folder: Path) -> int:
+    for _ in range(200):
+        if (folder / "started").exists() and (number := (folder / "started").read_text()):
+            return int(number)
+        time.sleep(0.02)
+    raise AssertionError("nothing was started")
+
+
+def test_what_a_program_starts_ends_with_its_run(tmp_path: Path) -> None:
+    start = time.monotonic()
+    np.testing.assert_array_equal(Emulator().run(forking(tmp_path, ""), ONES).outputs[0], ONES[0])
+    assert gone(started_in(tmp_path))
+    # The other process holds the pipes of the runner, for a minute.
+    assert time.monotonic() - start < 30
+
+
+def test_a_program_that_ignores_the_time_limit_ends_with_all_it_started(tmp_path: Path) -> None:
+    error = error_of(forking(tmp_path, "for (volatile bool on = true; on;) {}"), time_limit_seconds=0.5)
+    assert error.code == "TTX-B003"
+    assert error.message == (
+        "the program did not end within the time limit of 0.5 seconds, nor when it was asked where it is"
+    )
+    assert gone(started_in(tmp_path))
+
+
+def test_what_a_program_starts_ends_when_its_run_is_cancelled(tmp_path: Path) -> None:
+    program = forking(tmp_path, "for (volatile bool on = true; on;) {}")
+    Emulator().toolchain().kernels(kernel_sources(program.texts, program.plan))
+    cancelled_after(0.5, lambda cancel: Emulator().run(program, ONES, cancel=cancel))
+    assert gone(started_in(tmp_path))
+
+
+def test_what_a_program_starts_ends_with_the_process_that_started_the_run(tmp_path: Path) -> None:
+    program = forking(tmp_path, "for (volatile bool on = true; on;) {}")
+    toolchain = Emulator().toolchain()
+    kernels = toolchain.kernels(kernel_sources(program.texts, program.plan))
+    write_job(tmp_path, program.plan, {"a": ONES[0]}, kernels, 0, 1, exact=True)
+    command = [sys.executable, "-c", RUN_AND_TELL, str(toolchain.runner()), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child, other = int(parent.stdout.readline()), started_in(tmp_path)
+        parent.kill()
+    assert gone(child)
+    assert gone(other)
+
+
+HOLD_A_FOLDER = """
+import time
+from ttexplore.backends.process import workspace
+with workspace() as folder:
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_temporary_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    foreign = tmp_path / "ttexplore-of-an-older-version"
+    foreign.mkdir()
+    command = [sys.executable, "-c", HOLD_A_FOLDER]
+    with (
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+        ) as one,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+        ) as two,
+    ):
+        assert one.stdout is not None
+        assert two.stdout is not None
+        first, second = Path(one.stdout.readline().strip()), Path(two.stdout.readline().strip())
+        (first / "tensor").write_bytes(b"0" * 100)
+        one.kill()
+        one.wait()
+        with process.workspace() as own, process.workspace():
+            assert own.is_dir()
+            assert not first.exists()
+            assert second.is_dir()
+            assert foreign.is_dir()
+        two.kill()
+        two.wait()
+        monkeypatch.setattr(process.os, "getuid", lambda: 12345)
+        with process.workspace():
+            assert second.is_dir()
+        monkeypatch.undo()
+        monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+        with process.workspace():
+            assert not second.exists()
+    assert list(tmp_path.iterdir()) == [foreign]
 
 
 def test_a_run_keeps_its_time_limit_by_itself(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import types
@@ -75,6 +76,17 @@ def b007(tmp_path: Path) -> Any:
     """A run with a file in place of the cache folder."""
     (tmp_path / "cache").touch()
     return Emulator(cache_folder=tmp_path / "cache").run(COPY, INPUTS)
+
+
+def b008(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """A run for which the system kills the compiler, for want of memory."""
+    runner = Emulator().toolchain().runner()
+    monkeypatch.setattr(compiler.Toolchain, "runner", lambda *_: runner)
+    killed = tmp_path / "c++"
+    killed.write_text("#!/bin/sh\nkill -9 $$\n")
+    killed.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    return Emulator(tmp_path).run(COPY, INPUTS)
 
 
 def b015() -> Any:

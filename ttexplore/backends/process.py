@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -21,21 +22,27 @@ _POLL_SECONDS = 0.1
 LONGEST_SECONDS = 2e6
 # With less free space than this, a folder counts as full.
 _LEAST_FREE_BYTES = 1 << 16
+# Temporary folders, and the file in each that its process holds locked.
+_PREFIX, _LOCK = "ttexplore-", ".in-use"
 
 
 def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Event | None) -> tuple[bytes, bytes]:
     """Wait for the child to end, and return what it wrote to its pipes.
 
-    Raises TimeoutExpired if it does not end within `seconds`, Cancelled if `cancel` is set; the child then continues.
+    The child leads a process group. What it has started may hold its pipes open; once the child has ended, that is
+    killed. Raises TimeoutExpired if it does not end within `seconds`, Cancelled if `cancel` is set; the child then
+    continues.
     """
     deadline = time.monotonic() + min(seconds, LONGEST_SECONDS)
     while True:
         refuse_cancelled(cancel)
         left = max(0.0, deadline - time.monotonic())
         try:
-            return child.communicate(timeout=left if cancel is None else min(left, _POLL_SECONDS))
+            return child.communicate(timeout=min(left, _POLL_SECONDS))
         except subprocess.TimeoutExpired:
-            if time.monotonic() >= deadline:
+            if child.poll() is not None:
+                kill_group(child)
+            elif time.monotonic() >= deadline:
                 raise
 
 
@@ -52,10 +59,40 @@ def workspace() -> Generator[Path]:
     Raises BackendError if the system's folder for temporary files cannot be used, also for errors inside the block.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="ttexplore-", ignore_cleanup_errors=True) as name:
-            yield Path(name)
+        with temporary_folder() as folder:
+            yield folder
     except OSError as error:
         raise unusable_workspace(error.strerror or str(error)) from error
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Generator[Path]:
+    """Create a temporary folder for the block, and remove those that processes have left that were killed."""
+    _remove_abandoned()
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
+        unlocked = Path(name) / f"{_LOCK}-unlocked"
+        with unlocked.open("w") as file:
+            # The lock ends with this process. The file has its name from when on it is locked.
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                unlocked.rename(Path(name) / _LOCK)
+            yield Path(name)
+
+
+def _remove_abandoned() -> None:
+    """Remove temporary folders of this user whose lock nobody holds. Raises OSError if there is no folder for them."""
+    with os.scandir(tempfile.gettempdir()) as entries:
+        own = [Path(entry.path) for entry in entries if entry.name.startswith(_PREFIX) and _is_own_folder(entry)]
+    for folder in own:
+        with contextlib.suppress(OSError), (folder / _LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_own_folder(entry: os.DirEntry[str]) -> bool:
+    with contextlib.suppress(OSError):
+        return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    return False
 
 
 def unusable_workspace(why: str) -> BackendError:

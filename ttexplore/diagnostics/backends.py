@@ -38,8 +38,15 @@ BACKENDS = (
     diagnostic(
         "B007", "unusable cache or temporary folder",
         "The emulator keeps compiled files in the user's cache folder and runs them there; tensors pass through the "
-        "folder for temporary files.",
+        "folder for temporary files. A cache folder that belongs to others, or that they can write to, is not used: "
+        "they could put programs there.",
         "Free space, or choose other folders: XDG_CACHE_HOME for compiled files, TMPDIR for temporary ones.",
+    ),
+    diagnostic(
+        "B008", "C++ compiler failed",
+        "The compiler was killed, did not start or end, or gave no whole file. The text that it compiled is not at "
+        "fault.",
+        "Free memory and space for temporary files, and run again.",
     ),
     diagnostic(
         "B010", "incorrect use of a circular buffer at run time",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ttexplore.backends.cache import default_cache_folder, unusable
+from ttexplore.backends.cache import default_cache_folder, make_private, refuse_foreign, unusable
 from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError
 from ttexplore.record import ErrorRecord, from_json, to_json
 from ttexplore.sweeping.evaluate import Outcome
@@ -40,13 +40,17 @@ class Kept:
 
     @classmethod
     def of(cls, digest: str, folder: Path | None = None) -> Kept:
-        """The file for these sources in the cache folder. Raises BackendError if it cannot be written."""
+        """The file for these sources in the cache folder. Raises BackendError if it cannot be written, or others can
+        write there."""
         if not digest:
             return cls(None)
-        place = (default_cache_folder() if folder is None else folder) / "sweeps"
+        cache = default_cache_folder() if folder is None else folder
+        place = cache / "sweeps"
         path = place / f"{digest[:32]}.jsonl"
+        for one in (cache, place):
+            refuse_foreign(one)
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            make_private(place)
             path.touch()
         except OSError as error:
             raise unusable(place, error.strerror or str(error)) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import os
@@ -33,7 +34,14 @@ from ttexplore.backends.emulator.compiler import (
     find_compiler,
 )
 from ttexplore.backends.emulator.job import kernel_sources, read_outputs, write_job
-from ttexplore.backends.process import LONGEST_SECONDS, finish, is_full, unusable_workspace, workspace
+from ttexplore.backends.process import (
+    LONGEST_SECONDS,
+    finish,
+    is_full,
+    kill_group,
+    unusable_workspace,
+    workspace,
+)
 from ttexplore.backends.registry import EMULATOR_SECONDS, Arithmetic
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, KernelRole
@@ -214,19 +222,17 @@ def run_child(
 ) -> tuple[str, str, str, str]:  # fmt: skip
     """Run the child process and return the fields of its result. Raises unless it succeeds."""
     result_file = folder / "result.txt"
+    in_time, complaint = True, b""
     with _started(runner, folder, time_limit_seconds) as child:
         try:
             _, complaint = finish(child, time_limit_seconds, cancel)
         except subprocess.TimeoutExpired:
+            in_time = False
             child.terminate()  # the runner then reports the line that it is executing
-            try:
-                child.communicate(timeout=GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-            complaint = b""
-        except BaseException:
-            child.kill()
-            raise
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                finish(child, GRACE_SECONDS, cancel)
+        finally:
+            kill_group(child)
     result = result_file.read_text(encoding="utf-8", errors="replace") if result_file.exists() else ""
     match result.split(SEPARATOR):
         case ["ok", seconds, event_counts, unwritten, misnormalised]:
@@ -262,6 +268,13 @@ def run_child(
             )  # fmt: skip
         case _ if is_full(folder):
             raise unusable_workspace(os.strerror(errno.ENOSPC))
+        case _ if not in_time:
+            raise KernelFault(
+                "B003",
+                f"the program did not end within the time limit of {time_limit_seconds:g} seconds, nor when it was "
+                "asked where it is",
+                hint="look for code that handles signals itself, or raise the time limit (time_limit_seconds)",
+            )
         case _:
             detail = complaint.decode(errors="replace").strip()[:500]
             raise BackendError(
@@ -281,8 +294,9 @@ def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subproces
     while True:
         try:
             return subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                start_new_session=True,
+            )  # fmt: skip
         except OSError as error:
             # Another thread forked while this one wrote the file: the other process has it open for a moment.
             if error.errno != errno.ETXTBSY:

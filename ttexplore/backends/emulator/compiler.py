@@ -11,17 +11,19 @@ import os
 import platform
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from ttexplore.backends.base import KernelFault
-from ttexplore.backends.cache import not_executable, unusable
+from ttexplore.backends.cache import make_private, not_executable, refuse_foreign, unusable
 from ttexplore.backends.process import finish, is_full, kill_group, unusable_workspace, workspace
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, KernelRole
@@ -101,8 +103,8 @@ class Toolchain:
     """A compiler with a cache folder.
 
     Compiled files are named after the hash of all their inputs and put in place by a single rename, so that several
-    processes can share the folder. Each file ends with the hash of its content: damaged files are compiled again.
-    `progress` is called with progress messages.
+    processes can share the folder. Each file ends with the hash of its name and content: damaged files, and those in
+    the place of others, are compiled again. `progress` is called with progress messages.
     """
 
     compiler: Compiler
@@ -117,6 +119,8 @@ class Toolchain:
         if "\n" in str(self.cache_folder):
             # The runner reads one path per line.
             raise unusable(self.cache_folder, "its name has a line break")
+        for folder in (self.cache_folder, self.cache_folder / "emulator"):
+            refuse_foreign(folder)
         sources = sorted(RUNTIME_FOLDER.glob("*.cpp"))
         flags = (*RUNNER_FLAGS, *processor_flags(self.compiler))
         parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
@@ -134,7 +138,8 @@ class Toolchain:
                     for outcome in pool.map(_compile, commands, itertools.repeat(cancel)):
                         if outcome is not None:
                             raise _runner_error(outcome)
-                outcome = self._build((*self.compiler.command, *map(str, objects), *_link_flags()), target, cancel)
+                command = (*self.compiler.command, *map(str, objects), *_link_flags())
+                outcome = self._build(command, target, folder, cancel)
             if outcome is not None:
                 raise _runner_error(outcome)
         if not os.access(target, os.X_OK):
@@ -149,7 +154,8 @@ class Toolchain:
     ) -> dict[KernelRole, Path]:  # fmt: skip
         """The shared object of each kernel. Those that are not in the cache are compiled in parallel.
 
-        Raises KernelFault with the compiler's first error if a text does not compile, Cancelled if `cancel` is set.
+        Raises KernelFault with the compiler's first error if a text does not compile, BackendError if the compiler
+        itself fails, Cancelled if `cancel` is set.
         """
         headers = _headers_text()
         targets: dict[KernelRole, Path] = {s.role: self._kernel_target(s, headers) for s in sources}
@@ -177,50 +183,79 @@ class Toolchain:
             include = f"-I{INCLUDE_FOLDER}"
             prefix_map = f"-ffile-prefix-map={folder}=."
             command = (*self.compiler.command, *KERNEL_FLAGS, prefix_map, include, *macros, *_plugin_flags(), str(file))
-            outcome = self._build(command, target, cancel)
+            outcome = self._build(command, target, folder, cancel)
             return outcome.replace(f"{folder}{os.sep}", "") if outcome is not None else None
 
     def _make_folder(self) -> None:
         """Raises BackendError if the folder cannot be written."""
         folder = self.cache_folder / "emulator"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             tempfile.TemporaryFile(dir=folder).close()
+            for unfinished in folder.glob(f"{_UNFINISHED}*"):
+                # Those of other processes come and go.
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - unfinished.stat().st_mtime > _ABANDONED_SECONDS:
+                        unfinished.unlink()
         except OSError as error:
             raise unusable(folder, error.strerror or str(error)) from error
 
-    def _build(self, command: Sequence[str], target: Path, cancel: threading.Event | None) -> str | None:
-        """Run `command` with an output file that becomes `target`. Returns the compiler's messages if it fails."""
+    def _build(
+        self, command: Sequence[str], target: Path, folder: Path, cancel: threading.Event | None
+    ) -> str | None:  # fmt: skip
+        """Run `command` with an output file in `folder`, a temporary one, that becomes `target`. Returns the compiler's
+        messages if it fails."""
         self._make_folder()
+        made = folder / "made"
+        outcome = _compile((*command, "-o", str(made)), cancel)
+        if outcome is None:
+            content = made.read_bytes() if made.exists() else b""
+            if not is_linked(content):
+                raise compiler_failed(f"it ended without an error, but its output of {len(content):,} B is cut off")
+            self._put(content + _seal(target.name, content), target)
+        return outcome
+
+    def _put(self, content: bytes, target: Path) -> None:
+        """Write a compiled file. Raises BackendError if it cannot be written."""
         try:
-            handle, name = tempfile.mkstemp(dir=target.parent, prefix="making-")
-            os.close(handle)
-            made = Path(name)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=_UNFINISHED)
+            unfinished = Path(name)
             try:
-                outcome = _compile((*command, "-o", name), cancel)
-                if outcome is None:
-                    with made.open("rb+") as file:
-                        file.write(_seal(file.read()))
-                    made.chmod(0o755)
-                    if target.is_dir():
-                        # The name is reserved for us: nobody puts a folder there on purpose.
-                        shutil.rmtree(target)
-                    made.replace(target)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                unfinished.chmod(0o755)
+                if target.is_dir():
+                    # The name is reserved for us: nobody puts a folder there on purpose.
+                    shutil.rmtree(target)
+                unfinished.replace(target)
             finally:
-                made.unlink(missing_ok=True)
+                unfinished.unlink(missing_ok=True)
         except OSError as error:
             raise unusable(target.parent, error.strerror or str(error)) from error
-        if outcome is not None and os.strerror(errno.ENOSPC) in outcome and is_full(target.parent):
-            raise unusable(target.parent, os.strerror(errno.ENOSPC))
-        return outcome
 
 
 # The marker after the content of a compiled file; loaders ignore trailing bytes.
 _MARK = b"ttexplore"
+SEAL_BYTES = len(_MARK) + hashlib.sha256().digest_size
+# Files that are being written, for a moment; older ones are of processes that were killed.
+_UNFINISHED, _ABANDONED_SECONDS = "making-", 3600
 
 
-def _seal(content: bytes) -> bytes:
-    return _MARK + hashlib.sha256(content).digest()
+def _seal(name: str, content: bytes) -> bytes:
+    return _MARK + hashlib.sha256(name.encode() + b"\0" + content).digest()
+
+
+def is_linked(content: bytes) -> bool:
+    """Whether a linker's output is there to its end: of an ELF file, that is the table of its sections."""
+    if content[:4] != b"\x7fELF":
+        return sys.platform == "darwin" and bool(content)
+    wide, order = content[4:5] == b"\x02", "<" if content[5:6] == b"\x01" else ">"
+    try:
+        (start,) = struct.unpack_from(f"{order}{'Q' if wide else 'I'}", content, 0x28 if wide else 0x20)
+        size, count = struct.unpack_from(f"{order}HH", content, 0x3A if wide else 0x2E)
+    except struct.error:
+        return False
+    return start > 0 and start + size * count <= len(content)
 
 
 def is_whole(path: Path) -> bool:
@@ -229,12 +264,14 @@ def is_whole(path: Path) -> bool:
         content = path.read_bytes()
     except OSError:
         return False
-    size = len(_seal(b""))
-    return content[-size:] == _seal(content[:-size])
+    return content[-SEAL_BYTES:] == _seal(path.name, content[:-SEAL_BYTES])
 
 
 def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | None:
-    """Run the compiler and return its messages if it fails. Raises BackendError if the disk is full, and Cancelled."""
+    """Run the compiler and return its messages if it fails.
+
+    Raises BackendError if the disk is full, and if the compiler was killed or does not start or end; and Cancelled.
+    """
     try:
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -245,15 +282,35 @@ def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | No
                 kill_group(child)
                 raise
     except subprocess.TimeoutExpired:
-        return f"the compiler did not end within {COMPILE_LIMIT_SECONDS} seconds"
+        raise compiler_failed(f"it did not end within {COMPILE_LIMIT_SECONDS} seconds") from None
     except OSError as error:
-        return f"the compiler cannot be started: {error}"
+        raise compiler_failed(f"it cannot be started: {error}") from error
     if not child.returncode:
         return None
     said = (messages or out).decode(errors="replace")
     if os.strerror(errno.ENOSPC) in said and is_full(Path(tempfile.gettempdir())):
         raise unusable_workspace(os.strerror(errno.ENOSPC))
+    if child.returncode < 0 or (_KILLED.search(said) and not _AT_A_LINE.search(said)):
+        raise compiler_failed(_shown(said) or f"it was ended by signal {-child.returncode}")
     return said or f"exit status {child.returncode}"
+
+
+# What the drivers of GCC and Clang say of the programs that they start, and what these say of memory.
+_KILLED = re.compile(
+    r"Killed|Terminated|signal terminated program|failed due to signal|virtual memory exhausted|out of memory"
+    r"|Cannot allocate memory|bad_alloc"
+)
+# An error at a line of a file; others are no fault of the text.
+_AT_A_LINE = re.compile(r":\d+: (fatal |internal compiler )?error: ", re.IGNORECASE)
+
+
+def compiler_failed(what: str) -> BackendError:
+    """Return the error for a compiler that failed for another reason than its text."""
+    return BackendError(
+        "B008",
+        f"the C++ compiler failed: {what}",
+        hint="nothing of it is kept: free memory and space for temporary files, and run again",
+    )
 
 
 def _runner_error(messages: str) -> BackendError:
@@ -266,7 +323,9 @@ def _runner_error(messages: str) -> BackendError:
 
 def _kernel_fault(role: KernelRole, messages: str) -> KernelFault:
     """The error for a kernel that does not compile, at the line of its text; that of an include for an error in a
-    header."""
+    header. Raises BackendError for messages that name no line."""
+    if not _AT_A_LINE.search(messages):
+        raise compiler_failed(_shown(messages))
     lines, start = _first_error(messages)
     places = [re.search(rf"\b{role}\.cpp:(\d+)", line) for line in lines[: start + 1]]
     found = next((place for place in reversed(places) if place), None)

@@ -29,6 +29,7 @@ from ttexplore.backends.base import (
     simulation_time,
     storage_dtype,
 )
+from ttexplore.backends.process import temporary_folder
 from ttexplore.backends.registry import DEVICE_SECONDS, DEVICES
 from ttexplore.backends.ttnn.environment import CARD_DEVICES, DeviceEnvironment, read_environment
 from ttexplore.backends.ttnn.hang import describe_hang
@@ -172,8 +173,7 @@ class Ttnn:
         if (refused := refusal(program, self.device)) is not None:
             raise refused
         session = self._session(program.plan)
-        with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
-            out = Path(name)
+        with temporary_folder() as out:
             files = [out / f"input{number}.npy" for number in range(len(arrays))]
             for file, array in zip(files, arrays.values(), strict=True):
                 np.save(file, array if array.dtype == np.int32 else array.astype(np.float32))

@@ -1,11 +1,13 @@
 // The child process: reads a job, loads the three kernels, runs all cores, writes the result.
 //
 //   runner JOB LIMIT PARENT
-//                   in the job's folder; ends after LIMIT seconds and with the process PARENT that started it.
+//                   in the job's folder; ends after LIMIT seconds and with the process PARENT that started it, and with
+//                   it all that the program has started.
 //                   JOB is a text of one declaration per line (see read_job), result.txt the answer:
 //                   a word (ok, fault, deadlock, timeout, crash), then fields, separated by the ASCII record separator; the Python side
 //                   reads it (backend.py).
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -636,24 +639,78 @@ static double now_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Nobody waits for the result once the parent has ended, however that ended. Where the system does not tell, the time
-// limit ends the run.
-static void end_with(pid_t parent) {
+// ---- the end of all processes
+
+static pid_t watched;
+
+static void end_group(int) {
+    kill(0, SIGKILL);
+}
+
+static void hand_on(int signal) {
+    kill(watched, signal);
+}
+
+static void end_with_parent(int signal) {
 #if defined(__linux__)
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, signal);
+#else
+    (void)signal;
 #endif
+}
+
+// Returns in a second process, which runs the program. The first one waits for it, out of reach of what the program does
+// to its signals and its memory. Nobody waits for the result once the parent has ended, however that ended: then all
+// processes of the group end, also those that the program has started. Where the system does not tell, the time limit
+// ends them.
+static void watch(pid_t parent, unsigned limit) {
+    setpgid(0, 0);
+    signal(SIGHUP, end_group);
+    signal(SIGALRM, end_group);
+    end_with_parent(SIGHUP);
     if (getppid() != parent) {
         _exit(3);
     }
+    sigset_t requests, before;
+    sigemptyset(&requests);
+    sigaddset(&requests, SIGTERM);
+    sigprocmask(SIG_BLOCK, &requests, &before);
+    const pid_t watcher = getpid();
+    watched = fork();
+    if (watched < 0) {
+        perror("fork");
+        _exit(4);
+    }
+    if (watched == 0) {
+        signal(SIGHUP, SIG_DFL);
+        end_with_parent(SIGKILL);
+        if (getppid() != watcher) {
+            _exit(3);
+        }
+        sigprocmask(SIG_SETMASK, &before, nullptr);
+        return;
+    }
+    signal(SIGTERM, hand_on);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    alarm(limit + 2);
+    int status;
+    while (waitpid(watched, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) {
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    _exit(WEXITSTATUS(status));
 }
 
 int main(int count, char** arguments) {
     if (count != 4) {
         return 2;
     }
+    const unsigned limit = static_cast<unsigned>(atol(arguments[2]));
+    watch(static_cast<pid_t>(atol(arguments[3])), limit);
     catch_signals();
-    end_with(static_cast<pid_t>(atol(arguments[3])));
-    alarm(static_cast<unsigned>(atol(arguments[2])));
+    alarm(limit);
     read_job(arguments[1]);
     const std::vector<Core> pristine = machine.cores;
     machine.events = static_cast<Event*>(map_memory(machine.event_limit * sizeof(Event) + 16, false));
