@@ -7,8 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tvm.ir import Call
-from tvm.tirx import EQ, GE, LE, LT, Bind, BufferStore, Evaluate, FloatImm, For, IfThenElse, const, if_then_else
+from tvm.ir import Call, Range
+from tvm.tirx import (
+    EQ,
+    GE,
+    LE,
+    LT,
+    Bind,
+    BufferRegion,
+    BufferStore,
+    Evaluate,
+    FloatImm,
+    For,
+    IfThenElse,
+    const,
+    if_then_else,
+)
 
 import ttexplore as ttx
 from tests.faults.kernels import (
@@ -25,6 +39,7 @@ from tests.faults.kernels import (
     limited,
     listed,
     masked,
+    one_head,
     other_third_block,
     product,
     product_of_bytes,
@@ -196,6 +211,20 @@ def in_kernel(role: str, change: Callable[[Any], list[Any] | None]) -> Edit:
         return dataclasses.replace(program, functions=functions)
 
     return edit
+
+
+def copied_wider(axis: int, extent: int) -> Edit:
+    """Copies from a tensor that take more of it along one of four axes."""
+
+    def change(statement: Any) -> list[Any] | None:
+        if op_name(statement) != "tl.copy" or len(arguments(statement)[0].region) != 4:
+            return None
+        source, target = arguments(statement)
+        ranges = list(source.region)
+        ranges[axis] = Range.from_min_extent(const(0, "int32"), const(extent, "int32"))
+        return [evaluated(statement, [BufferRegion(source.source, ranges), target])]
+
+    return in_kernel("kernel", change)
 
 
 def named(role: str, name: str, value: Callable[[Any], Any], nth: int = 0) -> Edit:
@@ -811,6 +840,10 @@ FAULTS: tuple[Fault, ...] = (
           planned(partition=lambda p: dataclasses.replace(p, cores=tuple(dataclasses.replace(c, x=c.x + 8)
                                                                          for c in p.cores))), step="B1"),
     Fault("a block index is not computed", difference, bound("bx", 0), step="B2"),
+    Fault("a copy takes all heads for the rows of one", one_head, copied_wider(2, 2), step="A0"),
+    Fault("a copy takes half of a row", one_head, copied_wider(3, 16), step="B2"),
+    Fault("a block is stored with its rows as columns", product, exchanged("kernel", "write_block", 3, 4), step="C2"),
+    Fault("a block is loaded without its last row", one_head, given("kernel", "read_strips", 8, 31), step="C2"),
     Fault("an operand is not loaded", difference, dropped("kernel", "read_block"), step="C2"),
     Fault("operands are swapped before the split", difference, exchanged("kernel", "sub_tiles", 0, 1), "interpreter",
           "C2"),

@@ -77,6 +77,19 @@ def handed_on() -> Any:
     return kernel
 
 
+def one_head() -> Any:
+    """One head of many is copied."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2, 32, 2, 32), "float32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(2) as b:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[b, :, 1, :], a)
+            T.copy(a, C[b * 32, 0])
+
+    return kernel
+
+
 def product() -> Any:
     """A matrix product whose accumulator is larger than DST: partial sums go through a circular buffer."""
 

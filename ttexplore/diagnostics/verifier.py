@@ -144,6 +144,12 @@ VERIFIER = (
         "Convert between the two, with the row width in the plan.",
     ),
     diagnostic(
+        "V036", "copy of another shape",
+        "The rows and columns of a block are those of the region of a tensor that it is copied from or to; otherwise "
+        "elements move to wrong places.",
+        "Copy a region with the rows and columns of the block, and move all of them.",
+    ),
+    diagnostic(
         "V034", "operation is wrong in this mode",
         "For this format or this width of DST, the chip computes something else than the operation says.",
         "Use another operation, or the other width of DST.",

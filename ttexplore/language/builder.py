@@ -314,7 +314,7 @@ class Builder:
     begun: list[Span | None] = field(default_factory=list[Span | None])
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[ir.Var, ...] = ()
-    views: Views = field(default_factory=Views)
+    views: Views = field(init=False)
     reads: Reads = field(init=False)
     reducers: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
     watch: Watch = field(default_factory=Watch)
@@ -324,7 +324,11 @@ class Builder:
     operands: list[Operand] = field(default_factory=list[Operand])
     cancel: threading.Event | None = None
 
+    # The loops traced so far, and the block indices: variables, starts and extents.
+    counted: list[tuple[ir.Var, Integer, Integer]] = field(default_factory=list[tuple[ir.Var, Integer, Integer]])
+
     def __post_init__(self) -> None:
+        self.views = Views(self.named_values)
         self.reads = Reads(self.views)
 
     def size(self, variable: ir.Var) -> None:
@@ -379,8 +383,11 @@ class Builder:
         return load
 
     def named_values(self) -> sym.Analyzer:
-        """An analyzer that knows the integers bound to names so far."""
+        """An analyzer that knows the integers bound to names so far, and how far loops count."""
         known = sym.Analyzer()
+        for variable, start, extent in self.counted:
+            if not isinstance(extent, int) or extent > 0:
+                known.bind(variable, ir.Range.from_min_extent(whole(start), whole(extent)))
         names = (bind for frame in self.frames for _, bind in self.reads.named(frame))
         for one in itertools.chain(*self.frames, names):
             if isinstance(one, tirx.Bind) and "int" in str(one.var.ty.dtype):

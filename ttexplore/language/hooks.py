@@ -292,6 +292,8 @@ class Hooks:
         span = builder.tvm_span()
         variables = self._variables(loop.extents, target, "ijkl", "the loop")
         runs = all(isinstance(extent, int) and extent > 0 for extent in loop.extents) and loop.waves is None
+        for variable, extent in zip(variables, loop.extents, strict=True):
+            builder.counted.append((variable, loop.start if loop.step == 1 else 0, extent))
 
         def finish(nest: tirx.Stmt) -> tirx.Stmt:
             if loop.waves is not None:
@@ -395,6 +397,7 @@ class Hooks:
             )
         variables = self._variables(manager.extents, target, "", "T.Kernel")
         builder.begin_launch(variables)
+        builder.counted += [(variable, 0, extent) for variable, extent in zip(variables, manager.extents, strict=True)]
 
         def finish(nest: tirx.Stmt) -> tirx.Stmt:
             for axis in reversed(range(len(variables))):

@@ -28,8 +28,10 @@ from ttexplore.ir.build import (
     whole_region,
     with_arguments,
 )
+from ttexplore.ir.copies import is_block_of
 from ttexplore.ir.dag import nodes_of, replaced, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.limited import is_limited
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.ir.sizes import constant_extents
@@ -270,6 +272,8 @@ class _Flattening(NewBuffers):
             return None
         if any(one.source in self.flat and self.rows(one) is None for one in regions(statement)):
             return self.staged(statement)
+        if name == "tl.copy" and (made := self.reshaped(statement)) is not None:
+            return made
         reduction = reduction_of(statement)
         if reduction is not None and regions(statement)[0].source in self.flat:
             return self.reduced(statement)
@@ -319,6 +323,40 @@ class _Flattening(NewBuffers):
             parts[place] = whole_region(whole)
         own = with_arguments(statement, parts)
         return [*before, *(self.operation(own) or [own]), *after]
+
+    def reshaped(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """A copy between a tensor and a block with other columns, by way of a block with those of the tensor; None for
+        other copies."""
+        source, target = regions(statement)
+        loads = not is_on_chip(source.source)
+        tensor, part = (source, target) if loads else (target, source)
+        if is_on_chip(tensor.source) or part.source not in self.flat or is_limited(tensor):
+            return None
+        extents, own = constant_extents(tensor), constant_extents(part)
+        if is_block_of(extents, own):
+            return None
+        shape = (math.prod(extents[:-1]), extents[-1])
+        block = self.temporary(tensor.source, "block", shape)
+        # T.Parallel stores at its own indices, and reads at any.
+        lengths = (math.prod(own[:-1]), own[-1]) if loads else shape
+        at, known = [variable("i"), variable("j")], sym.Analyzer()
+        for one, extent in zip(at, lengths, strict=True):
+            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        flat = _flat(at, lengths)
+        ours = [part.min + index for part, index in zip(part.region, _split(flat, own), strict=True)]
+        matrix, place = self.matrix(part.source), self.places(part.source, ours, known)
+        theirs = [known.simplify(index) for index in _split(flat, shape)]
+        if loads:
+            value = tirx.BufferLoad(block.buffer, theirs)
+            if value.ty != matrix.ty.dtype:
+                value = tirx.Cast(matrix.ty.dtype, value)
+            store = tirx.BufferStore(matrix, value, place)
+            return [block, _copied(tensor, whole_region(block.buffer)), parallel_loops(at, lengths, store)]
+        value = tirx.BufferLoad(matrix, place)
+        if value.ty != block.buffer.ty.dtype:
+            value = tirx.Cast(block.buffer.ty.dtype, value)
+        store = tirx.BufferStore(block.buffer, value, theirs)
+        return [block, parallel_loops(at, lengths, store), _copied(whole_region(block.buffer), tensor)]
 
     def moved(self, region: ir.TensorRegion, block: tirx.Buffer, *, loads: bool) -> tirx.Stmt:
         """The T.Parallel that loads a part of a block into a block of its own, or stores it from there."""

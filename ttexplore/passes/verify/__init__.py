@@ -33,6 +33,7 @@ from ttexplore.passes.verify.partial_sums import check_partials
 from ttexplore.passes.verify.protocol import check_protocol
 from ttexplore.passes.verify.ranges import core_ranges
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
+from ttexplore.passes.verify.shapes import check_shapes
 from ttexplore.passes.verify.sharing import check_multicasts, check_shared
 from ttexplore.passes.verify.users import check_users
 from ttexplore.plan import CircularBuffer, ComputeConfig, PartialSums, Partition, SharedInput
@@ -57,6 +58,8 @@ class Verifier:
         self.partition: Partition | None = None
         self.shared: tuple[tuple[SharedInput, ...], tuple[PartialSums, ...], Partition | None] = ((), (), None)
         self.given: dict[Key, Range] = {}
+        # The shapes of the circular buffers, in elements, from before they are allocated by their pages.
+        self.shapes: Mapping[str, tuple[int, ...]] = {}
         # The kernel before any pass changed it: it defines what is stored.
         self.first: tirx.PrimFunc | None = None
         self.stored: Callable[[frozenset[str]], Mapping[str, Pages]] | None = None
@@ -86,6 +89,8 @@ class Verifier:
                     raise _no_line(role, kernel.unplaced)
         elif changed:
             _check_spans(program.kernel)
+        for role in changed:
+            self.shapes = check_shapes(program.functions[role], self.shapes)
         check_plan(program, self.target)
         shared = plan.shared, plan.partials, plan.partition
         if reshared := shared != self.shared:

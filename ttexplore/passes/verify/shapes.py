@@ -1,0 +1,69 @@
+"""Check that what is copied between tensors and blocks has the shape of the block, from the first pass to D2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm import tirx
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import attribute, buffer_of, number_of, op_name, operands, regions, scope_of, shape_of
+from ttexplore.ir.copies import is_block_of
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.limited import full_extents
+from ttexplore.ir.rewrite import walk
+from ttexplore.ir.sizes import constant_extents
+from ttexplore.ir.storage import tile_grid
+
+# The operations that move whole blocks between tensors and circular buffers.
+_MOVES = ("tt.read_block", "tt.read_strips", "tt.read_elements", "tt.write_block", "tt.write_strips",
+          "tt.write_elements")  # fmt: skip
+
+
+def check_shapes(function: tirx.PrimFunc, shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, tuple[int, ...]]:
+    """Check the shapes of all copies. `shapes` are those of circular buffers, in elements; return them with those that
+    the function allocates. Raises VerifyError."""
+    known = dict(shapes)
+    for statement in walk(function.body):
+        if isinstance(statement, tirx.AllocBuffer):
+            # From C2 on, a circular buffer is allocated by its pages.
+            if scope_of(statement.buffer) == "tt.cb" and len(shape_of(statement.buffer)) < 3:
+                known[str(statement.buffer.name)] = shape_of(statement.buffer)
+        elif op_name(statement) == "tl.copy" and not attribute(statement, "transpose"):
+            _check_copy(statement)
+        elif op_name(statement) in _MOVES:
+            _check_move(statement, known)
+    return known
+
+
+def _check_copy(statement: tirx.Stmt) -> None:
+    source, target = regions(statement)
+    region, block = (source, target) if is_on_chip(target.source) else (target, source)
+    extents = constant_extents(block)
+    # Of a limited store, as many elements along an axis as the block has, or fewer.
+    whole = full_extents(region, tuple(extents))
+    if whole is None or not is_block_of(whole, extents):
+        shown = ", ".join(str(part.extent) for part in region.region)
+        raise VerifyError(
+            "V036",
+            f"a copy moves ({shown}) elements of {region.source.name}, but {tuple(extents)} of {block.source.name}",
+            hint="copy a region with the rows and columns of the block",
+            span=span_of(statement),
+        )
+
+
+def _check_move(statement: tirx.Stmt, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    given = operands(statement)
+    cb = str(buffer_of(given["cb"]).name)
+    moved = tuple(number_of(given[axis]) for axis in ("rows", "columns"))
+    shape = (1, *shapes[cb])[-2:]
+    name = op_name(statement)[3:]
+    what, whole = ("tiles", tile_grid(shape)) if name.endswith("_block") else ("elements", shape)
+    if moved != whole:
+        raise VerifyError(
+            "V036",
+            f"{name} moves {moved} {what} of {cb}, which holds {whole}",
+            hint="move all rows and columns of the block",
+            span=span_of(statement),
+        )
