@@ -395,13 +395,16 @@ class Builder:
         return known
 
     @contextlib.contextmanager
-    def frame(self, finish: Callable[[tirx.Stmt], tirx.Stmt]) -> Generator[None]:
-        """Collect the statements emitted inside the `with` block as one body, then emit `finish` of it."""
+    def frame(self, finish: Callable[[tirx.Stmt], tirx.Stmt | None]) -> Generator[None]:
+        """Collect the statements emitted inside the `with` block as one body, then emit `finish` of it, if there is
+        such a statement."""
         span = self.span
         with self.collect() as body:
             yield
         self.span = span
-        self.emit(finish(sequence(body, self.tvm_span())))
+        made = finish(sequence(body, self.tvm_span()))
+        if made is not None:
+            self.emit(made)
 
     @contextlib.contextmanager
     def collect(self) -> Generator[list[tirx.Stmt]]:

@@ -295,7 +295,10 @@ class Hooks:
         for variable, extent in zip(variables, loop.extents, strict=True):
             builder.counted.append((variable, loop.start if loop.step == 1 else 0, extent))
 
-        def finish(nest: tirx.Stmt) -> tirx.Stmt:
+        def finish(nest: tirx.Stmt) -> tirx.Stmt | None:
+            if any(isinstance(extent, int) and extent < 1 for extent in loop.extents):
+                # A loop without iterations is no part of the kernel.
+                return None
             if loop.waves is not None:
                 return waves(variables, loop.extents, *loop.waves, statements(nest), span, loop.wave)
             for axis in reversed(range(len(variables))):

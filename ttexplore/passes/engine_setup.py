@@ -168,7 +168,7 @@ class _Placer:
         for statement in body:
             if type(statement) is tirx.For:
                 inner = self.loop_needs(statement)
-                if constant(statement.extent) is None:
+                if _may_be_empty(statement):
                     # With zero iterations, the last setting is the one before the loop.
                     inner = {part: (first, last if _same(last, found.get(part, (first, first))[1]) else _NOTHING)
                              for part, (first, last) in inner.items()}  # fmt: skip
@@ -266,7 +266,7 @@ class _Placer:
                 state.pop(part, None)
         after = dict(state)
         made = self.body(self.inside(statement), after, in_tile_loop=in_tile_loop)
-        if constant(statement.extent) is None:
+        if _may_be_empty(statement):
             # With zero iterations, everything is as it was before the loop.
             after = {part: setting for part, setting in after.items() if _same(setting, state.get(part))}
         state.clear()
@@ -290,6 +290,11 @@ class _Placer:
                 else:
                     del state[part]
         return when(statement.condition, arms[0], statement.span, otherwise=arms[1] if len(arms) > 1 else None)
+
+
+def _may_be_empty(loop: tirx.For) -> bool:
+    turns = constant(loop.extent)
+    return turns is None or turns < 1
 
 
 def _init(operation: tirx.Stmt) -> tirx.Stmt:
