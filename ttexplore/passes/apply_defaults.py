@@ -21,6 +21,7 @@ from ttexplore.passes.loaded_scalars import notes_on_decisions, with_checked_pla
 from ttexplore.passes.merged_loops import with_merged_loops
 from ttexplore.passes.owners import with_owners
 from ttexplore.passes.parallel_orders import with_ordered_axes, with_ordered_parallel
+from ttexplore.passes.parallel_races import check_races
 from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.persistent import with_launched_places
 from ttexplore.passes.plain_elements import with_plain_elements
@@ -70,6 +71,7 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
     kernel, groups = with_one_sequence(kernel, firings)
     notes = (*program.plan.notes, *groups, note_on_work(program.options), f"tensors: {_tensors(program)}")
     check_elements(kernel)
+    check_races(kernel)
     for better in (
         without_empty_nests,
         with_launched_places,
