@@ -423,6 +423,10 @@ class Hooks:
         branches = Branches(sys._getframe(1), self.used, names) if is_dynamic(test) else None
         return Branch(self._at(index), test, branches, functools.partial(self._place, index))
 
+    @staticmethod
+    def chain() -> Chain:
+        return Chain()
+
     # `a and b` becomes `h.joined(b) if h.goes_on(a) else h.decided()`, so that Python evaluates `b` where it would.
 
     def goes_on(self, index: int, is_and: bool, effect: Effect, left: object) -> bool:
@@ -710,6 +714,44 @@ class Branch:
         assert self.condition is not None
         assert self.then_body is not None
         self.builder.emit(tirx.IfThenElse(self.condition, self.then_body, else_body, self.builder.tvm_span()))
+
+
+class Chain(contextlib.AbstractContextManager["Chain"]):
+    """The branches of a chain of `elif`: each one that is reached is in the second side of the one before."""
+
+    def __init__(self) -> None:
+        self.branches: list[Branch] = []
+        self.sides: list[contextlib.AbstractContextManager[None]] = []
+        # Whether the next branch is reached, and the branch that was left last.
+        self.goes_on = True
+        self.left: Branch | None = None
+
+    def enter(self, branch: Branch) -> None:
+        """Enter the second side of a branch, if it is traced."""
+        self.branches.append(branch)
+        self.goes_on = branch.run_else
+        if self.goes_on:
+            side = branch.otherwise()
+            side.__enter__()
+            self.sides.append(side)
+
+    def end(self, branch: Branch) -> None:
+        """Add the last branch of a chain without `else`."""
+        self.branches.append(branch)
+
+    def leaves(self, place: int) -> bool:
+        """Leave the second side of a branch, by its place; whether names have other values now, which `left` knows."""
+        if place >= len(self.branches):
+            return False
+        if place < len(self.sides):
+            self.sides.pop().__exit__(None, None, None)
+        self.left = self.branches.pop()
+        return self.left.dynamic
+
+    def __exit__(self, *error: Any) -> None:
+        # What jumps leaves all sides.
+        while self.sides:
+            self.sides.pop().__exit__(*error)
 
 
 def span_loop(

@@ -400,32 +400,70 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.While(test, [body], self._body(node.orelse)), node)
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
-        name = f"__branch{self.depth}"
+        """A branch; one after another those of a chain of `elif`, of which Python nests each in the one before."""
+        branches, is_chain = [node], _elif_of(node) is not None
+        while (following := _elif_of(branches[-1])) is not None:
+            branches.append(following)
+        name, chain = f"__branch{self.depth}", f"__chain{self.depth}"
         self.depth += 1
-        names = self._own(stored_names([*node.body, *node.orelse]))
+        out: list[ast.stmt] = []
+        settled: list[ast.stmt] = []
+        for place, one in enumerate(branches):
+            names = self._own(stored_names([*one.body, *one.orelse]))
+            begun = self._branch(name, names, one)
+            if not is_chain:
+                self.depth -= 1
+                return [*begun, *self._otherwise(name, names, one), self._merged(name, names, one)]
+            entered: list[ast.stmt] = []
+            if one.orelse:
+                entered = [
+                    self._again(name, names, one),
+                    _statement(_call(chain, "enter", ast.Name(name, ast.Load())), one),
+                ]
+            else:
+                entered = [_statement(_call(chain, "end", ast.Name(name, ast.Load())), one)]
+            out += self._going_on(chain, [*begun, *entered], one) if place else [*begun, *entered]
+            merged = self._settle(chain, "left.merged", names, one, arguments=False)
+            leaves = _call(chain, "leaves", ast.Constant(place))
+            settled.insert(0, ast.copy_location(ast.If(leaves, [merged], []), one))
+        if branches[-1].orelse:
+            out += self._going_on(chain, self._body(branches[-1].orelse), branches[-1])
+        self.depth -= 1
+        made = ast.Call(ast.Attribute(ast.Name(HOOKS, ast.Load()), "chain", ast.Load()), [], [])
+        within = ast.withitem(made, ast.Name(chain, ast.Store()))
+        return [ast.copy_location(ast.With([within], [*out, *settled]), node)]
 
-        def attribute(what: str) -> ast.Attribute:
-            return ast.Attribute(ast.Name(name, ast.Load()), what, ast.Load())
-
-        def block(entered: ast.expr, body: list[ast.stmt]) -> ast.stmt:
-            return ast.copy_location(ast.With([ast.withitem(entered)], body), node)
-
-        def settle(method: str) -> ast.stmt:
-            made = self._settle(name, method, names, node, arguments=False)
-            return ast.copy_location(ast.If(attribute("dynamic"), [made], []), node)
-
+    def _branch(self, name: str, names: tuple[str, ...], node: ast.If) -> list[ast.stmt]:
+        """The decision of a branch, and its first side."""
         index = self._index(node, node.test)
         made = self._hook("branch", node, _constant(names), self.visit(node.test), last=node.test, index=index)
         self._find_places(index, [*node.body, *node.orelse])
-        out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made), node)]
-        entered = ast.Call(attribute("then"), [ast.Constant(bool(node.orelse))], [])
-        out.append(ast.copy_location(ast.If(attribute("run_then"), [block(entered, self._body(node.body))], []), node))
-        if node.orelse:
-            entered = ast.Call(attribute("otherwise"), [], [])
-            body = [settle("again"), block(entered, self._body(node.orelse))]
-            out.append(ast.copy_location(ast.If(attribute("run_else"), body, []), node))
-        self.depth -= 1
-        return [*out, settle("merged")]
+        entered = _call(name, "then", ast.Constant(bool(node.orelse)))
+        taken = ast.copy_location(ast.With([ast.withitem(entered)], self._body(node.body)), node)
+        return [
+            ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made), node),
+            ast.copy_location(ast.If(_attribute(name, "run_then"), [taken], []), node),
+        ]
+
+    def _otherwise(self, name: str, names: tuple[str, ...], node: ast.If) -> list[ast.stmt]:
+        """The second side of a branch, if it has one."""
+        if not node.orelse:
+            return []
+        side = ast.With([ast.withitem(_call(name, "otherwise"))], self._body(node.orelse))
+        body = [self._again(name, names, node), ast.copy_location(side, node)]
+        return [ast.copy_location(ast.If(_attribute(name, "run_else"), body, []), node)]
+
+    def _again(self, name: str, names: tuple[str, ...], node: ast.If) -> ast.stmt:
+        made = self._settle(name, "again", names, node, arguments=False)
+        return ast.copy_location(ast.If(_attribute(name, "dynamic"), [made], []), node)
+
+    def _merged(self, name: str, names: tuple[str, ...], node: ast.If) -> ast.stmt:
+        made = self._settle(name, "merged", names, node, arguments=False)
+        return ast.copy_location(ast.If(_attribute(name, "dynamic"), [made], []), node)
+
+    @staticmethod
+    def _going_on(chain: str, body: list[ast.stmt], node: ast.If) -> list[ast.stmt]:
+        return [ast.copy_location(ast.If(_attribute(chain, "goes_on"), body, []), node)]
 
     def visit_Match(self, node: ast.Match) -> ast.stmt:
         node = copy.copy(node)
@@ -490,6 +528,23 @@ class _Rewriter(ast.NodeTransformer):
         arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
         arguments.kw_defaults = [default and ast.Constant(None) for default in arguments.kw_defaults]
         return node
+
+
+def _elif_of(node: ast.If) -> ast.If | None:
+    """The `elif` that follows, or an `if` alone in the `else`, which is the same."""
+    return node.orelse[0] if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If) else None
+
+
+def _attribute(name: str, attribute: str) -> ast.Attribute:
+    return ast.Attribute(ast.Name(name, ast.Load()), attribute, ast.Load())
+
+
+def _call(name: str, method: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(_attribute(name, method), [*arguments], [])
+
+
+def _statement(value: ast.expr, node: ast.stmt) -> ast.stmt:
+    return ast.copy_location(ast.Expr(value), node)
 
 
 def _as_load(expression: ast.expr) -> ast.expr:
@@ -571,7 +626,7 @@ def _compiled(
         raise Unsupported(
             "L016",
             f"the loops and branches of {name} are nested too deeply",
-            hint="move some of them into a function decorated with @T.macro; each elif adds a level",
+            hint="move some of them into a function decorated with @T.macro",
             span=Span(display, deep, 1, deep, 1),
         ) from error
 
