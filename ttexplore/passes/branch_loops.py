@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 
-from tvm import ir, tirx
+from tvm import tirx
 
-from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.adapter import call
 from ttexplore.ir.branches import branch
-from ttexplore.ir.build import constant, dtype_of, op_name, scope_of, sequence, statements, whole_region
+from ttexplore.ir.build import constant, dtype_of, op_name, sequence, statements, whole_region
 from ttexplore.ir.dag import conjuncts
 from ttexplore.ir.dataflow import accesses, blocks, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body
+from ttexplore.passes.computed_decisions import refused
 
 
 def with_branches_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -47,7 +47,7 @@ class _Branches(Context):
         condition = statement.condition
         for load in loads_of(condition):
             if is_on_chip(load.source):
-                raise _computed("a condition around operations on blocks", load, statement)
+                raise refused("a condition around operations on blocks", load, statement)
         then = statements(statement.then_case)
         otherwise = [] if statement.else_case is None else statements(statement.else_case)
         tests = [one for one in conjuncts(condition) if not self.bounds.proves(one)]
@@ -76,7 +76,7 @@ class _Branches(Context):
         if isinstance(statement, tirx.For) and not any(map(is_parallel, (*self.around, statement))):
             for load in (*loads_of(statement.min), *loads_of(statement.extent)):
                 if is_on_chip(load.source):
-                    raise _computed("the length of a loop", load, statement)
+                    raise refused("the length of a loop", load, statement)
 
     def overwritten(self, then: list[tirx.Stmt], otherwise: list[tirx.Stmt]) -> list[tirx.Buffer]:
         """The blocks that both sides overwrite before they read them, and that others read."""
@@ -86,19 +86,6 @@ class _Branches(Context):
         other = _first_writes(otherwise)
         both = [one for one in dict.fromkeys(_first_writes(then)) if one in other]
         return [one for one in both if self.uses.get(one, 0) > inside.get(one, 0)]
-
-
-def _computed(what: str, load: ir.TensorLoad, statement: tirx.For | tirx.IfThenElse) -> Unsupported:
-    is_variable = scope_of(load.source) == "local.var"
-    holder = f"the variable {load.source.name}" if is_variable else f"an element of the block {load.source.name}"
-    value = load.source.name if is_variable else f"{load.source.name}[...]"
-    return Unsupported(
-        "L005",
-        f"{what} depends on {holder}, which only the compute kernel knows",
-        hint="decide by block indices, loop indices and elements of input tensors; or choose elements in T.Parallel: "
-        f"T.if_then_else({value} > 0, new, old)",
-        span=span_of(statement),
-    )
 
 
 def _is_block_statement(statement: tirx.Stmt) -> bool:

@@ -14,6 +14,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_bo
 from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.ir.sizes import extents_of
+from ttexplore.passes.computed_decisions import check_decisions
 from ttexplore.passes.loaded_blocks import Element, LoadedBlocks
 
 
@@ -27,9 +28,12 @@ def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
                                                   T.copy(A[k * 64, 0], a)
 
     What a condition lets nobody ask for is read at the first element instead: `k < n and Mask[k]` reads Mask[0] where
-    k is not less than n. An element of a block that holds a part of a tensor is an element of that tensor.
+    k is not less than n. An element of a block that holds a part of a tensor is an element of that tensor. Raises
+    Unsupported where something depends on a name of what the chip computes.
     """
-    return rewrite(_LOADED, _Decisions(function, firings))
+    made = rewrite(_LOADED, _Decisions(function, firings))
+    check_decisions(made)
+    return made
 
 
 def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -126,6 +130,9 @@ class _Names:
             indices = [self.of(one, asked) for one in e.indices]
             if is_on_chip(e.source):
                 return self._in_block(tirx.BufferLoad(e.source, indices, e.span), asked)
+            if asked is not None and loads_of(asked):
+                # The reader does not know whether anybody asks for it, nor what depends on that.
+                return tirx.BufferLoad(e.source, indices, e.span)
             if asked is not None:
                 zero = tirx.const(0, "int32")
                 indices = [one if constant(one) is not None else tirx.Select(asked, one, zero) for one in indices]
