@@ -7,10 +7,12 @@ import contextlib
 import functools
 import operator
 import sys
+import types
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard, cast
 
+import numpy as np
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, refuse_cancelled, shown
@@ -59,6 +61,9 @@ _IN_PLACE: dict[str, Callable[[object, object], object]] = {
         "BitAnd": "iand", "BitOr": "ior", "BitXor": "ixor",
     }.items()
 }  # fmt: skip
+
+# Python's functions of objects, which know nothing of a value that is known only when the kernel runs.
+OF_OBJECTS: dict[str, Callable[..., object]] = {one.__name__: one for one in (isinstance, type, callable, id)}
 
 # The target of a loop or a with: names with their span indices, and whether it is a tuple.
 Target = tuple[tuple[tuple[str, int], ...], bool]
@@ -186,6 +191,22 @@ class Hooks:
         if is_symbolic(value):
             raise no_text(str(plain(value)), self.spans[index])
         return value
+
+    def of_object(self, index: int, function: Callable[..., object], *arguments: object) -> object:
+        """A call of what has the name of one of Python's functions of objects. Raises KernelError for what that says of
+        the compiler's expression, and would not say of its value."""
+        if arguments and is_symbolic(plain(arguments[0])) and function in OF_OBJECTS.values():
+            if function is callable:
+                return False
+            if function is not isinstance or _is_number_type(arguments[1:]):
+                raise KernelError(
+                    "K010",
+                    f"{function.__name__} asks for the Python object of a value known only when the kernel runs",
+                    hint="an index or an element is a number when the kernel runs: leave the question out, and compare "
+                    "the value itself, as in x == 0",
+                    span=self.spans[index],
+                )
+        return self.value(index, function(*arguments))
 
     def subject(self, index: int, value: object) -> object:
         """The subject of a ``match``."""
@@ -622,6 +643,19 @@ def _compared(name: str, left: object, right: Any) -> object:
             return _COMPARE[name](left, right)
 
 
+def _is_number_type(classes: object) -> bool:
+    """Whether a value that is a number would be one of these classes."""
+    if isinstance(classes, tuple):
+        return any(map(_is_number_type, cast("tuple[object, ...]", classes)))
+    if isinstance(classes, types.UnionType):
+        return any(map(_is_number_type, classes.__args__))
+    return isinstance(classes, type) and classes is not object and any(issubclass(one, classes) for one in _NUMBERS)
+
+
+# Of the numbers in Python and in NumPy.
+_NUMBERS = (bool, int, float, np.integer, np.floating, np.bool_)
+
+
 def _is_condition(value: object) -> bool:
     return isinstance(value, bool) or (
         isinstance(value, ir.Expr) and ir.is_prim_expr(value) and value.ty.dtype == "bool"
@@ -638,7 +672,7 @@ def _as_number(value: object, other: object) -> object:
 def _is(left: object, right: object) -> bool:
     numbers = all(is_symbolic(one) or isinstance(one, bool | int | float) for one in (left, right))
     if left is not right and numbers and (is_symbolic(left) or is_symbolic(right)):
-        raise no_answer()
+        raise no_answer(instead="compare numbers with == and !=, as in x == 0: `is` asks for the same object of Python")
     if isinstance(left, ir.Expr) and isinstance(right, ir.Expr):
         return left.same_as(right)
     return left is right

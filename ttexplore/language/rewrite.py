@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ttexplore.errors import Unsupported, caller_too_deep
-from ttexplore.language.hooks import Hooks
+from ttexplore.language.hooks import OF_OBJECTS, Hooks
 from ttexplore.language.names import HOOKS
 from ttexplore.language.scopes import Scope, own_nodes, stored_names
 from ttexplore.language.spans import Located, definition, node_span, source_text
@@ -133,6 +133,8 @@ class _Rewriter(ast.NodeTransformer):
             node = copy.copy(node)
             node.args = [self._hook("text", one, self.visit(one)) for one in node.args]
             return node
+        if isinstance(node.func, ast.Name) and node.func.id in OF_OBJECTS and not node.keywords:
+            return self._hook("of_object", node, node.func, *map(self.visit, node.args))
         return self._value(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -217,7 +219,8 @@ class _Rewriter(ast.NodeTransformer):
             return asked("attribute")
         made = copy.copy(node)
         is_global = isinstance(node.value, ast.Name) and node.value.id not in self.scope.stored
-        made.value = asked("owner") if is_read and not is_global else self._base(node.value)
+        is_asked = is_read and (not is_global or node.attr == "__class__")
+        made.value = asked("owner") if is_asked else self._base(node.value)
         return made
 
     def visit_Name(self, node: ast.Name) -> ast.expr:

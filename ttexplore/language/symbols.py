@@ -144,7 +144,7 @@ def of_compiler(name: str) -> KernelError:
 
 def has_attribute(name: str) -> bool:
     """Whether values known only when the kernel runs have this attribute."""
-    return name in ("dtype", "astype") or name.startswith("__")
+    return name in ("dtype", "astype") or (name.startswith("__") and name != "__class__")
 
 
 def _name(self: ir.Var) -> str:
