@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import LiteralString
 
+from ttexplore.porting.foreign.attention import Unlike, read_attention
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps
 from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, of_product
@@ -20,8 +22,6 @@ from ttexplore.porting.foreign.values import (
     Unread,
     Value,
     in_order,
-    is_index,
-    place_of,
     walk,
     without_edges,
 )
@@ -96,8 +96,8 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
         return Outside(reason)
     stores = tuple(replace(one, value=without_edges(one.value)) for one in stores)
     if any(_products(one.value) for one in stores):
-        return _attention(stores) or _gemm(stores)
-    rope = _rope(stores)
+        return _attention(stores, kernel.updates) or _gemm(stores)
+    rope = _rope(stores, kernel.bounds)
     if rope is not None:
         return rope
     if unwritten := _unwritten(stores):
@@ -159,101 +159,32 @@ def _products(value: Value) -> list[Product]:
     return list(dict.fromkeys(one for one in walk(value) if isinstance(one, Product)))
 
 
-def _attention(stores: tuple[Store, ...]) -> Attention | Outside | None:
+def _attention(stores: tuple[Store, ...], updates: Mapping[str, Value]) -> Attention | Outside | None:
     """Attention: a product whose left side is made of an exponential of another product."""
+    chained = [
+        store for store in stores
+        if any(isinstance(one, Product) and _products(one.a) for one in walk(store.value))
+    ]  # fmt: skip
+    if not chained:
+        return None
     for store in stores:
-        for outer in _products(store.value):
-            exponents = [one for one in walk(outer.a) if isinstance(one, Op) and one.name in ("exp", "exp2")]
-            inner = list(dict.fromkeys(found for one in exponents for found in _products(one)))
-            # What carries values from turn to turn has the same product several times.
-            sides = list(dict.fromkeys((_input(one.a), _input(one.b)) for one in inner))
-            if not sides:
-                continue
-            q, k = sides[0]
-            v = _input(outer.b)
-            if q is None or k is None or v is None or len(sides) > 1:
-                return Outside("an exponential of a product is multiplied, but not as in attention forward")
-            others = {one for part in exponents for one in walk(part) if isinstance(one, Input)} - {q, k}
-            elsewhere = [one for other in stores if other != store for one in _products(other.value)]
-            if any(one.tensor not in (q.tensor, k.tensor, v.tensor) for one in others) or any(
-                (_input(one.a), _input(one.b)) not in (sides[0], (None, v)) for one in elsewhere
-            ):
-                return Outside("its products are those of attention, but not forward")
-            masks = [one for one in walk(outer.a) if isinstance(one, Op) and one.name in ("causal", "where")]
-            if reason := _unlike_attention(store, outer, exponents, masks):
-                return Outside(reason)
-            causal = bool(masks)
-            left_out = tuple(dict.fromkeys(one.tensor for one in stores if one.tensor != store.tensor))
-            return Attention(q, k, v, store, causal, left_out)
-    return None
-
-
-def _unlike_attention(store: Store, outer: Product, exponents: list[Op], masks: list[Op]) -> str:
-    """Why the weights of a product are not those of softmax, empty if they are."""
-    if isinstance(outer.b, Op):
-        return "its values are computed in the kernel"
-    names = {one.name for part in exponents for one in walk(part) if isinstance(one, Op)}
-    if odd := names - {"exp", "exp2", "+", "-", "*", "/", "max", "where", "causal", "transposed", *_COMPARED}:
-        return f"its scores are changed by {sorted(odd)[0]}"
-    if not all(one.name == "causal" or _is_causal(one) for one in masks):
-        return "its scores are masked, but not as in causal attention"
-    for one in walk(store.value):
-        if isinstance(one, Unread):
-            return f"{store.tensor} is made of {one.reason}, which has no equivalent in the table"
-    running = any(isinstance(one, Carried) for part in exponents for one in walk(part))
-    match store.value:
-        case Op("/", (above, below)):
-            last = _last_product(above, running)
-            if last is None or last.b != outer.b:
-                return "its sum of values is not that of attention"
-            sums = [one for one in walk(below) if isinstance(one, Reduced) and one.kind == "sum"]
-            return "" if any(one.value == last.a for one in sums) else "it is divided by another sum"
-        case _:
-            return "its sum of values is not divided by that of the weights"
-
-
-def _last_product(value: Value, running: bool) -> Product | None:
-    """The product that is added to a sum, which is rescaled before where the largest score is still `running`."""
-    match value:
-        case Op("+", (Op("*", (left, right)), Product() as last)):
-            sides = (left, right)
-            scaled = any(isinstance(one, Op) and one.name in ("exp", "exp2") for one in sides)
-            return last if scaled and any(isinstance(one, Carried) for one in sides) else None
-        case Product() if not running:
-            return value
-        case _:
-            return None
-
-
-_COMPARED = {"<", "<=", ">", ">=", "&"}
-
-
-def _is_causal(mask: Op) -> bool:
-    """Whether a mask hides the columns behind that of the row."""
-    match mask.arguments:
-        case (Op(">=" | "<=" as name, (left, right)), _, Number(hidden)):
-            row, column = (left, right) if name == ">=" else (right, left)
-            hides = hidden < -1e4 and is_index(row) and is_index(column)
-            places = [place_of(one) for one in (row, column)]
-            sides = [{one[1] for one in atoms(place)} & {"r0", "r1"} for place in places]
-            fixed = any(not product for place in places for product, _ in place)
-            return hides and sides == [{"r0"}, {"r1"}] and not fixed
-        case _:
-            return False
-
-
-def _input(value: Value) -> Input | None:
-    """The tensor whose elements a value has, perhaps transposed or scaled by a number."""
-    match value:
-        case Input():
-            return value
-        case Op("transposed", (inner,)):
-            return _input(inner)
-        case Op("*", (left, right)):
-            found = [one for one in (_input(left), _input(right)) if one is not None]
-            return found[0] if len(found) == 1 else None
-        case _:
-            return None
+        for one in walk(store.value):
+            if isinstance(one, Unread):
+                return Outside(f"{store.tensor} is made of {one.reason}, which has no equivalent in the table")
+    if len(chained) > 1:
+        return Outside("its products are those of attention, but not forward")
+    (store,) = chained
+    try:
+        parts = read_attention(store, updates)
+    except Unlike as unlike:
+        return Outside(str(unlike))
+    rest = [one for one in stores if one is not store]
+    others = {part.tensor for one in rest for part in walk(one.value) if isinstance(part, Input)}
+    left_out = tuple(dict.fromkeys(one.tensor for one in rest))
+    own = {one.tensor for one in (store, parts.q, parts.k, parts.v)}
+    if others - {parts.q.tensor, parts.k.tensor} or own & {*left_out}:
+        return Outside("its products are those of attention, but not forward")
+    return Attention(parts.q, parts.k, parts.v, store, parts.causal, left_out)
 
 
 def _gemm(stores: tuple[Store, ...]) -> Gemm | Outside:
@@ -277,8 +208,12 @@ def _gemm(stores: tuple[Store, ...]) -> Gemm | Outside:
     return Gemm(product, product.a, product.b, placed)
 
 
-def _rope(stores: tuple[Store, ...]) -> Rope | None:
-    """RoPE: ``x1 * c - x2 * s`` and ``x2 * c + x1 * s``, stored to one tensor."""
+def _rope(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> Rope | None:
+    """RoPE: ``x1 * c - x2 * s`` and ``x2 * c + x1 * s``, stored to one tensor.
+
+    It assumes, and checks: x and the result have the same rows, and their second halves begin at the same distance;
+    each row of x has a row of c and one of s, of the length of that distance, and each of its elements is rotated.
+    """
     left = {one.tensor: (one, found) for one in stores if (found := _rotation(one.value, "-")) is not None}
     right = {one.tensor: (one, found) for one in stores if (found := _rotation(one.value, "+")) is not None}
     if not left or left.keys() != right.keys() or len(stores) != 2 * len(left):
@@ -290,38 +225,40 @@ def _rope(stores: tuple[Store, ...]) -> Rope | None:
     for out, (first, (x, _, y, _)) in left.items():
         second, (y_too, c_too, x_too, s_too) = right[out]
         # Of two sums either one may stand first.
-        if (y_too, c_too, x_too, s_too) not in ((y, c, x, s), (x, s, y, c)) or not _halves_of(
-            first, second, x, y, c, s
-        ):
+        if (y_too, c_too, x_too, s_too) not in ((y, c, x, s), (x, s, y, c)):
             return None
+        if not _halves_of([first.place, second.place, x.place, y.place, c.place, s.place], bounds):
+            return None
+    if len({c.tensor, s.tensor, *left, *(x.tensor for _, (x, _, _, _) in left.values())}) < 2 + len(left) * (
+        1 if all(out == x.tensor for out, (_, (x, _, _, _)) in left.items()) else 2
+    ):
+        return None
     return Rope(tuple((x.tensor, out) for out, (_, (x, _, _, _)) in left.items()), c.tensor, s.tensor)
 
 
-def _halves_of(first: Store, second: Store, x: Input, y: Input, c: Input, s: Input) -> bool:
-    """Whether `x` and `y` are halves of rows, the results are stored to such halves, and `c` and `s` begin at rows."""
-    found = [one.place for one in (first, second, x, y, c, s)]
-    if None in found:
-        return all(one is None for one in found)
+def _halves_of(found: list[Place | None], bounds: Mapping[Place, Place]) -> bool:
+    """Whether results and x are stored and read in halves of rows, and c and s in rows of one half: the places of both
+    results, of both halves of x, of c and of s."""
     places = [one for one in found if one is not None]
-    # Half of a row further on; both tensors may have strides of their own.
-    shift = plus(places[3], places[2], -1.0)
-    starts = [distance(one) for one in places]
-    half = len(shift) == 1 and all(product and factor == 1 for product, factor in shift) and shift == distance(shift)
-    return (
-        half
-        and plus(places[1], places[0], -1.0) == shift
-        and not (starts[0] or starts[2] or starts[4] or starts[5])
-        and not isinstance(by_rows_and_columns((replace(first, value=x),)), str)
-        # Rows of cos and sin may be shared by rows of x.
-        and _alike(places[4], places[5])
-    )
-
-
-def _alike(one: Place, other: Place) -> bool:
-    left, right = steps(one), steps(other)
-    if isinstance(left, str) or isinstance(right, str):
+    if len(places) < len(found):
         return False
-    return left.indices == right.indices and same(left, right)
+    # Half of a row further on.
+    shift = plus(places[3], places[2], -1.0)
+    half = len(shift) == 1 and all(len(product) == 1 and factor == 1 for product, factor in shift)
+    begins = all(not distance(places[number]) for number in (0, 2, 4, 5))
+    if not half or not begins or shift != distance(shift) or plus(places[1], places[0], -1.0) != shift:
+        return False
+    whole = [steps(places[number]) for number in (2, 0, 4, 5)]
+    first = whole[0]
+    if isinstance(first, str):
+        return False
+    elements = [one for one in first.indices if one[0] == "r"]
+    rows = [one for one in first.indices if one[0] == "p"]
+    if len(elements) != 1 or len(rows) != 1 or len(first.indices) != 2 or first.strides[elements[0]]:
+        return False
+    if any(length != shift for index, length in bounds.items() if elements[0] in atoms(index)):
+        return False
+    return all(not isinstance(one, str) and one.indices == first.indices and same(first, one) for one in whole)
 
 
 def _rotation(value: Value, sign: str) -> tuple[Input, Input, Input, Input] | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
-from ttexplore.porting.foreign.values import Store
+from ttexplore.porting.foreign.places import Place
+from ttexplore.porting.foreign.values import Store, Value
 
 Language = Literal["Triton", "CUDA", "ThunderKittens"]
 
@@ -25,7 +27,8 @@ class Mark:
 class ForeignKernel:
     """A kernel of a source: its name and line, what it stores, its parameters that are numbers, and the parameters that
     are lengths of rows, because indices are compared with them. `unread` says why the values are not known, `variants`
-    which conditions on constants of the kernel were taken to hold."""
+    which conditions on constants of the kernel were taken to hold. `updates` are what loops make of variables in each
+    turn, `bounds` the indices that masks compare, each with its length."""
 
     name: str
     line: int
@@ -34,6 +37,8 @@ class ForeignKernel:
     lengths: frozenset[str] = frozenset()
     unread: str = ""
     variants: tuple[str, ...] = ()
+    updates: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    bounds: Mapping[Place, Place] = field(default_factory=dict[Place, Place])
 
 
 @dataclass(frozen=True, slots=True)

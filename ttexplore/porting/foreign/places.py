@@ -235,7 +235,8 @@ def turns(depth: int, start: Place, end: Place, step: Place) -> tuple[Place, Pla
         end, begins = length, True
     else:
         begins = not distance(start) and all(any(one[0] in ("r", "p") for one in product) for product, _ in start)
-    whole = {one[0] for one in atoms(end)} <= {"s", "k"} and len(end) == 1 and next(iter(end))[1] > 0
+    whole = {one[0] for one in atoms(end)} <= {"s", "k"} and len(end) == 1
+    whole = whole and all(factor == 1 or (factor > 0 and not product) for product, factor in end)
     factor = ""
     if (divisor := _divisor(end)) is not None:
         factor = divisor

@@ -461,9 +461,11 @@ def _attention(family: Attention, module: _Module) -> str:
     names = module.names
     q, k, v, out = (names.of(one.tensor) for one in (family.q, family.k, family.v, family.out))
     tensors = dict.fromkeys((q, k, v, out), code("(heads, length, dim)"))
+    # Keys beyond the edge of the last block are no keys either.
+    seen = code("n * block + j <= bx * block + i") if family.causal else code("n * block + j < length")
     masked = [
         code("    for i, j in T.Parallel(block, block):"),
-        code('        scores[i, j] = T.if_then_else(n * block + j <= bx * block + i, 0.0, -T.infinity("float32"))'),
+        code('        scores[i, j] = T.if_then_else({seen}, 0.0, -T.infinity("float32"))', seen=seen),
     ]
     loops = code("bx + 1") if family.causal else code("T.ceildiv(length, block)")
     body = [
@@ -478,7 +480,7 @@ def _attention(family: Attention, module: _Module) -> str:
         code('T.fill(largest, -T.infinity("float32"))'),
         code("for n in T.Pipelined({loops}, num_stages=2):", loops=loops),
         code("    T.copy({k}[bh, n * block, 0], k_block)", k=k),
-        *(masked if family.causal else [code("    T.clear(scores)")]),
+        *masked,
         code("    T.gemm(q_block, k_block, scores, transpose_B=True)"), code("    T.copy(largest, before)"),
         code("    T.reduce_max(scores, largest, dim=1, clear=False)"),
         code("    for i, j in T.Parallel(block, block):"),

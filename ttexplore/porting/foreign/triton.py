@@ -410,6 +410,7 @@ class _Evaluation:
     sizes: set[str] = field(default_factory=set[str])
     divided: set[tuple[Place, Place]] = field(default_factory=set[tuple[Place, Place]])
     bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
+    updates: dict[str, Value] = field(default_factory=dict[str, Value])
 
     def kernel(self) -> ForeignKernel:
         """Read the kernel; what is not understood is why it is unread."""
@@ -420,7 +421,7 @@ class _Evaluation:
             return ForeignKernel(self.function.name, self.function.lineno, (), unread=str(refusal))
         return ForeignKernel(
             self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
-            self.unread(), tuple(self.variants.texts),
+            self.unread(), tuple(self.variants.texts), self.updates, self.bounds,
         )  # fmt: skip
 
     def evaluate(self) -> None:
@@ -612,6 +613,10 @@ class _Evaluation:
         self.stores[stores:] = [stored_in_turns(one, turn) for one in self.stores[stores:]]
         self.loops -= 1
         for name, value in before.items():
+            update = self.known[name]
+            if isinstance(update, Value):
+                twice = self.updates.get(name, update) != update
+                self.updates[name] = Unread("what several loops change") if twice else update
             self.known[name] = self.after(name, value, self.known[name], turn, over_blocks)
         for name in changed.keys() - before.keys():
             inside = self.known.get(name)

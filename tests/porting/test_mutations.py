@@ -1,0 +1,84 @@
+"""Kernels that a rule accepts, with one change each: none is written as the unchanged one is, unless the change means
+nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import ttexplore as ttx
+from tests.porting.test_port import CASES, readable
+from tests.porting.test_twists import WRITTEN
+from ttexplore.errors import UsageError
+
+SOURCES = {name: source for name, (source, _, _) in CASES.items()} | {
+    name: source for name, (source, _) in WRITTEN.items()
+}
+SWAPPED = {
+    " + ": (" - ", " * "), " - ": (" + ",), " * ": (" + ", " / "), " / ": (" * ",), " < ": (" <= ", " > "),
+    " > ": (" < ",), " >= ": (" > ", " <= "), " += ": (" -= ", " = "), " -= ": (" += ",), "*=": ("+=",), ">>=": ("<<=",),
+    "++": ("--",), " == ": (" != ",), " && ": (" || ",), " & ": (" | ",), " % ": (" // ",), "maximum": ("minimum",),
+    "fmaxf": ("fminf",), "tl.max": ("tl.sum",), "tl.sum": ("tl.max",), "exp": ("exp2", "log"), "row_max": ("row_sum",),
+    "row_sum": ("row_max",), "program_id(0)": ("program_id(1)", "(program_id(0) // 2)", "(program_id(0) % 2)"),
+    "program_id(1)": ("program_id(0)", "(program_id(1) // 4)"), "blockIdx.x": ("blockIdx.y", "(blockIdx.x / 2)"),
+    "blockIdx.y": ("blockIdx.x",), "threadIdx.x": ("threadIdx.y", "(threadIdx.x + 1)"), "threadIdx.y": ("threadIdx.x",),
+    "range(0, ": ("range(1, ", "range(B, "), "[:, None]": ("[None, :]",), "[None, :]": ("[:, None]",),
+    "mma_ABt": ("mma_AB",), "sub_row": ("add_row",), "div_row": ("mul_row",),
+}  # fmt: skip
+
+
+def mutations(source: str) -> Iterator[str]:
+    """The source with one change: a constant, an operator, a function, an index, or a line that is left out."""
+    begin = max(source.find("def "), source.find("{"))
+    for word, others in SWAPPED.items():
+        for found in re.finditer(re.escape(word), source[begin:]):
+            at, end = begin + found.start(), begin + found.end()
+            if word[-1].isalnum() and source[end : end + 1].isalnum():
+                continue
+            for other in others:
+                other = other.replace("(program_id", "(tl.program_id") if source[at - 3 : at] == "tl." else other
+                cut = at - 3 if other.startswith("(tl.") else at
+                yield source[:cut] + other + source[end:]
+    for found in re.finditer(r"(?<![\w.])\d+(\.\d+)?(?=f?\b)", source[begin:]):
+        at, end = begin + found.start(), begin + found.end()
+        number = found[0]
+        yield f"{source[:at]}{float(number) + 1 if '.' in number else int(number) + 1}{source[end:]}"
+    lines = source.split("\n")
+    for number, line in enumerate(lines):
+        if line.startswith("    ") and "return" not in line:
+            yield "\n".join(lines[:number] + lines[number + 1 :])
+
+
+# What means nothing to what a kernel computes: sizes of blocks and of groups of threads, which a skeleton has as
+# parameters, hints, debugging, barriers (a race is no other value), and starts of sums that are multiplied with zero.
+NEUTRAL = re.compile(r"$^")
+
+
+def skeletons(source: str) -> tuple[str, ...]:
+    try:
+        return tuple(one.skeleton for one in ttx.port(source).kernels if one.skeleton)
+    except UsageError:
+        return ()
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_change_is_refused_or_written(name: str) -> None:
+    source = SOURCES[name]
+    readable(source)
+    original = skeletons(source)
+    assert original
+    same = [one for one in mutations(source) if skeletons(one) == original]
+    changes = [change(source, one) for one in same]
+    assert [one for one in changes if not NEUTRAL.search(one)] == []
+
+
+def change(source: str, other: str) -> str:
+    """The lines that differ, before and after."""
+    old, new = source.split("\n"), other.split("\n")
+    while old and new and old[0] == new[0]:
+        del old[0], new[0]
+    while old and new and old[-1] == new[-1]:
+        del old[-1], new[-1]
+    return " => ".join(" ".join(" ".join(one).split()) for one in (old, new))

@@ -1,0 +1,313 @@
+"""Whether a kernel is attention forward: the rule checks each summand and each index, and refuses anything else.
+
+It assumes, and checks:
+
+- what is stored is a sum of values divided by a sum of weights, both over the same loop, and nothing else is added;
+- in each turn both sums are multiplied with the same power of (largest before - largest now), and get the weights of
+  the turn, which are that power of (scores - largest now); the largest score of a turn is that of the next one before;
+- scores are one product of queries and keys, times one parameter, and times log2(e) if powers of 2 are taken;
+- masks hide the keys behind the row, counted as queries and keys are, and nothing else;
+- queries and results have the same heads and rows, keys and values the same heads and all keys, each block once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ttexplore.porting.foreign.places import Atom, Place, Steps, atoms, moves_with, renamed, steps
+from ttexplore.porting.foreign.values import (
+    Carried,
+    Input,
+    Number,
+    Op,
+    Product,
+    Reduced,
+    Scalar,
+    Store,
+    Value,
+    is_index,
+    place_of,
+)
+
+# What is added to a score at least to hide it.
+_HIDDEN = -1e4
+_LOG2_E = math.log2(math.e)
+
+
+class Unlike(Exception):
+    """Why a kernel is not attention forward."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The tensors of attention forward, and whether each row sees the keys up to its own alone."""
+
+    q: Input
+    k: Input
+    v: Input
+    causal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """Scores: a product, times `factor` and `scales`, and the condition under which a key is seen."""
+
+    product: Product
+    factor: float = 1.0
+    scales: tuple[str, ...] = ()
+    mask: Op | None = None
+
+
+def read_attention(store: Store, updates: Mapping[str, Value]) -> Parts:
+    """The parts of attention whose result is stored. `updates` are what loops make of variables in each turn.
+
+    Raises Unlike.
+    """
+    match store.value:
+        case Op("/", (above, below)):
+            pass
+        case _:
+            raise Unlike("its sum of values is not divided by that of the weights")
+    outer, rescaled = _sum(above, "values", Product)
+    added, again = _sum(below, "weights", Reduced)
+    if not isinstance(outer, Product) or not isinstance(added, Reduced) or added.kind != "sum":
+        raise Unlike("its sum of values is not that of attention")
+    if added.value != outer.a:
+        raise Unlike("it is divided by another sum")
+    if rescaled != again:
+        raise Unlike("its two sums are not rescaled alike")
+    name, exponent = _power(outer.a)
+    other, before = _power(rescaled)
+    if name != other:
+        raise Unlike("it takes powers of different numbers")
+    scores, largest, weight = _exponent(exponent)
+    _check_largest(before, largest, weight, scores, updates)
+    number = scores.factor / (_LOG2_E if name == "exp2" else 1.0)
+    if len(scores.scales) != 1 or abs(number - 1.0) > 1e-4:
+        text = " * ".join([*scores.scales, f"{number:.6g}"])
+        raise Unlike(f"its scores are scaled by {text}, and not by one parameter")
+    q, k, v = scores.product.a, scores.product.b, outer.b
+    if not isinstance(q, Input) or not isinstance(k, Input):
+        raise Unlike("its queries or keys are computed in the kernel")
+    if not isinstance(v, Input) or outer.transposed:
+        raise Unlike("its values are computed in the kernel")
+    if len({q.tensor, k.tensor, v.tensor, store.tensor}) < 4:
+        raise Unlike("its queries, keys, values and results are not four tensors")
+    keys = _check_places(store, q, k, v, scores.product.transposed)
+    if scores.mask is not None:
+        _check_mask(scores.mask, q, keys)
+    return Parts(q, k, v, scores.mask is not None)
+
+
+def _sum(value: Value, what: str, kind: type[Product] | type[Reduced]) -> tuple[Value, Value]:
+    """What a turn adds to a sum, and what the sum is multiplied with before."""
+    match value:
+        case Op("+", (left, right)):
+            for total, added in ((left, right), (right, left)):
+                match total:
+                    case Op("*", (Carried(_, Number(first)), factor)) | Op("*", (factor, Carried(_, Number(first)))):
+                        if isinstance(added, kind) and math.isfinite(first):
+                            return added, factor
+                    case _:
+                        pass
+        case _:
+            pass
+    raise Unlike(f"its sum of {what} is not that of attention")
+
+
+def _power(value: Value) -> tuple[str, Value]:
+    match value:
+        case Op("exp" | "exp2" as name, (exponent,)):
+            return name, exponent
+        case _:
+            raise Unlike("its weights are no exponentials")
+
+
+def _exponent(value: Value) -> tuple[_Scores, Value, float]:
+    """The scores of an exponent, and the largest of them, which is subtracted, with its factor."""
+    match value:
+        case Op("*", (Op("-", (above, below)), Number(factor))) | Op("*", (Number(factor), Op("-", (above, below)))):
+            return _times(_scores(above), factor), below, factor
+        case Op("-", (above, below)):
+            return _scores(above), below, 1.0
+        case _:
+            raise Unlike("the largest score is not subtracted from the scores")
+
+
+def _times(scores: _Scores, factor: float) -> _Scores:
+    return _Scores(scores.product, scores.factor * factor, scores.scales, scores.mask)
+
+
+def _scores(value: Value) -> _Scores:
+    match value:
+        case Product(a, b, transposed):
+            factor, scales, a = _scaled(a)
+            other, more, b = _scaled(b)
+            return _Scores(Product(a, b, transposed), factor * other, (*scales, *more))
+        case Op("where", (Op() as mask, inner, Number(hidden))) if hidden < _HIDDEN:
+            found = _scores(inner)
+        case Op("+", (inner, Op("where", (Op() as mask, Number(0.0), Number(hidden))))) if hidden < _HIDDEN:
+            found = _scores(inner)
+        case Op("*", _):
+            factor, scales, inner = _scaled(value)
+            if inner == value:
+                raise Unlike("its scores are multiplied with what is no parameter")
+            found = _scores(inner)
+            if found.mask is not None:
+                raise Unlike("its scores are scaled after they are masked")
+            return _Scores(found.product, found.factor * factor, (*found.scales, *scales))
+        case Op(name):
+            raise Unlike(f"its scores are changed by {name}")
+        case _:
+            raise Unlike("its scores are no product")
+    if found.mask is not None:
+        raise Unlike("its scores are masked twice")
+    return _Scores(found.product, found.factor, found.scales, mask)
+
+
+def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:
+    """The numbers and parameters that a value is multiplied with, and the value without them."""
+    factor, scales = 1.0, list[str]()
+    while isinstance(value, Op) and value.name == "*":
+        left, right = value.arguments
+        constant, inner = (left, right) if left.leaves <= {"Number", "Scalar"} else (right, left)
+        if not constant.leaves <= {"Number", "Scalar"}:
+            break
+        pending = [constant]
+        while pending:
+            match pending.pop():
+                case Number(number):
+                    factor *= number
+                case Scalar(name):
+                    scales.append(name)
+                case Op("*", parts):
+                    pending += parts
+                case _:
+                    raise Unlike("its scores are scaled by what is computed")
+        value = inner
+    return factor, tuple(scales), value
+
+
+def _check_largest(before: Value, largest: Value, weight: float, scores: _Scores, updates: Mapping[str, Value]) -> None:
+    """Whether the sums are rescaled from the largest score before to the largest one now."""
+    match before:
+        case Op("*", (Op("-", (carried, now)), Number(factor))) | Op("*", (Number(factor), Op("-", (carried, now)))):
+            pass
+        case Op("-", (carried, now)):
+            factor = 1.0
+        case _:
+            raise Unlike("its sums are not rescaled by the largest scores")
+    match largest:
+        case Op("max", (Carried() as own, best)) | Op("max", (best, Carried() as own)):
+            pass
+        case _:
+            raise Unlike("its largest score is not carried from turn to turn")
+    if own != carried or now != largest or factor != weight or own.initial != Number(-math.inf):
+        raise Unlike("its sums are not rescaled from the largest score before to that of now")
+    if updates.get(own.name) != largest:
+        raise Unlike("its largest score is not that of the next turn")
+    _, _, best = _scaled(best)
+    if not isinstance(best, Reduced) or best.kind != "max" or _scores(best.value).product != scores.product:
+        raise Unlike("its largest score is not that of the scores")
+
+
+def _check_mask(mask: Op, q: Input, keys: Place) -> None:
+    """Whether a mask hides the keys behind that of the row, counted as the tensors are."""
+    match mask:
+        case Op(">=", (row, column)) | Op("<=", (column, row)) if is_index(row) and is_index(column):
+            rows, columns = place_of(row), place_of(column)
+        case _:
+            raise Unlike("its scores are masked, but not as in causal attention")
+    assert q.place is not None
+    fits = (
+        {one[:2] for one in atoms(rows) if one[0] == "r"} == {("r", "r0")}
+        and {one[:2] for one in atoms(columns) if one[0] == "r"} == {("r", "r1")}
+        and moves_with(q.place, rows)
+        and moves_with(keys, columns)
+        and all(_counts(one) and len(one) == 2 for one in (rows, columns))
+    )
+    if not fits:
+        raise Unlike("its scores are masked, but not as in causal attention")
+
+
+def _counts(index: Place) -> bool:
+    """Whether the elements of a block are counted one by one."""
+    return all(factor == 1 and len(product) == 1 for product, factor in index if any(one[0] == "r" for one in product))
+
+
+def _check_places(store: Store, q: Input, k: Input, v: Input, transposed: bool) -> Place:
+    """Check which elements the tensors' blocks have. Returns where keys are, with their axis as columns of scores."""
+    found: list[Steps] = []
+    for tensor, place in ((q.tensor, q.place), (k.tensor, k.place), (v.tensor, v.place), (store.tensor, store.place)):
+        made = "at places that are not known" if place is None else steps(place)
+        if isinstance(made, str):
+            raise Unlike(f"{tensor} is read or written {made}")
+        found.append(made)
+    of_q, of_k, of_v, of_out = found
+    if of_q.indices != of_out.indices:
+        raise Unlike("its results do not have the rows of its queries")
+    rows, dim = _block(of_q, "r0"), _block(of_q, "r1")
+    (block,) = _moving(of_q, rows, "p", "queries")
+    if of_out.strides[block] != tuple(sorted((*of_out.strides[rows], rows[2]))):
+        raise Unlike("its results do not have the rows of its queries")
+    heads = of_q.indices - {rows, dim, block}
+    key, key_dim = _block(of_k, "r0" if transposed else "r1"), _block(of_k, "r1" if transposed else "r0")
+    value, value_dim = _block(of_v, "r0"), _block(of_v, "r1")
+    (turn,) = _moving(of_k, key, "k", "keys")
+    if of_k.indices - {key, key_dim} != heads | {turn} or of_v.indices - {value, value_dim} != heads | {turn}:
+        raise Unlike("its keys and values do not have the heads of its queries")
+    if (turn,) != _moving(of_v, value, "k", "values") or key[2] != value[2] or not _whole(turn):
+        raise Unlike("its keys and values are not those of the same turns")
+    if len({dim[2], key_dim[2], value_dim[2]}) > 1:
+        raise Unlike("its queries, keys and values do not have the same number of columns")
+    _check_heads(heads, found)
+    for one in found:
+        if any(name.startswith("#") for index in heads for name in one.strides[index]):
+            raise Unlike("some of its heads are left out")
+        for index in one.indices - heads:
+            if index[0] == "r" and (len(one.strides[index]) > 1 or "".join(one.strides[index]).startswith("#")):
+                raise Unlike("some of its rows or columns are left out")
+    assert k.place is not None
+    axes = {key: "r1", key_dim: "r0"}
+    return renamed(k.place, lambda one: (one[0], axes.get(one, one[1]), one[2]))
+
+
+def _block(side: Steps, name: str) -> Atom:
+    found = [one for one in side.indices if one[:2] == ("r", name)]
+    if len(found) != 1 or not found[0][2]:
+        raise Unlike("its blocks have sizes that are not known")
+    return found[0]
+
+
+def _moving(side: Steps, inner: Atom, kind: str, what: str) -> tuple[Atom]:
+    """The index that moves from block to block, by the size of a block."""
+    wanted = tuple(sorted((*side.strides[inner], inner[2] if not inner[2].isdigit() else f"#{inner[2]}")))
+    found = [one for one, strides in side.strides.items() if one[0] == kind and strides == wanted]
+    if len(found) != 1:
+        raise Unlike(f"its blocks of {what} do not follow each other")
+    return (found[0],)
+
+
+def _whole(turn: Atom) -> bool:
+    """Whether a loop goes over a length, and not over a part of one."""
+    return re.fullmatch(r"\d+ of (\w+|\(\w+ cdiv \w+\))", turn[1]) is not None
+
+
+def _check_heads(heads: frozenset[Atom], found: list[Steps]) -> None:
+    digits = dict[str, set[str]]()
+    for _, name, _ in heads:
+        if re.fullmatch(r"\d+\)", name):
+            continue
+        split = re.fullmatch(r"\((\d+\)) (//|%) (\w+)\)", name)
+        if split is None:
+            raise Unlike("its heads are not numbered one by one")
+        digits.setdefault(f"{split[1]} {split[3]}", set()).add(split[2])
+    if any(one != {"//", "%"} for one in digits.values()):
+        raise Unlike("its heads are not numbered one by one")
+    for one in found:
+        strides = [one.strides[index] for index in heads]
+        if len(set(strides)) < len(strides) or () in strides:
+            raise Unlike("its heads are not numbered one by one")
