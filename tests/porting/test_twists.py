@@ -254,7 +254,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "t gemm same k": (
         product(pa="a + m[:, None] * K + kk[None, :]"),
-        "a factor of the product is not read in a loop over K",
+        "its blocks do not follow each other",
     ),
     "t gemm half": (
         product().replace("range(0, K, BK)", "range(0, K // 2, BK)"),
@@ -285,7 +285,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     "c transpose": (grid("y[c * M + r] = x[r * N + c];"), "x is read in another order"),
     "c grid stride 2": (
         cu("for (int j = i; j < n; j += 2 * blockDim.x * gridDim.x) y[j] = x[j] * 2.0f;"),
-        "y is written in a loop that does not visit all of them",
+        "the range of a loop (line 3)",
     ),
     "c thread cols": (
         "__global__ void k(const float *x, float *y, int R, int N) { "
@@ -316,7 +316,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "c k from 1": (
         mm("for (int k = 1; k < K; ++k) acc += A[row * K + k] * B[k * N + col];\n C[row * N + col] = acc;"),
-        "A is read at indices that are not known",
+        "the range of a loop (line 4)",
     ),
     "c k+1": (
         mm("for (int k = 0; k < K; ++k) acc += A[row * K + k] * B[(k + 1) * N + col];\n C[row * N + col] = acc;"),
@@ -328,7 +328,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "c tri": (
         mm("for (int k = 0; k < row; ++k) acc += A[row * K + k] * B[k * N + col];\n C[row * N + col] = acc;"),
-        "A is read at indices that are not known",
+        "the range of a loop (line 4)",
     ),
     "c if k": (
         mm(
@@ -384,24 +384,24 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "c uninit": (
         cu('float v; asm("mov.f32 %0, %1;" : "=f"(v) : "f"(x[i])); y[i] = x[i] + v;'),
-        "y is made of inline assembly",
+        "`asm(",
     ),
     "c pointer off": (cu("x += 4; if (i < n) y[i] = x[i];"), "x is read at a distance from its beginning"),
-    "c mod val": (cu("if (i < n) y[i] = fmodf(x[i], 0.3f);"), "y is made of fmodf()"),
+    "c mod val": (cu("if (i < n) y[i] = fmodf(x[i], 0.3f);"), "the function fmodf (line 3)"),
     "c index val": (cu("if (i < n) y[i] = x[i] * i;"), "y is made of indices"),
     "c switch": (
         cu("if (i < n) { switch (n) { case 1: y[i] = x[i]; break; default: y[i] = 2.0f * x[i]; } }"),
-        "y is made of elements that a condition on them chooses",
+        "`switch (n)",
     ),
     "c break": (
         rows(
             "float s = 0; for (int j = 0; j < N; ++j) { if (x[r * N + j] > 0.9f) break; s += x[r * N + j]; } y[r] = s;"
         ),
-        "y is made of a branch on elements",
+        "`break;`",
     ),
     "c do": (
         cu("if (i < n) { float v = x[i]; int c = 0; do { v = v * v; c++; } while (c < 3); y[i] = v; }"),
-        "y is carried from turn to turn of a loop in a way that is not known",
+        "`do {",
     ),
     "c const loop": (
         cu("if (i < n) { float v = x[i]; for (int c = 0; c < 3; ++c) v = v * v; y[i] = v; }"),

@@ -308,6 +308,6 @@ def _check_heads(heads: frozenset[Atom], found: list[Steps]) -> None:
     if any(one != {"//", "%"} for one in digits.values()):
         raise Unlike("its heads are not numbered one by one")
     for one in found:
-        strides = [one.strides[index] for index in heads]
-        if len(set(strides)) < len(strides) or () in strides:
+        strides = [found for index, found in one.strides.items() if index in heads or index[0] == "r"]
+        if len(set(strides)) < len(strides) or any(one.strides[index] == () for index in heads):
             raise Unlike("its heads are not numbered one by one")

@@ -34,6 +34,8 @@ from ttexplore.porting.foreign.values import (
     Variants,
     after_loop,
     axes_of,
+    bounds_of,
+    edge,
     is_bound,
     is_constant,
     is_index,
@@ -49,7 +51,8 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import CUDA, KITTENS, by_name
-from ttexplore.porting.foreign.work import DEEPEST, Refused, Work
+from ttexplore.porting.foreign.work import DEEPEST, Refused, TooLarge, Work
+from ttexplore.porting.foreign.writing import is_name
 from ttexplore.record import Span
 
 _CUDA = by_name(CUDA)
@@ -74,12 +77,126 @@ _FUNCTIONS = {
 _SAME = re.compile(
     r"^(__float2bfloat16(_rn)?|__bfloat162float|__float2half(_rn)?|__half2float|__ldg|__ldcs|__ldcg|__float_to_tf32|float|T)$"
 )
-_CASTS = re.compile(r"^(reinterpret|static|const)_cast<")
+_CASTS = re.compile(r"^(reinterpret|const)_cast<")
 _SHUFFLES = re.compile(r"^(__)?shfl_(down|xor)(_sync)?$")
 _ELEMENTWISE = {"mul": "*", "add": "+", "sub": "-", "div": "/", "max": "max", "min": "min"}
 _UNARY = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")
 # What is inside of a tile or fragment, and one of the numbers of an element such as float4.
 _PARTS = re.compile(r"(\.(tiles|data)\b.*|\.x(?=\[).*|(?<=\])\.[xyzw])$")
+
+
+# The nodes of functions that are understood, where nothing else is said of them.
+_NODES = (
+    "compound_statement expression_statement declaration if_statement else_clause for_statement return_statement "
+    "comment init_declarator pointer_declarator array_declarator identifier field_identifier type_identifier auto "
+    "primitive_type sized_type_specifier placeholder_type_specifier type_qualifier storage_class_specifier true false "
+    "number_literal binary_expression unary_expression update_expression assignment_expression comma_expression "
+    "call_expression argument_list parenthesized_expression condition_clause conditional_expression template_type "
+    "subscript_expression subscript_argument_list field_expression pointer_expression cast_expression type_descriptor "
+    "abstract_pointer_declarator template_function template_argument_list qualified_identifier namespace_identifier "
+    "preproc_call preproc_directive preproc_arg ms_restrict_modifier"
+)
+_UNDERSTOOD = frozenset(_NODES.split(" "))
+_OF_KITTENS = frozenset(
+    {
+        "template_method",
+        "dependent_name",
+        "initializer_list",
+        "reference_declarator",
+        "function_declarator",
+        "parameter_list",
+    }
+)
+# Types of which variables may be; the others are those of template parameters.
+_TYPES = re.compile(
+    r"(const |constexpr |unsigned |signed |extern |__shared__ )*"
+    r"(float|double|half|__half|bfloat16|__nv_bfloat16|nv_bfloat16|float[24]|int|unsigned|long|long long|short|char|"
+    r"bool|size_t|u?int\d+_t|uint|auto)"
+)
+# What orders threads, and changes no value.
+_BARRIERS = {
+    "__syncthreads", "__syncwarp", "sync", "wait", "arrive", "load_async_wait", "mma_async_wait", "__pipeline_commit",
+    "__pipeline_wait_prior",
+}  # fmt: skip
+
+
+def _not_understood(function: Node, kittens: bool, macros: set[str]) -> Refused | None:
+    """What of a function no rule understands, wherever it is; None if there is nothing."""
+    body = function.child_by_field_name("body")
+    above = function.parent
+    while above is not None:
+        if above.type.startswith("preproc"):
+            return Refused(f"a function inside of {_short(above)}", _line(above))
+        above = above.parent
+    for node in _nodes(function):
+        if node.type == "ERROR" or node.is_missing:
+            return Refused(_short(node) if _text(node).strip() else "a text that is no C++", _line(node))
+        if node.child_count == 0 and _text(node) in macros:
+            return Refused(f"the macro {_text(node)}", _line(node))
+    understood = _UNDERSTOOD | _OF_KITTENS if kittens else _UNDERSTOOD
+    for node in _nodes(body):
+        if not node.is_named:
+            continue
+        above = node.parent.type
+        fits = node.type in understood
+        match node.type:
+            case "update_expression" | "assignment_expression" | "comma_expression":
+                fits = above in ("expression_statement", "comma_expression", "for_statement")
+            case "storage_class_specifier":
+                fits = _text(node) == "extern"
+            case "type_qualifier":
+                fits = _text(node) in ("const", "constexpr", "__restrict__", "__shared__")
+            case "preproc_call":
+                fits = _text(node).split()[:2] == ["#pragma", "unroll"]
+            case "declaration" if not kittens:
+                fits = _TYPES.fullmatch(_text(node.child_by_field_name("type"))) is not None
+            case "expression_statement":
+                (*_, inner) = node.named_children or (None,)
+                fits = inner is not None and inner.type in (
+                    "assignment_expression", "update_expression", "comma_expression", "call_expression",
+                )  # fmt: skip
+            case "call_expression":
+                fits = fits and (above == "expression_statement" or not kittens or "allocate" in _text(node))
+            case "binary_expression":
+                fits = _text(node.child_by_field_name("operator")) in _BINARY
+            case "unary_expression":
+                fits = _text(node)[0] in "-+!"
+            case _:
+                pass
+        if not fits:
+            return Refused(_short(node), _line(node))
+    return _shadowed(function)
+
+
+_BINARY = {"+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "<<", ">>", "&"}
+
+
+def _shadowed(function: Node) -> Refused | None:
+    """A variable that has the name of one around it."""
+    pending: list[tuple[Node, frozenset[str]]] = [
+        (function.child_by_field_name("body"), frozenset(name for name, _ in _parameters(function)))
+    ]
+    while pending:
+        node, visible = pending.pop()
+        for one in node.named_children:
+            if one.type == "declaration":
+                for part in one.children_by_field_name("declarator"):
+                    name = _root(_text(part.child_by_field_name("declarator") or part))
+                    if name in visible:
+                        return Refused(f"a second variable {name}", _line(one))
+                    visible |= {name}
+            elif one.type in ("compound_statement", "if_statement", "else_clause", "for_statement"):
+                pending.append((one, visible))
+    return None
+
+
+def _unresolved(root: Node, constants: Mapping[str, float]) -> set[str]:
+    """The macros of a file that are no numbers."""
+    return {
+        _text(one.child_by_field_name("name"))
+        for one in _nodes(root)
+        if one.type in ("preproc_def", "preproc_function_def")
+    } - {*constants}
 
 
 def read_cuda(source: str, file: str, work: Work) -> Reading:
@@ -99,17 +216,19 @@ def read_cuda(source: str, file: str, work: Work) -> Reading:
     kittens = "kittens" in source
     own = _defined(root)
     functions = {_name_of(one): one for one in device}
+    names = [_name_of(one) for one in definitions]
     rows = _KITTENS if kittens else _CUDA
     marks = [mark for one in device for mark in _marks(one, rows, own)]
     marks += [_mark(one, "<<<>>>", rows["<<<>>>"]) for one in _nodes(root) if one.type == "kernel_call_syntax"]
     constants = _constants(root)
-    kernels: list[ForeignKernel] = []
-    for one in device:
-        if _qualified(one, "__global__"):
-            kernels.append(_Evaluation(functions, kittens, work, constants=constants).kernel(one))
+    ambiguous = {one for one in names if names.count(one) > 1 or one not in functions}
+    file_of = _File(functions, ambiguous, constants, _unresolved(root, constants))
+    kernels = [_Evaluation(file_of, kittens, work).kernel(one) for one in device if _qualified(one, "__global__")]
     if not kernels and kittens:
-        # A template of load, compute and store functions, which the library's own kernel calls.
-        kernels += _template(device, functions, work)
+        kernels = [
+            ForeignKernel(_name_of(one), _line(one), (), unread="it is a part of a template of load, compute and store")
+            for one in device[:1]
+        ]
     marks = sorted(set(marks), key=lambda one: (one.line, one.column))
     return Reading("ThunderKittens" if kittens else "CUDA", tuple(marks), tuple(kernels))
 
@@ -207,15 +326,23 @@ def _defined(root: Node) -> set[str]:
 def _constants(root: Node) -> dict[str, float]:
     """The macros and constants of a file that are numbers."""
     found: dict[str, float] = {}
+    twice: set[str] = set()
     for one in root.named_children:
-        for part in [one] if one.type == "preproc_def" else one.children:
-            if part.type in ("preproc_def", "init_declarator"):
-                name = part.child_by_field_name("name") or part.child_by_field_name("declarator")
+        is_macro = one.type == "preproc_def"
+        kind = _text(one).split("=")[0] if one.type == "declaration" else ""
+        for part in [one] if is_macro else one.children:
+            if is_macro or (part.type == "init_declarator" and re.search(r"\bconst(expr)?\b", kind)):
+                name = _text(part.child_by_field_name("name") or part.child_by_field_name("declarator"))
                 value = part.child_by_field_name("value")
                 number = None if value is None else _computed(_text(value), found)
-                if number is not None:
-                    found[_text(name)] = number
-    return found
+                # A macro is a text: outside of parentheses its parts belong to what is around it.
+                whole = value is not None and re.fullmatch(r"\s*([\w.]+|\w*\(.*\))\s*", _text(value)) is not None
+                fits = not re.search(r"\b(unsigned|int|long|short|char|bool|size_t|u?int\d+_t)\b", kind)
+                twice |= {name} if name in found else set[str]()
+                if number is not None and (whole or not is_macro) and (fits or (number.is_integer() and number >= 0)):
+                    found[name] = number
+    gone = {_text(part) for one in _nodes(root) if _text(one).startswith("#undef") for part in one.children}
+    return {name: number for name, number in found.items() if name not in twice | gone}
 
 
 # Functions of constants, and the constants of <math.h> and <float.h>.
@@ -227,6 +354,9 @@ _OF_MATH: Mapping[str, float] = {
     "M_LOG2E": math.log2(math.e), "M_LN2": math.log(2), "M_E": math.e,
     "INFINITY": math.inf, "FLT_MAX": 3.402823466e38, "FLT_EPSILON": 2.0**-23,
 }  # fmt: skip
+
+
+_LONGEST_CONSTANT = 200
 
 
 def _computed(text: str, known: Mapping[str, float]) -> float | None:
@@ -250,7 +380,8 @@ def _computed(text: str, known: Mapping[str, float]) -> float | None:
                     case ast.Mult():
                         return first * second
                     case _ if isinstance(first, int) and isinstance(second, int):
-                        return int(first / second)  # as C divides
+                        quotient = abs(first) // abs(second)  # as C divides
+                        return quotient if (first < 0) == (second < 0) else -quotient
                     case _:
                         return first / second
             case ast.Call(ast.Name(name), [argument]):
@@ -258,10 +389,13 @@ def _computed(text: str, known: Mapping[str, float]) -> float | None:
             case _:
                 raise ValueError(ast.dump(node))
 
-    try:
-        return float(value(ast.parse(re.sub(r"(?<=[\d.])[fF]\b", "", text.strip()), mode="eval").body))
-    except (SyntaxError, ValueError, KeyError, ArithmeticError):
+    if len(text) > _LONGEST_CONSTANT or re.search(r"0[xXbB]|\d_|\*\*|//", text):
         return None
+    try:
+        found = float(value(ast.parse(re.sub(r"(?<=[\d.])[fF]\b", "", text.strip()), mode="eval").body))
+    except (SyntaxError, ValueError, KeyError, ArithmeticError, RecursionError, MemoryError):
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _mark(node: Node, text: str, row: str) -> Mark:
@@ -311,40 +445,21 @@ def _is_called(node: Node) -> bool:
     return parent is not None and parent.type in ("call_expression", "template_function")
 
 
-def _template(device: list[Node], functions: Mapping[str, Node], work: Work) -> list[ForeignKernel]:
-    """One kernel of all functions in the order of the text, which share what their arguments hold."""
-    evaluation = _Evaluation(functions, True, work)
-    later: list[Node] = []
-    for one in device:
-        stores, known = len(evaluation.stores), dict(evaluation.known)
-        evaluation.run(one.child_by_field_name("body"))
-        if any(isinstance(store.value, Scalar | Unread) for store in evaluation.stores[stores:]):
-            # It stores what a later function of the text computes.
-            del evaluation.stores[stores:]
-            evaluation.known = known
-            later.append(one)
-    for one in later:
-        evaluation.run(one.child_by_field_name("body"))
-    if not evaluation.stores:
-        return []
-    return [ForeignKernel("kernel", device[0].start_point[0] + 1, tuple(_halves(evaluation.stores)))]
+@dataclass(frozen=True)
+class _File:
+    """What a file defines: its functions on the GPU, names of several or other functions, and its macros."""
 
-
-def _halves(stores: list[Store]) -> Iterator[Store]:
-    for one in stores:
-        match one.value:
-            case Op("joined", values):
-                for value in values:
-                    yield Store(one.tensor, one.axes, value, one.part)
-            case _:
-                yield one
+    functions: Mapping[str, Node]
+    ambiguous: set[str]
+    constants: Mapping[str, float]
+    macros: set[str]
 
 
 @dataclass
 class _Evaluation:
     """The values of one kernel."""
 
-    functions: Mapping[str, Node]
+    file: _File
     kittens: bool
     work: Work
     known: dict[str, Value] = field(default_factory=dict[str, Value])
@@ -354,7 +469,7 @@ class _Evaluation:
     lengths: set[str] = field(default_factory=set[str])
     turning: str = ""
     columns: dict[str, bool] = field(default_factory=dict[str, bool])
-    tiles: dict[str, dict[str, Value]] = field(default_factory=dict[str, dict[str, Value]])
+    shapes: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     returned: Value | None = None
     depth: int = 0
     loops: int = 0
@@ -365,56 +480,108 @@ class _Evaluation:
     narrowed: set[str] = field(default_factory=set[str])
     integers: set[str] = field(default_factory=set[str])
     written: dict[str, tuple[Place, ...]] = field(default_factory=dict[str, tuple[Place, ...]])
-    constants: Mapping[str, float] = field(default_factory=dict[str, float])
+    # The variable of the loop around a statement that halves it, and the condition on threads around it.
+    halved: str = ""
+    within: str = ""
+    branches: int = 0
+    unsigned: set[str] = field(default_factory=set[str])
+    whole_tensors: set[str] = field(default_factory=set[str])
+    bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
     templates: set[str] = field(default_factory=set[str])
 
     def kernel(self, function: Node) -> ForeignKernel:
+        """Read a kernel; what is not understood is why it is unread."""
+        name, line = _name_of(function), _line(function)
+        self.work.begin()
+        try:
+            self.evaluate(function)
+        except Refused as refusal:
+            return ForeignKernel(name, line, (), unread=str(refusal))
+        # In indices, whole constants are sizes, which a skeleton has as parameters; in values they are numbers.
+        self.stores = [replace(one, value=replaced(one.value, self.constant)) for one in self.stores]
+        return ForeignKernel(
+            name, line, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
+            self.unread() or self.unnamed(), tuple(self.variants.texts), bounds=self.bounds,
+        )  # fmt: skip
+
+    def evaluate(self, function: Node) -> None:
+        if not is_name(_name_of(function)):
+            raise Refused(f"the name {_short(_declarator(function))}", _line(function))
+        for one in self.called(function):
+            if _depth(one) > DEEPEST:
+                raise TooLarge(f"{_name_of(one)} nests more than {DEEPEST} deep")
+            if refusal := _not_understood(one, self.kittens, self.file.macros):
+                raise refusal
         for name, pointer in _parameters(function):
             if pointer:
                 self.tensors[name] = Input(name, place=None if self.kittens else NOWHERE)
             else:
                 self.known[name] = Scalar(name)
                 self.scalars[name] = None
-        self.integers |= _integers(function)
-        self.work.begin()
-        if _depth(function) > DEEPEST:
-            return ForeignKernel(_name_of(function), _line(function), (), unread=f"it nests more than {DEEPEST} deep")
-        try:
-            self.run(function.child_by_field_name("body"))
-        except Refused as refusal:
-            return ForeignKernel(_name_of(function), _line(function), (), unread=str(refusal))
-        # In indices, whole constants are sizes, which a skeleton has as parameters; in values they are numbers.
-        self.stores = [replace(one, value=replaced(one.value, self.constant)) for one in self.stores]
-        return ForeignKernel(
-            _name_of(function), _line(function), tuple(_halves(self.stores)), tuple(self.scalars),
-            frozenset(self.lengths), self.unread() or self.unnamed(),
-        )  # fmt: skip
+        self.templates |= _templates(function)
+        self.integers |= _integers(function) | self.templates | {
+            name for name, value in self.file.constants.items() if value.is_integer()
+        }  # fmt: skip
+        self.unsigned |= _integers(function, unsigned=True)
+        self.whole_tensors |= _whole_tensors(function)
+        self.run(function.child_by_field_name("body"))
+
+    def called(self, function: Node) -> list[Node]:
+        """A function and those of the file that it calls, directly or not."""
+        found, pending = {_name_of(function): function}, [function]
+        while pending:
+            for node in _nodes(pending.pop()):
+                if node.type == "call_expression":
+                    name = _last(_text(node.child_by_field_name("function")))
+                    if name in self.file.ambiguous:
+                        raise Refused(f"the function {name}", _line(node))
+                    if name in self.file.functions and name not in found:
+                        found[name] = self.file.functions[name]
+                        pending.append(found[name])
+        return list(found.values())
 
     def bounded(self, condition: Value) -> bool:
         """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken."""
         if not is_bound(condition):
             return False
+        for index, length in bounds_of(condition):
+            if self.bounds.setdefault(index, length) != length:
+                raise TooLarge(
+                    f"it compares an index with {places.written(self.bounds[index])} and with {places.written(length)}"
+                )
         self.partial |= parts_of_lengths(condition)
         return True
 
     def constant(self, value: Value) -> Value | None:
         if not isinstance(value, Scalar) or value.name in self.scalars:
             return None
-        number = self.constants.get(value.name, _OF_MATH.get(value.name))
+        number = self.file.constants.get(value.name, _OF_MATH.get(value.name))
         return None if number is None else Number(number)
 
     def unnamed(self) -> str:
         """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
         for one in self.stores:
             for part in walk(one.value):
-                if isinstance(part, Scalar) and re.split(r"\W", part.name)[0] not in self.scalars:
+                if isinstance(part, Scalar) and part.name not in self.scalars:
                     return f"what {part.name} is, is not known"
+                if isinstance(part, Scalar) and part.name in self.lengths and len(self.lengths) > 1:
+                    return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
+                if isinstance(part, Input) and part.tensor in self.whole_tensors:
+                    return f"{part.tensor} has whole numbers"
         return ""
 
     def unread(self) -> str:
         """Why the kernel is not known: it goes over parts of rows, and not over the others."""
         found = {one.part for one in self.stores}
         left = next(iter(sorted(self.partial - found)), "")
+        inputs = [part for one in self.stores for part in walk(one.value) if isinstance(part, Input)]
+        sizes: dict[str, set[str]] = {}
+        for one in (*self.stores, *inputs):
+            for axis, size in places.sizes_of_groups(one.place or NOWHERE):
+                sizes.setdefault(axis, set()).add(size)
+        several = [axis for axis, one in sizes.items() if len(one) > 1]
+        if several:
+            return f"its groups have different numbers of threads along {several[0]}"
         return f"only elements up to {left} are read" if left else ""
 
     def run(self, node: Node | None) -> None:
@@ -422,30 +589,39 @@ class _Evaluation:
             return
         self.work.step()
         match node.type:
-            case "compound_statement" | "else_clause" | "case_statement":
+            case "compound_statement" | "else_clause":
                 for one in node.named_children:
                     self.run(one)
             case "expression_statement":
                 for one in node.named_children:
-                    self.value(one)
+                    self.effect(one)
             case "declaration":
                 self.declare(node)
             case "if_statement":
                 self.branch(node)
-            case "break_statement" | "continue_statement" | "goto_statement":
-                self.left = True
-            case "switch_statement":
-                self.sides(Unread("a switch"), [node.child_by_field_name("body")])
             case "for_statement":
                 self.loop(node, node.child_by_field_name("initializer"))
-            case "while_statement" | "do_statement":
-                self.loop(node, None)
             case "return_statement":
+                if self.left or self.loops or (self.branches and self.depth):
+                    raise Refused("a return that some elements take", _line(node))
                 for one in node.named_children:
                     self.returned = self.value(one)
                 self.left = True
-            case _:
+            case "comment" | "preproc_call":
                 pass
+            case _:
+                # The first part of a for statement is a statement or an expression.
+                self.effect(node)
+
+    def effect(self, node: Node) -> None:
+        """An expression as a statement: what it does must be known."""
+        if self.left:
+            raise Refused("what follows a return", _line(node))
+        if node.type == "call_expression" and _last(_text(node.child_by_field_name("function"))) in _BARRIERS:
+            return
+        if node.type == "comment":
+            return
+        self.value(node)
 
     def branch(self, node: Node) -> None:
         """Of variants that a constant chooses, the first one; of elements beyond the tensor, those that are there; what
@@ -453,16 +629,12 @@ class _Evaluation:
         condition = self.value(node.child_by_field_name("condition"))
         then, otherwise = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         if is_constant(condition) and not self.is_argument(condition, node):
+            left = self.left
             self.run(then if self.holds(condition, node, never=_leaves(then)) else otherwise)
-            self.left = False
+            if self.left and not left and not self.depth:
+                raise Refused("what follows a return", _line(node))
         elif self.kittens:
-            # Groups of warps that load and compute: each does its part.
-            before = dict(self.known)
-            self.run(then)
-            after, self.known = self.known, dict(before)
-            self.run(otherwise)
-            self.known |= {name: value for name, value in after.items() if value is not before.get(name)}
-            self.left = False
+            raise Refused(f"a branch on {_short(node.child_by_field_name('condition'))}", _line(node))
         elif self.bounded(condition):
             self.run(then)
             self.left = False
@@ -474,12 +646,20 @@ class _Evaluation:
                 self.other(condition, then)
             self.left = False
         elif threads := _threads(condition):
-            first = len(self.stores)
+            first, within, before = len(self.stores), self.within, dict(self.known)
+            self.within = _text(node.child_by_field_name("condition")).strip("()")
             self.run(then)
+            self.within = within
             reason = "elements that a condition on threads chooses"
+            once = condition == Op("==", (_FIRST_THREAD, ZERO))
             self.stores[first:] = [
-                _unread(one, reason) if threads & _threads_of(one.place) else one for one in self.stores[first:]
+                one if once and not threads & _threads_of(one.place) else _unread(one, reason)
+                for one in self.stores[first:]
             ]
+            for name, value in self.known.items():
+                step = self.halved and isinstance(value, Reduced) and value.together
+                if value is not before.get(name) and not step:
+                    self.known[name] = Unread(reason)
             if self.left:
                 self.narrowed |= threads
             self.left = False
@@ -527,12 +707,14 @@ class _Evaluation:
         before, first = dict(self.known), len(self.stores)
         known: list[dict[str, Value]] = []
         stores: list[list[Store]] = []
+        self.branches += 1
         for one in branches:
             self.known = dict(before)
             self.run(one)
             known.append(self.known)
             stores.append(self.stores[first:])
             del self.stores[first:]
+        self.branches -= 1
         if self.left:
             self.condition = reason
         self.left = False
@@ -548,29 +730,51 @@ class _Evaluation:
 
     def declare(self, node: Node) -> None:
         kind = _text(node.child_by_field_name("type"))
-        if "col_major" in kind:
-            # A fragment of columns: of B, the transposed one.
-            for one in node.named_children[1:]:
-                self.columns[_path(_text(one))] = "matrix_b" in kind
-        for one in node.named_children:
-            if one.type == "init_declarator":
-                name = _root(_text(one.child_by_field_name("declarator")).strip("*& "))
-                value = one.child_by_field_name("value")
+        if self.kittens and self.declared_tile(node, kind):
+            return
+        for one in node.children_by_field_name("declarator"):
+            target = one.child_by_field_name("declarator") if one.type == "init_declarator" else one
+            name = _root(_text(target))
+            if _WHOLE.match(kind):
+                self.integers.add(name)
+                self.unsigned |= {name} if _UNSIGNED.match(kind) else set[str]()
+            if one.type != "init_declarator":
+                shared = "__shared__" in _text(node)
+                if target.type != "array_declarator" and (shared or target.type != "identifier"):
+                    raise Refused(_short(one), _line(one))
+                self.known[name] = Unread(f"{name}, which has no value yet")
+                continue
+            value = one.child_by_field_name("value")
+            tensor = self.address(value) if self.is_address(value) else None
+            if tensor is not None and (target.type == "pointer_declarator" or kind == "auto"):
+                self.tensors[name] = tensor
+            elif target.type == "identifier" and value.type != "initializer_list":
                 found = self.value(value)
-                tensor = self.address(value)
-                pointer = "*" in _text(one.child_by_field_name("declarator")) or kind == "auto" or self.kittens
-                if tensor is not None and self.is_address(value) and pointer:
-                    self.tensors[name] = tensor
-                else:
-                    self.known[name] = self.whole(found) if _WHOLE.match(kind) else found
-            elif one.type == "identifier" and node.child_by_field_name("type") != one and not self.kittens:
-                self.known[_text(one)] = Unread(f"{_text(one)}, which has no value yet")
+                self.known[name] = self.whole(found) if _WHOLE.match(kind) else found
+            else:
+                raise Refused(_short(one), _line(one))
+
+    def declared_tile(self, node: Node, kind: str) -> bool:
+        """A tile of ThunderKittens, or the allocator of its shared memory; whether it is one."""
+        shape = re.fullmatch(r"[rs][tv]\w*<(\d+)(?:,\s*(\d+))?>", kind)
+        if shape is None:
+            return kind in ("shared_allocator", "alignment_dummy") or "alignment_dummy" in _text(node)
+        for one in node.children_by_field_name("declarator"):
+            name = _path(_text(one.child_by_field_name("declarator") or one))
+            self.shapes[name] = float(shape[1]), float(shape[2] or 1)
+            self.known[name] = Unread(f"{name}, which has no value yet")
+            if one.type == "init_declarator" and f"allocate<{kind}>()" not in _text(one):
+                raise Refused(_short(one), _line(one))
+        return True
 
     def loop(self, node: Node, initializer: Node | None) -> None:
-        turning, turn = self.turning, UNKNOWN
+        turning, turn, halved = self.turning, UNKNOWN, self.halved
+        self.halved = "" if initializer is None else _halved(node)
+        if initializer is None:
+            raise Refused("a loop without a variable", _line(node))
+        begins: dict[str, Place] = {}
         if initializer is not None:
             self.run(initializer)
-            begins: dict[str, Place] = {}
             for one in _nodes(initializer):
                 if one.type in ("init_declarator", "assignment_expression"):
                     side = one.child_by_field_name("declarator" if one.type == "init_declarator" else "left")
@@ -578,13 +782,15 @@ class _Evaluation:
                     begins[name] = place_of(self.known.get(name, ZERO))
                     self.turning = self.turning if name in begins and len(begins) > 1 else name
             turn, at = self.turns(node, begins)
+            if turn == UNKNOWN and not self.halved:
+                raise Refused("the range of a loop", _line(node))
             for name in begins:
                 value = self.known.get(name, ZERO)
                 axes = axes_of(value)
                 self.known[name] = Index(axes if axes & {"p", "r"} else frozenset({"k"}), scalars_of(value), at[name])
             self.value(node.child_by_field_name("condition"))
         body = node.child_by_field_name("body")
-        own = re.compile(rf"\[[^\]]*\b{re.escape(self.turning or '?')}\b") if initializer is not None else None
+        own = re.compile(rf"\[[^\]]*\b{re.escape(self.turning or '?')}\b")
         changed = {path for one in _nodes(body) if (path := self.target(one, own))}
         before = {name: self.known[name] for name in changed if name in self.known and not is_index(self.known[name])}
         moving: dict[str, Value] = {name: one for name in changed if isinstance(one := self.known.get(name), Index)}
@@ -608,7 +814,15 @@ class _Evaluation:
                 self.tensors[name] = replace(after, place=UNKNOWN)
             elif after != value and isinstance(after, Index):
                 self.known[name] = replace(after, place=UNKNOWN)
-        self.turning = turning
+        for name in {*begins, *changed}:
+            # What the last turn had must not be taken for what another loop has.
+            last = self.known.get(name)
+            if isinstance(last, Index) and places.atoms(last.place) & places.atoms(turn):
+                self.known[name] = Unread("the last turn of a loop")
+        for name in begins:
+            if turn == UNKNOWN:
+                self.known[name] = Unread("the last turn of a loop")
+        self.turning, self.halved = turning, halved
 
     def turns(self, node: Node, begins: Mapping[str, Place]) -> tuple[Place, dict[str, Place]]:
         """The number of a turn of a loop, and what its variables, which begin at these places, are in it."""
@@ -645,6 +859,8 @@ class _Evaluation:
             # A persistent loop: another number of a block.
             own = places.atom("p", f"{places.written(start)} by {places.written(steps[name])}")
             return own, {one: own if one == name else UNKNOWN for one in begins}
+        if not _strides(start, steps[name]):
+            return unknown
         turn, at = places.turns(self.loops, start, end, steps[name])
         self.lengths |= places.length_of(end)
         return turn, {
@@ -740,7 +956,14 @@ class _Evaluation:
         path = _path(_text(node))
         found = self.known.get(path, Unread(path))
         written = self.written.get(path)
-        if written is None or isinstance(found, Reduced | Carried):
+        if isinstance(found, Reduced | Carried):
+            # What threads have added up is the first one's.
+            plain = _plain(found)
+            indices = [place_of(one) for one in self.all_indices(node)]
+            if isinstance(plain, Reduced) and indices != [NOWHERE]:
+                raise Refused(f"an element of a reduction, {_short(node)},", _line(node))
+            return found
+        if written is None:
             return found
         read = tuple(place_of(one) for one in self.all_indices(node))
 
@@ -773,9 +996,14 @@ class _Evaluation:
         self.work.step()
         match node.type:
             case "number_literal":
-                return Number(_number(_text(node)))
+                return Number(_number(node))
             case "identifier":
-                return self.known.get(_text(node), Scalar(_text(node)))
+                name = _text(node)
+                if name in self.known:
+                    return self.known[name]
+                if name in self.tensors or name not in {*self.templates, *self.file.constants, *_OF_MATH, *_ENDS}:
+                    raise Refused(f"the name {name}", _line(node))
+                return Scalar(name)
             case "field_expression":
                 argument = _text(node.child_by_field_name("argument"))
                 if argument in _BUILT_IN:
@@ -786,6 +1014,8 @@ class _Evaluation:
                         places.atom(kind or "s", _text(node)),
                     )  # fmt: skip
                 path = _path(_text(node))
+                if not re.search(r"\.[xyzw]$", path) and not self.kittens:
+                    raise Refused(_short(node), _line(node))
                 if path not in self.known and re.search(r"\.[xyzw]$", path):
                     # One of several elements at once.
                     lane = places.atom("w", path[-2:])
@@ -794,7 +1024,12 @@ class _Evaluation:
             case "parenthesized_expression" | "condition_clause" | "cast_expression" | "init_declarator":
                 inner = [one for one in node.named_children if one.type != "type_descriptor"]
                 found = self.value(inner[-1]) if inner else ZERO
-                return self.whole(found) if _WHOLE.match(_text(node).lstrip("(")) and node.type[0] == "c" else found
+                if node.type == "cast_expression":
+                    kind = _text(node.child_by_field_name("type"))
+                    if not _TYPES.fullmatch(kind) and kind not in self.templates:
+                        raise Refused(_short(node), _line(node))
+                    return self.whole(found) if _WHOLE.match(kind) else found
+                return found
             case "unary_expression" | "pointer_expression":
                 return self.unary(node)
             case "update_expression":
@@ -812,17 +1047,10 @@ class _Evaluation:
                 return [self.value(one) for one in node.named_children][-1]
             case "call_expression":
                 return self.call(node)
-            case "gnu_asm_expression":
-                for one in _nodes(node):
-                    if one.type == "identifier":
-                        self.known[_text(one)] = Unread("inline assembly")
-                return Unread("inline assembly")
-            case "null" | "nullptr":
-                return Scalar("NULL")
             case "true" | "false":
                 return Number(float(node.type == "true"))
             case _:
-                return Unread(_text(node)[:40])
+                raise Refused(_short(node), _line(node))
 
     def updated(self, node: Node) -> Value:
         """``i++`` and the like: the value before, or after."""
@@ -840,6 +1068,8 @@ class _Evaluation:
         tensor = self.address(argument) if node.type == "pointer_expression" else None
         if tensor is not None:
             return read_back(tensor, self.stores)
+        if node.type == "pointer_expression" and not self.kittens:
+            raise Refused(_short(node), _line(node))
         inner = self.value(argument)
         match _text(node)[0]:
             case "-":
@@ -859,28 +1089,69 @@ class _Evaluation:
                 # Elements of one row; with a number of the block they count all elements.
                 if is_index(one) and "r" in axes_of(one) and "p" not in axes_of(one) and isinstance(other, Scalar):
                     self.lengths.add(other.name)
-        if name == "/" and is_index(left):
+        if name == "/" and (is_index(left) or (self.kittens and is_constant(left) and is_constant(right))):
+            # Coordinates and lengths are whole numbers.
             name = "//"
         other = node.child_by_field_name("right")
         raw = self.known.get(_path(_text(other))) if other.type == "subscript_expression" else None
         if name == "+" and raw is not None and self.address(other) is None and _plain(left) == _plain(raw):
             # A step of a reduction in shared memory.
-            return _reduced("sum", left, together=True)
+            return self.halving("sum", left, node.child_by_field_name("left"), other)
         if name == "/" and self.integral(node.child_by_field_name("left")) and self.integral(other):
             name = "//"
             if isinstance(left, Number) and isinstance(right, Number) and right.value:
                 return Number(float(int(left.value / right.value)))
+        made = self.arithmetic(name, node, left, right)
+        if made is not None:
+            return made
         for one, step in ((left, right), (right, left)) if name == "+" else ():
             if isinstance(step, Op) and step.name == "shuffled" and _plain(one) == _plain(step.arguments[0]):
                 return _reduced("sum", one, together=True)
         return operation({"&&": "&", "||": "|"}.get(name, name), left, right)
 
+    def arithmetic(self, name: str, node: Node, left: Value, right: Value) -> Value | None:
+        """Why arithmetic on whole numbers is not that of numbers; None if it is."""
+        sides = [node.child_by_field_name(side) for side in ("left", "right")]
+        if name not in "+-*//%" or not all(map(self.integral, sides)) or is_index(operation(name, left, right)):
+            return None
+        words = {_text(one) for side in sides for one in _nodes(side) if one.child_count == 0}
+        if words & self.unsigned or any(re.fullmatch(r"\w+[uU][lL]*", one) and one[0].isdigit() for one in words):
+            return None if name in "+*" else Unread("arithmetic on unsigned numbers")
+        is_size = left.leaves <= {"Scalar", "Number"} and place_of(Op(name, (left, right))) != UNKNOWN
+        if name in ("//", "%") and not is_size:
+            return Unread("a division of whole numbers")
+        return None
+
+    def halving(self, kind: str, value: Value, to: Node, source: Node) -> Value:
+        """A step of a reduction in shared memory: ``if (t < s) part[t] += part[t + s]`` in a loop that halves s."""
+        index = _text(to.child_by_field_name("indices")).strip("[]") if to.type == "subscript_expression" else ""
+        wanted = [f"[{index} + {self.halved}]", f"[{index}+{self.halved}]"]
+        at = [place_of(one) for one in self.all_indices(to)]
+        fits = (
+            self.halved
+            and _text(source.child_by_field_name("indices")) in wanted
+            and re.sub(r"\s", "", self.within) == re.sub(r"\s", "", f"{index}<{self.halved}")
+            and at == [places.atom("r", "threadIdx.x")]
+            and self.written.get(_path(_text(to))) == tuple(at)
+        )
+        if not fits:
+            raise Refused(f"a sum of elements on the chip, {_short(source)},", _line(source))
+        return _reduced(kind, value, together=True)
+
     def whole(self, value: Value) -> Value:
-        """A value as a whole number: the same for those of tensors of whole numbers."""
-        found = [one for one in walk(value) if isinstance(one, Input)]
-        if self.kittens or all(one.tensor in self.integers for one in found):
+        """A value as a whole number."""
+        if isinstance(value, Number):
+            return Number(float(int(value.value))) if math.isfinite(value.value) else Unread("a number")
+        if self.kittens or is_index(value) or (value.leaves <= {"Scalar", "Number"} and self.is_whole(value)):
             return value
         return Unread("a conversion to whole numbers")
+
+    def is_whole(self, value: Value) -> bool:
+        return all(
+            one.value.is_integer() if isinstance(one, Number) else one.name in self.integers
+            for one in walk(value)
+            if isinstance(one, Number | Scalar)
+        ) and not any(isinstance(one, Op) and one.name == "/" for one in walk(value))
 
     def integral(self, node: Node) -> bool:
         """Whether an expression is made of whole numbers alone."""
@@ -888,7 +1159,8 @@ class _Evaluation:
         if any(one.type in ("call_expression", "subscript_expression", "cast_expression") for one in _nodes(node)):
             return False
         return bool(leaves) and all(
-            re.fullmatch(r"(0x[\da-fA-F]+|\d+)[uUlL]*", _text(one)) or _text(one) in self.integers for one in leaves
+            re.fullmatch(r"-?(0[xX][\da-fA-F]+|\d+)[uUlL]*", _text(one)) or _text(one) in self.integers
+            for one in leaves
         )
 
     def conditional(self, node: Node) -> Value:
@@ -899,18 +1171,23 @@ class _Evaluation:
         if self.bounded(condition) or self.bounded(negated(condition)):
             # Beyond the edge there are no elements.
             inside, beyond = (then, otherwise) if self.bounded(condition) else (otherwise, then)
-            return inside if _is_nothing(beyond) else Unread("elements beyond the edge")
+            number = _beyond(beyond)
+            return Unread("elements beyond the edge") if number is None else edge(inside, Number(number))
         if _threads(condition):
             # What threads without an element add to a reduction.
-            return then if _is_nothing(otherwise) else Unread("a choice between threads")
+            return Unread("a choice between threads")
         return operation("where", condition, then, otherwise)
 
     def assigned(self, node: Node) -> Value:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = _text(node.child_by_field_name("operator"))
         value = self.product_of(right, operator) or self.value(right)
+        if self.kittens:
+            raise Refused(_short(node), _line(node))
         tensor = self.address(left)
         path = _path(_text(left))
+        if tensor is None and path.removesuffix(path[-2:] if re.search(r"\.[xyzw]$", path) else "") not in self.known:
+            raise Refused(f"the name {path}", _line(node))
         if left.type == "identifier" and path in self.tensors:
             # The address itself moves.
             by = self.address(right)
@@ -924,22 +1201,25 @@ class _Evaluation:
             else:
                 self.tensors[path] = replace(self.tensors[path], place=UNKNOWN)
             return ZERO
+        if left.type == "identifier" and path in self.integers:
+            value = self.whole(value)
+        if operator not in ("=", "+=", "-=", "*=", "/="):
+            raise Refused(_short(node), _line(node))
+        if operator == "/=" and self.integral(left) and self.integral(right):
+            raise Refused(_short(node), _line(node))
         if operator != "=":
             before = self.known.get(path, ZERO) if tensor is None else read_back(tensor, self.stores)
             if operator == "+=" and _same_array(left, right) and path in self.known:
                 # A step of a reduction in shared memory.
-                value = _reduced("sum", self.known[path], together=True)
+                value = self.halving("sum", self.known[path], left, right)
             elif operator == "+=" and isinstance(value, Op) and value.name == "shuffled":
+                if _plain(value.arguments[0]) != _plain(before):
+                    raise Refused(_short(node), _line(node))
                 value = _reduced("sum", value.arguments[0], together=True)
             else:
                 value = operation(operator[:-1], before, value)
         if tensor is not None:
             self.store(tensor, value)
-        elif ".tiles" in _text(left):
-            # Parts of a register tile, such as the halves of a row.
-            parts = self.tiles.setdefault(path, {})
-            parts[_text(left).partition(".tiles")[2]] = value
-            self.known[path] = Op("joined", tuple(parts.values())) if len(parts) > 1 else value
         else:
             if left.type == "subscript_expression":
                 self.written[path] = tuple(place_of(one) for one in self.all_indices(left))
@@ -981,15 +1261,16 @@ class _Evaluation:
     def call(self, node: Node) -> Value:
         called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if any(one.type == "kernel_call_syntax" for one in node.children):
-            return ZERO
+            raise Refused(_short(node), _line(node))
         given = [one for one in arguments.named_children if one.type != "comment"] if arguments is not None else []
         name = _last(_text(called))
         # warp::load is not the function load of a template.
-        if name in self.functions and "::" not in _text(called) and self.depth < 4:
-            return self.inlined(self.functions[name], given)
-        if _SHUFFLES.match(name):
-            place = 1 if name.startswith("__") else 0
-            return Op("shuffled", (self.value(given[place]),)) if len(given) > place else Unread(name)
+        if name in self.file.functions and "::" not in _text(called):
+            return self.inlined(self.file.functions[name], given, node)
+        if name in self.known or name in self.tensors:
+            raise Refused(f"a call of the variable {name}", _line(node))
+        if name == "__shfl_xor_sync" and len(given) == 3:
+            return self.shuffled(given, node)
         if name == "mma_sync" and len(given) == 4:
             a, b = (_path(_text(one)) for one in given[1:3])
             product = Product(self.element(given[1]), self.element(given[2]), self.columns.get(b, False))
@@ -1005,7 +1286,9 @@ class _Evaluation:
         if name == "store_matrix_sync" and len(given) > 1:
             self.stored(given[0], self.value(given[1]))
             return ZERO
-        if self.kittens and self.tile_call(name, given):
+        if self.kittens:
+            if not self.tile_call(name, given, _text(called).split("::")[0]):
+                raise Refused(f"the function {name}", _line(node))
             return ZERO
         if name in ("memcpy_async", "__pipeline_memcpy_async"):
             return self.copied(given)
@@ -1031,17 +1314,29 @@ class _Evaluation:
         if name in ("__stcs", "__stcg", "__stwt") and len(given) == 2:
             self.stored(given[0], self.value(given[1]))
             return ZERO
-        for one in given:
-            if one.type in ("assignment_expression",):
-                self.value(one)
-            elif not self.kittens and one.type in ("pointer_expression", "identifier"):
-                # What it does with what it gets the address of is not known.
-                to = self.address(one)
-                if to is not None:
-                    self.store(to, Unread(f"{name}()"))
-                elif _text(one).startswith("&"):
-                    self.known[_path(_text(one))] = Unread(f"{name}()")
-        return Unread(f"{name}()")
+        cast = re.fullmatch(r"(static_cast|reinterpret_cast|const_cast)<([^<>]*)>", _text(called))
+        if cast is not None and cast[1] == "static_cast" and len(given) == 1:
+            if not _TYPES.fullmatch(cast[2]) and cast[2] not in self.templates:
+                raise Refused(_short(node), _line(node))
+            return self.whole(self.value(given[0])) if _WHOLE.match(cast[2]) else self.value(given[0])
+        if name.startswith("atomic") and given and (to := self.address(given[0])) is not None:
+            self.store(to, Unread(f"{name}()"))
+            return Unread(f"{name}()")
+        raise Refused(f"the function {name[:60]}", _line(node))
+
+    def shuffled(self, given: list[Node], node: Node) -> Value:
+        """What another lane of a warp has, in a loop over all lanes. Each warp has read whole rows, 32 lanes wide."""
+        value = self.value(given[1])
+        moves = {
+            one[2] for part in walk(value) if isinstance(part, Input) and part.place is not None
+            for one in places.atoms(part.place) if one[0] == "k"
+        }  # fmt: skip
+        all_lanes = re.fullmatch(r"0x[fF]{8}[uU]?|FULL_MASK|-1", _text(given[0])) is not None
+        if not self.halved or _text(given[2]) != self.halved or not all_lanes or not moves <= {"32", "warpSize"}:
+            raise Refused(_short(node), _line(node))
+        if not moves:
+            raise Refused(_short(node), _line(node))
+        return Op("shuffled", (value,))
 
     def copied(self, given: list[Node]) -> Value:
         """A copy from a tensor to shared memory: the first address is where to."""
@@ -1073,88 +1368,109 @@ class _Evaluation:
             value = Unread("elements that a condition on threads chooses")
         self.stores.append(Store(to.tensor, to.axes, value, to.part, to.place))
 
-    def inlined(self, function: Node, given: list[Node]) -> Value:
-        inner = _Evaluation(
-            self.functions,
-            self.kittens,
-            self.work,
-            {},
-            {},
-            self.stores,
-            self.scalars,
-            self.lengths,
-            self.turning,
-            {},
-            {},
-            None,
-            self.depth + 1,
-            self.loops,
-            self.variants,
-            self.condition,
-            self.partial,
-            False,
-            self.narrowed,
-            self.integers | _integers(function),
-        )
-        for (name, _), node in zip(_parameters(function), given, strict=False):
-            tensor = self.address(node)
-            if tensor is not None and self.is_address(node):
+    def inlined(self, function: Node, given: list[Node], node: Node) -> Value:
+        parameters = list(_parameters(function))
+        if self.depth > 3 or len(parameters) != len(given):
+            raise Refused(_short(node), _line(node))
+        every = zip(_parameters(function, "*&"), given, strict=True)
+        changed = [_path(_text(one)) for (_, changes), one in every if changes]
+        if len(set(changed)) < len(changed) or self.kittens:
+            raise Refused(_short(node), _line(node))
+        inner = replace(
+            self, known={}, tensors={}, columns={}, shapes={}, written={}, returned=None, left=False,
+            depth=self.depth + 1, integers=_integers(function) | {*self.file.constants} & self.integers,
+            unsigned=_integers(function, unsigned=True), templates=self.templates | _templates(function),
+        )  # fmt: skip
+        for (name, pointer), one in zip(parameters, given, strict=True):
+            tensor = self.address(one) if self.is_address(one) else None
+            if tensor is not None and pointer:
                 inner.tensors[name] = tensor
+            elif pointer:
+                raise Refused(_short(node), _line(node))
             else:
-                inner.known[name] = self.value(node)
+                found = self.value(one)
+                inner.known[name] = self.whole(found) if name in inner.integers else found
         given_values = dict(inner.known)
         inner.run(function.child_by_field_name("body"))
         self.condition = inner.condition
-        for (name, changes), node in zip(_parameters(function, "*&"), given, strict=False):
+        for (name, changes), one in zip(_parameters(function, "&"), given, strict=True):
             value = inner.known.get(name)
             if changes and value is not None and value is not given_values.get(name):
-                self.known[_path(_text(node))] = value
+                if one.type != "identifier" or _text(one) not in self.known:
+                    raise Refused(_short(node), _line(node))
+                self.known[_text(one)] = value
         return inner.returned if inner.returned is not None else ZERO
 
-    def tile_call(self, name: str, given: list[Node]) -> bool:
+    def tile(self, tensor: str, tile: str, at: Node, group: str) -> Input:
+        """The elements of a tensor that a tile has at some coordinates, which count tiles."""
+        axes = frozenset({"r0", "r1", "p"})
+        coordinates = [place_of(self.value(one)) for one in at.named_children if one.type != "comment"]
+        if at.type != "initializer_list" or len(coordinates) != 4 or tile not in self.shapes:
+            raise Refused(f"the coordinates {_short(at)}", _line(at))
+        batch, depth, row, column = coordinates
+        rows, columns = self.shapes[tile]
+        # Each warp of a group has its own rows of a tile in registers.
+        rows *= 4 if group == "warpgroup" and rows == 16 else 1
+        if batch or depth:
+            return Input(tensor, axes, "", UNKNOWN)
+        down = places.plus(places.times(row, places.number(rows)), places.atom("r", "r0", f"{rows:g}"))
+        right = places.plus(places.times(column, places.number(columns)), places.atom("r", "r1", f"{columns:g}"))
+        return Input(tensor, axes, "", places.plus(places.times(down, places.atom("s", f"{tensor} row")), right))
+
+    def tile_call(self, name: str, given: list[Node], group: str) -> bool:
         """A function of ThunderKittens, which writes to its first argument. Whether it is one."""
+        if name in _BARRIERS:
+            return True
         if not given:
             return False
         to = _path(_text(given[0]))
-        values = [self.known.get(_path(_text(one)), self.value(one)) for one in given[1:]]
+        if name in ("load", "load_async", "store", "store_async") and len(given) == 3:
+            at = given[2]
+            if name.startswith("load"):
+                self.known[to] = self.tile(_last(_path(_text(given[1]))), to, at, group)
+            else:
+                tile = _path(_text(given[1]))
+                place = self.tile(_last(to), tile, at, group)
+                self.stores.append(Store(_last(to), place.axes, self.tile_of(given[1]), "", place.place))
+            return to in self.shapes or name.startswith("store")
+        if to not in self.shapes:
+            return False
+        values = [self.tile_of(one) for one in given[1:]]
         match name, values:
-            case "load" | "load_async", [source, *places]:
-                path = _path(_text(given[1]))
-                self.known[to] = Input(_last(path)) if places and path not in self.known else source
-            case "store" | "store_async", [value, _, *_]:
-                self.stores.append(Store(_last(to), frozenset(), value))
-            case "store" | "store_async" | "copy" | "swap_layout" | "swap_layout_inplace", [value]:
+            case "load" | "store" | "copy" | "swap_layout", [value] if name != "store":
                 self.known[to] = value
-            case "zero", _:
+            case "zero", []:
                 self.known[to] = ZERO
-            case "neg_infty", _:
-                # Of a part of the scores: what a causal mask hides.
-                held = self.known.get(to)
-                self.known[to] = (
-                    Number(float("-inf")) if held is None or isinstance(held, Number) else Op("causal", (held,))
-                )
-            case "make_causal", [value, *_]:
-                self.known[to] = Op("causal", (value,))
+            case "neg_infty", []:
+                self.known[to] = Number(float("-inf"))
             case "relu", [value]:
                 self.known[to] = operation("max", value, ZERO)
             case (("row_sum" | "sum" | "row_max" | "max" | "row_min" | "min"), [value, *before]) if (
                 name.startswith("row_") or len(values) == 1
             ):
                 kind = name.removeprefix("row_")
+                if len(before) > 1 or not name.startswith("row_"):
+                    return False
                 reduced = _reduced(kind, value)
                 self.known[to] = operation("+" if kind == "sum" else kind, before[0], reduced) if before else reduced
             case _, [left, right] if name.removesuffix("_row").removesuffix("_col") in _ELEMENTWISE:
                 self.known[to] = operation(_ELEMENTWISE[name.removesuffix("_row").removesuffix("_col")], left, right)
             case _, [value] if name in _UNARY:
                 self.known[to] = operation(name, value)
-            case (("mma_AB" | "mma_ABt" | "mm_AB" | "mm_ABt"), [left, right, *_]):
+            case (("mma_AB" | "mma_ABt" | "mm_AB" | "mm_ABt"), [left, right]):
                 made: Value = Product(left, right, name.endswith("t"))
                 self.known[to] = made if name.startswith("mm_") else operation("+", self.known.get(to, ZERO), made)
-            case _ if name.startswith(("mma_At", "mm_At")):
-                self.known[to] = Unread(f"{name}()")
             case _:
                 return False
         return True
+
+    def tile_of(self, node: Node) -> Value:
+        path = _path(_text(node))
+        if path in self.shapes:
+            return self.known[path]
+        if node.type == "number_literal":
+            return self.value(node)
+        raise Refused(f"the tile {_short(node)}", _line(node))
 
 
 def _selected(condition: Value, then: list[Store], otherwise: list[Store]) -> list[Store]:
@@ -1226,6 +1542,21 @@ def _advanced(before: Place, after: Place, turn: Place) -> Place:
     return places.plus(before, places.times(turn, by)) if fixed else UNKNOWN
 
 
+def _strides(start: Place, step: Place) -> bool:
+    """Whether a loop that begins at the number of a thread goes on by the number of all threads, or of those of its
+    block: the others visit what lies between."""
+    names = {name for kind, name, _ in places.atoms(start) if kind in ("r", "p")}
+    if not names:
+        return True
+    axes = {name[-1] for name in names}
+    if axes != {"x"} or not names <= {"threadIdx.x", "blockIdx.x"}:
+        return False
+    threads = places.atom("s", "blockDim.x")
+    if "blockIdx.x" in names:
+        return step == places.times(threads, places.atom("s", "gridDim.x"))
+    return step == threads or places.constant(step) is not None
+
+
 def _leaves(node: Node | None) -> bool:
     """Whether code leaves the kernel or loop at its end."""
     if node is None:
@@ -1247,6 +1578,9 @@ def _threads(condition: Value) -> set[str]:
     return {f"threadIdx.{one}" for one in axes & {"x", "y"}} if "p" not in axes else set()
 
 
+_FIRST_THREAD = Index(frozenset({"r", "x"}), frozenset(), places.atom("r", "threadIdx.x"))
+
+
 def _threads_of(place: Place | None) -> set[str]:
     found = {name for one in places.atoms(place or NOWHERE) for name in re.findall(r"threadIdx\.\w", one[1])}
     return found | ({"threadIdx.y"} if "threadIdx.z" in found else set())
@@ -1266,15 +1600,50 @@ def _in_lane(value: Value, lane: Place, sign: float) -> Value | None:
             return None
 
 
-def _is_nothing(value: Value) -> bool:
-    """Whether a value adds nothing to a sum, or to a maximum."""
+def _beyond(value: Value) -> float | None:
+    """The number that stands for elements beyond the edge, None if that is not known."""
     match value:
         case Number(number):
-            return number == 0 or abs(number) == float("inf") or number < -1e30
-        case Op("*", (Number(-1.0), Scalar())) | Scalar():
-            return True
+            return number if abs(number) < 1e30 else math.copysign(math.inf, number)
+        case Op("*", (Number(-1.0), Scalar(name))) if name in _ENDS:
+            return -math.inf
+        case Scalar(name) if name in _ENDS:
+            return math.inf
         case _:
-            return False
+            return None
+
+
+_ENDS = {"INFINITY", "FLT_MAX", "CUDART_INF_F", "HUGE_VALF", "HUGE_VAL", "DBL_MAX"}
+
+
+def _halved(node: Node) -> str:
+    """The variable that a loop halves from half of the threads on down to 1, or from 16 lanes on; empty for another."""
+    parts = [_text(node.child_by_field_name(side) or node) for side in ("initializer", "condition", "update")]
+    init, condition, update = (re.sub(r"\s+", " ", part).strip("; ()") for part in parts)
+    begin = re.fullmatch(r"(?:unsigned int|unsigned|int) (\w+) = (blockDim\.x ?(?:/ ?2|>> ?1)|16)", init)
+    if begin is None or not re.fullmatch(rf"{begin[1]} ?(> ?0|>= ?1)", condition):
+        return ""
+    return begin[1] if re.fullmatch(rf"{begin[1]} ?(>>= ?1|/= ?2)", update) else ""
+
+
+def _templates(function: Node) -> set[str]:
+    """The parameters of a template that are numbers or types."""
+    above = function.parent
+    if above is None or above.type != "template_declaration":
+        return set()
+    listed = above.child_by_field_name("parameters")
+    return {_text(one) for one in _nodes(listed) if one.type in ("identifier", "type_identifier")}
+
+
+def _whole_tensors(function: Node) -> set[str]:
+    """The parameters that are addresses of whole numbers."""
+    declarator = _declarator(function)
+    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
+    found: set[str] = set()
+    for one in listed.named_children if listed is not None else ():
+        if "*" in _text(one) and (_WHOLE.match(_text(one)) or re.match(r"(const )?bool\b", _text(one))):
+            found |= {_text(part) for part in _nodes(one) if part.type == "identifier"}
+    return found
 
 
 def _parameters(function: Node, kinds: str = "*") -> Iterator[tuple[str, bool]]:
@@ -1293,14 +1662,18 @@ def _parameters(function: Node, kinds: str = "*") -> Iterator[tuple[str, bool]]:
                 )
 
 
-_WHOLE = re.compile(r"^(const )?(unsigned|signed|int|long|short|size_t|u?int\d+_t|char|uint)\b")
+_WHOLE = re.compile(r"^(const |constexpr )*(unsigned|signed|int|long|short|size_t|u?int\d+_t|char|uint)\b")
 
 
-def _integers(function: Node) -> set[str]:
-    """The parameters and variables of a function that are whole numbers."""
+_UNSIGNED = re.compile(r"^(const |constexpr )*(unsigned|size_t|uint)")
+
+
+def _integers(function: Node, unsigned: bool = False) -> set[str]:
+    """The parameters and variables of a function that are whole numbers, or those that are `unsigned`."""
     found: set[str] = set()
+    kinds = _UNSIGNED if unsigned else _WHOLE
     for one in _nodes(function):
-        if one.type in ("parameter_declaration", "declaration") and _WHOLE.match(_text(one)):
+        if one.type in ("parameter_declaration", "declaration") and kinds.match(_text(one)):
             found |= {_text(part) for part in _nodes(one) if part.type == "identifier" and "*" not in _text(one)}
     return found
 
@@ -1366,12 +1739,21 @@ def _same_array(left: Node, right: Node) -> bool:
     )
 
 
-def _number(text: str) -> float:
-    try:
-        return float(int(text.rstrip("uUlL"), 0))
-    except ValueError:
-        pass
-    try:
-        return float(text.rstrip("fFlL"))
-    except ValueError:
-        return float("nan")
+def _number(node: Node) -> float:
+    """A number of C++, as far as it is a decimal or hexadecimal one."""
+    text = _text(node)
+    if text.startswith("-"):
+        return -_number_of(text[1:], node)
+    return _number_of(text, node)
+
+
+def _number_of(text: str, node: Node) -> float:
+    if re.fullmatch(r"(0|[1-9]\d{0,14})[uU]?[lL]{0,2}", text):
+        return float(text.rstrip("uUlL"))
+    if re.fullmatch(r"0[xX][\da-fA-F]{1,12}[uU]?[lL]{0,2}", text):
+        return float(int(text.rstrip("uUlL"), 16))
+    if re.fullmatch(r"(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d{1,3})?[fFlL]?", text):
+        found = float(text.rstrip("fFlL"))
+        if math.isfinite(found):
+            return found
+    raise Refused(f"the number {_short(node)}", _line(node))

@@ -8,7 +8,7 @@ from typing import LiteralString
 
 from ttexplore.porting.foreign.attention import Unlike, read_attention
 from ttexplore.porting.foreign.marks import ForeignKernel
-from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps
+from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps, unnumbered
 from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, of_product
 from ttexplore.porting.foreign.values import (
     Carried,
@@ -94,6 +94,9 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
         return Outside(f"what it stores is made of more than {MOST_VALUES:,} operations")
     if reason := beyond_edges(stores):
         return Outside(reason)
+    for one in stores:
+        if one.place is not None and (odd := unnumbered(atoms(one.place))):
+            return Outside(f"it is not known that blocks that are numbered {odd} are all blocks, each once")
     stores = tuple(replace(one, value=without_edges(one.value)) for one in stores)
     if any(_products(one.value) for one in stores):
         return _attention(stores, kernel.updates) or _gemm(stores)

@@ -8,6 +8,7 @@ a shifted, reversed, strided or transposed access, is said not to be known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -76,6 +77,8 @@ def combined(name: str, left: Place, right: Place) -> Place:
             return combined("//", left, number(2.0**shift))
         case "&" if (mask := constant(right)) in _MASKS:
             return combined("%", left, number(mask + 1))
+        case "/":
+            return UNKNOWN
         case _:
             return _other(name, left, right)
 
@@ -236,7 +239,7 @@ def turns(depth: int, start: Place, end: Place, step: Place) -> tuple[Place, Pla
     else:
         begins = not distance(start) and all(any(one[0] in ("r", "p") for one in product) for product, _ in start)
     whole = {one[0] for one in atoms(end)} <= {"s", "k"} and len(end) == 1
-    whole = whole and all(factor == 1 or (factor > 0 and not product) for product, factor in end)
+    whole = whole and all(len(product) == factor == 1 or (factor > 0 and not product) for product, factor in end)
     factor = ""
     if (divisor := _divisor(end)) is not None:
         factor = divisor
@@ -315,7 +318,54 @@ def steps(place: Place, wraps: bool = False) -> Steps | str:
         strides[indices[0]] = tuple(sorted(names))
     if not strides:
         return "at one element"
+    elements = [name for kind, name, _ in strides if kind == "r"]
+    blocks = [found for (kind, name, _), found in strides.items() if kind == "r" and name in ("r0", "r1")]
+    apart = len(set(blocks)) == len(blocks) and len(set(elements)) == len(elements)
+    if not apart or not all(_is_axis(one, strides) for one in strides):
+        return "at indices that are neither rows nor columns"
     return Steps(strides)
+
+
+def _is_axis(one: Atom, strides: Mapping[Atom, tuple[str, ...]]) -> bool:
+    """Whether a number of a block of threads goes with the threads of its own axis, if it moves by their number."""
+    threads = {name.rpartition(".")[2] for name in strides[one] if name.startswith("blockDim.")}
+    if one[0] != "p" or not one[1].startswith("blockIdx.") or not threads:
+        return True
+    inside = {name.rpartition(".")[2] for kind, name, _ in strides if kind == "r" and "threadIdx." in name}
+    return threads == {one[1].rpartition(".")[2]} and (not inside or threads <= {each[:1] for each in inside})
+
+
+_PLAIN = re.compile(r"\d+\)|blockIdx\.[xyz]|(\d+)\) by tl\.num_programs\(\1\)")
+_DIGIT = re.compile(r"\((.+) (//|%) (.+?)\)")
+
+
+def unnumbered(indices: Iterable[Atom]) -> str:
+    """A number of a block that does not count all blocks one by one, empty if there is none: one that is computed, but
+    for the two digits of a number."""
+    names = [name for kind, name, _ in indices if kind == "p"]
+    for name in names:
+        if _PLAIN.fullmatch(name):
+            continue
+        digit = _DIGIT.fullmatch(name)
+        other = "" if digit is None else f"({digit[1]} {'%' if digit[2] == '//' else '//'} {digit[3]})"
+        if digit is None or not _PLAIN.fullmatch(digit[1]) or other not in names:
+            return name.rstrip(")") if _PLAIN.fullmatch(name) else name
+    return ""
+
+
+def sizes_of_groups(place: Place) -> set[tuple[str, str]]:
+    """The numbers of threads by which an address moves from group to group, each with the axis of the threads."""
+    found = steps(place, wraps=True)
+    if isinstance(found, str):
+        return set()
+    sizes: set[tuple[str, str]] = set()
+    for inner in found.indices:
+        for outer in found.indices - {inner}:
+            more = _without(found.strides[outer], found.strides[inner])
+            follows = len(found.strides[outer]) == len(found.strides[inner]) + 1 and outer[0] in ("p", "k")
+            if follows and inner[1].startswith("threadIdx.") and len(more) == 1 and more[0].startswith("#"):
+                sizes.add((inner[1], more[0]))
+    return sizes
 
 
 def same(one: Steps, other: Steps) -> bool:

@@ -126,6 +126,8 @@ def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) 
             return f"{tensor} is read {one}"
     assert not isinstance(left, str)
     assert not isinstance(right, str)
+    if reason := _sizes(stores, left, right, transposed):
+        return reason
     rest = tuple(replace(one, value=_without(one.value, (a, b))) for one in stores)
     found = _steps(rest)
     if isinstance(found, str):
@@ -152,6 +154,33 @@ def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) 
     ):
         return f"a factor of the product is {reason}"
     return _placed(stores, found, whole, rows, False, (a, b))
+
+
+def _sizes(stores: tuple[Store, ...], a: Steps, b: Steps, transposed: bool) -> str:
+    """Why the blocks of a product do not fit to each other, empty if they do or have no known sizes."""
+    for store in stores:
+        to = steps(store.place) if store.place is not None else "nowhere"
+        if isinstance(to, str):
+            return f"{store.tensor} is written {to}"
+        rows, columns = ("r0", "r1") if transposed else ("r1", "r0")
+        for one, name, other, second in ((a, "r0", to, "r0"), (b, rows, to, "r1"), (a, "r1", b, columns)):
+            if _size(one, name) != _size(other, second):
+                return "its blocks have different sizes"
+        for side in (a, b, to):
+            for index in side.indices:
+                if index[0] == "r" and index[2] and not _follows(side, index):
+                    return "its blocks do not follow each other"
+    return ""
+
+
+def _size(side: Steps, name: str) -> str:
+    return "".join(size for kind, axis, size in side.indices if (kind, axis) == ("r", name))
+
+
+def _follows(side: Steps, inner: Atom) -> bool:
+    """Whether an index moves from block to block by the size of a block."""
+    size = inner[2] if not inner[2].replace(".", "").isdigit() else f"#{inner[2]}"
+    return tuple(sorted((*side.strides[inner], size))) in side.strides.values()
 
 
 def _has(indices: frozenset[Atom], name: str) -> bool:

@@ -411,6 +411,7 @@ class _Evaluation:
     divided: set[tuple[Place, Place]] = field(default_factory=set[tuple[Place, Place]])
     bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
     updates: dict[str, Value] = field(default_factory=dict[str, Value])
+    turned: set[str] = field(default_factory=set[str])
 
     def kernel(self) -> ForeignKernel:
         """Read the kernel; what is not understood is why it is unread."""
@@ -480,6 +481,12 @@ class _Evaluation:
         parts = [(one, other) for one in sorted(self.sizes) for other in self.sizes - {one} if one in _words(other)]
         if parts:
             return f"it goes over {parts[0][0]} and over {parts[0][1]} elements"
+        # A length that is the size of a block is one of the first block alone.
+        for index, length in self.bounds.items():
+            if places.written(length) in self.sizes and any(one[0] in ("p", "k") for one in places.atoms(index)):
+                return f"only elements up to {places.written(length)} are read"
+        if blocks := self.turned & self.sizes:
+            return f"it goes over {min(blocks)} in a loop, and over as many elements of a block"
         parameters = {one.arg for one in self.function.args.args}
         for store in self.stores:
             for one in walk(store.value):
@@ -619,9 +626,18 @@ class _Evaluation:
                 self.updates[name] = Unread("what several loops change") if twice else update
             self.known[name] = self.after(name, value, self.known[name], turn, over_blocks)
         for name in changed.keys() - before.keys():
-            inside = self.known.get(name)
-            if inside is not None and not isinstance(inside, _Pointer | _Many):
-                self.known[name] = last_turn(inside, turn)
+            last = self.known.get(name)
+            if isinstance(last, _Pointer | _Many):
+                self.known[name] = Unread("an address of the last turn of a loop")
+            elif last is not None:
+                self.known[name] = last_turn(last, turn)
+        # What the last turn had must not be taken for what another loop has.
+        for name in (*changed, target.id):
+            last = self.known.get(name)
+            if isinstance(last, Index) and places.atoms(last.place) & places.atoms(turn):
+                self.known[name] = Unread("the last turn of a loop")
+            if isinstance(last, _Pointer) and places.atoms(last.place) & places.atoms(turn):
+                self.known[name] = replace(last, place=UNKNOWN)
 
     def after(self, name: str, value: _Known, after: _Known, turn: Place, over_blocks: bool) -> _Known:
         """What a variable holds after a loop that began with `value` and made `after` of it in its last turn."""
@@ -657,6 +673,7 @@ class _Evaluation:
                 self.lengths |= places.length_of(end)
                 turn, at = places.turns(self.loops, start, end, step)
                 if turn != UNKNOWN:
+                    self.turned |= {places.written(end)}
                     return turn, at
             case _:
                 pass
@@ -783,6 +800,8 @@ class _Evaluation:
         if name == "pow" and isinstance(left, Number):
             return Unread("a power of a number")
         made = operation(name, left, right)
+        if name == "/" and isinstance(made, Index):
+            return Unread("a fraction of an index")
         if name == "//":
             self.divided.add((place_of(left), place_of(right)))
         if name == "%" and isinstance(made, Index):
@@ -799,6 +818,8 @@ class _Evaluation:
                     raise Refused(f"an index of a block, {_short(indices)},", indices.lineno)
                 axes = frozenset(axis if one == "r" else one for one in value.axes)
                 return Index(axes, value.scalars, _along(value.place, axis))
+            if axis == "r1" and any(isinstance(one, Reduced) and {"r0", "r1"} <= axes_of(one) for one in walk(value)):
+                raise Refused(f"a value of a row as one of a column, {_short(indices)},", indices.lineno)
             return replaced(value, lambda one: _turned(one, axis))
         match value, indices:
             case _Many(values), ast.Constant(int() as number) if 0 <= number < len(values):
@@ -925,7 +946,7 @@ class _Evaluation:
         number = None if along is None else int(along.value)
         if axes == {"r0", "r1"} and number not in (1, -1):
             return Unread("a reduction over the rows of a block")
-        if axes == {"r"} and number not in (None, 0, -1, 1):
+        if axes == {"r"} and number not in (None, 0, -1):
             raise Refused(_short(node), node.lineno)
         if axes in ({"r0"}, {"r0", "r"}, {"r1"}) and number != 1:
             return Unread("a reduction over the rows of a block")

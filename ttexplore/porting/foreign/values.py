@@ -377,7 +377,7 @@ def place_of(value: Value) -> Place:
             case Index(_, _, place):
                 pass
             case Op(name, (left, right)):
-                place = places.combined("//" if name == "/" else name, found[id(left)], found[id(right)])
+                place = places.combined(name, found[id(left)], found[id(right)])
             case _:
                 place = UNKNOWN
         found[id(one)] = place
@@ -429,6 +429,8 @@ def _bound(name: str, left: Value, right: Value) -> tuple[Place, Place] | None:
     if len(length) != 1 or not index or not all(product and factor == 1 for product, factor in length):
         return None
     if not all(factor > 0 for _, factor in index):
+        return None
+    if any(factor != 1 for product, factor in index if any(one[0] == "r" for one in product)):
         return None
     return index, length
 
