@@ -371,7 +371,7 @@ def test_what_is_unknown_is_said_to_be() -> None:
     ("changed", "reason"),
     [
         (ROPE.replace("two * cc + one * ss", "two * cc - one * ss"), "it loads x from several places"),
-        (ATTENTION.replace("tl.exp(s - new[:, None])", "tl.exp(s - tl.load(L + m)[:, None])"), "but not forward"),
+        (ATTENTION.replace("tl.exp(s - new[:, None])", "tl.exp(s - tl.load(L + m)[:, None])"), "its largest score"),
         (GEMM.replace("tl.dot(tl.load(pa)", "tl.dot(tl.exp(tl.load(pa))"), "a factor of the product is computed"),
         (SOFTMAX.replace("tl.store(y", "tl.atomic_add(y"), "tl.atomic_add"),
         (ADD.replace("    tl.store", "    if a > 0:\n        b = b + 1\n    tl.store"), "a branch on elements"),
@@ -451,4 +451,4 @@ __global__ void unknown(float* out, const float* inp, int n) {
     [got] = ex.run(backend="reference").outputs
     np.testing.assert_allclose(got, given * scale + 0.125 + 2 * scale, rtol=1e-6)
     assert "SCALE" not in act.skeleton
-    assert (unknown.skeleton, unknown.outside) == ("", "what given is, is not known")
+    assert (unknown.skeleton, unknown.outside) == ("", "the name given (line 14) is not understood")
