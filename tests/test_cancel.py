@@ -16,9 +16,14 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
+from ttexplore.cli import main
+from ttexplore.clock import replay
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, Cancelled, UsageError
 from ttexplore.exploration import Exploration
+from ttexplore.ir import rewrite
+from ttexplore.passes import shared_inputs
+from ttexplore.passes.verify import pages
 from ttexplore.plan import KERNEL_ROLES
 
 TURNS = 2_000_000
@@ -273,3 +278,101 @@ def test_the_explorers_limit_ends_a_run(endless: Exploration, monkeypatch: pytes
         question = {"id": do, "do": do, "backend": "emulator", "core": "0,0", "inputs": "random", "seed": 0}
         widget._answer({**question, "code": code, "limit": 0.5}, threading.Event())
         assert "within the time limit of 0.5 seconds" in str(told[-1]["error"]["message"])
+
+
+GEMM = "notebooks/kernels/gemm.py::matmul"
+SIZES = {"M": 8192, "N": 8192, "K": 256}
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, then: Callable[[], None]) -> list[int]:
+    """Calls of a function of a module, which begin with something else."""
+    calls = [0]
+    function = getattr(module, name)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        calls[0] += 1
+        then()
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "most"),
+    [(shared_inputs, "item_block", 4096 // 64 + 1), (pages, "_at_rows", 40), (rewrite, "statements", 40)],
+    ids=["B1 follows work items", "D3 follows pages", "a pass walks the kernel"],
+)
+def test_a_lowering_is_cancelled_within_a_step(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, most: int
+) -> None:
+    ttx.explore(GEMM, **SIZES, options={"multicast": "auto"})
+    whole = counted(monkeypatch, module, name, lambda: None)
+    ttx.explore(GEMM, **SIZES)
+    monkeypatch.undo()
+    cancel = threading.Event()
+    calls = counted(monkeypatch, module, name, cancel.set)
+    with pytest.raises(Cancelled):
+        ttx.explore(GEMM, **SIZES, cancel=cancel)
+    assert 0 < calls[0] <= most < whole[0]
+
+
+def test_a_lowering_tells_its_steps_and_is_cancelled_between_them() -> None:
+    cancel, told = threading.Event(), list[str]()
+
+    def tell(text: str) -> None:
+        told.append(text)
+        if text.startswith("B1"):
+            cancel.set()
+
+    with pytest.raises(Cancelled):
+        ttx.explore(GEMM, M=64, N=64, K=64, cancel=cancel, progress=tell)
+    assert [line.partition(" ")[0] for line in told] == ["A0", "A1", "A2", "A3", "B1"]
+
+
+def test_a_lowering_and_an_estimate_end_at_their_time_limit() -> None:
+    """An error of what was asked for, not of the kernel; nothing of it stays."""
+    with pytest.raises(BackendError) as lowering:
+        ttx.explore(GEMM, **SIZES, time_limit_seconds=1e-9)
+    assert lowering.value.message == "the lowering did not end within the time limit of 1e-09 seconds"
+    exploration = ttx.explore(GEMM, M=64, N=64, K=64, time_limit_seconds=600)
+    with pytest.raises(BackendError) as estimate:
+        exploration.estimate(time_limit_seconds=1e-9)
+    assert estimate.value.message == "the estimate did not end within the time limit of 1e-09 seconds"
+    assert (lowering.value.code, estimate.value.code) == ("TTX-B003", "TTX-B003")
+    assert "time_limit_seconds" in lowering.value.hint
+    assert exploration.estimate(time_limit_seconds=600).cycles > 0
+
+
+def test_an_estimate_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancel = threading.Event()
+    exploration = ttx.explore(GEMM, M=512, N=512, K=512)
+    calls = counted(monkeypatch, replay.heapq, "heappop", cancel.set)
+    with pytest.raises(Cancelled):
+        exploration.estimate(cancel=cancel)
+    assert calls == [1]
+    monkeypatch.undo()
+    assert exploration.estimate().cycles > 0
+
+
+def test_the_command_takes_a_time_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("show", "estimate"):
+        assert main([command, GEMM, "M=64", "N=64", "K=64", "--time-limit", "1e-9"]) == 1
+        assert "the lowering did not end within the time limit of 1e-09 seconds" in capsys.readouterr().err
+        assert main([command, GEMM, "M=64", "N=64", "K=64", "--time-limit", "600"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("grid", "text"),
+    [((1 << 21) + 1, "2,097,153"), ((1 << 20, 1 << 20), "1,099,511,627,776"), ((1 << 11, 1 << 11), "4,194,304")],
+)
+def test_more_work_items_than_are_lowered_are_refused_at_once(grid: Any, text: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(*([grid] if isinstance(grid, int) else grid)) as _:
+            T.copy(A, B)
+
+    error = ttx.explore(kernel).error
+    assert error is not None
+    assert (error.code, error.span is None) == ("TTX-R012", False)
+    assert f"has {text} blocks; at most 2,097,152 are lowered" in error.message

@@ -373,6 +373,7 @@ def _show_parser() -> argparse.ArgumentParser:
     parser.add_argument("--options", action="store_true", help="show each option: its value, who set it, its default")
     parser.add_argument("--code", choices=("reader", "compute", "writer", "host"), help="show the emitted C++")
     _add_launch(parser)
+    _add_time_limit(parser, "none")
     return parser
 
 
@@ -398,6 +399,7 @@ def _check_parser() -> argparse.ArgumentParser:
 def _estimate_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("estimate", "Predict how long the program takes on its target, and what bounds it.")
     _add_inputs(parser, default=None)
+    _add_time_limit(parser, "none, for the lowering and the estimate each")
     return parser
 
 
@@ -536,10 +538,10 @@ def _lab_parser() -> argparse.ArgumentParser:
 # Commands
 
 
-def _explored(arguments: argparse.Namespace) -> Explored:
+def _explored(arguments: argparse.Namespace, time_limit: float | None = None) -> Explored:
     """Explore the kernel, or load a saved exploration."""
     if arguments.kernel is None or not arguments.kernel.endswith(SAVED):
-        return _explore(arguments)
+        return _explore(arguments, time_limit)
     if arguments.arguments or arguments.option or arguments.grid is not None or arguments.target is not None:
         raise UsageError(
             "U003",
@@ -551,7 +553,7 @@ def _explored(arguments: argparse.Namespace) -> Explored:
     return load(arguments.kernel)
 
 
-def _explore(arguments: argparse.Namespace) -> Exploration:
+def _explore(arguments: argparse.Namespace, time_limit: float | None = None) -> Exploration:
     """Explore the kernel. Errors in the command line itself are raised before TVM is loaded."""
     if arguments.kernel is None:
         raise UsageError("U002", "no kernel is given", hint="give it as file.py::name")
@@ -568,7 +570,9 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
     target = chosen_target(arguments)
     from ttexplore.exploration import explore
 
-    return explore(arguments.kernel, target=target, options=options, **kernel_arguments)
+    return explore(
+        arguments.kernel, target=target, options=options, time_limit_seconds=time_limit, **kernel_arguments
+    )  # fmt: skip
 
 
 def _each(arguments: argparse.Namespace) -> list[argparse.Namespace]:
@@ -603,7 +607,7 @@ def _chosen_launch(exploration: Explored, number: int | None) -> Explored:
 
 
 def _show(arguments: argparse.Namespace) -> Answer:
-    exploration = _chosen_launch(_explored(arguments), arguments.launch)
+    exploration = _chosen_launch(_explored(arguments, arguments.time_limit), arguments.launch)
     identity = _identity(exploration)
     if len(exploration.launches) != 1:
         if any(getattr(arguments, name) for name in ("step", "against", "code", "plan", "options")):
@@ -696,8 +700,8 @@ def _check(arguments: argparse.Namespace) -> Answer:
 
 
 def _estimate(arguments: argparse.Namespace) -> Answer:
-    exploration = _explore(arguments)
-    found = exploration.estimate(arguments.inputs, arguments.seed)
+    exploration = _explore(arguments, arguments.time_limit)
+    found = exploration.estimate(arguments.inputs, arguments.seed, time_limit_seconds=arguments.time_limit)
     return Answer(str(found), {**_identity(exploration), "estimate": found.to_json()})
 
 

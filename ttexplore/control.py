@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
 from dataclasses import dataclass
 
-from ttexplore.errors import refuse_cancelled
+from ttexplore.errors import BackendError, refuse_cancelled
 from ttexplore.given import seconds, wrong
 
 Progress = Callable[[str], None]
@@ -50,6 +53,35 @@ class Control:
         refuse_cancelled(self.cancel)
         if self.progress is not None:
             self.progress(text)
+
+    @contextlib.contextmanager
+    def watched(self, what: str, *, start: float | None = None) -> Generator[None]:
+        """Call the work in the block `what`; wherever it comes to :func:`look_around`, this control may end it."""
+        if self.cancel is None and math.isinf(self.seconds):
+            yield
+            return
+        began = time.perf_counter() if start is None else start
+        token = _WATCHING.set((*_WATCHING.get(), self.of(what, start=began)))
+        try:
+            yield
+        finally:
+            _WATCHING.reset(token)
+
+
+_WATCHING: ContextVar[tuple[Control, ...]] = ContextVar("what may end the work of this thread", default=())
+
+
+def look_around() -> None:
+    """Raise Cancelled, or BackendError where the time is over, if the work around is to end."""
+    for control in _WATCHING.get():
+        refuse_cancelled(control.cancel)
+        assert control.start is not None, "it is watched from then on"
+        if time.perf_counter() - control.start > control.seconds:
+            raise BackendError(
+                "B003",
+                f"{control.what} did not end within the time limit of {control.seconds:g} seconds",
+                hint="raise the time limit (time_limit_seconds), or use larger blocks or smaller tensors",
+            )
 
 
 FREE = Control()

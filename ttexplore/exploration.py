@@ -77,7 +77,8 @@ Array = NDArray[Any]
 
 def explore(
     kernel: Any, /, *, target: str | Target = DEFAULT_TARGET, options: Mapping[str, Any] | None = None,
-    sizes: Mapping[str, int] | None = None, **kernel_arguments: Any,
+    sizes: Mapping[str, int] | None = None, time_limit_seconds: float | None = None, progress: Progress | None = None,
+    cancel: threading.Event | None = None, **kernel_arguments: Any,
 ) -> Exploration:  # fmt: skip
     """Lower a kernel and keep every step.
 
@@ -87,19 +88,25 @@ def explore(
     holds the error, and running or exporting raises it. `sizes` gives initial values for T.dynamic sizes: the lowering
     is the same for all values; plan, checks and runs are for one value each.
 
-    Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python.
+    Setting `cancel` from another thread ends the lowering, as does `time_limit_seconds`; by default, it has no limit.
+    `progress` is called with a line for each step.
+
+    Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python,
+    BackendError at the time limit, and Cancelled.
     """
+    control = Control.checked(cancel, time_limit_seconds, progress)
     chip, asked = get_target(target), parse_options(options)
-    with machine(chip), errors_of_ours("reading the kernel"):
-        match kernel:
-            case str():
-                traced = load_kernel(kernel, **kernel_arguments)
-            case Port():
-                one = kernel.written
-                traced = load_text(one.skeleton, f"{one.factory} (ported)", one.factory, kernel_arguments)
-            case _:
-                traced = trace(kernel, **kernel_arguments)
-    made = _explored(traced, chip, asked, sizes_of(traced.function, sizes), FREE)
+    with control.watched("the lowering"):
+        with machine(chip), errors_of_ours("reading the kernel"):
+            match kernel:
+                case str():
+                    traced = load_kernel(kernel, **kernel_arguments)
+                case Port():
+                    one = kernel.written
+                    traced = load_text(one.skeleton, f"{one.factory} (ported)", one.factory, kernel_arguments)
+                case _:
+                    traced = trace(kernel, **kernel_arguments)
+        made = _explored(traced, chip, asked, sizes_of(traced.function, sizes), control)
     return made.from_port(kernel) if isinstance(kernel, Port) else made
 
 
@@ -304,7 +311,9 @@ class Exploration(Explored):
         asked = parse_options(options)
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
-        return _explored(self.kernel, chip, kept | asked, self._sizes, control, [self]).from_port(self.ported)
+        with control.watched("the lowering"):
+            made = _explored(self.kernel, chip, kept | asked, self._sizes, control, [self])
+        return made.from_port(self.ported)
 
     def with_options(self, options: Mapping[str, Any], like: Iterable[Exploration] = ()) -> Exploration:
         """Lower the same kernel for the same target and sizes with these options alone. A pass that gave the same here,
@@ -325,21 +334,23 @@ class Exploration(Explored):
         return self.lower_text(text_of("the text of the kernel", text), FREE)
 
     def lower_text(self, text: str, control: Control) -> Exploration:
-        with machine(self.target), errors_of_ours("reading the kernel"):
-            traced = edited_kernel(self.kernel, text, control.cancel)
-        names = {str(variable.name) for variable in size_variables(traced.function)}
-        kept = {size.name: size.value for size in self._sizes if size.name in names}
-        return _explored(traced, self.target, self.options, sizes_of(traced.function, kept), control).from_port(
-            self.ported
-        )
+        with control.watched("the lowering"):
+            with machine(self.target), errors_of_ours("reading the kernel"):
+                traced = edited_kernel(self.kernel, text)
+            names = {str(variable.name) for variable in size_variables(traced.function)}
+            kept = {size.name: size.value for size in self._sizes if size.name in names}
+            made = _explored(traced, self.target, self.options, sizes_of(traced.function, kept), control)
+        return made.from_port(self.ported)
 
     @property
     def missing(self) -> dict[str, str]:
         return super().missing | ({"edit": OF_ALL_LAUNCHES} if self.kernel.surroundings is None else {})
 
     def estimate(
-        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
-    ) -> Estimate | LaunchEstimates:
+        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None,
+        time_limit_seconds: float | None = None, progress: Progress | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Estimate | LaunchEstimates:  # fmt: skip
         """Predict the time of the program on its target, by a replay of what its processors do: how long it takes, what
         bounds it, and what would help most. docs/clock.md says what the replay knows of the chip, and how wrong it is.
 
@@ -349,18 +360,20 @@ class Exploration(Explored):
         Where elements of tensors decide how often a loop runs or whether a branch is taken, it predicts the time with
         these `inputs`, which are those of :meth:`run`, as are `seed` and `sizes`, and says so (`of_inputs`): the
         interpreter runs the program with them and tells what is decided. Elsewhere inputs change nothing, and nothing
-        is run.
+        is run. `time_limit_seconds`, without limit by default, `progress` and `cancel` are those of :meth:`run`.
 
-        Raises the lowering's error, UsageError if elements decide and there are no inputs, and what :meth:`run` raises
-        for wrong inputs.
+        Raises the lowering's error, UsageError if elements decide and there are no inputs, BackendError at the time
+        limit, Cancelled, and what :meth:`run` raises for wrong inputs.
         """
-        if inputs is None:
-            return (self if sizes is None else self.with_sizes(**sizes))._estimate
-        sized = self._sized(inputs, sizes)
-        return sized._estimate_of(sized._inputs(inputs, seed))
+        control = Control.checked(cancel, time_limit_seconds, progress).of("the estimate", start=time.perf_counter())
+        with control.watched(control.what, start=control.start):
+            if inputs is None:
+                return (self if sizes is None else self.with_sizes(**sizes))._estimate
+            sized = self._sized(inputs, sizes)
+            return sized._estimate_of(sized._inputs(inputs, seed), control)
 
-    def _estimate_of(self, arrays: tuple[Array, ...]) -> Estimate | LaunchEstimates:
-        return self._estimate_by(lambda: self._run(self._final(), arrays, numbers=True))
+    def _estimate_of(self, arrays: tuple[Array, ...], control: Control) -> Estimate | LaunchEstimates:
+        return self._estimate_by(lambda: self._run(self._final(), arrays, control, numbers=True))
 
     def _estimate_by(self, run: Callable[[], Interpretation]) -> Estimate:
         """The estimate for the inputs of a `run` of the final program, which happens if elements decide something."""
@@ -404,11 +417,12 @@ class Exploration(Explored):
 
     def _predicted(self, inputs: Inputs, seed: int, control: Control) -> tuple[Estimate, Plan]:
         """The estimate that the explorer shows, and its plan: with `inputs`, that for these."""
-        if inputs is None:
-            found, sized = self._estimate, self
-        else:
-            sized = self._sized(inputs, None)
-            found = sized._estimate_kept(sized._inputs(inputs, seed), control)
+        with control.watched("the estimate"):
+            if inputs is None:
+                found, sized = self._estimate, self
+            else:
+                sized = self._sized(inputs, None)
+                found = sized._estimate_kept(sized._inputs(inputs, seed), control)
         plan = sized.plan
         assert isinstance(found, Estimate), "each launch is shown by itself"
         return found, plan
@@ -785,13 +799,13 @@ class Launches(Exploration):
         parts = [launch.estimate() for launch in self.launches]
         return LaunchEstimates(self.kernel.name, tuple(one for one in parts if isinstance(one, Estimate)))
 
-    def _estimate_of(self, arrays: tuple[Array, ...]) -> Estimate | LaunchEstimates:
+    def _estimate_of(self, arrays: tuple[Array, ...], control: Control) -> Estimate | LaunchEstimates:
         """Each launch with the inputs that those before it leave."""
         parts: list[Estimate] = []
 
         def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
             final, inputs = launch._final(), launch._inputs(given, 0)
-            once = functools.cache(lambda: launch._run(final, inputs, numbers=True))
+            once = functools.cache(lambda: launch._run(final, inputs, control, numbers=True))
             parts.append(launch._estimate_by(once))
             return once().outputs
 

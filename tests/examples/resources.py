@@ -120,3 +120,14 @@ def r011() -> Any:
         return ttx.explore(kernel)
 
     return called(590 - depth)
+
+
+def r012() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((1 << 20, 1 << 20), "bfloat16"), B: T.Tensor((1 << 20, 1 << 20), "bfloat16")):
+        with T.Kernel(1 << 15, 1 << 15) as (bx, by):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[by * 32, bx * 32], a)
+            T.copy(a, B[by * 32, bx * 32])
+
+    return ttx.explore(kernel)

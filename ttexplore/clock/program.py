@@ -38,6 +38,7 @@ from ttexplore.clock.events import (
     Wait,
     Work,
 )
+from ttexplore.control import look_around
 from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.index import (
     Binary,
@@ -84,6 +85,7 @@ def core_classes(
     moved: dict[str, Moved] = {}
     depends: set[str] = set()
     for core in plan.partition.cores:
+        look_around()
         parts: list[_Known] = []
         for kernel, those in zip(kernels, known, strict=True):
             numbers = None if run is None else functools.partial(_numbers, run, (core.x, core.y), kernel.role)

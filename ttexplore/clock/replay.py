@@ -39,6 +39,7 @@ from ttexplore.clock.events import (
     counted,
 )
 from ttexplore.clock.rates import UNLIMITED, Rates
+from ttexplore.control import look_around
 
 # Why a processor waits; a transfer is named by its direction.
 Waits = Literal["buffer", "semaphore", "registers", "read", "write"]
@@ -325,6 +326,7 @@ class _Machine:
         for one in self.processors:
             self.wake(one, 0)
         while self.heap:
+            look_around()
             self.time, _, what = heapq.heappop(self.heap)
             if self.base + self.time > self.limit and any(one.ended is None for one in self.processors):
                 return Replay(self.base + self.time, (), (), self.events, self.base)

@@ -52,4 +52,9 @@ RESOURCES = (
         "ttexplore together. The caller has used up most of them.",
         "Call it from fewer calls, in a thread of its own, or raise the limit before.",
     ),
+    diagnostic(
+        "R012", "too many work items",
+        "The lowering follows every block of the launch grid, to prove that each is computed once, on one core.",
+        "Use larger blocks, or loop over several inside of T.Kernel.",
+    ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypeGuard, TypeVar, overload
 
 from tvm import ir, tirx
 
+from ttexplore.control import look_around
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.adapter import identity, set_span, span_of, spans_of, to_tvm_spans
 from ttexplore.ir.bounds import Bounds
@@ -275,6 +276,7 @@ def bodies(statement: tirx.Stmt) -> list[tirx.Stmt]:
 
 def walk(body: tirx.Stmt) -> list[tirx.Stmt]:
     """Return all statements below `body` in pre-order, without sequences."""
+    look_around()
     found: list[tirx.Stmt] = []
     _collect(body, found)
     return found

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeGuard, overload
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 # Ends the tracing of a kernel whose text has changed again.
-cancelling: ContextVar[threading.Event | None] = ContextVar("what cancels the tracing", default=None)
 
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
 # when the kernel runs, or the call of a macro or of a function inside of the kernel.
@@ -322,7 +319,6 @@ class Builder:
     emitted: int = 0
     span: Span | None = None
     operands: list[Operand] = field(default_factory=list[Operand])
-    cancel: threading.Event | None = None
 
     # The loops traced so far, and the block indices: variables, starts and extents.
     counted: list[tuple[ir.Var, Integer, Integer]] = field(default_factory=list[tuple[ir.Var, Integer, Integer]])

@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import hashlib
 import linecache
-import threading
 import types
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from tvm import tirx
 
 from ttexplore.errors import KernelError, UsageError
 from ttexplore.language.alias import tilelang_alias
-from ttexplore.language.builder import cancelling
 from ttexplore.language.kernel import PrimFunc, TracedKernel, errors_at, trace_named, with_outputs
 from ttexplore.language.spans import code_file, display_name, numbered_listing
 from ttexplore.language.surroundings import Surroundings
@@ -32,11 +30,11 @@ _ELSEWHERE = "edit the kernel's cell or file, and explore it again"
 _NAME = "__edited"
 
 
-def edited(kernel: TracedKernel, text: str, cancel: threading.Event | None) -> TracedKernel:
+def edited(kernel: TracedKernel, text: str) -> TracedKernel:
     """The kernel with another text of its function; the very kernel that was first explored, for its text.
 
     Raises KernelError, at its line, for a text that is not valid Python, defines no kernel or raises, UsageError for a
-    kernel whose text alone does not define it, what tracing raises, and Cancelled.
+    kernel whose text alone does not define it, and what tracing raises.
     """
     surroundings = kernel.surroundings
     if surroundings is None:
@@ -46,13 +44,9 @@ def edited(kernel: TracedKernel, text: str, cancel: threading.Event | None) -> T
     first = surroundings.unedited or kernel
     if lines_of(text) == [line.text for line in first.source.lines]:
         return first
-    token = cancelling.set(cancel)
-    try:
-        with contextlib.nullcontext() if surroundings.folder is None else tilelang_alias(Path(surroundings.folder)):
-            plain = _defined(first, surroundings, first.source.text)
-            return _completed(_defined(first, surroundings, text), plain, first)
-    finally:
-        cancelling.reset(token)
+    with contextlib.nullcontext() if surroundings.folder is None else tilelang_alias(Path(surroundings.folder)):
+        plain = _defined(first, surroundings, first.source.text)
+        return _completed(_defined(first, surroundings, text), plain, first)
 
 
 def _defined(kernel: TracedKernel, surroundings: Surroundings, text: str) -> TracedKernel:

@@ -15,7 +15,8 @@ from typing import Any, Literal, TypeGuard, cast
 import numpy as np
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, refuse_cancelled, shown
+from ttexplore.control import look_around
+from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer, set_span, to_expr
 from ttexplore.ir.build import dtype_of, statements
 from ttexplore.ir.sizes import extents_of
@@ -95,8 +96,8 @@ class Hooks:
         self.places = places
 
     def _at(self, index: int) -> Builder:
+        look_around()
         builder = current("this")
-        refuse_cancelled(builder.cancel)
         builder.span = self.spans[index]
         return builder
 

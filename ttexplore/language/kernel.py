@@ -35,7 +35,7 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.arithmetic import floats_as_integers
-from ttexplore.language.builder import Begun, Builder, TensorSpec, cancelling, current, sequence, tracing
+from ttexplore.language.builder import Begun, Builder, TensorSpec, current, sequence, tracing
 from ttexplore.language.containers import is_dict, is_sequence, items_of
 from ttexplore.language.dtypes import as_argument, dtype
 from ttexplore.language.instead import OPERATORS_AND_T, decided_by, hint_of
@@ -171,7 +171,7 @@ def _trace_function(
 ) -> TracedKernel:
     """Run the rewritten function; `arguments` that are TensorSpec or dtype become kernel parameters."""
     twin = rewrite(function, file)
-    builder = Builder(constants=constants, files={function.__code__.co_filename: file}, cancel=cancelling.get())
+    builder = Builder(constants=constants, files={function.__code__.co_filename: file})
     node, head = definition(function), _head_span(function, file)
     places = {argument.arg: argument for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
     with tracing(builder), errors_at(builder.files, head), making():

@@ -54,6 +54,8 @@ _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 WorkItem = int | Sequence[int]
 # The most items or cores that an error lists.
 _SHOWN = 8
+# Every item is followed, here and by the verifier. So many, of a product of matrices, take 3 GB and a minute or two.
+_MOST_ITEMS = 1 << 21
 
 
 def layout_aware_work_partition(
@@ -114,6 +116,13 @@ def layout_aware_work_partition(
     # The lowered kernels must work for all sizes: every core takes part, even without work.
     sizes = program.plan.sizes
     grid = grid_extents(program.kernel, program.plan.size_values)
+    if (total := prod(grid)) > _MOST_ITEMS:
+        raise ResourceError(
+            "R012",
+            f"the launch grid {' x '.join(map(str, grid))} has {total:,} blocks; at most {_MOST_ITEMS:,} are lowered",
+            hint="let each block do more: use larger blocks, or a loop over several blocks inside of T.Kernel",
+            span=span_of(grid_loops(program.kernel)[0]),
+        )
     allowed = core_ranges_of(target, cores, core_offset, core_ranges)
     match policy:
         case "explicit":

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ttexplore.errors import TTExploreError
+from ttexplore.errors import BackendError, TTExploreError
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.program import Program
 from ttexplore.options import Options, Partials
@@ -157,6 +157,9 @@ def lower(
                 else:
                     verifier = verifier.copy()
                     verifier.check(dataclasses.replace(after, plan=hidden(plan)))
+        except BackendError:
+            # The lowering was cancelled, or is at its time limit: the kernel is not at fault.
+            raise
         except TTExploreError as error:
             error.at(_annotation_line(program, own))
             yield Applied(step, program, program, own, time.perf_counter() - start, error)

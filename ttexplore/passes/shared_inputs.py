@@ -15,6 +15,7 @@ from math import prod
 
 from tvm import tirx
 
+from ttexplore.control import look_around
 from ttexplore.errors import ResourceError, UsageError, unknown
 from ttexplore.ir.build import constant
 from ttexplore.ir.program import Program
@@ -331,10 +332,10 @@ def _filled(program: Program, copy: TensorCopy) -> str | None:
 
 def _needed(copy: TensorCopy, partition: Partition) -> dict[_Core, Hashable]:
     """What each core needs of an input: equal for cores that need the same blocks in the same order."""
-    blocks = {
-        (core.x, core.y): [item_block(partition.grid, item) for item in partition.items_of(core)]
-        for core in partition.cores
-    }
+    blocks: dict[_Core, list[Block]] = {}
+    for core in partition.cores:
+        look_around()
+        blocks[core.x, core.y] = [item_block(partition.grid, item) for item in partition.items_of(core)]
     # Of a work item, the block indices that the copy's place depends on.
     places = {tuple(block[axis] for axis in copy.axes): block for given in blocks.values() for block in given}
     found: dict[Block, Hashable] = {place: place for place in places}

@@ -24,6 +24,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from ttexplore.control import look_around
 from ttexplore.errors import KernelError, VerifyError
 from ttexplore.ir.index import (
     Binary,
@@ -595,6 +596,7 @@ class _Walk:
         total = int(ends[-1])
         self.times *= max(1, -(-total // _ROWS_AT_ONCE))
         for begin in range(0, total, _ROWS_AT_ONCE):
+            look_around()
             places = np.arange(begin, min(total, begin + _ROWS_AT_ONCE))
             rows = np.searchsorted(ends, places, side="right")
             number = places - (ends - turns)[rows]
@@ -636,6 +638,7 @@ class _Walk:
 
     def keep(self, rows: Rows | Pages) -> None:
         """Continue with some of the rows, or with repeated rows."""
+        look_around()
         self.known = {one: _at_range(known, rows) for one, known in self.known.items()}
         self.core = self.core[rows]
         if self.turn is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ttexplore.control import look_around
 from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Kernel, kernel_name
 from ttexplore.ir.program import Program
@@ -125,6 +126,7 @@ def check_partition(partition: Partition, target: Target) -> None:
             )
     done: dict[int, tuple[int, int]] = {}
     for core in partition.cores:
+        look_around()
         for item in partition.items_of(core):
             if item in done:
                 x, y = done[item]

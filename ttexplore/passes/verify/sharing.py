@@ -19,6 +19,7 @@ from typing import assert_never
 
 import numpy as np
 
+from ttexplore.control import look_around
 from ttexplore.errors import ResourceError, VerifyError
 from ttexplore.ir.index import CoreItem, Expression, Range, Values, decided
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
@@ -206,6 +207,7 @@ class _Followed:
         for call, values, needs in self.events:
             pages = None if needs is None else [*zip(*map(self.column, needs[1]), strict=True)]
             columns = {name: self.column(value) for name, value in values.items()}
+            look_around()
             for number, own in enumerate(made):
                 page = None if needs is None or pages is None else (needs[0], pages[number])
                 own.append(_Event(call, {name: column[number] for name, column in columns.items()}, page))
@@ -404,6 +406,7 @@ def _other_page(
 def _run(cores: Mapping[Place, _Core], plan: Plan) -> None:
     left = [(core, kernel) for core in cores.values() for kernel in core.kernels if kernel.events]
     while left:
+        look_around()
         went = False
         for core, kernel in left:
             while kernel.at < len(kernel.events) and core.waits(kernel) is None:
