@@ -25,7 +25,8 @@ TRITON = (
     "v = unknown(v)", "v = v * UNKNOWN", "v = v.to(tl.int32, bitcast=True)", "v = tl.reshape(v, (B,))", "return",
     "tl = other", "v, w = v", "v = v * (1 << 1000000)", "v = v * 10 ** 400", "for q in range(0):\n    v = v * 2.0",
     "for q in tl.static_range(2):\n    v = v * 2.0", "class C: pass", "async def f(): pass", "v: tl.constexpr",
-    "print(v)", "v.x += 1", "(v).store(v)", "tl.device_print('v', *v)",
+    "print(v)", "v = tl.exp()", "v = tl.exp(v, v)", "v = v * 1or 2",
+    "v.x += 1", "(v).store(v)", "tl.device_print('v', *v)",
 )  # fmt: skip
 CUDA = (
     "v = DBL(v);", "DBL(v);", "float& w = v; w = w * 2.f;", "float* w = &v; *w = *w * 2.f;",
@@ -42,7 +43,7 @@ CUDA = (
     "delete x;", "throw 1;",
     "for (;;) v = 2.f;", "for (float q : x) v = q;", "v = ~n;", "v = sizeof(v);", "v = *(&v + 1);", "return; v = 1.f;",
     "v = reinterpret_cast<int&>(v);", "v = static_cast<int>(v);", "typedef float T; T w = v;", "using T = float;",
-    "v = v; } { ",
+    "v = v; } { ", "v = expf();", "v = *reinterpret_cast<float*>();",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import importlib
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -157,6 +158,9 @@ def _not_understood(function: Node, kittens: bool, macros: set[str]) -> Refused 
                 )  # fmt: skip
             case "call_expression":
                 fits = fits and (above == "expression_statement" or not kittens or "allocate" in _text(node))
+                arguments = node.child_by_field_name("arguments")
+                is_cast = _CASTS.match(_text(node)) is not None
+                fits = fits and not (is_cast and (arguments is None or len(arguments.named_children) != 1))
             case "binary_expression":
                 fits = _text(node.child_by_field_name("operator")) in _BINARY
             case "unary_expression":
@@ -392,7 +396,10 @@ def _computed(text: str, known: Mapping[str, float]) -> float | None:
     if len(text) > _LONGEST_CONSTANT or re.search(r"0[xXbB]|\d_|\*\*|//", text):
         return None
     try:
-        found = float(value(ast.parse(re.sub(r"(?<=[\d.])[fF]\b", "", text.strip()), mode="eval").body))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(re.sub(r"(?<=[\d.])[fF]\b", "", text.strip()), mode="eval")
+        found = float(value(tree.body))
     except (SyntaxError, ValueError, KeyError, ArithmeticError, RecursionError, MemoryError):
         return None
     return found if math.isfinite(found) else None

@@ -133,6 +133,8 @@ def _unwritten(stores: tuple[Store, ...]) -> str:
                     return f"{store.tensor} is made of indices"
                 case Op(name) if name not in WRITTEN:
                     return f"{store.tensor} is made of elements that are {name}, in a way that is not known"
+                case Op(name, arguments) if WRITTEN[name] != len(arguments):
+                    return f"{store.tensor} is made of {name} of {len(arguments)} values"
                 case Op("&" | "|", sides) if not all(isinstance(one, Op) and one.name in _LOGICAL for one in sides):
                     return f"{store.tensor} is made of bits of numbers"
                 case Number(value) if value != value:

@@ -7,6 +7,7 @@ import builtins
 import collections
 import functools
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -101,7 +102,10 @@ _Known = Value | _Pointer | _Many
 def read_triton(source: str, file: str, work: Work) -> Reading:
     """Read the kernels of a module. Raises UsageError for a text that is not Python."""
     try:
-        tree = ast.parse(source)
+        with warnings.catch_warnings():
+            # Of literals that Python warns about, messages would be those of a file that nobody knows.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
     except SyntaxError as error:
         line = error.lineno or 1
         raise UsageError(

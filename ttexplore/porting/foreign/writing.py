@@ -39,8 +39,8 @@ _CALLS: dict[str, LiteralString] = {
 _BINARY: dict[str, LiteralString] = {
     "max": "T.max({left}, {right})", "min": "T.min({left}, {right})", "pow": "T.pow({left}, {right})",
 }  # fmt: skip
-# The functions and operators of elements that can be written.
-WRITTEN = frozenset({*_INFIX, *_CALLS, *_BINARY, "where"})
+# The functions and operators of elements that can be written, and how many values they take.
+WRITTEN = dict.fromkeys(_CALLS, 1) | dict.fromkeys((*_INFIX, *_BINARY), 2) | {"where": 3}
 
 
 @dataclass(frozen=True, slots=True)
