@@ -43,6 +43,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
         *_FLOATS, "int32", "int8", "uint8", "reversed", "strided", "turned", "shifted", "before the start",
         *_SIZES, "negative values",
     ),
+    "part": (*_ALL, "float8_e4m3fn", "row", "column", "element", "in place", "new", "negative values", *_LARGE),
     "product": (
         *_FLOATS, "int8", "uint8", "first turned", "second turned", "several steps", "one step", "odd sizes",
         "512 elements", "many tiles", "negative values",

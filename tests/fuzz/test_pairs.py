@@ -28,7 +28,7 @@ _LANGUAGE = {
     for name, value in vars(T).items()
     if not (name.startswith("_") or isinstance(value, ModuleType) or name in _OTHERS)
 }
-_RIGHT = sorted({*GENERATORS} - {"view", "partly stored", "quantifier", "shifted in place", "loop"})
+_RIGHT = sorted({*GENERATORS} - {"partly stored", "quantifier", "shifted in place"})
 
 
 def aliases(name: str) -> set[str]:

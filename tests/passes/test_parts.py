@@ -378,3 +378,29 @@ def test_an_empty_loop_has_no_parts() -> None:
 
     (a,), (b,), _ = run(kernel)
     np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "int4", "float8_e4m3fn"])
+def test_rows_columns_and_elements_of_8_bits(dtype: str) -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((40, 64), dtype), Row: T.Tensor((64,), dtype), Column: T.Tensor((40,), dtype),
+        Element: T.Tensor((40, 64), dtype),
+    ):  # fmt: skip
+        with T.Kernel(1):
+            a, e = T.alloc_shared((40, 64), dtype), T.alloc_fragment((40, 64), dtype)
+            row, column = T.alloc_fragment((64,), dtype), T.alloc_fragment((40,), dtype)
+            T.copy(A, a)
+            for j in T.Parallel(64):
+                row[j] = a[37, j]
+            for i in T.Parallel(40):
+                column[i] = a[i, 5]
+            for i, j in T.Parallel(40, 64):
+                e[i, j] = a[1, 63]
+            T.copy(row, Row)
+            T.copy(column, Column)
+            T.copy(e, Element)
+
+    (a,), outputs, _ = run(kernel)
+    for found, wanted in zip(outputs, (a[37], a[:, 5], np.full(a.shape, a[1, 63])), strict=True):
+        np.testing.assert_array_equal(found.astype(np.float64), wanted)

@@ -23,10 +23,11 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import factor_of, replaced, same_expression, same_expressions, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings
+from ttexplore.ops.small import is_small
 from ttexplore.passes.added_buffers import NewBuffers
 from ttexplore.passes.begun_blocks import BegunBlocks
 from ttexplore.passes.rearranged import nearest, rearranged
-from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
+from ttexplore.plan import SMALL_WHOLES, TILE_COLUMNS, TILE_ROWS
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ class Parts(NewBuffers):
         super().__init__(function, firings)
         self.begun = BegunBlocks(function)
 
-    def of(self, whole: tirx.Buffer, name: str, shape: Sequence[int]) -> tirx.AllocBuffer:
-        """The allocation of a block with elements of another one."""
-        return self.allocate(f"{whole.name}_{name}", shape, dtype_of(whole))
+    def of(self, whole: tirx.Buffer, name: str, shape: Sequence[int], dtype: str = "") -> tirx.AllocBuffer:
+        """The allocation of a block with elements of another one, in its dtype or another."""
+        return self.allocate(f"{whole.name}_{name}", shape, dtype or dtype_of(whole))
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """The replacement of a T.Parallel, for a rule of the pass."""
@@ -315,16 +316,24 @@ class Nest:
     def chosen(self, buffer: tirx.Buffer, axis: int, at: ir.Expr) -> tuple[tirx.Buffer, list[tirx.Stmt]]:
         """The block without an axis, of which only the elements at one index are left, and what makes it."""
         shape = shape_of(buffer)
-        name = "element" if len(shape) == 1 else ("row", "column")[axis]
-        masked = self.parts.of(buffer, "masked", shape)
-        result = self.parts.of(buffer, name, (*shape[:axis], *shape[axis + 1 :]) or (1,))
-        zero = tirx.const(0, buffer.ty.dtype)
+        name, dtype = "element" if len(shape) == 1 else ("row", "column")[axis], dtype_of(buffer)
+        left = (*shape[:axis], *shape[axis + 1 :]) or (1,)
+        # Numbers of 8 bits have no sums of their own.
+        wide = dtype if not is_small(dtype) else "int32" if dtype in SMALL_WHOLES else "float32"
+        masked = self.parts.of(buffer, "masked", shape, wide)
+        result = self.parts.of(buffer, name, left, wide)
+        zero = tirx.const(0, wide)
         mask = parallel_nest(masked.buffer, lambda where: tirx.if_then_else(
-            tirx.EQ(where[axis], at), tirx.BufferLoad(buffer, where), zero
+            tirx.EQ(where[axis], at), _cast(tirx.BufferLoad(buffer, where), wide), zero
         ))  # fmt: skip
         attrs = {"kind": "sum", "dim": axis, "clear": 1}
         reduced = call("tl.reduce", [whole_region(masked.buffer), whole_region(result.buffer)], attrs)
-        return result.buffer, [masked, mask, result, tirx.Evaluate(reduced)]
+        made = [masked, mask, result, tirx.Evaluate(reduced)]
+        if wide == dtype:
+            return result.buffer, made
+        small = self.parts.of(buffer, name, left)
+        cast = parallel_nest(small.buffer, lambda where: _cast(tirx.BufferLoad(result.buffer, where), dtype))
+        return small.buffer, [*made, small, cast]
 
     def moved(
         self, buffer: tirx.Buffer, starts: Sequence[ir.Expr], shape: Sequence[int], load: ir.TensorLoad
@@ -482,3 +491,7 @@ def _tiles(rank: int) -> list[int]:
 
 def _copied_tiles(source: tirx.Buffer, target: tirx.Buffer, tiles: Sequence[ir.Expr]) -> tirx.Stmt:
     return tirx.Evaluate(call("tl.copy_tiles", [whole_region(source), whole_region(target), *tiles]))
+
+
+def _cast(value: ir.Expr, dtype: str) -> ir.Expr:
+    return value if str(value.ty.dtype) == dtype else tirx.Cast(ir.PrimType(dtype), value)
