@@ -52,7 +52,9 @@ chromium:
 headers: $(VENV)/installed ## download the device headers of the ttnn wheel, to type-check emitted kernels
 	$(BIN)/python -m tests.typecheck.headers
 
+# Notebooks find what `make device` and `make gpu` have installed in the clone.
 .PHONY: lab
+lab: export XDG_CACHE_HOME := $(if $(wildcard $(CURDIR)/.cache/ttexplore/device $(CURDIR)/.cache/ttexplore/gpu),$(CURDIR)/.cache,$(XDG_CACHE_HOME))
 lab: $(VENV)/installed compiler ## open JupyterLab on notebooks/00_start.ipynb
 	$(BIN)/ttexplore lab
 
@@ -69,6 +71,11 @@ test: lint $(VENV)/installed compiler chromium headers ## run all checks that ne
 	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "not device and not gpu"
 	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/09_on_the_chip.ipynb
 	$(BIN)/python -m pytest --nbval-lax notebooks/09_on_the_chip.ipynb  # its outputs are those of a device
+
+# The wheel is tried in fresh environments outside of the clone, one for each version of Python.
+.PHONY: dist
+dist: $(VENV)/installed compiler ## build the package, and try it on each version of Python
+	$(BIN)/python -m tests.wheel
 
 # Random kernels beyond those of `make test`, with new seeds each time.
 N ?= 1000

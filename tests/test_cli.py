@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 import ttexplore.doctor
+from ttexplore import course
 from ttexplore.backends.ttnn.environment import DeviceEnvironment
 from ttexplore.cli import COMMANDS, OVERVIEW, lab_command, main, parse_pairs, parse_value, verified_device
 from ttexplore.diagnostics import CATALOGUE
 from ttexplore.errors import BackendError, UsageError
+from ttexplore.optional import EXTRAS
 
 REPOSITORY = Path(__file__).parents[1]
 GEMM = str(REPOSITORY / "notebooks" / "kernels" / "gemm.py")
@@ -123,7 +125,7 @@ def test_pairs() -> None:
         (["export", "k.py::f", "-o"],
          "argument -o/--output: expected one argument\n  hint: see: ttexplore export --help"),
         (["lab", "missing.ipynb"],
-         "there is no missing.ipynb\n  hint: name a notebook, or run this in a clone of the repository"),
+         "there is no missing.ipynb\n  hint: name a notebook or a folder"),
     ],
 )  # fmt: skip
 def test_wrong_use(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,8 +243,14 @@ def test_doctor_names_a_wrong_version(capsys: pytest.CaptureFixture[str], monkey
     lines = out.splitlines()
     at = next(index for index, line in enumerate(lines) if line.startswith("MISSING  numpy"))
     assert lines[at].endswith("is installed, 1.0 is required")
-    assert lines[at + 1].strip() == f"fix: {sys.executable} -m pip install 'numpy==1.0'"
+    assert lines[at + 1].strip() == f"fix: {sys.executable} -m pip install numpy==1.0"
     assert "MISSING  backend emulator       needs numpy" in lines
+
+
+def test_hints_install_what_the_extras_need() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: tuple(packages) for name, packages in project["optional-dependencies"].items() if name != "test"}
+    assert extras == EXTRAS
 
 
 def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,11 +366,43 @@ def test_lab_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = tmp_path / "notebooks" / "00_start.ipynb"
     notebook.parent.mkdir()
     notebook.touch()
+    (tmp_path / "notebooks" / "mine ä.ipynb").touch()
+    (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    command = lab_command(None)
+    served = f"--ServerApp.root_dir={tmp_path}"
+    command, root = lab_command(None)
     assert command[:3] == [sys.executable, "-m", "jupyterlab"]
-    assert command[-1] == str(notebook)
-    assert lab_command("notebooks")[-1] == "notebooks"
+    assert command[-2:] == [served, "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb"]
+    assert root == tmp_path
+    assert lab_command("notebooks")[0][-2:] == [served, "--LabApp.default_url=/lab/tree/notebooks"]
+    own = "--LabApp.default_url=/lab/tree/notebooks/mine%20%C3%A4.ipynb"
+    assert lab_command("notebooks/mine ä.ipynb")[0][-2:] == [served, own]
+    notebook.unlink()
+    assert lab_command("elsewhere")[0][-2:] == [
+        f"--ServerApp.root_dir={tmp_path / 'elsewhere'}", "--LabApp.default_url=/lab",
+    ]  # fmt: skip
+
+
+def test_lab_copies_the_notebooks_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, work = tmp_path / "site-packages" / "ttexplore", tmp_path / "work"
+    for name in ("notebooks/00_start.ipynb", "notebooks/kernels/gemm.py", "docs/glossary.md"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(name)
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(course, "_PACKAGE", package)
+    monkeypatch.setattr(course, "ROOTS", (Path(), package.parent, package))
+    copy = work / "ttexplore-course"
+    assert lab_command(None)[1] == copy
+    assert (copy / "docs" / "glossary.md").read_text() == "docs/glossary.md"
+    # What was changed there is kept.
+    (copy / "notebooks" / "00_start.ipynb").write_text("changed")
+    assert lab_command(None)[1] == copy
+    assert (copy / "notebooks" / "00_start.ipynb").read_text() == "changed"
+    (package / "notebooks" / "00_start.ipynb").unlink()
+    (copy / "notebooks" / "00_start.ipynb").unlink()
+    with pytest.raises(UsageError, match=r"there is no notebooks/00_start\.ipynb"):
+        lab_command(None)
 
 
 def test_lab_without_jupyterlab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +410,7 @@ def test_lab_without_jupyterlab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(BackendError) as caught:
         lab_command(str(tmp_path))
     assert str(caught.value) == (
-        f"JupyterLab is not installed\n  hint: run {sys.executable} -m pip install 'ttexplore[lab]' [TTX-B030]"
+        f"JupyterLab is not installed\n  hint: run {sys.executable} -m pip install 'jupyterlab>=4.4' [TTX-B030]"
     )
 
 

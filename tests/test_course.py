@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import compare_golden
 from tests.test_glossary import EVERYDAY
+from ttexplore.cli import lab_command
 from ttexplore.glossary import SECTIONS, SPELLINGS, TERMS
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -182,3 +183,28 @@ def test_guesses_are_asked(path: Path) -> None:
     texts = ["".join(cell["source"]) for cell in cells_of(path) if cell["cell_type"] == "code"]
     asked = [text for text in texts if re.search(r"^guess = \.\.\.$|\bguess=", text, re.MULTILINE)]
     assert len(asked) >= 2
+
+
+LINK = re.compile(r"""\]\((?P<text>[^)\s]+)\)|(?:href|src)=\\?["'](?P<page>[^"'\\]+)""")
+
+
+def test_links_lead_to_files_that_jupyter_serves() -> None:
+    """Relative links of cells and their outputs lead to files of the folder that `ttexplore lab` serves, and to a
+    heading that is there."""
+    root = lab_command(None)[1]
+    assert root == NOTEBOOKS.parent
+    found: set[Path] = set()
+    for path in (*CHAPTERS, TOUR):
+        for match in LINK.finditer(path.read_text(encoding="utf-8")):
+            target, _, anchor = (match["text"] or match["page"]).partition("#")
+            if not target or re.match(r"[a-z]+:", target):
+                continue
+            file = (path.parent / target).resolve()
+            assert file.is_relative_to(root), f"{path.name}: {target}"
+            assert file.is_file(), f"{path.name}: {target}"
+            if anchor:
+                headings = re.findall(r"(?m)^#+ (.*)$", file.read_text(encoding="utf-8"))
+                slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+                assert anchor in slugs, f"{path.name}: {target}#{anchor}"
+            found.add(file)
+    assert len(found) > 15

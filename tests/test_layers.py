@@ -22,6 +22,8 @@ ALLOWED: dict[str, set[str]] = {
     "target": {"record", "errors", "given"},
     "plan": {"record", "errors"},
     "noc_links": {"target", "plan"},
+    "optional": {"errors"},
+    "course": set(),
     "given": {"errors"},
     "layout_request": {"record", "errors", "given"},
     "options": {"record", "errors", "plan", "given", "layout_request"},
@@ -38,7 +40,9 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "glossary", "target", "plan", "noc_links", "options"},
-    "porting": {"record", "errors", "control", "glossary", "target", "plan", "given", "views"},
+    "porting": {
+        "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "views",
+    },
     "porting_kernels": {"language"},
     "request": {"errors", "control", "given", "inputs", "backends"},
     "widget": {"record", "errors", "control", "target", "given", "options", "inputs", "backends", "views"},
@@ -64,14 +68,14 @@ ALLOWED: dict[str, set[str]] = {
     },
     "sweeping": {
         "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "backends", "results",
-        "views", "exploration", "clock",
+        "views", "exploration", "clock", "optional",
     },
     "validating": {
         "record", "errors", "control", "target", "plan", "given", "options", "inputs", "ir", "language", "passes",
-        "backends", "results", "views", "exploration", "sweeping",
+        "backends", "results", "views", "exploration", "sweeping", "optional",
     },
     "rooflines": {"errors", "given", "clock", "results", "views", "exploration"},
-    "gallery": {"record", "errors", "given", "views"},
+    "gallery": {"record", "errors", "given", "course", "views"},
     "exercises": {"record", "errors", "given", "backends", "results", "views", "exploration"},
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
@@ -81,13 +85,13 @@ ALLOWED: dict[str, set[str]] = {
     "pass_names": set(),
     "glossary": set(),
     "pasting": {"language"},
-    "doctor": {"record", "errors", "target", "backends", "gpu"},
+    "doctor": {"record", "errors", "target", "backends", "gpu", "optional"},
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},
     "cli": {
         "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
         "explored", "saved", "exploration", "doctor", "verification", "freezing", "sweeping", "validating",
-        "files", "gpu", "gallery",
+        "files", "gpu", "gallery", "course", "optional",
     },
     "ipython": {
         "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",
@@ -99,7 +103,7 @@ TVM_PARTS = {"ir", "language", "passes"}
 PLAIN_DATA_PARTS = {
     "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options", "target",
     "pass_names", "plan", "noc_links", "ops", "inputs", "views", "backends", "files", "archive", "porting", "request",
-    "results", "explored", "saved", "widget", "watching", "gpu", "gallery",
+    "results", "explored", "saved", "widget", "watching", "gpu", "gallery", "course", "optional",
 }  # fmt: skip
 
 

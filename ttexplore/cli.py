@@ -21,10 +21,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
+from urllib.parse import quote
 
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, DEVICE_NAMES, DEVICES, taker
+from ttexplore.course import FIRST_NOTEBOOK, writable_root
 from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.given import named
+from ttexplore.optional import install_extra
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
 from ttexplore.record import JsonObject, to_json
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
@@ -973,38 +976,46 @@ def _told(slow: bool = False) -> Callable[[str], None] | None:
 
 
 def _lab(arguments: argparse.Namespace) -> Answer:
-    command = lab_command(arguments.notebook)
+    command, root = lab_command(arguments.notebook)
     if arguments.notebook is None:
         # Trust the project's own notebooks: JupyterLab strips the drawings of untrusted ones.
-        own = sorted(str(path) for path in Path(command[-1]).parent.glob("*.ipynb"))
+        own = sorted(str(path) for path in (root / FIRST_NOTEBOOK).parent.glob("*.ipynb"))
         subprocess.run([sys.executable, "-m", "jupyter", "trust", *own], stdout=subprocess.DEVNULL, check=False)
     status = subprocess.run(command).returncode
     return Answer("", {}, status == 0)
 
 
-def lab_command(notebook: str | None) -> list[str]:
-    """The command that starts JupyterLab on `notebook`, by default on the first notebook.
+def lab_command(notebook: str | None) -> tuple[list[str], Path]:
+    """Return the command that starts JupyterLab on `notebook`, by default on the first notebook, and the folder that it
+    serves: the one with `notebooks` and `docs` if the notebook is below it, because links lead from one to the other.
 
     Raises UsageError if the file does not exist, BackendError if JupyterLab is not installed.
     """
     import importlib.util
 
-    folders = (Path.cwd(), Path(__file__).parents[1])
-    candidates = [Path(notebook)] if notebook else [folder / "notebooks" / "00_start.ipynb" for folder in folders]
-    path = next((candidate for candidate in candidates if candidate.exists()), None)
-    if path is None:
-        raise UsageError(
-            "U001",
-            f"there is no {notebook or 'notebooks/00_start.ipynb'}",
-            hint="name a notebook, or run this in a clone of the repository",
-        )
     if importlib.util.find_spec("jupyterlab") is None:
-        raise BackendError(
-            "B030", "JupyterLab is not installed", hint=f"run {sys.executable} -m pip install 'ttexplore[lab]'"
-        )
+        raise BackendError("B030", "JupyterLab is not installed", hint=f"run {install_extra('lab')}")
+    if notebook is None:
+        own = writable_root()
+        if own is None:
+            raise UsageError(
+                "U001",
+                f"there is no {FIRST_NOTEBOOK}",
+                hint="name a notebook, or run this in a checkout of the project",
+            )
+        root = own.resolve()
+        path = root / FIRST_NOTEBOOK
+    else:
+        path = Path(notebook).resolve()
+        if not path.exists():
+            raise UsageError("U001", f"there is no {notebook}", hint="name a notebook or a folder")
+        above = (path, *path.parents)
+        root = next((one for one in above if (one / FIRST_NOTEBOOK).is_file()), path if path.is_dir() else path.parent)
     # Jupyter does not start for root, the only user in most containers, without this flag.
-    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    return [sys.executable, "-m", "jupyterlab", *root, str(path)]
+    allowed = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    address = "/lab" if path == root else quote(f"/lab/tree/{path.relative_to(root).as_posix()}")
+    served = [f"--ServerApp.root_dir={root}", f"--LabApp.default_url={address}"]
+    return [sys.executable, "-m", "jupyterlab", *allowed, *served], root
 
 
 COMMANDS: dict[str, tuple[Callable[[], argparse.ArgumentParser], Callable[[argparse.Namespace], Answer]]] = {

@@ -11,6 +11,7 @@ from importlib import metadata
 from ttexplore.backends.finding import Finding
 from ttexplore.backends.registry import BACKENDS
 from ttexplore.gpu.findings import findings as gpu_findings
+from ttexplore.optional import install, install_extra
 
 # The versions that the package requires (pyproject.toml); None accepts any version.
 REQUIRED_PACKAGES: dict[str, str | None] = {
@@ -34,9 +35,7 @@ def _python() -> Finding:
 
 
 def _package(name: str, version: str | None) -> Finding:
-    fix = (
-        f"{sys.executable} -m pip install '{name}=={version}'" if version else f"{sys.executable} -m pip install {name}"
-    )
+    fix = install(f"{name}=={version}" if version else name)
     try:
         found = metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -59,6 +58,6 @@ def _tools() -> tuple[Finding, ...]:
     version = metadata.version("jupyterlab") if lab else "for the notebooks"
     graphs = dot or "for drawing graphs"
     return (
-        Finding("JupyterLab", lab, False, version, f"{sys.executable} -m pip install jupyterlab"),
+        Finding("JupyterLab", lab, False, version, install_extra("lab")),
         Finding("dot (Graphviz)", dot is not None, False, graphs, "apt-get install graphviz"),
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ttexplore.course import course_root
 from ttexplore.errors import UsageError
 from ttexplore.given import named
 from ttexplore.record import JsonObject
@@ -211,14 +212,11 @@ class Gallery:
 
 
 def gallery_folder() -> Path:
-    """``notebooks/gallery`` here or in the clone that ttexplore runs from. Raises UsageError if there is none."""
-    for root in (Path(), Path(__file__).parents[1]):
-        if (root / FOLDER / RECORDS).is_file():
-            return root / FOLDER
-    raise UsageError(
-        "U001", f"there is no {FOLDER / RECORDS}",
-        hint="run this in a clone of the repository: the installed package has no notebooks",
-    )  # fmt: skip
+    """``notebooks/gallery`` of :func:`course_root`. Raises UsageError if there is none."""
+    root = course_root(FOLDER / RECORDS)
+    if root is None:
+        raise UsageError("U001", f"there is no {FOLDER / RECORDS}", hint="run this in a checkout of the project")
+    return root / FOLDER
 
 
 def read_gallery(folder: Path | None = None) -> Gallery:

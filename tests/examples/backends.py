@@ -26,8 +26,8 @@ from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceHang
 from ttexplore.backends.ttnn.setup import set_up
 from ttexplore.gpu import ptx
+from ttexplore.optional import install, optional
 from ttexplore.sweeping.evaluate import Task, evaluate
-from ttexplore.sweeping.optional import optional
 from ttexplore.sweeping.shipping import shipped_file
 from ttexplore.sweeping.workers import connected
 
@@ -194,7 +194,7 @@ def b034(monkeypatch: pytest.MonkeyPatch) -> Any:
 def b035(monkeypatch: pytest.MonkeyPatch) -> Any:
     """`sweep.frame()` without pandas."""
     monkeypatch.setitem(sys.modules, "pandas", None)
-    return optional("pandas", "pandas", "use .table()")
+    return optional("pandas", install("pandas"), "use .table()")
 
 
 def b040(tmp_path: Path) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gallery import GALLERY, KERNELS, PAGE
+from ttexplore import course
 from ttexplore import gallery as module
 from ttexplore.cli import main
 from ttexplore.errors import UsageError
@@ -69,10 +70,10 @@ def test_an_unknown_kernel(capsys: Captured) -> None:
 
 def test_without_the_folder(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "site-packages" / "ttexplore" / "gallery.py"))
+    monkeypatch.setattr(course, "ROOTS", (Path(),))
     assert main(["gallery"]) == 2
     complaint = capsys.readouterr().err
-    assert "there is no notebooks/gallery/gallery.json\n  hint: run this in a clone of the repository" in complaint
+    assert "there is no notebooks/gallery/gallery.json\n  hint: run this in a checkout of the project" in complaint
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kernels": 3, "versions": {}}'])

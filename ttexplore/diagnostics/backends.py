@@ -123,7 +123,7 @@ BACKENDS = (
     diagnostic(
         "B030", "JupyterLab is missing",
         "The command lab starts JupyterLab.",
-        "Install ttexplore[lab].",
+        "Install JupyterLab with the command in the hint.",
     ),
     diagnostic(
         "B031", "wrong result of the verification kernel",

@@ -147,8 +147,8 @@ USAGE = (
     diagnostic(
         "U027", "a source that cannot be ported",
         "ttx.port reads kernels of Triton, CUDA C++ and ThunderKittens, and writes those of a known family in "
-        "TileLang. Reading C++ needs the packages of the extra port.",
-        "Give the whole file, install ttexplore[port], or port the kernel by hand with the rows of .table.",
+        "TileLang. Reading C++ needs the packages tree-sitter and tree-sitter-cuda.",
+        "Give the whole file, install these packages, or port the kernel by hand with the rows of .table.",
     ),
     diagnostic(
         "U028", "no word in the Tessera style",

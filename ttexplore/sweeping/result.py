@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ttexplore.errors import UsageError, from_record
 from ttexplore.given import named, whole
+from ttexplore.optional import install, optional
 from ttexplore.results import Drawing
 from ttexplore.sweeping.cost import Figures
 from ttexplore.sweeping.evaluate import Outcome
-from ttexplore.sweeping.optional import optional
 from ttexplore.sweeping.space import Point
 from ttexplore.target import Target
 from ttexplore.views.markup import content_id, escape, plural, visible
@@ -75,7 +75,7 @@ class Sweep:
 
     def frame(self) -> Any:
         """The table as a DataFrame of pandas. Raises BackendError if pandas is not installed."""
-        return optional("pandas", "pandas", "use .table()").DataFrame(self.table())
+        return optional("pandas", install("pandas"), "use .table()").DataFrame(self.table())
 
     def state(self, number: int) -> State:
         """What became of the point of this number, counted from 0. Raises UsageError for other numbers."""

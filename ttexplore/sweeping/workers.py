@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeVar, cast
 from ttexplore.backends.process import kill_group
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, refuse_cancelled
-from ttexplore.sweeping.optional import optional
+from ttexplore.optional import install_extra, optional
 
 TaskT = TypeVar("TaskT")
 AnswerT = TypeVar("AnswerT")
@@ -34,7 +34,7 @@ _TRIES = 2
 # Cancelling takes effect within this time.
 _POLL_SECONDS = 0.1
 _CONNECT_SECONDS = 10
-_PACKAGE, _WITHOUT = "ttexplore[cluster]", "use processes of this machine"
+_WITHOUT = "use processes of this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class Cluster:
     def answers(
         self, call: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], control: Control
     ) -> Generator[tuple[int, AnswerT | Lost]]:
-        killed: type[Exception] = optional("distributed", _PACKAGE, _WITHOUT).KilledWorker
+        killed: type[Exception] = optional("distributed", install_extra("cluster"), _WITHOUT).KilledWorker
         done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         futures = [self.client.submit(call, task, pure=False) for task in tasks]
         for number, future in enumerate(futures):
@@ -264,7 +264,7 @@ def connected(address: str) -> Generator[Cluster]:
 
     Raises BackendError if Dask is not installed or the scheduler does not answer.
     """
-    distributed = optional("distributed", _PACKAGE, _WITHOUT)
+    distributed = optional("distributed", install_extra("cluster"), _WITHOUT)
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

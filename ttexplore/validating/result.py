@@ -9,9 +9,9 @@ from typing import Any, Literal
 from ttexplore.backends.base import TIME_IS_OVER
 from ttexplore.errors import TTExploreError, from_record
 from ttexplore.given import whole
+from ttexplore.optional import install, optional
 from ttexplore.record import ErrorRecord
 from ttexplore.results import Drawing
-from ttexplore.sweeping.optional import optional
 from ttexplore.validating.cases import Case
 from ttexplore.views.errors_by_case import CaseErrors, errors_by_case_svg
 from ttexplore.views.markup import content_id, escape, plural, visible
@@ -94,7 +94,7 @@ class Validation:
 
     def frame(self) -> Any:
         """The table as a DataFrame of pandas. Raises BackendError if pandas is not installed."""
-        return optional("pandas", "pandas", "use .table()").DataFrame(self.table())
+        return optional("pandas", install("pandas"), "use .table()").DataFrame(self.table())
 
     def _row(self, case: Case, finding: Finding | None) -> dict[str, Any]:
         figures, error = (finding.figures, finding.error) if finding is not None else (None, None)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ttexplore.errors import UsageError
+from ttexplore.optional import install_extra
 from ttexplore.porting.foreign import places
 from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
@@ -243,7 +244,7 @@ def _parser() -> Any:
     except ImportError as error:
         raise UsageError(
             "U027", f"reading CUDA and ThunderKittens needs the package {(error.name or '').replace('_', '-')}",
-            hint="install the extra port: pip install 'ttexplore[port]'",
+            hint=f"run {install_extra('port')}",
         ) from error  # fmt: skip
     return parser.Parser(parser.Language(grammar.language()))
 
