@@ -53,7 +53,7 @@ from ttexplore.language.machine import machine
 from ttexplore.language.portable import portable
 from ttexplore.options import OPTIONS, option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
-from ttexplore.passes.launches import launches_of, used_names
+from ttexplore.passes.launches import launches_of, old_contents, used_names
 from ttexplore.passes.pipeline import PIPELINE, Applied, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.tensor_roles import tensor_roles
@@ -118,8 +118,8 @@ def _explored(
     (`like`)."""
     with errors_of_ours("splitting the kernel into its launches"):
         parts = launches_of(traced)
-    if parts == (traced,):
-        return _lowered(traced, target, options, sizes, control, like)
+    if len(parts) == 1 and not traced.allocated:
+        return _lowered(parts[0], target, options, sizes, control, like)
     used = [used_names(part) for part in parts]
     inputs = [{name for name, role in tensor_roles(part.function).items() if role == "input"} for part in parts]
     by_name = (("layouts", used), ("cb_depth", used), ("multicast", inputs), ("loaded_by", inputs))
@@ -540,7 +540,7 @@ class Exploration(Explored):
         wanted = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
         parameters = [p for p in self.kernel.function.params if is_buffer(p)]
         tensors = [p for p in parameters if self._roles.get(str(p.name)) in ("input", "inout")]
-        given = given_inputs(inputs, self._tensors(("input", "inout"))) or ()
+        given = given_inputs(inputs, self._tensors(("input", "inout")), self._reasons) or ()
         for position, (array, tensor) in enumerate(zip(given, tensors, strict=False)):
             for extent, symbolic in zip(np.shape(array), extents_of(tensor), strict=False):
                 name = "" if isinstance(symbolic, int) else str(symbolic.name)
@@ -821,6 +821,11 @@ class Launches(Exploration):
     # Sizes
 
     @property
+    def _reasons(self) -> tuple[str, ...]:
+        found = {name: note for launch in self.launches for name, note in launch.plan.notes_on_inputs.items()}
+        return tuple(found[tensor.name] for tensor in self._tensors(_INPUTS) if tensor.name in found)
+
+    @property
     def _sizes(self) -> tuple[Size, ...]:
         values = {size.name: size.value for launch in self.launches for size in launch.plan.sizes}
         return sizes_of(self.kernel.function, values)
@@ -840,18 +845,11 @@ class Launches(Exploration):
 
     @functools.cached_property
     def _roles(self) -> dict[str, str]:
-        """The roles of the parameters for all launches together: what the first that uses one reads is an input."""
-        first: dict[str, str] = {}
-        written: set[str] = set()
-        for launch in self.launches:
-            for name, role in launch._roles.items():
-                first.setdefault(name, role)
-                if role != "input":
-                    written.add(name)
+        """The roles of the parameters for all launches together."""
+        old = old_contents([launch.kernel.function for launch in self.launches])
+        written = {name for launch in self.launches for name, role in launch._roles.items() if role != "input"}
         own = [str(p.name) for p in self.kernel.function.params if is_buffer(p)]
-        return {
-            name: "input" if name not in written else "output" if first[name] == "output" else "inout" for name in own
-        }
+        return {name: "input" if name not in written else "inout" if name in old else "output" for name in own}
 
     def _tensors(self, roles: tuple[str, ...]) -> list[Tensor]:
         all_of = {tensor.name: tensor for launch in self.launches for tensor in launch._tensors(_ROLES)}
@@ -863,7 +861,9 @@ class Launches(Exploration):
         """The outputs of the kernel, where `run` gives those of a launch for its inputs."""
         held = dict(zip((one.name for one in self._tensors(_INPUTS)), arrays, strict=True))
         for launch in self.launches:
-            outputs = run(launch, tuple(held[one.name] for one in launch._tensors(_INPUTS)))
+            # What nothing has been stored to holds zeros.
+            inputs = launch._tensors(_INPUTS)
+            outputs = run(launch, tuple(held[t.name] if t.name in held else np.zeros(t.shape) for t in inputs))
             held |= zip((one.name for one in launch._tensors(_OUTPUTS)), outputs, strict=True)
         return tuple(held[one.name] for one in self._tensors(_OUTPUTS))
 

@@ -442,6 +442,11 @@ class Explored(ABC):
         return [Tensor(layout.name, layout.shape, layout.dtype) for layout in layouts if layout.role in roles]
 
     @property
+    def _reasons(self) -> tuple[str, ...]:
+        """Why outputs are inputs, too."""
+        return tuple(self.plan.notes_on_inputs.values())
+
+    @property
     def _output_names(self) -> list[str]:
         """What messages call the outputs."""
         return [visible(one.name) for one in self._tensors(("output", "inout"))]
@@ -451,7 +456,7 @@ class Explored(ABC):
         """The inputs in storage precision, as float32 or int32. Raises UsageError for invalid inputs, and KernelError
         for those with which the result depends on the order of the blocks."""
         tensors = self._tensors(("input", "inout"))
-        arrays = arrays_for(inputs, tensors, seed)
+        arrays = arrays_for(inputs, tensors, seed, self._reasons)
         if inputs is None or (isinstance(inputs, str) and inputs == _RANDOM):
             arrays = self._valid(arrays, seed)
         self._check_races(arrays)

@@ -284,8 +284,9 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "role",
-            "Whether a kernel reads a tensor (input), writes it (output), or both (inout). The writer loads the blocks "
-            "of an inout tensor, too, because it knows when those that it stored have arrived.",
+            "Whether a kernel reads a tensor (input), writes all of it (output), or both (inout), as where it may "
+            "write only a part. The writer loads the blocks of an inout tensor, too, because it knows when those that "
+            "it stored have arrived.",
             cuda="Whether a parameter of the kernel is a pointer to const.",
         ),
     ),

@@ -143,14 +143,15 @@ def checked_seed(seed: object) -> int:
 Inputs = Sequence[object] | Mapping[str, object] | str | None
 
 
-def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | None:
-    """The array given for each of `tensors`, in any shape; None if a kind is given.
+def given_inputs(inputs: Inputs, tensors: Sequence[Tensor], reasons: Sequence[str] = ()) -> list[Array] | None:
+    """The array given for each of `tensors`, in any shape; None if a kind is given. Messages repeat the `reasons` for
+    which outputs are among them.
 
     Raises UsageError for a wrong number of arrays, an unknown or missing name, and a value that is not a numeric array.
     """
     if inputs is None or isinstance(inputs, str):
         return None
-    hint = f"one for each input tensor: {', '.join(map(str, tensors))}"
+    hint = "; ".join([f"one for each input tensor: {', '.join(map(str, tensors))}", *reasons])
     if isinstance(inputs, Mapping):
         names = [tensor.name for tensor in tensors]
         for name in inputs:
@@ -190,12 +191,15 @@ def _array(place: int, given: object, tensor: Tensor) -> Array:
     return array
 
 
-def arrays_for(inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0) -> tuple[Array, ...]:
+def arrays_for(
+    inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0, reasons: Sequence[str] = ()
+) -> tuple[Array, ...]:  # fmt: skip
     """A numeric array for each of `tensors`, of its shape and of any dtype. A number is a tensor of one element.
+    Messages repeat the `reasons` for which outputs are among them.
 
     Raises UsageError for unknown kinds and for inputs that are not such arrays.
     """
-    seed, arrays = checked_seed(seed), given_inputs(inputs, tensors)
+    seed, arrays = checked_seed(seed), given_inputs(inputs, tensors, reasons)
     if arrays is None:
         return make_inputs("random" if inputs is None else str(inputs), tensors, seed)
     arrays = [

@@ -674,6 +674,11 @@ class Plan:
         # A saved plan may hold any characters.
         return "\n".join("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines)
 
+    @property
+    def notes_on_inputs(self) -> dict[str, str]:
+        """The notes on tensors that the kernel stores to and whose old contents are an input, by name."""
+        return {note.partition(_INPUT_TOO)[0]: note for note in self.notes if _INPUT_TOO in note}
+
     def reason(self, *options: str, tensor: str = "", given: bool = False) -> str:
         """The source of these options: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
         about = [one for one in self.annotations if one.option in options and one.tensor in ("", tensor)]
@@ -764,6 +769,14 @@ class Plan:
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
         """The signature of `kernel`. Raises KeyError."""
         return _found(self.signature, lambda one: one.kernel, "kernel", kernel)
+
+
+_INPUT_TOO = " is an input, too: "
+
+
+def note_on_input(tensor: str, reason: str) -> str:
+    """The note on a tensor that the kernel stores to and whose old contents are an input for some reason."""
+    return f"{tensor}{_INPUT_TOO}{reason}. What is not stored keeps what it held before"
 
 
 _ALONG: dict[Topology, str] = {"row": "along rows", "column": "along columns", "grid": "to rectangles"}

@@ -143,12 +143,13 @@ def _module(mod: object, target: str | Target = DEFAULT_TARGET, options: Mapping
     asked = parse_options(options)
     traced = trace(mod)
     parts = launches_of(traced)
-    if parts != (traced,):
+    if len(parts) != 1 or traced.allocated:
         raise UsageError(
             "U019",
             f"{traced.name} has {plural(len(parts), 'launch')}, and a module holds one",
             hint="explore it: ttexplore.explore(kernel).launches",
         )
+    (traced,) = parts
     merged, annotations = with_annotations(traced.annotations, asked)
     chip = get_target(target)
     plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations, sizes=sizes_of(traced.function))

@@ -37,6 +37,8 @@ from ttexplore.plan import KERNEL_ROLES
 # Pages of the input; of each block so many rows of pages of the output: a turn's is its number modulo that.
 BLOCKS, PAGES, ROWS = 5, 16, 4
 _LARGEST = 1 << 24
+# What the output holds before.
+_BEFORE = -1.0
 
 
 def value(text: str, **names: int) -> int:
@@ -67,8 +69,8 @@ class Item:
         ]  # fmt: skip
 
     def pages(self, bx: int) -> list[float]:
-        """What lies in the rows of pages of a block; NaN where nothing is stored."""
-        found = [np.nan] * ROWS
+        """What lies in the rows of pages of a block; what was there before where nothing is stored."""
+        found = [_BEFORE] * ROWS
         if self.bounds is None:
             found[0] = value(self.page, bx=bx)
             return found
@@ -226,6 +228,8 @@ def check(items: list[Item], folder: Path, emulator: Emulator, *, types: bool = 
             raise Fault(f"a refusal without a line or a hint: {refused}\n{source_text(items)}") from refused
         return f"{refused.code} {refused.message}"
     wanted, given = expected(items), (numbered_pages(),)
+    if exploration._roles["B"] == "inout":
+        given = (*given, np.full_like(wanted, _BEFORE))
     for name, run in _executors(exploration, emulator, given).items():
         try:
             made = run()

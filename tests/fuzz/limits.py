@@ -139,13 +139,14 @@ def numbers(one: Described, rng: np.random.Generator) -> dict[str, NDArray[Any]]
         "M": rng.integers(-1, columns + 3, one.grid[0]), "S": np.cumsum([0, *lengths]),
         # Rows of zeros, of other numbers, and with few of one kind.
         "Z": rng.choice((-1, 1, 256), (one.items, 12)) * (rng.random((one.items, 12)) < rng.choice((0, 0.1, 0.9, 1))),
+        "C": rng.integers(40, 90, one.shape),
     }  # fmt: skip
 
 
 def expected(one: Described, given: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """What the tensor holds in the end; NaN where nobody stores."""
+    """What the tensor holds in the end: where nobody stores, what it held before."""
     rows, columns = one.block
-    made = np.full(one.shape, np.nan)
+    made = given["C"].astype(np.float64)
     condition = compile(one.condition, "condition", "eval")
     names: dict[str, Any] = {"T": _LANGUAGE, **{name: _tensor(array) for name, array in given.items()}}
     for bx, item in itertools.product(range(one.grid[0]), range(one.items)):
@@ -203,9 +204,9 @@ def verdict(seed: int, folder: Path) -> list[str]:
         assert not error.code.startswith("TTX-V"), f"{error}\n{told}"
         return [f"refused: {error.code} {error.message.partition(' in line')[0]}"]
     values = numbers(one, np.random.default_rng(seed))
-    # Tensors that no kernel reads are inputs as well.
+    # Tensors that no kernel reads are inputs as well. Numbers decide what is stored, so that the rest may stay.
     inputs = exploration.inputs()
-    given = [values[name].astype(old.dtype) for name, old in zip("AINMSZ", inputs, strict=True)]
+    given = [values[name].astype(old.dtype) for name, old in zip("AINMSZC", inputs, strict=True)]
     check = exploration.check(given)
     assert check, f"{check}\n{told}"
     want = expected(one, values)

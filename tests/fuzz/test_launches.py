@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fuzz.launches import campaign
-from ttexplore.passes import launches
+from ttexplore.passes import launches, tensor_roles
 
 
 def test_launches_give_the_numbers_of_numpy() -> None:
@@ -18,28 +18,25 @@ def test_launches_give_the_numbers_of_numpy() -> None:
     assert sum(count for what, count in told.items() if not what.endswith("0 of them after T.sync_grid")) >= 6, told
 
 
-def _nothing_is_kept(traced: Any, number: int, parts: Any, tensors: Any, _: Any) -> Any:
-    return _LAUNCH(traced, number, parts, tensors, frozenset())
+def _nothing_is_kept(_: Any) -> dict[str, str]:
+    return {}
 
 
-def _nothing_is_checked(*_: Any) -> None:
-    pass
-
-
-_LAUNCH: Callable[..., Any] = vars(launches)["_launch"]
+def _nothing_is_checked(*_: Any) -> tuple[str, ...]:
+    return ()
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
+    ("module", "name", "fault"),
     [
-        ("_launch", _nothing_is_kept),
-        ("_check_contents", _nothing_is_checked),
-        ("_check_written", _nothing_is_checked),
+        (tensor_roles, "kept_parts", _nothing_is_kept),
+        (launches, "_check_contents", _nothing_is_checked),
+        (launches, "_check_read", _nothing_is_checked),
     ],
 )
 def test_what_is_lost_between_launches_is_missed(
-    monkeypatch: pytest.MonkeyPatch, name: str, fault: Callable[..., Any]
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr(launches, name, fault)
+    monkeypatch.setattr(module, name, fault)
     with pytest.raises((AssertionError, pytest.fail.Exception), match=r"Not equal|DID NOT RAISE|seed \d+"):
         campaign(15, 9)

@@ -388,7 +388,7 @@ def operation_range(e: Expression, parts: list[Range], known: Known, live: Value
     found = range_of(symbol, parts)
     if found is None or found[0] is found[1] or symbol not in ("+", "-") or known.get(_RELATED) != _YES:
         return found
-    terms = _terms(e)
+    terms = terms_of(e)
     # Whether a number is negative is what matters, and nobody relates many.
     if _all(found[0] >= 0) or len(terms) > _MOST_TERMS:
         return found
@@ -414,9 +414,9 @@ def learn_loop(known: dict[Key, Range], variable: Variable, start: Expression, c
     if low is not None and turns is not None:
         known[variable] = (low[0], _most(low[1] + turns[1] - 1, low[0]))
     for one in _limits("max", start):
-        _learn_sum(known, _terms(Binary("-", variable, one)), 0, _FAR, variable)
+        _learn_sum(known, terms_of(Binary("-", variable, one)), 0, _FAR, variable)
     for one in _limits("min", canonical(Binary("+", start, count))):
-        _learn_sum(known, _terms(Binary("-", variable, one)), -_FAR, -1, variable)
+        _learn_sum(known, terms_of(Binary("-", variable, one)), -_FAR, -1, variable)
 
 
 def _limits(symbol: str, e: Expression) -> list[Expression]:
@@ -479,7 +479,7 @@ def _lowest(
 
 def is_nonzero(e: Expression, known: Known) -> bool:
     """Whether a condition around says that it is not 0."""
-    return _nonzero(_terms(e)) in known
+    return _nonzero(terms_of(e)) in known
 
 
 def _nonzero(terms: Mapping[Expression, int]) -> tuple[Literal["nonzero"], _Terms]:
@@ -741,7 +741,7 @@ def affine(e: Expression) -> dict[Variable | None, int] | None:
 
 def canonical(e: Expression) -> Expression:
     """A sum in one of the ways to write it: functions simplify what they have in common apart."""
-    terms = {part: factor for part, factor in _terms(e).items() if factor}
+    terms = {part: factor for part, factor in terms_of(e).items() if factor}
     made: Expression = terms.pop(1, 0)
     for part in sorted(terms, key=lambda one: (isinstance(one, Variable), str(one))):
         one = part if terms[part] == 1 else Binary("*", part, terms[part])
@@ -768,17 +768,17 @@ def folded(e: Expression) -> Expression:
     return canonical(made) if isinstance(made, Binary) and made.symbol in ("+", "-", "*") else made
 
 
-def _terms(e: Expression) -> dict[Expression, int]:
+def terms_of(e: Expression) -> dict[Expression, int]:
     """The factor of each part of a sum, that of 1 for its constant."""
     match e:
         case int():
             return {1: e}
         case Binary("+" | "-" as symbol):
-            left, right = _terms(e.left), _terms(e.right)
+            left, right = terms_of(e.left), terms_of(e.right)
             sign = 1 if symbol == "+" else -1
             return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
         case Binary("*", int(scale), rest) | Binary("*", rest, int(scale)):
-            return {part: factor * scale for part, factor in _terms(rest).items()}
+            return {part: factor * scale for part, factor in terms_of(rest).items()}
         case _:
             return {e: 1}
 
@@ -858,7 +858,7 @@ def narrowed(test: Expression, known: Known, *, holds: bool) -> dict[Key, Range]
                 continue
         made[one] = (low, high)
     # What depends on sizes is a number for each core: it counts like a variable that has its value already.
-    _learn_difference(made, symbol, _terms(Binary("-", test.left, test.right)))
+    _learn_difference(made, symbol, terms_of(Binary("-", test.left, test.right)))
     difference = affine(Binary("-", _named(test.left, made), _named(test.right, made)))
     if difference is not None and symbol in _BOUNDS:
         for sign, limit in _BOUNDS[symbol]:

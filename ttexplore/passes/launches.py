@@ -16,7 +16,9 @@ from ttexplore.ir.groups import BARRIER_SCOPE, SYNC_GRID
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.language.kernel import Said, TracedKernel
-from ttexplore.passes.tensor_roles import KEPT, touched
+from ttexplore.passes.coverage import Region, gap_in, read_regions, stored_regions
+from ttexplore.passes.tensor_roles import kept_parts, read_and_written, touched, with_kept_parts
+from ttexplore.plan import note_on_input
 from ttexplore.record import Span
 
 _T = TypeVar("_T")
@@ -37,40 +39,28 @@ class _Part:
 
 
 def launches_of(traced: TracedKernel) -> tuple[TracedKernel, ...]:
-    """The launches of a kernel, in order; a kernel of one launch, which allocates no tensors, is its own.
+    """The launches of a kernel, in order.
 
     A launch has the tensors that it uses as parameters. What an earlier launch writes is an input of a later one that
-    reads it, and both input and output of a later one that only writes it, because that may write a part of it.
+    reads it. A tensor of which a launch may store a part only is both its input and its output, and a note says why.
 
-    Raises KernelError where a launch uses values, indices or on-chip buffers of another one, and where it reads a
-    tensor of T.alloc_global that no launch before it has written.
+    Raises KernelError where a launch uses values, indices or on-chip buffers of another one, and where it reads
+    elements of a tensor of T.alloc_global that no launch before it has written.
     """
     parts = _parts(traced)
     if len(parts) == 1 and not traced.allocated:
-        return (traced,)
+        return (_with_kept(traced),)
     tensors = traced.tensors
     parameters = frozenset(str(one.name) for one in traced.function.params if is_buffer(one))
     unused = parameters.difference(*(part.used for part in parts))
     made: list[TracedKernel] = []
-    before: frozenset[str] = frozenset()
-    written: frozenset[str] = frozenset()
-    # Parameters that are outputs alone: nothing read them before they were written.
-    new: frozenset[str] = frozenset()
     for number, part in enumerate(parts):
-        _check_written(part, traced, written)
         _check_stores(part)
         # Unused parameters remain inputs.
         names = part.used if number else part.used | unused
-        own = [one for one in tensors if str(one.name) in names]
-        launch = _launch(traced, number, parts, own, part.written & before - part.read)
-        notes = tuple(
-            f"{name} is written before it is read: where no launch writes it, it has not the caller's numbers"
-            for name in sorted(part.read & new)
-        )
-        made.append(dataclasses.replace(launch, notes=(*launch.notes, *notes)))
-        new |= part.written & parameters - part.read - before
-        before |= part.used
-        written |= part.written
+        launch = _launch(traced, number, parts, [one for one in tensors if str(one.name) in names])
+        notes = _check_read(part, launch, traced, made)
+        made.append(_with_kept(dataclasses.replace(launch, notes=(*launch.notes, *notes))))
     return tuple(made)
 
 
@@ -80,9 +70,32 @@ def used_names(traced: TracedKernel) -> frozenset[str]:
     return frozenset(str(one.name) for one in (*traced.tensors, *blocks))
 
 
-def _launch(
-    traced: TracedKernel, number: int, parts: Sequence[_Part], tensors: list[tirx.Buffer], kept: frozenset[str]
-) -> TracedKernel:
+def old_contents(launches: Sequence[tirx.PrimFunc]) -> frozenset[str]:
+    """The tensors whose contents before the first of some launches count: what a launch reads, or what none of them
+    stores, is not all stored before."""
+    stores: dict[str, list[Region]] = {}
+    tensors: dict[str, tirx.Buffer] = {}
+    read: set[str] = set()
+    for function in launches:
+        read |= read_and_written(function)[0]
+        tensors |= {str(one.name): one for one in elements(function.params) if is_buffer(one)}
+        for name, of_tensor in stored_regions(function).items():
+            if name not in read:
+                stores.setdefault(name, []).extend(of_tensor)
+    return frozenset(name for name, one in tensors.items() if gap_in(stores.get(name, []), one) is not None)
+
+
+def _with_kept(traced: TracedKernel) -> TracedKernel:
+    """The kernel with those tensors of which it may store a part only, and a note on each that it does not read."""
+    function = with_kept_parts(traced.function)
+    if function is traced.function:
+        return traced
+    read, _ = read_and_written(function)
+    notes = (note_on_input(name, reason) for name, reason in kept_parts(function).items() if name not in read)
+    return dataclasses.replace(traced, function=function, notes=(*traced.notes, *notes))
+
+
+def _launch(traced: TracedKernel, number: int, parts: Sequence[_Part], tensors: list[tirx.Buffer]) -> TracedKernel:
     part, name = parts[number], f"{traced.name}_{number + 1}"
     names = [str(one.name) for one in tensors]
     needed = [extent for tensor in tensors for extent in extents_of(tensor) if not isinstance(extent, int)]
@@ -96,8 +109,6 @@ def _launch(
     function = function.with_attr("global_symbol", name)
     if outputs:
         function = function.with_attr("tl.outs", list(outputs))
-    if kept:
-        function = function.with_attr(KEPT, sorted(map(names.index, kept)))
     annotations = _without(traced.annotations, [a for said in others for a in said.annotations if not a.tensor])
     return dataclasses.replace(
         traced, name=name, function=function, outputs=outputs, said=(part.said,), allocated=(), surroundings=None,
@@ -251,18 +262,42 @@ def _writes_all(statement: tirx.Stmt, buffer: tirx.Buffer, loops: Sequence[tirx.
     return all(constant(part.min) == 0 and constant(part.extent) == n for part, n in zip(region, shape, strict=True))
 
 
-def _check_written(part: _Part, traced: TracedKernel, written: frozenset[str]) -> None:
-    """Raise KernelError for a tensor of T.alloc_global that a launch reads and that no launch before it has written."""
-    empty = {str(one.name) for one in traced.allocated} & part.read - written
-    for statement in walk(part.nest):
-        for buffer, kind in touched(statement):
-            if kind != "write" and not is_on_chip(buffer) and str(buffer.name) in empty:
+def _check_read(
+    part: _Part, launch: TracedKernel, traced: TracedKernel, before: Sequence[TracedKernel]
+) -> Iterator[str]:  # fmt: skip
+    """Notes on the tensors of T.alloc_global that the launches before this one may have stored in part, and of which it
+    may read the rest. Raises KernelError where it reads elements that none of them stores."""
+    own, reads = stored_regions(launch.function), read_regions(launch.function)
+    for tensor in traced.allocated:
+        name = str(tensor.name)
+        if name not in part.read:
+            continue
+        stores = [one for earlier in before for one in stored_regions(earlier.function).get(name, [])]
+        if not stores:
+            reading = (
+                one for one in walk(part.nest) for buffer, kind in touched(one)
+                if kind != "write" and buffer.same_as(tensor)
+            )  # fmt: skip
+            raise KernelError(
+                "K006",
+                f"{name} is read here, and no launch before this one has written it",
+                hint="write it in an earlier T.Kernel, or make it a parameter if the caller fills it",
+                span=span_of(next(reading)),
+            )
+        gap = gap_in(stores, tensor, reads.get(name, []))
+        if gap is None:
+            continue
+        for one in reads[name]:
+            missing = gap_in([*stores, *own.get(name, [])], tensor, [one])
+            if missing is not None and missing.element is not None:
                 raise KernelError(
                     "K006",
-                    f"{buffer.name} is read here, and no launch before this one has written it",
-                    hint="write it in an earlier T.Kernel, or make it a parameter if the caller fills it",
-                    span=span_of(statement),
+                    f"{name}[{', '.join(map(str, missing.element))}] is read here, and no launch before this one has "
+                    "stored anything there",
+                    hint="store all that is read in an earlier T.Kernel, or make it a parameter if the caller fills it",
+                    span=one.span,
                 )
+        yield f"{name} may be read where no launch has stored anything ({gap.reason}): it holds zeros there"
 
 
 def _check_stores(part: _Part) -> None:

@@ -11,12 +11,13 @@ from ttexplore.ir.build import arguments, attribute, op_name, regions
 from ttexplore.ir.dataflow import AccessKind, is_on_chip, loads_of
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import walk
+from ttexplore.passes.coverage import gap_in, stored_regions
 
 Role = Literal["input", "output", "inout"]
 
 
-# The attribute of a launch that lists its parameters in which earlier launches have left numbers, by index.
-KEPT = "ttexplore.kept"
+# The attribute of a kernel with the parameters that it may store in part only, by index as text, and why.
+_KEPT = "ttexplore.kept"
 
 
 def tensor_roles(function: tirx.PrimFunc) -> dict[str, Role]:
@@ -25,14 +26,33 @@ def tensor_roles(function: tirx.PrimFunc) -> dict[str, Role]:
 
 
 def roles_of(function: tirx.PrimFunc, read: set[str], written: set[str]) -> dict[str, Role]:
-    """The roles for tensors that are read and written. What an earlier launch has left in a tensor goes in as well:
-    this one may write only a part."""
+    """The roles for tensors that are read and written. What is not stored of a tensor keeps what it held before."""
+    old = read | kept_parts(function).keys()
     roles: dict[str, Role] = {}
-    parameters = elements(function.params)
-    kept = {str(parameters[int(index)].name) for index in (function.attrs or {}).get(KEPT, ())}
-    for name in (str(one.name) for one in parameters if is_buffer(one)):
-        roles[name] = "input" if name not in written else "inout" if name in read | kept else "output"
+    for name in (str(one.name) for one in elements(function.params) if is_buffer(one)):
+        roles[name] = "input" if name not in written else "inout" if name in old else "output"
     return roles
+
+
+def kept_parts(function: tirx.PrimFunc) -> dict[str, str]:
+    """The tensors that a kernel stores to without a proof that it stores all of them, and why, by name."""
+    known, parameters = (function.attrs or {}).get(_KEPT), elements(function.params)
+    if known is not None:
+        return {str(parameters[int(str(index))].name): str(reason) for index, reason in known.items()}
+    tensors = {str(one.name): one for one in parameters if is_buffer(one)}
+    found = stored_regions(function).items()
+    gaps = {name: gap_in(stores, tensors[name]) for name, stores in found if name in tensors}
+    return {name: gap.reason for name, gap in gaps.items() if gap is not None}
+
+
+def with_kept_parts(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The kernel that knows these tensors, whatever passes make of its statements."""
+    if _KEPT in (function.attrs or {}):
+        return function
+    names = [str(one.name) for one in elements(function.params)]
+    return function.with_attr(
+        _KEPT, {str(names.index(name)): reason for name, reason in kept_parts(function).items()}
+    )  # fmt: skip
 
 
 def read_and_written(function: tirx.PrimFunc) -> tuple[set[str], set[str]]:
