@@ -3,7 +3,8 @@
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.attention [--rounds N] [--heads N ...] [--seq-len N ...] [--dim N ...]
                                                           [--block N ...] [--dtype NAME] [--target NAME]
 
-Lowering includes verification; it is measured warm. NumPy computes the same attention in float32, with all scores at
+Lowering includes loading, tracing and verification. It is measured cold, on the same kernel with batches of other
+sizes, each lowered once; the shortest time counts. NumPy computes the same attention in float32, with all scores at
 once. The emulator, in its fast arithmetic, and NumPy run in turns on one thread; the ratio is that of their shortest
 times. All times are the processor's, so that other processes do not count.
 """
@@ -26,6 +27,7 @@ import ttexplore as ttx
 from ttexplore.backends.base import Array, Program
 from ttexplore.backends.compare import compare
 from ttexplore.backends.emulator import Emulator
+from ttexplore.exploration import Exploration
 from ttexplore.plan import KERNEL_ROLES
 
 GALLERY = "notebooks/gallery/attention.py"
@@ -86,8 +88,13 @@ class Size:
 def measured(name: str, size: Size, *, rounds: int, dtype: str, target: str) -> float:
     """Print a line on a kernel of a size and return the ratio."""
     shared, window = KERNELS[name]
-    explored = ttx.explore(f"{GALLERY}::{name}", target=target, dtype=dtype, **size.arguments())
-    lowering = shortest_ms(explored.fork, 3)
+
+    def lowered(batch: int) -> Exploration:
+        arguments = {**size.arguments(), "batch": batch}
+        return ttx.explore(f"{GALLERY}::{name}", target=target, dtype=dtype, **arguments)
+
+    explored = lowered(1)
+    lowering = min(shortest_ms(lambda batch=batch: lowered(batch), 1) for batch in (2, 3, 4))
     program = Program({role: str(explored.code[role]) for role in KERNEL_ROLES}, explored.plan)
     random = np.random.default_rng(0)
     shapes = [(1, heads, size.seq_len, size.dim) for heads in (size.heads, size.heads // shared, size.heads // shared)]
@@ -130,7 +137,7 @@ def main() -> None:
         for name, (shared, _) in KERNELS.items()
         if size.heads % shared == 0
     ]
-    print(f"ratio of at most {max(ratios):.2f} (aim: 2; of lowering: less than 150 ms)")
+    print(f"ratio of at most {max(ratios):.2f} (aim: 2)")
 
 
 if __name__ == "__main__":

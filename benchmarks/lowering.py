@@ -1,7 +1,10 @@
-"""Warm lowering of a GEMM, pass by pass: python -m benchmarks.lowering [repeats].
+"""Cold lowering of a GEMM: python -m benchmarks.lowering [shapes].
 
-Prints the median milliseconds of each pass (including verification), of the whole lowering, of tracing, and of printing
-all listings. Compare only figures from one run.
+Each shape is lowered once, in a process that has lowered another one before: no pass takes anything from the same
+lowering before it. Prints the shortest and the median time over the shapes: of each pass with its verification, of the
+whole (loading, tracing, lowering), of printing all listings, and of a fork without changes, which takes every pass from
+the lowering that it forks. Times are the processor's; those of single passes are the clock's. Compare only figures from
+one run, or from runs that alternate.
 """
 
 from __future__ import annotations
@@ -9,45 +12,53 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ttexplore as ttx
 from ttexplore.exploration import Exploration
 
 KERNEL = "notebooks/kernels/gemm.py::matmul"
-SIZES: dict[str, Any] = {"M": 1024, "N": 1024, "K": 1024, "block_M": 128, "block_N": 128, "block_K": 32}
 
 
-def median_ms(repeats: int, measured: Callable[[], float]) -> float:
-    return statistics.median(measured() for _ in range(repeats)) * 1e3
+def shape(number: int) -> dict[str, Any]:
+    return {"M": 1024 + 128 * number, "N": 1024, "K": 1024, "block_M": 128, "block_N": 128, "block_K": 32}
+
+
+def lowered(number: int) -> Exploration:
+    exploration = ttx.explore(KERNEL, **shape(number))
+    if exploration.error is not None:
+        raise exploration.error
+    return exploration
+
+
+def listings(exploration: Exploration) -> None:
+    for step in exploration.steps:
+        _ = step.listing
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.process_time()
+    result = work()
+    return time.process_time() - start, result
+
+
+def line(name: str, seconds: Sequence[float]) -> None:
+    print(f"{name:<36} {min(seconds) * 1e3:7.2f} {statistics.median(seconds) * 1e3:7.2f} ms")
 
 
 def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 15
-    first = ttx.explore(KERNEL, **SIZES)
-    runs: list[Exploration] = [first.fork() for _ in range(repeats)]
-    for index, step in enumerate(first.steps):
-        seconds = statistics.median(run.steps[index].seconds for run in runs)
-        print(f"{step.letter:<3} {step.name:<32} {seconds * 1e3:7.2f} ms")
-    print(f"{'all passes':<36} {statistics.median(sum(s.seconds for s in run.steps) for run in runs) * 1e3:7.2f} ms")
-    print(f"{'the fastest run':<36} {min(sum(s.seconds for s in run.steps) for run in runs) * 1e3:7.2f} ms")
-
-    def listings() -> float:
-        run = first.fork()
-        start = time.perf_counter()
-        for step in run.steps:
-            _ = step.listing
-        return time.perf_counter() - start
-
-    print(f"{'every listing':<36} {median_ms(repeats, listings):7.2f} ms")
-
-    def whole() -> float:
-        start = time.perf_counter()
-        ttx.explore(KERNEL, **SIZES)
-        return time.perf_counter() - start
-
-    print(f"{'load, trace and lower':<36} {median_ms(repeats, whole):7.2f} ms")
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    lowered(0)
+    numbers = range(1, count + 1)
+    cold = [timed(lambda number=number: lowered(number)) for number in numbers]
+    explorations = [exploration for _, exploration in cold]
+    print(f"{f'{count} shapes':<36} {'min':>7} {'median':>7}")
+    for index, step in enumerate(explorations[0].steps):
+        line(f"{step.letter:<3} {step.name}", [one.steps[index].seconds for one in explorations])
+    line("load, trace and lower", [seconds for seconds, _ in cold])
+    line("every listing", [timed(lambda one=one: listings(one))[0] for one in explorations])
+    line("a fork without changes", [timed(one.fork)[0] for one in explorations])
 
 
 if __name__ == "__main__":
