@@ -232,6 +232,7 @@ def test_every_raise_of_the_verifier_is_provoked() -> None:
     elsewhere = {
         "the condition {} cannot be decided",
         "{}: the pages of {} that are used are not known: {}",
+        "{}: {} is used in {} transfers; at most {} are verified",
         "{} and {} both write {} of {}: the result depends on which comes last",
     }
     messages = [error.message for _, error in errors_of_faults()]

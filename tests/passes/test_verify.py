@@ -10,7 +10,7 @@ from tests.faults.faults import sometimes
 from tests.faults.kernels import difference
 from tests.faults.plant import edited
 from tests.faults.test_faults import sound
-from ttexplore.errors import Unsupported, VerifyError
+from ttexplore.errors import ResourceError, Unsupported, VerifyError
 from ttexplore.ir.index import Unknown
 from ttexplore.ir.kernel import Reader
 from ttexplore.options import DEFAULTS
@@ -22,9 +22,9 @@ from ttexplore.passes.verify.balance import _share
 def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     exploration = sound(difference)
     monkeypatch.setattr(pages, "_MOST_ROWS", 1)
-    with pytest.raises(VerifyError, match=r"the writer: the pages of C that are used are not known: by \* 4") as caught:
+    with pytest.raises(ResourceError, match=r"the writer: C is used in 4 transfers; at most 1 are verified") as caught:
         verify(exploration.steps["E1"].after, exploration.target)
-    assert caught.value.hint == "use smaller blocks, or simpler indices"
+    assert caught.value.hint == 'keep the tensor in tiles, page="tile", or move larger blocks'
 
 
 def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,4 +57,16 @@ RESOURCES = (
         "The lowering follows every block of the launch grid, to prove that each is computed once, on one core.",
         "Use larger blocks, or loop over several inside of T.Kernel.",
     ),
+    diagnostic(
+        "R013", "the tensors do not fit DRAM",
+        "The pages of a tensor are dealt out over the DRAM banks of the chip. Kernels compute the numbers of pages, "
+        "and offsets in them, in 32 bits.",
+        "Use smaller tensors, and launch the kernel for each part.",
+    ),
+    diagnostic(
+        "R014", "more transfers than are verified",
+        "Of a tensor that a kernel stores to, the verifier follows each transfer of all cores, so that no two write to "
+        "the same place: at most 2^24 of them.",
+        "Keep the tensor in tiles, or move larger blocks.",
+    ),
 )  # fmt: skip

@@ -160,6 +160,9 @@ class Views:
         return of_base if own == theirs or (name == "tl.copy" and is_block_of(theirs, own)) else None
 
 
+# Elements of a view are numbered in int32, also those of a block that ends beyond them.
+_MOST_ELEMENTS = 1 << 30
+
 # The operand that each operation on blocks stores to.
 _WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1, "tl.scan": 1}
 
@@ -179,6 +182,15 @@ class _View:
         self.buffer, self.base = buffer, base
         self.shape, self.base_shape = _shape(buffer), _shape(base)
         self.groups = _groups(self.shape, self.base_shape)
+        for own, theirs in self.groups:
+            count = math.prod(self.shape[axis] for axis in own)
+            if count > _MOST_ELEMENTS and not len(own) == 1 == len(theirs):
+                raise Unsupported(
+                    "L015",
+                    f"a tensor of {self.shape} over the memory of {base.name} {self.base_shape}: {count:,} elements "
+                    "lie along axes that have other lengths in both, and their numbers are int32",
+                    hint="keep the first axes as they are, or index the tensor in its own shape",
+                )
         # Beyond its end, such an axis of the view goes on where the elements of the next index are: beyond that of a
         # group's first one is beyond the base.
         self.inner = [axis for own, theirs in self.groups for axis in (own[1:] if theirs else own)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttexplore.ir.program import Program
-from ttexplore.passes.accessors import accessor_of
+from ttexplore.passes.accessors import accessor_of, check_dram
 from ttexplore.target import Target
 
 
@@ -14,6 +14,7 @@ def attach_tensor_accessor(program: Program, target: Target) -> Program:
     ==> tile grid (2, 32, 16), page of tile (b, r, c) = b * 512 + r * 16 + c
 
     In a row-major tensor each row is a page. Kernels compute page numbers with these strides, and the tensor accessor
-    turns a page number into an address.
+    turns a page number into an address. Raises ResourceError for tensors that do not fit into DRAM.
     """
+    check_dram(program.plan.layouts, target)
     return program.with_plan(accessors=tuple(accessor_of(layout) for layout in program.plan.layouts))

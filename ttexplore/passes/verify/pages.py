@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.control import look_around
-from ttexplore.errors import KernelError, VerifyError
+from ttexplore.errors import KernelError, ResourceError, VerifyError
 from ttexplore.ir.index import (
     Binary,
     CoreItem,
@@ -457,6 +457,8 @@ class _Walk:
         self.elsewhere = set[str]()
         self.trial = trial
         self.numbers: dict[Variable, int] = {}
+        # The transfers in a loop with too many of them to follow each.
+        self.many = 0
         # The number of passes over the rows, with a part of them each time.
         self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
@@ -473,7 +475,8 @@ class _Walk:
             self.known[CoreValue(name)] = (values, values)
 
     def run(self, kernel: Kernel) -> None:
-        """Pass on every transfer of a kernel. Raises VerifyError for a page that has no bound."""
+        """Pass on every transfer of a kernel. Raises VerifyError for a page that has no bound, ResourceError for a
+        tensor whose transfers are followed and too many."""
         self.role, self.who = kernel.role, kernel_name(kernel.role)
         self.body(kernel.body)
 
@@ -526,6 +529,13 @@ class _Walk:
         offset = call.values.get("page_offset_bytes")
         within = None if offset is None else value_range(offset, self.known)
         exact = found[0] is found[1] and (offset is None or (within is not None and within[0] is within[1]))
+        if tensor in self.follow and not exact and self.many:
+            raise ResourceError(
+                "R014",
+                f"{self.who}: {tensor} is used in {self.many:,} transfers; at most {_MOST_ROWS:,} are verified",
+                hint='keep the tensor in tiles, page="tile", or move larger blocks',
+                span=call.span,
+            )
         if tensor in self.follow and not exact:
             raise VerifyError(
                 "V016",
@@ -576,6 +586,8 @@ class _Walk:
             self.expanded(loop, low[0], extent[0])
             return
         kept = self.core, self.turn, self.known
+        if exact and rows > _MOST_ROWS:
+            self.many = max(self.many, rows)
         runs = np.broadcast_to(extent[1] > 0, self.core.shape)
         self.keep(runs)
         if self.counts_items(loop):
