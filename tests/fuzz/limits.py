@@ -27,7 +27,8 @@ import ttexplore as ttx
 
 # Names in Python as in the language.
 _LANGUAGE = SimpleNamespace(
-    min=min, max=max, if_then_else=lambda c, a, b: a if c else b, alloc_var=lambda _: 0, any_of=np.any, all_of=np.all
+    min=np.minimum, max=np.maximum, if_then_else=lambda c, a, b: np.where(c, a, b)[()], alloc_var=lambda _: 0,
+    any_of=np.any, all_of=np.all, cast=lambda value, dtype: np.asarray(value).astype(dtype)[()],
 )  # fmt: skip
 _NUMBERS = (
     ("n = N[item]",),
@@ -43,6 +44,16 @@ _NUMBERS = (
     ('n = T.alloc_var("int32")', "n = N[item]", "for t in range(3):", "    n += T.max(N[t], 0) // 4 - t"),
     ('n = T.alloc_var("int32")', "n = N[item]", "if n > 16:", "    n = n - 9", "else:", "    n = n * 2 + bx"),
 )
+# Those that compute in the dtype of the elements; what a variable holds does not.
+_IN_DTYPE = (
+    *_NUMBERS[:9], ("n = N[item] * 3 - N[item + 1]",), ("n = (N[item] << 2) // 3",), ("n = ~N[item] & 63",),
+    ("n = -N[item]",), ("n = T.cast(N[item] + N[item + 1], 'int32') - bx",),
+)  # fmt: skip
+# With elements of a bool tensor.
+_OF_BOOLS = (
+    "F[item] and i < n", "i < n * F[item]", "j < M[bx] + F[item] and not F[item + 1]", "n > 7 and ~F[item]",
+    "i < n and F[item] == F[item + 1]", "i < (F[item] * 5 + F[item + 1] * 9)", "j < n and (F[item] | F[item + 1])",
+)  # fmt: skip
 _CONDITIONS = (
     "i < n", "i < n", "n > i", "i <= n", "i + 3 < n", "j < n", "bx * {columns} + j < 2 * n",
     "item * {rows} + i < 5 * n", "i < n and j < M[bx]", "j <= M[bx] and i < n", "i < n and i < M[bx]", "n > 7",
@@ -56,14 +67,15 @@ _ROWS = (
 
 @dataclass(frozen=True)
 class Described:
-    """A kernel: its grid, the turns of a loop in each block, the shape and dtype of the blocks, and texts: how a row is
-    loaded (none where the block is copied), what makes `n`, and under which condition an element is stored. A scan is
-    its name, its dimension, and whether it starts at the end."""
+    """A kernel: its grid, the turns of a loop in each block, the shape and dtype of the blocks, the dtype of what makes
+    `n`, and texts: how a row is loaded (none where the block is copied), what makes `n`, and under which condition an
+    element is stored. A scan is its name, its dimension, and whether it starts at the end."""
 
     grid: tuple[int, int]
     turns: int
     block: tuple[int, int]
     dtype: str
+    number: str
     row: str
     cut: bool
     scan: tuple[str, int, bool] | None
@@ -85,13 +97,15 @@ def drawn(seed: int) -> Described:
     rows, columns = block = (rng.choice((32, 32, 64, 16, 40)), rng.choice((32, 32, 64, 48)))
     names = {"rows": rows, "columns": columns, "column": f"bx * {columns} + j"}
     packed = rng.random() < 0.25
+    number = rng.choice(("int32", "int32", "uint8", "int8"))
+    conditions = rng.choice((_CONDITIONS, _CONDITIONS, _OF_BOOLS))
     return Described(
         (rng.choice((1, 2, 3)), rng.choice((1, 2, 3))), rng.choice((1, 1, 2)), block,
-        rng.choice(("float32", "bfloat16")), rng.choice(("", "", rng.choice(_ROWS))).format(**names),
+        rng.choice(("float32", "bfloat16")), number, rng.choice(("", "", rng.choice(_ROWS))).format(**names),
         rng.random() < 0.2,
         rng.choice((None, None, (rng.choice(("cumsum", "cummax")), rng.choice((0, 1)), rng.random() < 0.5))),
-        rng.choice(_NUMBERS),
-        "first + i < S[item + 1]" if packed else rng.choice(_CONDITIONS).format(**names), packed,
+        rng.choice(_NUMBERS if number == "int32" else _IN_DTYPE),
+        "first + i < S[item + 1]" if packed else rng.choice(conditions).format(**names), packed,
     )  # fmt: skip
 
 
@@ -118,8 +132,9 @@ def source_text(one: Described) -> str:
     head = [
         "import ttexplore.language as T", "", "", "@T.prim_func", "def kernel(",
         f'    A: T.Tensor({shape}, "{one.dtype}"), I: T.Tensor(({items}, {rows}), "int32"),',
-        f'    N: T.Tensor(({items + 4},), "int32"), M: T.Tensor(({one.grid[0]},), "int32"),',
+        f'    N: T.Tensor(({items + 4},), "{one.number}"), M: T.Tensor(({one.grid[0]},), "int32"),',
         f'    S: T.Tensor(({items + 1},), "int32"), Z: T.Tensor(({items}, 12), "int32"),',
+        f'    F: T.Tensor(({items + 1},), "bool"),',
         f'    C: T.Tensor({shape}, "{one.dtype}"),', "):",
         f"    with T.Kernel({one.grid[0]}, {one.grid[1]}) as (bx, by):",
         f'        a = T.alloc_shared(({rows}, {columns}), "{one.dtype}")', f"        for k in T.serial({one.turns}):",
@@ -135,10 +150,11 @@ def numbers(one: Described, rng: np.random.Generator) -> dict[str, NDArray[Any]]
     lengths = rng.integers(0, rows + 1, one.items)
     return {
         "A": rng.integers(-3, high, one.shape), "I": rng.integers(-3, one.shape[0] + 3, (one.items, rows)),
-        "N": rng.choice([*range(-2, max(one.block) + 4), 0, rows, rows + 1], one.items + 4),
+        "N": rng.choice([*range(-2, max(one.block) + 4), 0, rows, rows + 1], one.items + 4).astype(one.number),
         "M": rng.integers(-1, columns + 3, one.grid[0]), "S": np.cumsum([0, *lengths]),
         # Rows of zeros, of other numbers, and with few of one kind.
         "Z": rng.choice((-1, 1, 256), (one.items, 12)) * (rng.random((one.items, 12)) < rng.choice((0, 0.1, 0.9, 1))),
+        "F": rng.random(one.items + 1) < 0.5,
         "C": rng.integers(40, 90, one.shape),
     }  # fmt: skip
 
@@ -150,8 +166,10 @@ def expected(one: Described, given: dict[str, NDArray[Any]]) -> NDArray[Any]:
     condition = compile(one.condition, "condition", "eval")
     names: dict[str, Any] = {"T": _LANGUAGE, **{name: _tensor(array) for name, array in given.items()}}
     for bx, item in itertools.product(range(one.grid[0]), range(one.items)):
-        names.update(bx=bx, item=item, first=int(given["S"][item]))
-        exec("\n".join(one.numbers), names)
+        # Indices are no numbers of Python, which take the dtype of what they meet.
+        names.update(bx=np.int64(bx), item=np.int64(item), first=int(given["S"][item]))
+        with np.errstate(over="ignore"):
+            exec("\n".join(one.numbers), names)
         if one.row:
             row = compile(one.row, "row", "eval")
             a = np.array(
@@ -160,7 +178,7 @@ def expected(one: Described, given: dict[str, NDArray[Any]]) -> NDArray[Any]:
         else:
             a = given["A"][item * rows : (item + 1) * rows, bx * columns : (bx + 1) * columns].astype(np.float64)
         if one.cut:
-            a[max(names["n"], 0) :] = -1
+            a[max(int(names["n"]), 0) :] = -1
         if one.scan:
             name, dim, reverse = one.scan
             a = np.flip(a, dim) if reverse else a
@@ -168,7 +186,9 @@ def expected(one: Described, given: dict[str, NDArray[Any]]) -> NDArray[Any]:
             a = np.flip(a, dim) if reverse else a
         start = names["first"] if one.packed else item * rows
         for i, j in itertools.product(range(rows), range(columns)):
-            if eval(condition, names, {"i": i, "j": j}):
+            with np.errstate(over="ignore"):
+                is_stored = eval(condition, names, {"i": i, "j": j})
+            if is_stored:
                 made[start + i, bx * columns + j] = a[i, j]
     return made
 
@@ -206,14 +226,15 @@ def verdict(seed: int, folder: Path) -> list[str]:
     values = numbers(one, np.random.default_rng(seed))
     # Tensors that no kernel reads are inputs as well. Numbers decide what is stored, so that the rest may stay.
     inputs = exploration.inputs()
-    given = [values[name].astype(old.dtype) for name, old in zip("AINMSZC", inputs, strict=True)]
+    given = [values[name].astype(old.dtype) for name, old in zip("AINMSZFC", inputs, strict=True)]
     check = exploration.check(given)
     assert check, f"{check}\n{told}"
     want = expected(one, values)
     for backend in ("interpreter", "emulator"):
         (found,) = exploration.run(given, backend=backend).outputs
         np.testing.assert_array_equal(found.astype(np.float64), want, err_msg=f"{backend}, {told}")
-    had = ["limited" if not one.packed else "one after the other", "rows by index" if one.row else "copied"]
+    had = [one.number] + ["bools"] * ("F[" in one.condition)
+    had += ["limited" if not one.packed else "one after the other", "rows by index" if one.row else "copied"]
     return (
         had
         + ["scanned"] * bool(one.scan)

@@ -193,7 +193,12 @@ class _Number:
     @property
     def number(self) -> ir.Expr:
         """The expression with what wraps around in int32."""
-        return self.plain if self.wide is None or not (self.is_named and self.leaves) else self.wide
+        return self.wide if self.is_wide and self.wide is not None else self.plain
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it wraps around, and is known in int32."""
+        return self.wide is not None and self.is_named and self.leaves
 
 
 class _Names(Context):
@@ -204,6 +209,8 @@ class _Names(Context):
         super().__init__(function, firings)
         self.given: set[ir.Expr] = set()
         self.local: set[ir.Expr] = set()
+        # Names of numbers that wrap around, each with that of the number in int32.
+        self.wide: dict[ir.Expr, ir.Var] = {}
 
     def statement(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A statement whose numbers may wrap around, or shift by too many places, or are bools."""
@@ -218,7 +225,12 @@ class _Names(Context):
             case tirx.BufferStore():
                 made = with_value(statement, self.value(statement.value), [self.number(i) for i in statement.indices])
             case tirx.Bind():
-                made = with_value(statement, self.value(statement.value))
+                found = folded(statement.value, self._meaning)
+                if not self.is_in_nest and found.is_wide and str(statement.var.ty.dtype) in _BITS:
+                    # TVM takes a cast for a number that both types hold.
+                    name = self.wide[statement.var] = tirx.Var(str(statement.var.name), "int32", statement.var.span)
+                    return [tirx.Bind(name, found.number, statement.span)]
+                made = with_value(statement, found.value)
             case tirx.Evaluate(value=ir.Call()) if op_name(statement).startswith("tl."):
                 before = arguments(statement)
                 parts = [_with_parts(one, self.number, self.number) for one in before]
@@ -241,6 +253,8 @@ class _Names(Context):
         match e:
             case ir.TensorLoad():
                 return _Number(_rebuilt(e, [_without_bool(one.number) for one in parts]))
+            case ir.Var() if e in self.wide:
+                return _Number(tirx.Cast(e.ty, self.wide[e]), self.wide[e], is_named=True, leaves=True)
             case ir.Var() if dtype in RANGES and e not in self.local:
                 return _Number(e, _int32(e), is_named=e in self.given)
             case tirx.IntImm():
