@@ -688,7 +688,14 @@ def _partly(draw: Draw, case: Case) -> None:
             turns = draw.one(0, 1)
             draw.note(*["zero iterations"] * (turns == 0))
             count = m if turns else 0
-            case.lines += [f"for k in T.serial({turns}):", f"    T.copy(a, B[{chosen[0] * m}, 0])"]
+            # A kernel that stores nothing is none.
+            other = (chosen[0] + 1) % slots
+            case.lines += [
+                f"T.copy(a, B[{other * m}, 0])",
+                f"for k in T.serial({turns}):",
+                f"    T.copy(a, B[{chosen[0] * m}, 0])",
+            ]
+            wanted.update({(other * m + i, j): a[i, j] for i, j in places((m, columns))})
     for i, j in places((count, columns)):
         wanted[chosen[0] * m + i, j] = a[i, j]
 

@@ -28,7 +28,7 @@ _LANGUAGE = {
     for name, value in vars(T).items()
     if not (name.startswith("_") or isinstance(value, ModuleType) or name in _OTHERS)
 }
-_RIGHT = sorted({*GENERATORS} - {"partly stored", "quantifier", "shifted in place"})
+_RIGHT = sorted({*GENERATORS} - {"quantifier"})
 
 
 def aliases(name: str) -> set[str]:
