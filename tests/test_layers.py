@@ -37,11 +37,11 @@ ALLOWED: dict[str, set[str]] = {
         "layout_request", "options",
     },
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
-    "clock": {"record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "views"},
+    "clock": {"record", "errors", "given", "control", "target", "plan", "noc_links", "ops", "ir", "views"},
     "files": {"record", "errors", "given"},
     "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
-    "views": {"record", "errors", "glossary", "target", "plan", "noc_links", "options"},
+    "views": {"record", "errors", "given", "glossary", "target", "plan", "noc_links", "options"},
     "porting": {
         "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "views",
     },
@@ -61,7 +61,7 @@ ALLOWED: dict[str, set[str]] = {
         "explored",
     },
     "gpu": {
-        "record", "errors", "control", "target", "plan", "ops", "backends", "views", "results", "explored",
+        "record", "errors", "given", "control", "target", "plan", "ops", "backends", "views", "results", "explored",
     },
     "exploration": {
         "record", "errors", "control", "target", "plan", "given", "options", "ops", "inputs", "ir", "language",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from ttexplore.errors import BackendError, refuse_cancelled
+from ttexplore.errors import BackendError, TTExploreError, UsageError, refuse_cancelled, shown
 from ttexplore.given import seconds, wrong
 
 Progress = Callable[[str], None]
@@ -41,7 +41,7 @@ class Control:
             raise wrong("progress", progress, "a function that takes a string")
         if cancel is not None and not isinstance(cancel, threading.Event):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong("cancel", cancel, "a threading.Event")
-        return cls(cancel, math.inf if limit is None else limit, progress)
+        return cls(cancel, math.inf if limit is None else limit, None if progress is None else _guarded(progress))
 
     def of(self, what: str, *, seconds: float | None = None, start: float | None = None) -> Control:
         """The same for one part of the work, with its own limit if one is given."""
@@ -82,6 +82,22 @@ def look_around() -> None:
                 f"{control.what} did not end within the time limit of {control.seconds:g} seconds",
                 hint="raise the time limit (time_limit_seconds), or use larger blocks or smaller tensors",
             )
+
+
+def _guarded(progress: Progress) -> Progress:
+    """`progress`, whose own exceptions become UsageError: they are no faults of the work."""
+
+    def guarded(text: str) -> None:
+        try:
+            progress(text)
+        except TTExploreError:
+            raise
+        except Exception as error:
+            raise UsageError(
+                "U010", f"progress raised {shown(error)}", hint="pass a function that takes a string"
+            ) from error
+
+    return guarded
 
 
 FREE = Control()

@@ -27,7 +27,7 @@ from ttexplore.emit import emit, emit_launches, launch_folder
 from ttexplore.errors import BackendError, KernelError, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.files import write_files
-from ttexplore.given import dictionary, flag, wrong
+from ttexplore.given import Parts, dictionary, flag, wrong
 from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
 from ttexplore.gpu.beside import Beside
@@ -193,7 +193,7 @@ class Step(BaseStep):
     @property
     def options(self) -> dict[str, Any]:
         """The options of this pass with the values that it used."""
-        return dict(self.applied.options)
+        return Parts(f"option of {self.name}", self.applied.options)
 
     @property
     def seconds(self) -> float:
@@ -287,7 +287,7 @@ class Exploration(Explored):
         """All files that export writes, by name. Raises the lowering's error, if it failed."""
         final = self._final()
         with errors_of_ours("writing the C++"):
-            return emit(final.functions, final.plan)
+            return Parts("file", emit(final.functions, final.plan))
 
     def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
         """Lower again with other options, those of step `at`, or with another target. The passes before the first that
@@ -296,9 +296,7 @@ class Exploration(Explored):
         Raises UsageError for an option that the step does not have.
         """
         if at is not None:
-            step = self.steps[at]
-            if not isinstance(step, Step):
-                raise wrong("at", at, "the number, name or letter of one step, for example B1")
+            step = self.steps.single("at", at)
             for name in options:
                 if name not in step.options:
                     hint = f"use one of {', '.join(step.options)}" if step.options else "this pass has no options"
@@ -368,7 +366,7 @@ class Exploration(Explored):
         control = Control.checked(cancel, time_limit_seconds, progress).of("the estimate", start=time.perf_counter())
         with control.watched(control.what, start=control.start):
             if inputs is None:
-                return (self if sizes is None else self.with_sizes(**sizes))._estimate
+                return self._sized(None, sizes)._estimate
             sized = self._sized(inputs, sizes)
             return sized._estimate_of(sized._inputs(inputs, seed), control)
 
@@ -522,7 +520,7 @@ class Exploration(Explored):
         """The T.dynamic sizes of the kernel, with their values."""
         return self.plan.sizes
 
-    def with_sizes(self, **sizes: int) -> Exploration:
+    def with_sizes(self, /, **sizes: int) -> Exploration:
         """The same lowering for other values of the kernel's T.dynamic sizes: only the plan changes, not steps or code.
 
         Raises UsageError for unknown names and for values below 1, and what the passes raise for unsuitable sizes.
@@ -703,6 +701,7 @@ class Exploration(Explored):
         Unless `run` is False, every step is executed, as by :meth:`check`, whose arguments and errors the others are.
         Raises the lowering's error.
         """
+        run = flag("run", run)
         final = [launch._final() for launch in self.launches]
         checked: str | None = None
         if run:
@@ -746,7 +745,7 @@ class Exploration(Explored):
 
     @property
     def option_forms(self) -> Mapping[str, OptionForm]:
-        return option_forms(self.plan.partition.work_items if self.plan.partition else 0)
+        return Parts("option", option_forms(self.plan.partition.work_items if self.plan.partition else 0))
 
 
 def _is_lane(given: object) -> bool:
@@ -830,7 +829,7 @@ class Launches(Exploration):
         values = {size.name: size.value for launch in self.launches for size in launch.plan.sizes}
         return sizes_of(self.kernel.function, values)
 
-    def with_sizes(self, **sizes: int) -> Exploration:
+    def with_sizes(self, /, **sizes: int) -> Exploration:
         known = {size.name: size.value for size in self._sizes}
         wanted = {size.name: size.value for size in sizes_of(self.kernel.function, {**known, **sizes})}
         if wanted == known:
@@ -962,7 +961,7 @@ class Launches(Exploration):
         """
         for launch in self.launches:
             _ = launch.files if dialect is None else launch._in_tessera()
-        target = path_of("the folder", folder)
+        target, dot = path_of("the folder", folder), flag("dot", dot)
         made = [
             path
             for number, launch in enumerate(self.launches)

@@ -31,7 +31,7 @@ from ttexplore.backends.remedy import remedy
 from ttexplore.control import FREE, Control, Progress
 from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unknown
 from ttexplore.files import write_file, write_files
-from ttexplore.given import named, plain, whole, wholes, wrong
+from ttexplore.given import Parts, dictionary, flag, named, plain, whole, wholes, wrong
 from ttexplore.given import text as text_of
 from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs
 from ttexplore.ops.small import numpy_dtype
@@ -74,6 +74,8 @@ _MOST_MOVES = 4_000_000
 # What stands for the time of a lowering that failed, or whose kernels are not there.
 _NO_TIME = "-"
 _DIALECTS = ("tessera",)
+# The parts of a place at which an explorer opens.
+_PLACE = ("tab", "step", "pin", "file")
 _NO_REFERENCE = "there is no reference for these inputs, so the outputs were not compared"
 
 
@@ -177,6 +179,12 @@ class Steps(Sequence[StepT], Generic[StepT]):
         meant = unknown("step", key, self._names()).hint.partition("? ")
         hint = f"{meant[0]}? steps are {letters}" if meant[1] else f"steps are {letters}"
         raise UsageError("U001", f"there is no step {shown(key)}", hint=hint)
+
+    def single(self, what: str, key: object) -> StepT:
+        """The step that an argument called `what` names. Raises UsageError for any other value, and for a slice."""
+        if isinstance(key, slice):
+            raise wrong(what, cast(object, key), "the number, name or letter of one step, for example B1")
+        return self[key]
 
     def __getattr__(self, name: str) -> StepT:
         # Private names are protocol queries: whether this is a NumPy array, a widget.
@@ -292,7 +300,7 @@ class Explored(ABC):
     @property
     def code(self) -> dict[str, Code]:
         """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it failed."""
-        return {role: Code(self.files[name]) for role, name in _FILE_OF.items()}
+        return Parts("kernel", {role: Code(self.files[name]) for role, name in _FILE_OF.items()})
 
     def history(self, line: int) -> LineHistory:
         """What became of a kernel line: the number of lines that come from it after each step, and the lines that do in
@@ -360,6 +368,7 @@ class Explored(ABC):
 
         Raises UsageError if the folder, or a file in it, cannot be written, and for what the dialect has no word for.
         """
+        dot = flag("dot", dot)
         if dialect is not None:
             name = f"{self.kernel.name}.{named('dialect', dialect, _DIALECTS)}.cpp"
             return write_files({name: self._in_tessera()}, folder)
@@ -823,7 +832,10 @@ class Explored(ABC):
         """The interactive explorer, opened at the place of a view. A notebook shows it for an exploration by itself."""
         from ttexplore.watching import watched_explorer
 
-        return watched_explorer(self, dict(place or {}))
+        places = dictionary("place", {} if place is None else place, "parts of a place", '{"tab": "Code"}')
+        for part, where in places.items():
+            text_of(f"the {named('part of a place', part, _PLACE)} of the place", where)
+        return watched_explorer(self, places)
 
     def view(
         self, *, tab: str | None = None, step: int | str | None = None, pin: int | None = None, file: str | None = None
@@ -838,10 +850,11 @@ class Explored(ABC):
         if file is not None:
             place |= {"tab": "Code", "file": named("file", file, self.files)}
         if step is not None:
-            place |= {"tab": "Steps", "step": self.steps[step].letter}
+            place |= {"tab": "Steps", "step": self.steps.single("step", step).letter}
         if pin is not None:
             lines = sorted({line for _, line in self.data["places"]})
-            if pin not in lines:
+            pin = plain(pin)
+            if not isinstance(pin, int) or isinstance(pin, bool) or pin not in lines:
                 raise wrong("the line to pin", pin, f"a line of the kernel that the lowering uses: {ranges(lines)}")
             place["pin"] = str(pin)
         if tab is not None:
@@ -917,12 +930,19 @@ def report(path: str | Path, *explorations: Explored, run: bool = True, names: S
             raise wrong("what to report", one, "explorations, as ttx.explore returns them")
     if not explorations:
         raise wrong("what to report", explorations, "explorations, as ttx.explore returns them")
+    run, called = flag("run", run), plain(names)
+    if called is not None and (
+        not isinstance(called, list | tuple)
+        or len(cast(Sequence[object], called)) != len(explorations)
+        or not all(isinstance(name, str) for name in cast(Sequence[object], called))
+    ):
+        raise wrong("names", cast(object, called), f"a list of strings, one for each exploration: {len(explorations)}")
     title = ", ".join(dict.fromkeys(f"{one.kernel.name} on {one.target.name}" for one in explorations))
     pages = [one._reported(run) for one in explorations]
-    if names is not None:
+    if called is not None:
         pages = [
             [dataclasses.replace(own[0], name=name)] if len(own) == 1 else own
-            for own, name in zip(pages, names, strict=True)
+            for own, name in zip(pages, cast(Sequence[str], called), strict=True)
         ]
     return write_file(path, report_html(title, [page for own in pages for page in own]))
 

@@ -14,6 +14,7 @@ from typing import Any
 from ttexplore.course import course_root
 from ttexplore.errors import UsageError
 from ttexplore.given import named
+from ttexplore.given import text as text_of
 from ttexplore.record import JsonObject
 from ttexplore.views.terminal import fold
 from ttexplore.views.times import short_time
@@ -148,14 +149,14 @@ class Entry:
     def chip(self, chip: str) -> str:
         """What a simulated chip did: ``equal`` to the emulator, ``passed``, or an error's code; with ``*`` if sums were
         taken to the FPU, and ``(old)`` if the program has changed since."""
-        status = self.record.get("chips", {}).get(chip)
+        status = self.record.get("chips", {}).get(named("chip", chip, CHIPS))
         if status is None:
             return "-"
         old = "" if status["program"] == status["now"] else " (old)"
         return f"{status['result']}{'*' if status['options'] else ''}{old}"
 
     def predicted(self, chip: str) -> str:
-        found = self.record.get("predicted", {}).get(chip)
+        found = self.record.get("predicted", {}).get(named("chip", chip, CHIPS))
         return f"{short_time(found['us']).replace('µ', 'u')}, {found['bound']}" if found else "-"
 
     @property
@@ -206,7 +207,7 @@ class Gallery:
 
     def entry(self, name: str) -> Entry:
         """The kernel of this name, or ``file.py::name``. Raises UsageError."""
-        wanted = name.rpartition("/")[2].rpartition("::")[2]
+        wanted = text_of("the name of a kernel", name).rpartition("/")[2].rpartition("::")[2]
         known = {one.name: one for one in self.entries}
         return known[named("kernel in the gallery", wanted, known)]
 

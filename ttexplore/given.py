@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 from ttexplore.errors import UsageError, shown, unknown
 
 Name = TypeVar("Name", bound=str)
+Part = TypeVar("Part")
 
 # The limit for counts: sizes, depths, cores. Kernels take 32-bit numbers.
 LARGEST = 2**31 - 1
@@ -107,7 +108,9 @@ def flag(what: str, given: object) -> bool:
     """`given`, if it is true or false. Raises UsageError."""
     given = plain(given)
     if not isinstance(given, bool):
-        raise wrong(what, given, "True or False", str(bool(given)) if given in (0, 1) else "")
+        raise wrong(
+            what, given, "True or False", str(bool(given)) if isinstance(given, int | float) and given in (0, 1) else ""
+        )
     return given
 
 
@@ -119,6 +122,21 @@ def named(what: str, given: object, accepted: Iterable[Name]) -> Name:
     if given not in names:
         raise unknown(what, given, names)
     return names[names.index(given)]
+
+
+class Parts(dict[str, Part]):
+    """The parts of something of ours, by name. A name that is none of them is an error that suggests the closest one.
+
+    `what` is what messages call a part.
+    """
+
+    def __init__(self, what: str, parts: Mapping[str, Part]) -> None:
+        super().__init__(parts)
+        self._what = what
+
+    def __getitem__(self, name: str) -> Part:
+        """The part. Raises UsageError if there is none of this name."""
+        return super().__getitem__(named(self._what, name, self))
 
 
 def dictionary(what: str, given: object, keys: str, example: str) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor], reasons: Sequence[st
     if isinstance(inputs, Mapping):
         names = [tensor.name for tensor in tensors]
         for name in inputs:
-            if name not in names:
+            if not isinstance(cast(object, name), str) or name not in names:
                 raise unknown("input", name, names)
         for name in names:
             if name not in inputs:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TypeVar
 
+from ttexplore.errors import unknown
 from ttexplore.record import JsonObject, Span
 
 TILE_ROWS = 32
@@ -748,15 +749,15 @@ class Plan:
         return {size.name: size.value for size in self.sizes}
 
     def layout(self, name: str) -> TensorLayout:
-        """The layout of tensor `name`. Raises KeyError."""
-        return _found(self.layouts, lambda one: one.name, "name", name)
+        """The layout of tensor `name`. Raises UsageError."""
+        return _found(self.layouts, lambda one: one.name, "tensor", name)
 
     def buffer(self, name: str) -> CircularBuffer:
-        """The circular buffer `name`. Raises KeyError."""
-        return _found(self.buffers, lambda one: one.name, "name", name)
+        """The circular buffer `name`. Raises UsageError."""
+        return _found(self.buffers, lambda one: one.name, "circular buffer", name)
 
     def accessor(self, tensor: str) -> Accessor:
-        """The accessor of `tensor`. Raises KeyError."""
+        """The accessor of `tensor`. Raises UsageError."""
         return _found(self.accessors, lambda one: one.tensor, "tensor", tensor)
 
     @property
@@ -767,7 +768,7 @@ class Plan:
         )
 
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
-        """The signature of `kernel`. Raises KeyError."""
+        """The signature of `kernel`. Raises UsageError."""
         return _found(self.signature, lambda one: one.kernel, "kernel", kernel)
 
 
@@ -789,7 +790,8 @@ def _times(shape: Sequence[int]) -> str:
 
 def _found(values: Sequence[_T], named: Callable[[_T], str], what: str, name: str) -> _T:
     # Asked for very often, of few values: a dict costs more than it saves.
-    for one in values:
-        if named(one) == name:
-            return one
-    raise KeyError(f"the plan has no {what} {name!r}; it has {[named(one) for one in values]}")
+    if isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        for one in values:
+            if named(one) == name:
+                return one
+    raise unknown(what, name, map(named, values))

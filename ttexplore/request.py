@@ -52,7 +52,7 @@ class RunRequest:
             named("arithmetic", arithmetic, ARITHMETICS),
             None if device is None else text("device", device, DEVICE_NAMES),
             None if environment is None else path("environment", environment),
-            progress,
+            control.progress,
         )
         texts = {} if code is None else dictionary("code", code, "kernels", '{"compute": text}')
         if texts and "code" not in entry.takes:

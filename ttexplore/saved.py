@@ -19,7 +19,7 @@ from ttexplore.backends.registry import BackendEntry
 from ttexplore.control import FREE, Control, Progress
 from ttexplore.errors import TTExploreError, UsageError, from_record
 from ttexplore.explored import BaseStep, Explored, Steps
-from ttexplore.given import dictionary
+from ttexplore.given import Parts, dictionary, whole
 from ttexplore.inputs import Inputs
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, from_json
@@ -43,7 +43,7 @@ def load(path: str | Path) -> SavedExploration:
     try:
         # Reject inconsistent parts here, not when they are first shown. The explorer needs this data anyway.
         _ = loaded.data, loaded.code if loaded.error is None else {}
-    except MALFORMED as error:
+    except (*MALFORMED, UsageError) as error:
         raise malformed(path, f"its parts are inconsistent ({type(error).__name__}: {error})") from None
     return loaded
 
@@ -91,7 +91,7 @@ class SavedStep(BaseStep):
     @property
     def options(self) -> dict[str, Any]:
         """The options of this pass with the values that it used."""
-        return dict(self._record.options)
+        return Parts(f"option of {self.name}", self._record.options)
 
     @property
     def seconds(self) -> float:
@@ -136,7 +136,7 @@ class SavedExploration(Explored):
     def files(self) -> dict[str, Listing]:
         if self.error is not None:
             raise self.error
-        return self._archive.trace.files
+        return Parts("file", self._archive.trace.files)
 
     @functools.cached_property
     def trace(self) -> Trace:
@@ -220,7 +220,7 @@ class SavedExploration(Explored):
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> SavedExploration:
         del inputs
         sizes = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
-        if sizes and sizes != {name: self.plan.size_values.get(name) for name in sizes}:
+        if any(whole(f"the size {name}", sizes[name]) != self.plan.size_values.get(name) for name in sizes):
             raise _needs_kernel("a lowering for other sizes")
         return self
 

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from ttexplore.errors import UsageError
-from ttexplore.given import LARGEST, named, plain, whole, wholes
+from ttexplore.errors import UsageError, shown
+from ttexplore.given import LARGEST, flag, named, plain, whole, wholes
 from ttexplore.record import to_json
 
 NodeKind = Literal["tensix", "dram", "ethernet", "arc", "pcie", "router", "harvested"]
@@ -161,11 +161,11 @@ class Target:
 
         Source: ``get_dest_max_tiles`` of tt-metal.
         """
-        return (4 if wide else 8) * (2 if full_sync else 1)
+        return (4 if flag("wide", wide) else 8) * (2 if flag("full_sync", full_sync) else 1)
 
     def physical(self, x: int, y: int) -> Coordinates:
         """The NoC 0 node of the logical core (`x`, `y`). Raises UsageError outside the compute grid."""
-        self._check(x, y)
+        x, y = self._core(x, y)
         columns, rows = self._working()
         return columns[x], rows[y]
 
@@ -175,7 +175,7 @@ class Target:
         They do not depend on harvesting: Wormhole counts from (18, 18), Blackhole uses the columns of a full chip.
         Source: ``worker_core_from_logical_core`` on a mock device. Raises UsageError outside the compute grid.
         """
-        self._check(x, y)
+        x, y = self._core(x, y)
         match self.arch:
             case "wormhole_b0":
                 return x + 18, y + 18
@@ -185,6 +185,7 @@ class Target:
     def bank_nodes(self, noc: Literal[0, 1]) -> tuple[Coordinates, ...]:
         """The NoC 0 coordinates of the node over which a NoC reaches each DRAM bank. Which banks of a chip are switched
         off is not known: the last ones count as such."""
+        noc = cast(Literal[0, 1], whole("noc", noc, 0, 1))
         nodes = [self.dram_channels[channel][ends[noc]] for channel, ends in _BANK_ENDPOINTS[self.arch]]
         return tuple(nodes[: self.dram_banks])
 
@@ -207,14 +208,17 @@ class Target:
             case "blackhole":
                 return tuple(column for column in self.worker_columns if column not in self.harvested), self.worker_rows
 
-    def _check(self, x: int, y: int) -> None:
+    def _core(self, x: object, y: object) -> Coordinates:
+        """The logical coordinates of a core. Raises UsageError if there is none."""
         columns, rows = self.compute_grid
-        if not (0 <= x < columns and 0 <= y < rows):
+        x, y = plain(x), plain(y)
+        if not (isinstance(x, int) and isinstance(y, int) and 0 <= x < columns and 0 <= y < rows):
             raise UsageError(
                 "U007",
-                f"{self.name} has no core ({x}, {y})",
+                f"{self.name} has no core {shown((x, y))}",
                 hint=f"use cores from (0, 0) to ({columns - 1}, {rows - 1})",
             )
+        return x, y
 
     def _node(self, x: int, y: int, logical: dict[Coordinates, Coordinates]) -> FloorplanNode:
         if x in self.worker_columns and y in self.worker_rows:

@@ -69,6 +69,9 @@ def test_a_limit_of_a_simulator_is_told_as_one(data_format: int) -> None:
     told = not_modelled("ttsim", DeviceEnded("B023", words))
     assert told.message == f"ttsim rejects 32-bit tiles that are unpacked to DST on Wormhole ({words})"
     assert told.hint == "use device='wolfpine', a card, or a Blackhole target"
+    large = "the simulator ended while running: OverflowError: cannot convert float infinity to integer"
+    told = not_modelled("wolfpine", DeviceEnded("B023", large))
+    assert (told.code, told.hint) == ("TTX-B025", "use smaller numbers as inputs, device='ttsim', or a card")
     other = DeviceEnded("B023", "ended by signal SIGKILL")
     assert not_modelled("ttsim", other) is other
     assert not_modelled("wolfpine", DeviceEnded("B023", words)).message == words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import lzma
 import math
 import re
 import subprocess
@@ -23,7 +24,7 @@ from ttexplore.control import FREE
 from ttexplore.errors import BackendError, Cancelled, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.gpu import ptx
-from ttexplore.gpu.lane import ARCHITECTURES, GpuLane, read_answer
+from ttexplore.gpu.lane import ARCHITECTURES, GpuLane, read_answer, request_for
 from ttexplore.gpu.process import ask
 from ttexplore.gpu.ptx import Compiled, Resources, compile_ptx, read_resources
 from ttexplore.gpu.recorded import recorded, request_digest, write_recording
@@ -323,7 +324,7 @@ def test_a_python_that_does_not_start(small: Exploration, tmp_path: Path) -> Non
 
 def test_an_answer_of_another_form_is_an_error(small: Exploration, tmp_path: Path) -> None:
     answering(tmp_path, {"versions": {}})
-    with pytest.raises(BackendError, match="gave an answer that cannot be read: KeyError"):
+    with pytest.raises(BackendError, match="answer of TileLang's process cannot be read: KeyError"):
         small.gpu(environment=tmp_path)
 
 
@@ -468,3 +469,60 @@ def test_ttexplore_itself_imports_neither_torch_nor_tilelang() -> None:
     )
     done = subprocess.run([sys.executable, "-c", "import re; " + code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n", re.sub("\n.*", "", done.stderr)
+
+
+# A damaged recording
+
+
+def _damaged(kernel: Exploration, folder: Path, content: bytes) -> BackendError:
+    sent = portable(kernel.kernel)
+    request = request_for(sent.texts, sent.arguments, "sm_90a")
+    write_recording("damaged", request, {}, folder).write_bytes(content)
+    with pytest.raises(BackendError) as caught:
+        recorded(request, folder)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"no archive", lzma.compress(b"x")[:-4], lzma.compress(b"{"), lzma.compress(b"\xff"),
+        lzma.compress(b"[" * 100_000), 
+    ],
+)  # fmt: skip
+def test_a_damaged_recording_is_told(gemm: Exploration, tmp_path: Path, content: bytes) -> None:
+    error = _damaged(gemm, tmp_path, content)
+    assert (error.code, error.message[:26]) == ("TTX-B041", "the recorded lane damaged.")
+
+
+@pytest.mark.parametrize(
+    ("where", "values"),
+    [
+        (("listings",), (None, 3, {}, [], [3])), (("passes",), (None, 3, [3])), (("versions",), (None, [], "x")),
+        (("seconds",), (None, "x", [])), (("notes",), (None, 3, [3])),
+        (("passes", 1, "name"), (None, 3, [])), (("passes", 1, "stage"), (None, "x", [])),
+        (("passes", 1, "summary"), (None, 3, [])), (("passes", 1, "seconds"), (None, "x")),
+        (("passes", 1, "before"), (None, -1, 10**9, "x", math.inf)), (("passes", 1, "depth"), (None, "x")),
+        (("listings", 0, "text"), (None, 3, [3], [None])), (("listings", 0, "places"), (None, 3, [3], [[3]])),
+    ],
+)  # fmt: skip
+def test_a_recording_with_wrong_parts_is_told(
+    gemm: Exploration, where: tuple[str | int, ...], values: tuple[object, ...]
+) -> None:
+    sent = portable(gemm.kernel)
+    right = recorded(request_for(sent.texts, sent.arguments, "sm_90a"))
+    assert right is not None
+    missing = object()
+    for value in (*values, missing):
+        answer: Any = copy.deepcopy(right)
+        part = answer
+        for key in where[:-1]:
+            part = part[key]
+        if value is missing:
+            del part[where[-1]]
+        else:
+            part[where[-1]] = value
+        with pytest.raises(BackendError) as caught:
+            read_answer("matmul", gemm.kernel.source, answer, sent.places, "sm_90a", "no environment")
+        assert caught.value.code == "TTX-B041"
+        assert caught.value.message.startswith("the recorded lane cannot be read: ")

@@ -110,7 +110,7 @@ def test_a_long_record_is_cut_and_says_so(recorded: Timeline) -> None:
     ("act", "message", "hint"),
     [
         (lambda ex: ex.timeline((7, 7)), "core (7, 7) does no work", "(0, 0) to (1, 0) do"),
-        (lambda ex: ex.timeline().occupancy("q"), "there is no circular buffer 'q'", "there are a, b, "),
+        (lambda ex: ex.timeline().occupancy("q"), "there is no circular buffer 'q'", "use one of a, b, "),
         (lambda ex: ex.run(code={"host": ""}), "there is no kernel 'host'", "use one of reader, compute, writer"),
         (
             lambda ex: ex.run(code={"reader": ""}, backend="interpreter"),

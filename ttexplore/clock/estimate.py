@@ -6,7 +6,7 @@ import functools
 from collections import Counter as Count
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ttexplore.clock.events import (
     PROCESSORS,
@@ -21,6 +21,7 @@ from ttexplore.clock.rates import RESOURCES, Resource, rates_of
 from ttexplore.clock.replay import ProcessorTime, Replay, Waits, cycles_within, replay
 from ttexplore.clock.trace import CoreTrace, core_trace
 from ttexplore.errors import UsageError, VerifyError
+from ttexplore.given import Parts, wholes
 from ttexplore.noc_links import LinkLoads, link_loads
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
@@ -100,7 +101,7 @@ class Estimate:
 
     @functools.cached_property
     def gains_us(self) -> Mapping[Bound, float]:
-        return self._gains.all()
+        return cast("Mapping[Bound, float]", Parts("resource", cast("Mapping[str, float]", self._gains.all())))
 
     @functools.cached_property
     def _traces(self) -> tuple[CoreTrace, ...]:
@@ -109,6 +110,7 @@ class Estimate:
     def trace(self, core: tuple[int, int]) -> CoreTrace:
         """When each processor of a core works, and what it waits for, in cycles from the start of the kernels. It takes
         one more replay when it is first asked for. Raises UsageError for a core that does not run the program."""
+        core = cast("tuple[int, int]", wholes("core", core, 2, least=0))
         for one, trace in zip(self.cores, self._traces, strict=True):
             if core in one.cores:
                 return trace

@@ -14,9 +14,10 @@ from types import EllipsisType, FunctionType
 from typing import Any, Literal, cast
 
 from ttexplore.backends.base import KernelFault
-from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError, unknown
+from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.exercises.checks import EXERCISES, Definition
 from ttexplore.exercises.comparing import Wrong
+from ttexplore.given import named
 from ttexplore.record import Line, Listing, lines_of
 from ttexplore.results import Static
 from ttexplore.views.code import code_html
@@ -158,9 +159,7 @@ def exercise(name: str) -> Exercise:
     Each call with a name gives the same object, so that the hints go on. Raises UsageError for an unknown name.
     """
     known = _known()
-    if name not in known:
-        raise unknown("exercise", name, known)
-    return known[name]
+    return known[named("exercise", name, known)]
 
 
 def _is_unsolved(answer: object) -> bool:

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, TTExploreError, UsageError, from_record, unknown
 from ttexplore.explored import BaseStep, Steps
+from ttexplore.given import path as path_of
 from ttexplore.gpu.environment import read_environment
 from ttexplore.gpu.process import ask
 from ttexplore.gpu.ptx import Compiled, compile_ptx
-from ttexplore.gpu.recorded import is_recorded, recorded, request_digest
+from ttexplore.gpu.recorded import is_recorded, recorded, request_digest, unreadable
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject, Line, Listing, Origin, Span, StepRecord, Trace
 from ttexplore.results import Code
@@ -132,10 +133,12 @@ class GpuLane:
         Needs nvcc, and the environment for TileLang's headers. Raises BackendError if one is missing or nvcc fails, and
         UsageError for a lane of HIP.
         """
+        folder = None if environment is None else path_of("the environment", environment)
+        control = Control.checked(cancel, time_limit_seconds, None)
         source = self.code
         if self.arch.startswith("gfx"):
             raise UsageError("U010", f"{self.arch} has no PTX", hint='take a lane for CUDA: ex.gpu("sm_90a")')
-        return compile_ptx(source, self.arch, read_environment(environment), time_limit_seconds, cancel)
+        return compile_ptx(source, self.arch, read_environment(folder), control.seconds, cancel)
 
     @property
     def linked_share(self) -> float:
@@ -239,10 +242,8 @@ def read_answer(
     that is not one."""
     try:
         return _read_answer(name, source, answer, places, arch, why)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise BackendError(
-            "B041", f"TileLang's process gave an answer that cannot be read: {error!r}", hint="run ttexplore setup gpu"
-        ) from error
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise unreadable("the recorded lane" if why else "the answer of TileLang's process", error) from error
 
 
 def _read_answer(
@@ -270,16 +271,17 @@ def _read_answer(
     records: list[StepRecord] = []
     around: list[str] = []
     for index, one in enumerate(passes):
-        del around[one["depth"] :]
+        del around[_position(one["depth"]) :]
         inside = f"(inside of {around[-1]}) " if around else ""
-        around.append(one["name"])
+        name_of_pass, what = _text(one["name"]), _text(one["summary"])
+        around.append(name_of_pass)
         last = failed is not None and index == len(passes) - 1
-        before, after = listings[int(one["before"])], listings[int(one["after"])]
+        before, after = (listings[_position(one[side])] for side in ("before", "after"))
         letter = f"{_LETTERS[one['stage']]}{next(numbers[one['stage']])}"
-        summary = inside + one["summary"]
+        summary = inside + what
         records.append(
             StepRecord(
-                index, one["name"], letter, one["stage"], summary, summary, one["before"] != one["after"], False,
+                index, name_of_pass, letter, one["stage"], summary, summary, one["before"] != one["after"], False,
                 float(one["seconds"]), before, after, {}, {}, {}, failed.record() if failed and last else None,
             )
         )  # fmt: skip
@@ -288,6 +290,18 @@ def _read_answer(
     notes = tuple(_note(note, places) for note in _objects(answer["notes"]))
     versions = {str(name): str(version) for name, version in answer["versions"].items()}
     return GpuLane(name, arch, source, tuple(records), float(answer["seconds"]), versions, notes, why)
+
+
+def _text(data: object) -> str:
+    if not isinstance(data, str):
+        raise TypeError(f"{data!r} is not a text")
+    return data
+
+
+def _position(data: object) -> int:
+    if not isinstance(data, int) or data < 0:
+        raise TypeError(f"{data!r} is not a position")
+    return data
 
 
 def _objects(data: Any) -> list[JsonObject]:
@@ -300,7 +314,11 @@ def _note(note: JsonObject, places: Sequence[_Place]) -> str:
 
 
 def _span(where: list[int] | None, places: Sequence[_Place]) -> Span | None:
-    return None if where is None else places[where[0]].span(where[1])
+    return None if where is None else _span_at(places, where[0], where[1])
+
+
+def _span_at(places: Sequence[_Place], index: object, line: object) -> Span:
+    return places[_position(index)].span(_position(line))
 
 
 def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first: bool) -> Listing:
@@ -308,10 +326,13 @@ def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first
     lines: list[Line] = []
     # The lines around, from the outermost: how far they are indented, and their origins.
     around: list[tuple[int, tuple[Origin, ...]]] = []
-    for text, marks in zip(data["text"], data["places"], strict=True):
+    for text, marks in zip(map(_text, data["text"]), data["places"], strict=True):
         indent = len(text) - len(text.lstrip())
         origins = tuple(
-            Origin(places[int(index)].span(int(line)), "inferred" if recovered else "exact" if first else "derived")
+            Origin(
+                places[_position(index)].span(_position(line)),
+                "inferred" if recovered else "exact" if first else "derived",
+            )
             for index, line, recovered in marks
         )
         if language == "tir" and text.strip():

@@ -8,6 +8,7 @@ import lzma
 from pathlib import Path
 from typing import Any
 
+from ttexplore.errors import BackendError, shown
 from ttexplore.record import JsonObject
 
 FOLDER = Path(__file__).with_name("lanes")
@@ -19,12 +20,21 @@ def request_digest(request: JsonObject) -> str:
 
 
 def recorded(request: JsonObject, folder: Path = FOLDER) -> JsonObject | None:
-    """The recorded answer to a request; None if there is none."""
+    """The recorded answer to a request; None if there is none. Raises BackendError if its file is damaged."""
     file = _file(request, folder)
     if file is None:
         return None
-    answer: Any = json.loads(lzma.decompress(file.read_bytes()))
+    try:
+        answer: Any = json.loads(lzma.decompress(file.read_bytes()))
+    except (OSError, EOFError, lzma.LZMAError, ValueError, RecursionError, MemoryError) as error:
+        raise unreadable(f"the recorded lane {file.name}", error) from error
     return answer
+
+
+def unreadable(what: str, error: Exception) -> BackendError:
+    return BackendError(
+        "B041", f"{what} cannot be read: {shown(error)}", hint="install ttexplore again, or run ttexplore setup gpu"
+    )
 
 
 def is_recorded(request: JsonObject, folder: Path = FOLDER) -> bool:

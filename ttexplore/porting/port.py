@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
-from ttexplore.given import named
+from ttexplore.given import named, wrong
 from ttexplore.given import text as text_of
 from ttexplore.porting.foreign.cuda import read_cuda
 from ttexplore.porting.foreign.families import Outside, family_of
@@ -80,6 +80,8 @@ class Port:
 
     def pattern(self, mark: Mark) -> Pattern | None:
         """The row of the porting table that a construct belongs to, None for an unknown one."""
+        if not isinstance(mark, Mark):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong("the mark", mark, "one of port.marks")
         return PATTERNS.get(mark.row)
 
     @property

@@ -95,7 +95,7 @@ def keys_of(points: Iterable[Point]) -> list[str | None]:
         targets[id(point.target)] = target
         try:
             text = json.dumps([_plain(point.arguments), _plain(point.options), target])
-        except TypeError:
+        except (TypeError, RecursionError):  # a list may be its own element
             found.append(None)
         else:
             found.append(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32])

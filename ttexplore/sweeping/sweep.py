@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ttexplore.backends.base import TIME_IS_OVER, KernelFault
 from ttexplore.control import Control, Progress
@@ -73,7 +73,8 @@ def sweep(
     end the sweep early: what is done is returned. Raises UsageError for a wrong space and for a kernel that does not
     take its arguments, and BackendError if workers cannot be reached or the cache folder cannot be written.
     """
-    control = Control.checked(cancel, None, None if progress == "auto" else progress)
+    auto = isinstance(progress, str) and progress == "auto"
+    control = Control.checked(cancel, None, None if auto else cast("Progress | None", progress))
     points = space_of(space, target, options, kernel_arguments)
     _refuse_columns(points.names)
     whole("prove", prove, 0)
@@ -88,7 +89,7 @@ def sweep(
     kept = Kept.of(shipped.digest if shipped is not None else "")
     keys = keys_of(points.points)
     known = [None] * len(points.points) if fresh else kept.found(keys)
-    with one_line() if progress == "auto" else contextlib.nullcontext(progress) as told:
+    with one_line() if auto else contextlib.nullcontext(control.progress) as told:
         control = replace(control, progress=told)
         # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
         state = _State(

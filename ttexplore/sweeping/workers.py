@@ -267,7 +267,7 @@ def connected(address: str) -> Generator[Cluster]:
     distributed = optional("distributed", install_extra("cluster"), _WITHOUT)
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except Exception as error:  # What Dask raises for an address depends on its protocol.
         raise BackendError(
             "B034",
             f"the scheduler {address} cannot be reached: {_first_line(error)}",

@@ -73,7 +73,8 @@ def validate(
 
     Raises UsageError for wrong arguments, and what the kernel raises with the arguments as they are given.
     """
-    control = Control.checked(cancel, time_limit_seconds, None if progress == "auto" else progress)
+    auto = isinstance(progress, str) and progress == "auto"
+    control = Control.checked(cancel, time_limit_seconds, None if auto else cast("Progress | None", progress))
     if reference is not None and not callable(reference):
         raise wrong("reference", reference, "a function of the inputs that returns the outputs")
     asked = _Asked(
@@ -91,7 +92,7 @@ def validate(
         dynamic, cases = frozenset[str](), _listed(space, chips, target, options, kernel_arguments)
     findings: list[Finding | None] = [None] * len(cases)
     complete = True
-    with one_line() if progress == "auto" else contextlib.nullcontext(progress) as told:
+    with one_line() if auto else contextlib.nullcontext(control.progress) as told:
         heard = Control(control.cancel, progress=told)
         try:
             for number, case in enumerate(cases):

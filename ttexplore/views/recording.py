@@ -10,12 +10,13 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import UsageError
+from ttexplore.given import whole, wholes
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Listing
 from ttexplore.views.explorer import packed
@@ -110,6 +111,7 @@ class Recording:
 
     def __getitem__(self, core: tuple[int, int]) -> Timeline:
         """The timeline of a core. Raises UsageError for one that has no work or is not recorded."""
+        core = cast("tuple[int, int]", wholes("core", core, 2, least=0))
         index = place_of(core, self._places)
         if index not in self._records:
             raise UsageError(
@@ -207,7 +209,7 @@ class Recording:
 
     def within(self, largest_bytes: int = LARGEST_BYTES) -> Recording:
         """The recording of as many cores, evenly chosen, as a page takes in so many bytes."""
-        size = len(packed(self.data))
+        largest_bytes, size = whole("largest_bytes", largest_bytes, 0), len(packed(self.data))
         if size <= largest_bytes or len(self) == 1:
             return self
         reason = f"that of more takes {size / 2**20:.1f} MiB, and a page gets at most {largest_bytes / 2**20:g} MiB"

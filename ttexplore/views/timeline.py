@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.errors import UsageError
+from ttexplore.given import named
 from ttexplore.record import Listing
 from ttexplore.views.markup import plural, visible
 
@@ -100,15 +100,13 @@ class Timeline:
         return found
 
     def _number(self, buffer: str) -> int:
-        for number, name in self.buffers.items():
-            if name == buffer:
-                return number
-        raise UsageError(
-            "U001", f"there is no circular buffer {buffer!r}", hint=f"there are {', '.join(self.buffers.values())}"
-        )
+        numbers = {name: number for number, name in self.buffers.items()}
+        return numbers[named("circular buffer", buffer, numbers)]
 
     def waiting_share(self, kernel: str) -> float:
-        """The part of its time until it finished that a kernel waited for another one."""
+        """The part of its time until it finished that a kernel waited for another one. Raises UsageError for another
+        name."""
+        kernel = named("kernel", kernel, self.kernels)
         own = self.records["time"][self.records["kernel"] == self.kernels.index(kernel)]
         waits = [wait for wait in self.waits if wait.kernel == kernel]
         last = max([int(own[-1]) + 1 if len(own) else 0, *(wait.end for wait in waits)])

@@ -104,6 +104,13 @@ _UNPACK_TO_DST = (
     "use device='wolfpine', a card, or a Blackhole target",
 )
 NOT_MODELLED = {
+    "wolfpine": {
+        # A Python exception of its model of the chip, as for a float that is no number to convert to an integer.
+        "OverflowError": (
+            "wolfpine does not compute with numbers as large as those of this program",
+            "use smaller numbers as inputs, device='ttsim', or a card",
+        ),
+    },
     "ttsim": {
         # Float32 and Int32 in the unpacker's numbers.
         "unpack_to_dst=0 in_data_format=0": _UNPACK_TO_DST,
