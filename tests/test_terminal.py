@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import json
 import re
+import unicodedata
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ttexplore as ttx
 from tests.test_cli import ELEMENTWISE, GEMM, REPOSITORY, SMALL_GEMM, call, call_json
+from ttexplore.characters import Printed, printable, visible
+from ttexplore.errors import TTExploreError
 from ttexplore.views.comparison import comparison_text
 from ttexplore.views.terminal import CONTINUED, fold, terminal_columns
 
@@ -243,3 +251,152 @@ def test_a_timeline_says_what_its_steps_are(capsys: pytest.CaptureFixture[str]) 
     status, _, complaint = call(capsys, "timeline", *KERNELS["matmul"], "--core", "7,7")
     assert status == 2
     assert complaint.startswith("UsageError: core (7, 7) does no work\n")
+
+
+# Foreign texts
+
+# Sets the title, clears the screen, turns the line around, hides characters, ends lines elsewhere; a lone surrogate.
+STEERING = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\x00\r\u202e\u2066\u200e\u200b\ufeff\u2028\u2029\udc80"
+STAYS = "µ → é 漢字 ✓"
+
+
+def steering(text: str) -> set[str]:
+    return {one for one in text if one not in "\n\t" and unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+
+
+def test_characters_that_steer_are_shown() -> None:
+    assert printable(f"a\tb\n{STAYS}") == f"a\tb\n{STAYS}"
+    assert printable("\x1b[2J") == "⟨U+001B⟩[2J"
+    assert steering(STEERING) == set(STEERING) - set("]0;title[2J31m")
+    assert steering(printable(STEERING)) == steering(visible(STEERING)) == set()
+    for number in (
+        *range(0x20),
+        *range(0x7F, 0xA0),
+        *range(0x200B, 0x2010),
+        *range(0x2028, 0x202F),
+        *range(0x2060, 0x2070),
+    ):
+        assert (printable(chr(number)) == chr(number)) == (chr(number) in "\n\t")
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved exploration, each of whose texts that may have any characters steers the terminal."""
+    folder = tmp_path_factory.mktemp("foreign")
+    kernel = folder / "kernel.py"
+    lines = Path(ELEMENTWISE).read_text(encoding="utf-8").split("\n")
+    kernel.write_text(
+        "\n".join(f"{line}  # {STAYS}" if "T.copy(" in line else line for line in lines), encoding="utf-8"
+    )
+    ttx.explore(f"{kernel}::bias_exp", M=64, N=64).save(folder / "good.ttx")
+    with zipfile.ZipFile(folder / "good.ttx") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    trace = json.loads(parts["trace.json"])
+    trace["kernel"] += STEERING
+    listings = [trace["source"], *trace["files"].values()]
+    for step in trace["steps"]:
+        listings += [step["before"], step["after"]]
+        step["summary"] += STEERING
+        step["name"] += STEERING
+    for listing in listings:
+        for line in listing["lines"]:
+            line["text"] += f" // {STEERING}"
+    parts["trace.json"] = json.dumps(trace).encode()
+    with zipfile.ZipFile(folder / "foreign.ttx", "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return folder / "foreign.ttx"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("show",), ("show", "--step", "3"), ("show", "--step", "nowhere"), ("show", "--code", "reader"),
+        ("show", "--code", "host"), ("show", "--plan"), ("show", "--options"), ("show", f"--step={STEERING[:-1]}"),
+        ("report", "--no-run", "-o", "{folder}/report.html"), ("export", "-o", "{folder}/out"),
+        ("check",), (f"sh{STEERING[:-1]}ow",),
+    ],
+)  # fmt: skip
+def test_nothing_foreign_steers_the_terminal(
+    foreign: Path, options: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command, *rest = (word.replace("{folder}", str(tmp_path)) for word in options)
+    _, out, complaint = call(capsys, command, str(foreign), *rest)
+    assert out + complaint != ""
+    assert steering(out) == steering(complaint) == set()
+    _, out, complaint = call(capsys, command, str(foreign), *rest, "--json")
+    assert steering(out) == steering(complaint) == set()
+    json.loads(out)
+
+
+def test_json_has_the_characters_themselves(foreign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, data = call_json(capsys, "show", str(foreign), "--code", "reader")
+    assert STEERING in data["code"]["reader"]
+
+
+def test_what_is_no_kernel_is_told_without_steering(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    name = STEERING.replace("\0", "")
+    file = tmp_path / f"{name[:-1]}.py"
+    file.write_text(f"raise ValueError({STEERING!r})", encoding="utf-8")
+    for words in (("show", str(file)), ("show", f"{file}::{name}"), ("explain", name), ("gallery", name),
+                  ("run", KERNELS["matmul"][0], f"M={name}"), ("freeze", str(file))):  # fmt: skip
+        status, out, complaint = call(capsys, *words)
+        assert status != 0
+        assert complaint != ""
+        assert steering(out) == steering(complaint) == set()
+
+
+def test_legitimate_characters_stay(foreign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, "show", f"{foreign.parent / 'kernel.py'}::bias_exp", "--step", "A0", "M=64", "N=64")
+    assert status == 0
+    assert STAYS in printable(ttx.load(foreign.parent / "good.ttx").kernel.source.text)
+    assert "⟨U+" not in out
+
+
+def test_objects_print_without_steering(foreign: Path) -> None:
+    lowering = ttx.load(foreign)
+    first, _ = lowering.kernel.source.lines[0].origins[0].span.line, lowering.data
+    shown: list[object] = [
+        lowering, lowering.steps, lowering.steps[2], lowering.steps[2].diff(), lowering.steps[2].why(1),
+        lowering.steps[2].listing, lowering.history(first), lowering.find("copy"), lowering.settings, lowering.plan,
+        lowering.view(), lowering.static(), lowering.kernel.source, lowering.dot(), lowering.dot("passes"),
+        ttx.compare(lowering, lowering), *lowering.code.values(),
+    ]  # fmt: skip
+    for one in shown:
+        assert steering(str(one)) == steering(repr(one)) == set(), type(one)
+    assert STEERING in lowering.code["reader"].text
+    assert STEERING in "".join(lowering.code["reader"])
+
+
+def test_errors_print_without_steering() -> None:
+    error = TTExploreError("U001", STEERING, hint=STEERING)
+    assert steering(str(error)) == steering(repr(error)) == set()
+    assert error.message == STEERING
+
+
+# Below these, what prints itself is of our own making: code, IR.
+_OURS = ("ir", "passes", "language", "emit", "ops")
+
+
+def test_what_prints_itself_is_printed() -> None:
+    """By construction: a class with a text of its own writes it through `Printed`."""
+    package = Path(ttx.__file__).parent
+    found = 0
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        if parts[0] in _OURS or "foreign" in parts or parts[-1] in ("worker", "__init__"):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and {"__str__", "__repr__"} & _defined(node):
+                bases = {ast.unparse(base) for base in node.bases}
+                if bases & {"NamedTuple", "anywidget.AnyWidget"}:
+                    continue
+                kind = getattr(importlib.import_module(".".join(["ttexplore", *parts])), node.name)
+                assert issubclass(kind, Printed), kind
+                found += 1
+    assert found > 40
+
+
+def _defined(node: ast.ClassDef) -> set[str]:
+    names = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+    return names | {ast.unparse(to) for one in node.body if isinstance(one, ast.Assign) for to in one.targets}

@@ -20,10 +20,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 from urllib.parse import quote
 
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, DEVICE_NAMES, DEVICES, taker
+from ttexplore.characters import printable
 from ttexplore.course import FIRST_NOTEBOOK, writable_root
 from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.given import named
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if as_json:
             _print_json({"error": to_json(error.record())})
         else:
-            print(fold(f"{type(error).__name__}: {error}", terminal_columns()), file=sys.stderr)
+            _tell(f"{type(error).__name__}: {error}")
         return WRONG_USE if isinstance(error, UsageError) else WRONG
     except BrokenPipeError:
         # The reader of our output has closed the pipe, as in `ttexplore show ... | head`: do not flush to it again.
@@ -126,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str], as_json: bool) -> int:
     if not words or words[0] in ("-h", "--help"):
-        _say(fold(OVERVIEW.rstrip("\n"), terminal_columns()))
+        _say(OVERVIEW.rstrip("\n"))
         return SUCCEEDED if words else WRONG_USE
     name = words[0]
     if name not in COMMANDS:
@@ -139,24 +140,29 @@ def _run(words: list[str], as_json: bool) -> int:
     if as_json:
         _print_json(answer.data)
     elif answer.text:
-        _say(fold(answer.text, terminal_columns(), code=answer.code))
+        _say(answer.text, code=answer.code)
     return answer.status
 
 
-def _say(text: str) -> None:
-    """Prints to standard output, if it is open; characters that its encoding lacks are escaped.
+def _print(text: str, stream: TextIO, columns: int, *, code: bool = False) -> None:
+    """Print to a stream, folded to a width. All that the command prints goes through here: characters that steer a
+    terminal are shown, and those that the stream's encoding lacks are escaped."""
+    text = fold(printable(text), columns, code=code)
+    try:
+        print(text, file=stream, flush=True)
+    except UnicodeEncodeError:
+        print(text.encode(stream.encoding, "backslashreplace").decode(stream.encoding), file=stream, flush=True)
+
+
+def _say(text: str, columns: int | None = None, *, code: bool = False) -> None:
+    """Print to standard output, if it is open, folded to the width of the terminal if no other is given.
 
     Raises UsageError if it cannot be written, BrokenPipeError if its reader has closed it.
     """
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
     try:
-        try:
-            print(text)
-        except UnicodeEncodeError:
-            encoding = sys.stdout.encoding
-            print(text.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.flush()
+        _print(text, sys.stdout, terminal_columns() if columns is None else columns, code=code)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -174,7 +180,8 @@ def _drop_output() -> None:
 
 
 def _print_json(data: JsonObject) -> None:
-    _say(json.dumps(_finite(data), allow_nan=False))
+    # JSON itself has no escape for this one.
+    _say(json.dumps(_finite(data), allow_nan=False).replace("\x7f", "\\u007f"), 0)
 
 
 def _finite(value: object) -> object:
@@ -636,7 +643,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
         text = "\n".join(f"{path}: {value}" for path, value in flat_plan(plan))
         return Answer(text, {**identity, "plan": plan}, error=exploration.error)
     if arguments.code is not None:
-        text = str(exploration.code[arguments.code])
+        text = exploration.code[arguments.code].text
         return Answer(text.rstrip("\n"), {**identity, "code": {arguments.code: text}}, code=True)
     return _shown(exploration)
 
@@ -967,7 +974,7 @@ def verified_device(environment: DeviceEnvironment) -> tuple[str, str]:
 
 def _tell(text: str) -> None:
     """Prints progress to standard error, because --json allows only one object on standard output."""
-    print(text, file=sys.stderr, flush=True)
+    _print(text, sys.stderr, terminal_columns())
 
 
 def _told(slow: bool = False) -> Callable[[str], None] | None:

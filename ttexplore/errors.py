@@ -12,11 +12,12 @@ import sys
 import threading
 from collections.abc import Generator, Iterable
 
+from ttexplore.characters import Printed
 from ttexplore.diagnostics.diagnostic import PREFIX
 from ttexplore.record import ErrorRecord, Span
 
 
-class TTExploreError(Exception):
+class TTExploreError(Printed, Exception):
     """The base class of all errors. `message` states the problem and its numbers, `hint` what to do next, `span` the
     kernel line.
 

@@ -28,6 +28,7 @@ from ttexplore.backends.compare import Comparison, RoundingErrors, Side
 from ttexplore.backends.moves import Moves, Place
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic, BackendEntry, recorder
 from ttexplore.backends.remedy import remedy
+from ttexplore.characters import Printed
 from ttexplore.control import FREE, Control, Progress
 from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unknown
 from ttexplore.files import write_file, write_files
@@ -79,7 +80,7 @@ _PLACE = ("tab", "step", "pin", "file")
 _NO_REFERENCE = "there is no reference for these inputs, so the outputs were not compared"
 
 
-class BaseStep(ABC):
+class BaseStep(Printed, ABC):
     """The run of one pass."""
 
     @functools.cached_property
@@ -142,7 +143,7 @@ class BaseStep(ABC):
 StepT = TypeVar("StepT", bound=BaseStep)
 
 
-class Steps(Sequence[StepT], Generic[StepT]):
+class Steps(Printed, Sequence[StepT], Generic[StepT]):
     """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``. Names from TileLang's
     documents are accepted, too (:mod:`ttexplore.pass_names`)."""
 
@@ -207,7 +208,7 @@ class Steps(Sequence[StepT], Generic[StepT]):
         return "\n".join(f"{step.letter}  {step.name}" for step in self._steps)
 
 
-class Explored(ABC):
+class Explored(Printed, ABC):
     """The steps, plan and code of a lowering, and the operations that need nothing else."""
 
     target: Target
@@ -875,7 +876,7 @@ class Explored(ABC):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class View:
+class View(Printed):
     """The explorer of an exploration, opened at a place. A notebook shows it."""
 
     exploration: Explored

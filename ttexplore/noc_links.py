@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal
 
+from ttexplore.characters import Printed
 from ttexplore.plan import Loader, Plan, Sharding, TensorLayout
 from ttexplore.target import Coordinates, Target
 
@@ -32,7 +33,7 @@ _STEPS: dict[Noc, tuple[Step, Step]] = {0: ("right", "down"), 1: ("left", "up")}
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Link:
+class Link(Printed):
     """The link of a NoC from the router at column `x`, row `y`, in coordinates of NoC 0, to the next one."""
 
     noc: Noc

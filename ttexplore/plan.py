@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TypeVar
 
+from ttexplore.characters import Printed, visible
 from ttexplore.errors import unknown
 from ttexplore.record import JsonObject, Span
 
@@ -621,7 +622,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan:
+class Plan(Printed):
     """Everything decided so far. Fields are empty until their pass has run. As text it is a summary.
 
     If the kernel has T.dynamic `sizes`, the numbers in layouts, accessors and partition hold for their current values;
@@ -672,8 +673,7 @@ class Plan:
         heads = [head for head, _ in rows]
         lines = [f"plan of {self.kernel} for {self.target}"]
         lines += [f"  {'' if head in heads[:k] else head:<9}{text}" for k, (head, text) in enumerate(rows)]
-        # A saved plan may hold any characters.
-        return "\n".join("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines)
+        return "\n".join(map(visible, lines))
 
     @property
     def notes_on_inputs(self) -> dict[str, str]:

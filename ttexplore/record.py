@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
+from ttexplore.characters import Printed
+
 OriginKind = Literal["exact", "derived", "inferred"]
 # What a line does for the kernel's own work; nothing, where it is around that: declarations, set-up, waits, braces.
 Work = Literal["computes", "moves", "controls", ""]
@@ -25,7 +27,7 @@ _Convert = Callable[[object], object]
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Span:
+class Span(Printed):
     """A range of kernel source. Lines and columns count from 1; `end_column` is one past the last character.
 
     `file` is the path that the user gave, or ``"cell 3"`` for a notebook cell; never a temporary path.
@@ -62,7 +64,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Printed):
     """A text with the origins of each line: the kernel source, the IR after a step, an emitted file."""
 
     language: Literal["python", "tir", "cpp", "json"]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ttexplore.backends.base import Execution, card_time, simulation_time
 from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, sides_text
+from ttexplore.characters import Printed
 from ttexplore.errors import BackendError, UsageError, from_record, unknown
 from ttexplore.files import write_file
 from ttexplore.given import path as path_of
@@ -35,7 +36,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class StepDiff:
+class StepDiff(Printed):
     """The changes of a step; text in a terminal, a table in a notebook."""
 
     record: StepRecord
@@ -50,8 +51,11 @@ class StepDiff:
         return diff_html(self.record)
 
 
-class Code(str):
-    """An emitted text: a string whose `lines` have the kernel lines that they come from; highlighted in a notebook."""
+class Code(Printed, str):
+    """An emitted text: a string whose `lines` have the kernel lines that they come from; highlighted in a notebook.
+
+    Printing it shows invisible characters; `text` has them as they are.
+    """
 
     listing: Listing
 
@@ -62,7 +66,10 @@ class Code(str):
 
     @property
     def text(self) -> str:
-        return str(self)
+        return str.__str__(self)
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -73,7 +80,7 @@ class Code(str):
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Drawing(Printed):
     """A picture as SVG text; drawn in a notebook."""
 
     svg: str
@@ -86,7 +93,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Printed):
     """A graph in Graphviz's language; drawn in a notebook if Graphviz's program ``dot`` is installed."""
 
     text: str
@@ -123,7 +130,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class ErrorCard:
+class ErrorCard(Printed):
     """An error, shown in place of a traceback."""
 
     record: ErrorRecord
@@ -138,7 +145,7 @@ class ErrorCard:
 
 
 @dataclass(frozen=True)
-class Static:
+class Static(Printed):
     """A static page and a text, shown without widgets."""
 
     html: str
@@ -152,7 +159,7 @@ class Static:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Printed):
     """The result of a run, compared with the reference.
 
     `outputs` are the output tensors in order, in the kernel's own dtypes. `pcc` is the smallest Pearson correlation
@@ -247,7 +254,7 @@ class StepCheck:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Printed):
     """The execution of every step. Truthy if all give the reference's result; `first_bad` names the first that does
     not."""
 
@@ -281,7 +288,7 @@ class Check:
         )
 
 
-class LoweringComparison(str):
+class LoweringComparison(Printed, str):
     """Two lowerings side by side: text in which differing lines begin with ``~``; a table in a notebook.
 
     `rows` are (what, first, second), `steps` say which steps do something else, `files` are the names of the emitted
@@ -326,8 +333,10 @@ class LoweringComparison(str):
         names = [name for one in self._sides[0].steps for name in (one.letter, one.name)]
         raise unknown("step or file", what, [*names, *self._sides[0].files])
 
-    def __repr__(self) -> str:
-        return str(self)
+    def __str__(self) -> str:
+        return str.__str__(self)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return comparison_html(self.rows)

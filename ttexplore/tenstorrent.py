@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ttexplore.characters import Printed
 from ttexplore.emit import emit
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration, explore
@@ -47,7 +48,7 @@ _PASSES = [step.name for step in PIPELINE]
 
 
 @dataclass(frozen=True, repr=False)
-class Module:
+class Module(Printed):
     """A partly lowered kernel: the program, and the number of pipeline steps that have run. `options` are the user's;
     `merged` also includes the kernel's annotations."""
 

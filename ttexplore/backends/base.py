@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ttexplore.characters import Printed
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.ops import small
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, KernelRole, Plan, TensorLayout
@@ -161,7 +162,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class AddedLine:
+class AddedLine(Printed):
     """A change that lets a program end: `text`, a push or a pop, goes before line `line` (from 1) of a kernel's C++.
     `ran` is the whole text that was run without it."""
 
@@ -197,7 +198,7 @@ class AddedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class DeeperBuffer:
+class DeeperBuffer(Printed):
     """A change that lets a program end: the circular buffer `buffer` holds `blocks` blocks, which are `pages` tiles
     instead of `pages_before`, and takes `more_bytes` more of L1. ``ex.fork(cb_depth={fix.buffer: fix.blocks})`` makes
     it."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ttexplore.characters import Printed
+
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Printed):
     """The result of looking for one component: `found` is its state, `fix` the command that installs or repairs it."""
 
     name: str

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from ttexplore.characters import Printed
 from ttexplore.clock.events import (
     PROCESSORS,
     CoreClass,
@@ -69,7 +70,7 @@ class CoreEstimate:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Printed):
     """The predicted time of a program on its target, in microseconds and in cycles of the target's clock.
 
     `gains_us`, found with a replay for each resource when it is first asked for, is the time that the program would
@@ -229,7 +230,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchEstimates:
+class LaunchEstimates(Printed):
     """The predicted times of the launches of a kernel, which run one after another, and the sums of what they take,
     would save, transfer and would take at the peaks (:class:`Estimate`)."""
 

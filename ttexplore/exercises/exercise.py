@@ -14,6 +14,7 @@ from types import EllipsisType, FunctionType
 from typing import Any, Literal, cast
 
 from ttexplore.backends.base import KernelFault
+from ttexplore.characters import Printed
 from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.exercises.checks import EXERCISES, Definition
 from ttexplore.exercises.comparing import Wrong
@@ -52,7 +53,7 @@ def source_of(name: str) -> Source:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Printed):
     """What :meth:`Exercise.check` says of an answer. True if the answer is right."""
 
     name: str
@@ -89,7 +90,7 @@ class Verdict:
 
 
 @dataclass
-class Exercise:
+class Exercise(Printed):
     """An exercise by its name. It counts the hints that it has given: each call of :meth:`hint` goes one step on."""
 
     name: str

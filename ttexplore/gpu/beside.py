@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ttexplore.characters import Printed
 from ttexplore.errors import UsageError
 from ttexplore.gpu.aligned import PURPOSES, Purpose
 from ttexplore.gpu.concepts import STYLE, ConceptMap, beside_table, concept_map, concepts_table, runs
@@ -33,7 +34,7 @@ class AlignedPasses:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PassTable:
+class PassTable(Printed):
     """The passes of both pipelines, aligned by what they do."""
 
     arch: str
@@ -73,7 +74,7 @@ class LinkedLine:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LineLinks:
+class LineLinks(Printed):
     """The lines of a kernel with what becomes of them on both sides; ``links[25]`` is that of line 25.
 
     `gpu_share` and `our_share` are the shares of generated lines that are linked to any line of the kernel, without
@@ -130,7 +131,7 @@ class LineLinks:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beside:
+class Beside(Printed):
     """A kernel's GPU lane beside its lowering for a Tenstorrent chip.
 
     `passes` are those of both pipelines by what they do, `links` the lines of both programs by their kernel line,

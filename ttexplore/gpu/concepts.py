@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from ttexplore.characters import Printed
 from ttexplore.errors import unknown
 from ttexplore.gpu.chips import CHIPS
 from ttexplore.gpu.programs import TILE_ELEMENTS, Fact, GpuProgram, TileProgram
@@ -53,7 +54,7 @@ class Concept:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConceptMap:
+class ConceptMap(Printed):
     """The concepts of a GPU's program beside ours; ``concepts["shared memory"]`` is the row with that name."""
 
     kernel: str

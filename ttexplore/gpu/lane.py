@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from ttexplore.characters import Printed
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, TTExploreError, UsageError, from_record, unknown
 from ttexplore.explored import BaseStep, Steps
@@ -84,7 +85,7 @@ class GpuStep(BaseStep):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GpuLane:
+class GpuLane(Printed):
     """A kernel lowered for a GPU by TileLang, without a GPU.
 
     `seconds` is the time of the lowering; `versions` are those of TileLang and its TVM; `notes` say what TileLang does

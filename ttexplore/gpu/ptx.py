@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ttexplore.backends.process import finish, kill_group, workspace
+from ttexplore.characters import Printed
 from ttexplore.errors import BackendError
 from ttexplore.gpu.environment import GpuEnvironment
 from ttexplore.record import Line, Listing, lines_of
@@ -36,7 +37,7 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class Compiled(Printed):
     """The PTX of a kernel, and the resources of its functions."""
 
     ptx: Code

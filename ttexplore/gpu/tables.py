@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ttexplore.characters import Printed
 from ttexplore.errors import unknown
 from ttexplore.gpu.concepts import NOTHING, STYLE, ConceptMap, beside_table, facts_text
 from ttexplore.gpu.lane import GpuLane
@@ -205,7 +206,7 @@ class SideBySide:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SideBySideTable:
+class SideBySideTable(Printed):
     """A table of the documents with the figures of two programs; ``table["Data staging"]`` is the row with that
     name."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
+from ttexplore.characters import Printed
 from ttexplore.plan import DATA_FORMATS, CircularBuffer, Partition, Plan
 from ttexplore.record import ErrorRecord, Listing, Span
 from ttexplore.target import Target
@@ -58,7 +59,7 @@ class PortingCheck:
     launch: int = 0
 
 
-class PortingChecks(tuple[PortingCheck, ...]):
+class PortingChecks(Printed, tuple[PortingCheck, ...]):
     """The checks of a kernel, in the order of the checklist; text in a terminal, a table in a notebook. Truthy if none
     fails."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ttexplore.characters import Printed
 from ttexplore.glossary import TERMS, Term
 
 # The columns of the table, in order: the field of a pattern, and the language.
@@ -21,7 +22,7 @@ _KERNELS = Path(__file__).parents[1] / "porting_kernels"
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Printed):
     """A construct of GPU kernels and its equivalents.
 
     The fields named after languages hold words of their code; none where a language has no construct for it. `note`

@@ -7,6 +7,7 @@ import re
 import threading
 from dataclasses import dataclass
 
+from ttexplore.characters import Printed
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
 from ttexplore.given import named, wrong
@@ -53,7 +54,7 @@ class PortedKernel:
 
 
 @dataclass(frozen=True, repr=False)
-class Port:
+class Port(Printed):
     """What is known of a foreign source: its constructs (`marks`), in the order of the text, and its `kernels`."""
 
     language: Language

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ttexplore.characters import Printed
 from ttexplore.errors import unknown
 from ttexplore.given import text as text_of
 from ttexplore.porting.pattern import LANGUAGES, Pattern
@@ -17,7 +18,7 @@ _NONE = "–"
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class Table(Printed):
     """Rows of the porting table, in order. ``table["mbarriers"]`` is one row; ``table.search("cp.async")`` are those
     that a word or a sentence belongs to, the best first."""
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator
 from typing import Any
 
+from ttexplore.characters import visible
 from ttexplore.control import Progress
 
 
@@ -35,7 +36,7 @@ def _in_a_cell() -> Generator[Progress]:
     handle: Any = display.DisplayHandle()
     handle.display({}, raw=True)
     try:
-        yield lambda text: handle.update({"text/plain": text}, raw=True)
+        yield lambda text: handle.update({"text/plain": visible(text)}, raw=True)
     finally:
         handle.update({}, raw=True)
 
@@ -45,7 +46,7 @@ def _at_a_terminal() -> Generator[Progress]:
     columns = max(20, shutil.get_terminal_size().columns)
 
     def tell(text: str) -> None:
-        print(f"\r{text[: columns - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"\r{visible(text)[: columns - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
 
     try:
         yield tell

@@ -8,6 +8,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ttexplore.characters import Printed
 from ttexplore.errors import UsageError, from_record
 from ttexplore.given import named, whole
 from ttexplore.optional import install, optional
@@ -34,7 +35,7 @@ SHOWN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(Printed):
     """The result of :func:`ttexplore.sweep`.
 
     `names` are those of the space, `points` the schedules in its order, `outcomes` what became of each; None for one

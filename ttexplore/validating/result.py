@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ttexplore.backends.base import TIME_IS_OVER
+from ttexplore.characters import Printed
 from ttexplore.errors import TTExploreError, from_record
 from ttexplore.given import whole
 from ttexplore.optional import install, optional
@@ -62,7 +63,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Validation:
+class Validation(Printed):
     """The result of :func:`ttexplore.validate`. Truthy if it is complete, no case failed, and one passed.
 
     `cases` are in order, `findings` what became of each; None for one that was not done because the validation was

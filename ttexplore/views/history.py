@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ttexplore.characters import Printed
 from ttexplore.record import Listing, Trace
 from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.origins import ORIGIN_KINDS
@@ -13,7 +14,7 @@ from ttexplore.views.theme import fragment
 
 
 @dataclass(frozen=True)
-class LineHistory:
+class LineHistory(Printed):
     """The lines that come from one kernel line: how many after each step (letter, name, count), and which lines of
     each file, counted from 1, with the best kind of link."""
 
@@ -81,7 +82,7 @@ def _linked(listing: Listing, file: str, line: int) -> list[tuple[int, str]]:
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Printed):
     """Where a text stands: each step's letter and name, and how many lines of its program and of its plan have it.
     `first` is the letter of the first step that has it, `gone` of the first that has lost it."""
 

@@ -8,26 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import html
-import unicodedata
 
-# Control, format, surrogate, private use, unassigned (noncharacters are among them), line and paragraph separators.
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_TAB = "    "
-
-
-def visible(text: str) -> str:
-    """`text` on one line with invisible characters written as ``⟨U+202E⟩`` and tabs as four spaces."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_visible_character(character) for character in text)
-
-
-def _visible_character(character: str) -> str:
-    if character == "\t":
-        return _TAB
-    if unicodedata.category(character) in _HIDDEN_CATEGORIES:
-        return f"⟨U+{ord(character):04X}⟩"
-    return character
+from ttexplore.characters import visible
 
 
 def escape(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ttexplore.characters import Printed
 from ttexplore.errors import UsageError
 from ttexplore.given import whole, wholes
 from ttexplore.plan import CircularBuffer, Plan
@@ -49,7 +50,7 @@ _WITH_BUFFER = (RESERVE, PUSH, WAIT, POP, "fpu", "pack", "zeros", "multicast", *
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class Recording(Printed):
     """The recorded run of `plan` on all cores; `recording[x, y]` is the timeline of one.
 
     `core` is the core that was asked for, which is always recorded; `files` are the C++ of the kernels by role. `stuck`

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ttexplore.characters import Printed
 from ttexplore.record import Line, StepRecord
 from ttexplore.views.plan_lines import flat_plan
 
@@ -62,7 +63,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Printed):
     """How many lines came, went, only changed their indentation or names, and stand elsewhere. A changed line counts
     as gone and come."""
 

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from ttexplore.characters import Printed
 from ttexplore.options import OPTIONS, option_text
 from ttexplore.plan import Plan
 from ttexplore.record import StepRecord, Trace
@@ -39,7 +40,7 @@ class Setting:
         return f"{self.meaning[:1].upper()}{self.meaning[1:]}. Default: {self.default}.{idle}"
 
 
-class Settings(tuple[Setting, ...]):
+class Settings(Printed, tuple[Setting, ...]):
     """The options of a lowering in the order of the steps; text in a terminal, a table in a notebook."""
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal, cast
 
+from ttexplore.characters import Printed
 from ttexplore.record import JsonObject, Listing, StepRecord, Trace
 from ttexplore.views.markup import content_id, escape, visible
 from ttexplore.views.plan_lines import inline_value
@@ -64,7 +65,7 @@ def _shown(value: object) -> str:
     return "nothing" if value is None else visible(inline_value(value))
 
 
-class StepChanges(tuple[StepChange, ...]):
+class StepChanges(Printed, tuple[StepChange, ...]):
     """What each step of two lowerings does; text in a terminal, a table in a notebook."""
 
     def __str__(self) -> str:

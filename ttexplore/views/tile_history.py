@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ttexplore.characters import Printed
 from ttexplore.errors import UsageError
 from ttexplore.plan import DATA_FORMATS, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS, Plan, TensorLayout, item_block
 from ttexplore.record import Listing
@@ -46,7 +47,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class TileHistory:
+class TileHistory(Printed):
     """How tile `tile` of the tensor `tensor` was made, on the core with the logical coordinates `core`.
 
     `item` is the work item, None where the run does not tell; `items` are all of the core's. `stops` are in the order

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ttexplore.characters import Printed
 from ttexplore.given import named
 from ttexplore.record import Listing
 from ttexplore.views.markup import plural, visible
@@ -47,7 +48,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Timeline:
+class Timeline(Printed):
     """The recorded run of the core with logical coordinates `core`; `recording` has those of the other cores.
 
     `records` are the events in order of time, a structured array with the fields of the emulator's events. `buffers`

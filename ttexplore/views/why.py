@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ttexplore.characters import Printed
 from ttexplore.record import FiringRecord, StepRecord
 from ttexplore.views.markup import content_id, escape, visible
 from ttexplore.views.theme import fragment
@@ -21,7 +22,7 @@ class MadeBy:
 
 
 @dataclass(frozen=True)
-class Why:
+class Why(Printed):
     """What made a line of the program after a step: rules in the order in which they did, none where it was kept."""
 
     letter: str
