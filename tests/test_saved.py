@@ -16,7 +16,8 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import gemm
-from ttexplore.errors import ResourceError, UsageError
+from ttexplore.cli import main
+from ttexplore.errors import BackendError, ResourceError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.record import Trace, from_json, to_json
 from ttexplore.views.explorer import packed
@@ -262,3 +263,60 @@ def test_no_zip_and_a_damaged_one(file: Path, tmp_path: Path) -> None:
 
 def test_records_read_back_what_they_wrote(exploration: Exploration) -> None:
     assert from_json(Trace, json.loads(json.dumps(to_json(exploration.trace)))) == exploration.trace
+
+
+# Asking before the C++ of a file runs
+
+
+@pytest.fixture(scope="module")
+def foreign(file: Path) -> Path:
+    """A file whose C++ shows that somebody compiled it: it is no C++."""
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    trace = json.loads(parts["trace.json"])
+    for name in ("reader.cpp", "compute.cpp", "writer.cpp"):
+        trace["files"][name]["lines"][0]["text"] = "#error compiled"
+    with zipfile.ZipFile(file.with_name("foreign.ttx"), "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, json.dumps(trace) if name == "trace.json" else content)
+    return file.with_name("foreign.ttx")
+
+
+def test_the_command_asks_before_it_compiles_a_file(
+    foreign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["timeline", str(foreign)]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint == (
+        f"UsageError: a timeline of {foreign} compiles and executes the C++ in this file\n"
+        "  hint: if you trust the file, add --run [TTX-U014]\n"
+    )
+    for words in ([], ["--no-run"]):
+        assert main(["report", str(foreign), "-o", str(page), *words]) == 0
+        assert (f"not run: {foreign}" in capsys.readouterr().out) == (not words)
+        assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    compiling = (["timeline", "--run"], ["report", "--run", "-o", str(page)], ["run"])
+    for command, *words in compiling:
+        assert main([command, str(foreign), *words]) == 1
+        assert "#error compiled" in capsys.readouterr().err
+    assert main(["report", str(foreign), "--run", "--no-run", "-o", str(page)]) == 2
+
+
+def test_only_explorations_of_this_process_are_reported_with_a_run(
+    exploration: Exploration, foreign: Path, tmp_path: Path
+) -> None:
+    opened = ttx.load(foreign)
+    opened.report(tmp_path / "saved.html")
+    ttx.report(tmp_path / "both.html", exploration, opened)
+    reported = [*exploration._reported(None), *opened._reported(None)]
+    ran = [(one.timeline is not None, "recorded_run" in one.state) for one in reported]
+    assert ran == [(True, True), (False, False)]
+    assert [one.note.endswith(", not run") for one in reported] == [False, True]
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: opened.report(tmp_path / "saved.html", run=True), lambda: opened.run(), lambda: opened.timeline(),
+        lambda: ttx.report(tmp_path / "both.html", exploration, opened, run=True), lambda: opened.tile("C", 0, 0),
+    )  # fmt: skip
+    for write in writes:
+        with pytest.raises(BackendError, match="#error compiled"):
+            write()

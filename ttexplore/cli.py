@@ -388,7 +388,11 @@ def _show_parser() -> argparse.ArgumentParser:
 
 
 def _run_parser() -> argparse.ArgumentParser:
-    parser = _kernel_parser("run", "Run a kernel on generated inputs and compare with the reference.")
+    parser = _kernel_parser(
+        "run",
+        "Run a kernel on generated inputs and compare with the reference. Of a saved exploration, it compiles and "
+        "executes the C++ in the file: run only files that you trust.",
+    )
     parser.add_argument("--backend", default=DEFAULT_BACKEND, help=f"{', '.join(BACKENDS)} (default: %(default)s)")
     parser.add_argument("--device", help=f"for {taker('device')}: {DEVICE_NAMES} (default: {DEVICES[0]})")
     parser.add_argument(
@@ -464,6 +468,7 @@ def _timeline_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--core", metavar="X,Y", help="logical coordinates (default: the core with the most work items)"
     )
+    parser.add_argument("--run", action="store_true", help=f"for {SAVED} files: execute the C++ in it, if you trust it")
     _add_launch(parser)
     _add_inputs(parser)
     _add_time_limit(parser, "that of the backend")
@@ -491,7 +496,9 @@ def _save_parser() -> argparse.ArgumentParser:
 def _report_parser() -> argparse.ArgumentParser:
     parser = _words_parser("report", "Write the explorers of one or more kernels as one page that works offline.")
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="(default: %(default)s)")
-    parser.add_argument("--no-run", action="store_true", help="omit the result of a run on the emulator")
+    runs = parser.add_mutually_exclusive_group()
+    runs.add_argument("--no-run", action="store_true", help="omit the result of a run on the emulator")
+    runs.add_argument("--run", action="store_true", help=f"also execute the C++ in {SAVED} files, if you trust them")
     return parser
 
 
@@ -813,6 +820,11 @@ def _simple(value: object) -> object:
 
 def _timeline(arguments: argparse.Namespace) -> Answer:
     core = None if arguments.core is None else parse_value(arguments.core)
+    if arguments.kernel is not None and arguments.kernel.endswith(SAVED) and not arguments.run:
+        raise UsageError(
+            "U014", f"a timeline of {arguments.kernel} compiles and executes the C++ in this file",
+            hint="if you trust the file, add --run",
+        )  # fmt: skip
     exploration = _chosen_launch(_explored(arguments), arguments.launch)
     found = exploration.timeline(
         cast("tuple[int, int] | None", core), inputs=arguments.inputs, seed=arguments.seed,
@@ -846,9 +858,16 @@ def _report(arguments: argparse.Namespace) -> Answer:
     # What was typed: the kernels of factories are often all called main.
     words = [str(one.kernel).partition("::")[2] for one in _each(arguments)]
     names = [word or one.kernel.name for word, one in zip(words, found, strict=True)]
-    file = str(report(arguments.output, *found, run=not arguments.no_run, names=names))
+    run = False if arguments.no_run else True if arguments.run else None
+    file = str(report(arguments.output, *found, run=run, names=names))
     data: JsonObject = {**_identity(found[0]), "file": file, "lowerings": [_identity(one) for one in found]}
-    return Answer(file, data, error=next((one.error for one in found if one.error is not None), None))
+    skipped = [] if run is not None else [word for word in arguments.words if word.endswith(SAVED)]
+    told = [f"not run: {word} has C++ of its own; if you trust the file, add --run" for word in skipped]
+    return Answer(
+        "\n".join([file, *told]),
+        {**data, "not_run": skipped},
+        error=next((one.error for one in found if one.error is not None), None),
+    )
 
 
 def _freeze(arguments: argparse.Namespace) -> Answer:

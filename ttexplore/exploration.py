@@ -1004,7 +1004,7 @@ class Launches(Exploration):
     def _summary(self) -> str:
         return launches_html(self.kernel.name, self.target.name, self._rows())
 
-    def _reported(self, run: bool) -> list[Reported]:
+    def _reported(self, run: bool | None) -> list[Reported]:
         return [page for one in self.launches for page in one._reported(run)]
 
     def _ipython_display_(self) -> None:

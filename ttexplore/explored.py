@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,6 +212,8 @@ class Explored(Printed, ABC):
     """The steps, plan and code of a lowering, and the operations that need nothing else."""
 
     target: Target
+    # Whether its C++ is of this process's making, so that reporting may run it without being asked to.
+    runs_unasked: ClassVar[bool] = True
     # The explored kernel: its name, its source as a listing, its file and its first line there.
     kernel: Any
 
@@ -392,16 +394,18 @@ class Explored(Printed, ABC):
     def _kept(self) -> Kept | None:
         """Inputs and reference with which a saved exploration is compared."""
 
-    def report(self, path: str | Path, *, run: bool = True) -> Path:
+    def report(self, path: str | Path, *, run: bool | None = None) -> Path:
         """Write the explorer as one page that works offline, without Jupyter and without Python.
 
-        With `run`, the page includes the result of a run on the emulator and the timeline of one core, if there is a
-        C++ compiler and the lowering succeeded. Raises UsageError if the file cannot be written, and what a run raises.
+        Unless `run` is False, the page includes the result of a run on the emulator and the timeline of one core, if
+        there is a C++ compiler and the lowering succeeded. A loaded exploration runs only with ``run=True``: its C++
+        comes from the file. Raises UsageError if the file cannot be written, and what a run raises.
         """
         return report(path, self, run=run)
 
-    def _reported(self, run: bool) -> list[Reported]:
-        """The lowerings of the page, with the result of a run on the emulator if asked for."""
+    def _reported(self, run: bool | None) -> list[Reported]:
+        """The lowerings of the page, with the result of a run on the emulator: see :meth:`report`."""
+        run = self.runs_unasked if run is None else run
         state: JsonObject = {}
         if "estimate" not in self.missing and self.error is None:
             # Of a program that has none, the page says nothing.
@@ -418,6 +422,8 @@ class Explored(Printed, ABC):
             events = done.execution.events
             recorded = self._recording(events, self._busiest_core(events), self._kernel_listings({})).within().data
         state_of = f"failed at {self.steps[-1].letter}" if self.error else f"{len(self.steps)} steps"
+        if not self.runs_unasked and not run:
+            state_of += ", not run"
         return [Reported(self.data, self._repr_html_(), f"{self.target.name}, {state_of}", state, recorded)]
 
     # Running
@@ -919,7 +925,9 @@ def edited_listing(listing: Listing, text: str | None) -> Listing:
     return dataclasses.replace(listing, lines=tuple(lines))
 
 
-def report(path: str | Path, *explorations: Explored, run: bool = True, names: Sequence[str] | None = None) -> Path:
+def report(
+    path: str | Path, *explorations: Explored, run: bool | None = None, names: Sequence[str] | None = None
+) -> Path:  # fmt: skip
     """Write the explorers of one or more lowerings as one page that works offline, with an index if there are several.
 
     Of each it shows what :meth:`Explored.report` does. `names` are what the index and links call them, one for each,
@@ -931,7 +939,7 @@ def report(path: str | Path, *explorations: Explored, run: bool = True, names: S
             raise wrong("what to report", one, "explorations, as ttx.explore returns them")
     if not explorations:
         raise wrong("what to report", explorations, "explorations, as ttx.explore returns them")
-    run, called = flag("run", run), plain(names)
+    run, called = None if run is None else flag("run", run), plain(names)
     if called is not None and (
         not isinstance(called, list | tuple)
         or len(cast(Sequence[object], called)) != len(explorations)

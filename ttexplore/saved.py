@@ -111,7 +111,13 @@ class SavedStep(BaseStep):
 
 
 class SavedExploration(Explored):
-    """A recorded exploration. Operations that need the kernel itself raise UsageError."""
+    """A recorded exploration. Operations that need the kernel itself raise UsageError.
+
+    Its C++ is the file's: only what is asked to run it does so (:meth:`run`, :meth:`timeline`, :meth:`tile`, and
+    :meth:`report` with ``run=True``).
+    """
+
+    runs_unasked = False
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -164,12 +170,14 @@ class SavedExploration(Explored):
             return super().run(*arguments, **options)
 
     def timeline(self, *arguments: Any, **options: Any) -> Timeline:
-        """Record a run, as :meth:`Explored.timeline` does. Run only files from sources that you trust."""
+        """Record a run, as :meth:`Explored.timeline` does. As :meth:`run` does, it compiles and executes the file's
+        C++ on this machine: run only files from sources that you trust."""
         with _fitting():
             return super().timeline(*arguments, **options)
 
     def tile(self, *arguments: Any, **options: Any) -> TileHistory:
-        """Follow a tile back, as :meth:`Explored.tile` does. Run only files from sources that you trust."""
+        """Follow a tile back, as :meth:`Explored.tile` does. As :meth:`run` does, it compiles and executes the file's
+        C++ on this machine: run only files from sources that you trust."""
         with _fitting():
             return super().tile(*arguments, **options)
 
