@@ -85,6 +85,7 @@ ALLOWED: dict[str, set[str]] = {
         "emit", "files", "views", "exploration",
     },
     "__main__": {"cli"},
+    "trusting": set(),
     "pass_names": set(),
     "glossary": set(),
     "pasting": {"language"},
@@ -94,7 +95,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
         "explored", "saved", "exploration", "doctor", "verification", "freezing", "sweeping", "validating",
-        "files", "gpu", "gallery", "course", "optional",
+        "files", "gpu", "gallery", "course", "optional", "trusting",
     },
     "ipython": {
         "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",
