@@ -292,6 +292,20 @@ def reduced_as(kind: str, other: str) -> Edit:
     return in_kernel("kernel", change)
 
 
+def asked_beyond(program: Program) -> Program:
+    """The reader looks at elements of a page that is not there."""
+
+    def change(statement: Any) -> list[Any] | None:
+        value = statement.value if isinstance(statement, Bind) else None
+        if not isinstance(value, Call) or not str(value.op.name).endswith("noc_read_number"):
+            return None
+        values = adapter.elements(value.args)
+        values[1] = const(7, "int32")
+        return [bind(statement.var, adapter.call("tt.noc_read_number", values, dtype="bool"), statement.span)]
+
+    return in_kernel("reader", change)(program)
+
+
 def second_place_first(statement: Any) -> list[Any] | None:
     """A loop over places without its first turn."""
     if not isinstance(statement, For) or str(statement.loop_var.name) != "place":
@@ -986,10 +1000,14 @@ FAULTS: tuple[Fault, ...] = (
           "interpreter", "A0"),
     Fault("bits count that an even number of elements has", joined_in_rows, reduced_as("sum", "max"),
           "interpreter", "A0"),
-    Fault("no element makes T.any_of true", asked, named("kernel", "Mask_any_13", lambda _: const(0, "int32")),
+    Fault("no element makes T.any_of true", asked, named("kernel", "Mask_any", lambda _: const(0, "int32")),
           "interpreter", "A0"),
-    Fault("no element makes T.all_of false", asked, named("kernel", "Mask_all_13", lambda _: const(1, "int32")),
+    Fault("no element makes T.all_of false", asked, named("kernel", "Mask_all", lambda _: const(1, "int32")),
           "interpreter", "A0"),
+    Fault("an element that decides does not change the answer", asked,
+          given("reader", "write_number", 2, lambda n: 1 - n, 1), "interpreter"),
+    Fault("the answer is not there yet", asked, dropped("reader", "write_number")),
+    Fault("an element past the tensor is looked at", asked, asked_beyond),
     # rearranged blocks
     Fault("a block is rearranged before it is there", rearranged, dropped("writer", "cb_wait_front")),
     Fault("a block is rearranged into room that is not reserved", rearranged, dropped("writer", "cb_reserve_back")),

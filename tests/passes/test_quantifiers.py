@@ -195,3 +195,177 @@ def test_blocks_that_cannot_decide() -> None:
                 T.fill(o, 1.0)
                 if T.any_of(1):
                     T.copy(o, Out)
+
+
+def sparse(count: int, shape: tuple[int, int], dtype: str, random: np.random.Generator, name: str) -> Any:
+    """Masks of blocks of which each second one has one element that decides the answer, anywhere."""
+    masks = np.full((count, *shape), name == "all_of")
+    for number in range(1, count, 2):
+        place = [(0, 0), (shape[0] - 1, shape[1] - 1), tuple(map(random.integers, shape))][number // 2 % 3]
+        masks[(number, *place)] ^= True
+    if dtype == "bool":
+        return masks
+    return masks * random.choice(np.array([1, np.iinfo(dtype).max, np.iinfo(dtype).min or 2], dtype), masks.shape)
+
+
+def marked(count: int, shape: tuple[int, int], dtype: str, name: str) -> Any:
+    """A block of ones that all kernels of a core change where a large block of a mask says so."""
+    rows, columns = shape
+    holds = {"any_of": T.any_of, "all_of": T.all_of}[name]
+
+    @T.prim_func
+    def kernel(Mask: T.Tensor((count * rows, columns), dtype), A: T.Tensor((32, 32), "float32"),
+               Out: T.Tensor((count, 32, 32), "float32")):  # fmt: skip
+        with T.Kernel(count) as bx:
+            mask, a, o = (
+                T.alloc_shared(shape, dtype),
+                T.alloc_shared((32, 32), "float32"),
+                T.alloc_fragment((32, 32), "float32"),
+            )
+            T.copy(Mask[bx * rows, 0], mask)
+            T.fill(o, 1.0)
+            if holds(mask):
+                T.copy(A, a)
+                for i, j in T.Parallel(32, 32):
+                    o[i, j] = o[i, j] + a[i, j]
+            T.copy(o, Out[bx, 0, 0])
+
+    return kernel
+
+
+@pytest.mark.parametrize("name", ["any_of", "all_of"])
+@pytest.mark.parametrize(("shape", "dtype"), [
+    ((64, 64), "bool"), ((33, 31), "int32"), ((128, 128), "int32"), ((16, 32), "uint8"), ((40, 70), "int8"),
+])  # fmt: skip
+def test_large_blocks(shape: tuple[int, int], dtype: str, name: str) -> None:
+    random = np.random.default_rng(3)
+    masks, a = sparse(6, shape, dtype, random, name), random.integers(-9, 9, (32, 32)).astype(np.float32)
+    exploration = ttx.explore(marked(6, shape, dtype, name))
+    assert exploration.error is None, str(exploration.error)
+    # As many statements as for any other block.
+    assert len(exploration.code["reader"].text.splitlines()) < 120
+    arrays = [masks.reshape(-1, shape[1]), a]
+    holds = {"any_of": np.any, "all_of": np.all}[name]
+    want = np.stack([1 + a * bool(holds(mask)) for mask in masks])
+    for backend in ("emulator", "interpreter"):
+        made = exploration.run(arrays, backend=backend)
+        assert made.passed, made.message
+        np.testing.assert_array_equal(made.outputs[0], want)
+
+
+@pytest.mark.parametrize("page", ["tile", "row"])
+def test_parts_past_the_end_of_a_tensor_in_any_layout(page: str) -> None:
+    """Outside of the tensor nothing is true; the places of the blocks are elements of another tensor."""
+
+    @T.prim_func
+    def kernel(
+        Mask: T.Tensor((3, 70, 20), "int32"), Start: T.Tensor((6,), "int32"), Any: T.Tensor((6, 32), "float32"),
+        All: T.Tensor((6, 32), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(6) as bx:
+            T.annotate_tt_layout({Mask: {"page": page}})
+            o = T.alloc_fragment((32,), "float32")
+            T.fill(o, 0.0)
+            if T.any_of(Mask[1, bx * 13 : bx * 13 + 13, 4:20]):
+                T.fill(o, 1.0)
+            T.copy(o, Any[bx, 0])
+            T.fill(o, 0.0)
+            if T.all_of(Mask[2, Start[bx] : Start[bx] + 10, 2:18]):
+                T.fill(o, 1.0)
+            T.copy(o, All[bx, 0])
+
+    mask = np.zeros((3, 70, 20), np.int32)
+    mask[1, 65:, 19], mask[1, 13, 3], mask[2] = -1, 9, 5
+    mask[2, 29, 17] = 0
+    start = np.array([0, 20, 45, 64, 60, 7], np.int32)
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    assert exploration.check([mask, start])
+    made = exploration.run([mask, start])
+    assert made.passed
+    some, every = made.outputs
+    padded = np.pad(mask, ((0, 0), (0, 13), (0, 0)))
+    np.testing.assert_array_equal(some[:, 0], [padded[1, n * 13 : n * 13 + 13, 4:20].any() for n in range(6)])
+    np.testing.assert_array_equal(every[:, 0], [padded[2, at : at + 10, 2:18].all() for at in start])
+
+
+def test_an_answer_keeps_its_value_and_is_one() -> None:
+    """Asked before the block changes, used after that in a branch and in T.Parallel; of a computed block, in
+    T.Parallel; and of rows."""
+
+    @T.prim_func
+    def kernel(Mask: T.Tensor((32, 64), "int32"), Out: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            m, o = T.alloc_shared((32, 64), "int32"), T.alloc_fragment((32, 32), "float32")
+            T.copy(Mask, m)
+            whole = T.all_of(m)
+            for i, j in T.Parallel(32, 64):
+                m[i, j] = m[i, j] - 1
+            left = T.any_of(m[0, 0:12])
+            T.fill(o, 1.0)
+            if whole:
+                T.fill(o, 2.0)
+            for i, j in T.Parallel(32, 32):
+                o[i, j] = o[i, j] + T.if_then_else(whole, 4.0, 0.0) + T.if_then_else(left, 8.0, 0.0)
+                if T.any_of(m[i, 3:12]):
+                    o[i, j] += 16.0
+            T.copy(o, Out)
+
+    for zero, other in ((5, 5), (0, 7), (70, 0)):
+        mask = np.ones((32, 64), np.int32)
+        mask[zero % 32, other] = 3 if zero == other else 0 if zero else 2
+        found = run(kernel, mask)
+        whole, less = mask.all(), mask - 1
+        want = 1.0 + whole + 4.0 * whole + 8.0 * less[0, :12].any() + 16.0 * less[:, 3:12].any(1, keepdims=True)
+        np.testing.assert_array_equal(found, np.broadcast_to(want, (32, 32)))
+
+
+@T.macro
+def of_a_computed_block(m: Any, o: Any) -> None:
+    for i, j in T.Parallel(32, 64):
+        m[i, j] = m[i, j] - 1
+    if T.any_of(m):
+        T.fill(o, 2.0)
+
+
+@T.macro
+def in_a_nest(m: Any, o: Any) -> None:
+    for i, j in T.Parallel(32, 64):
+        if T.any_of(m):
+            o[i, j] = 2.0
+
+
+@T.macro
+def of_a_view(m: Any, o: Any) -> None:
+    v = T.reshape(m, (64, 32))
+    if T.any_of(v[2:6, 3:30]):
+        T.fill(o, 2.0)
+
+
+@pytest.mark.parametrize(("asked", "message", "hint"), [
+    (of_a_computed_block, "T.any_of of 2,048 elements of m, which only the compute kernel knows; at most 256", "ask"),
+    (in_a_nest, "T.any_of of 2,048 elements in a T.Parallel, more than 64", "ask before the T.Parallel"),
+    (of_a_view, "T.any_of of 108 elements of m_view, a view, that are no block of its memory", "in its own shape"),
+])  # fmt: skip
+def test_blocks_that_are_not_asked(asked: Any, message: str, hint: str) -> None:
+    def traced() -> Any:
+        @T.prim_func
+        def kernel(Mask: T.Tensor((32, 64), "int32"), Out: T.Tensor((32, 64), "float32")):
+            with T.Kernel(1):
+                m = T.alloc_shared((32, 64), "int32")
+                o = T.alloc_fragment((32, 64), "float32")
+                T.copy(Mask, m)
+                T.clear(o)
+                asked(m, o)
+                T.copy(o, Out)
+
+        return kernel
+
+    try:
+        error = ttx.explore(traced()).error
+    except Unsupported as raised:
+        error = raised
+    assert isinstance(error, Unsupported)
+    assert message in error.message
+    assert hint in error.hint
+    assert error.span is not None

@@ -30,6 +30,7 @@ from ttexplore.ir.index import (
     variables,
     where_all_hold,
 )
+from ttexplore.ir.quantified import quantified_of
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import bound_sizes, size_variables
 from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
@@ -87,6 +88,8 @@ class Bounds:
                     self._size(statement.var)
             elif (form := bound_form(statement)) is not None and form.op in (CHECK_READ, CHECK_WRITE):
                 self.holds(arguments(statement)[0])
+            elif quantified_of(statement.value) is not None:
+                self._limit(statement.var, 0, 1)
             elif form is not None or isinstance(statement.value, ir.TensorLoad):
                 self._limit(statement.var, *RANGES.get(str(statement.var.ty.dtype), (INT32_LEAST, INT32_MOST)))
             elif str(statement.value.ty.dtype).startswith(("int", "uint", "bool")):

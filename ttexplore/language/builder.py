@@ -311,6 +311,7 @@ class Builder:
     begun: list[Span | None] = field(default_factory=list[Span | None])
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[ir.Var, ...] = ()
+    is_in_parallel: bool = False
     views: Views = field(init=False)
     reads: Reads = field(init=False)
     reducers: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
@@ -428,6 +429,16 @@ class Builder:
             yield
         finally:
             self.enclosing.pop()
+
+    @contextlib.contextmanager
+    def inside_loop(self, kind: tirx.ForKind) -> Generator[None]:
+        """The body of a loop: `is_in_parallel` says whether it is one of T.Parallel, or in one."""
+        before = self.is_in_parallel
+        self.is_in_parallel |= kind == tirx.ForKind.PARALLEL
+        try:
+            yield
+        finally:
+            self.is_in_parallel = before
 
     def store(self, buffer: tirx.Buffer, indices: tuple[object, ...], value: object) -> None:
         """Emit ``buffer[indices] = value``. Raises KernelError for a wrong rank, for a slice, or if the value is a

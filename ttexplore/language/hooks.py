@@ -331,7 +331,7 @@ class Hooks:
                 )
             return nest
 
-        with builder.frame(finish), self._turn(builder, turn, index, runs):
+        with builder.frame(finish), builder.inside_loop(loop.kind), self._turn(builder, turn, index, runs):
             if loop.step != 1:
                 stepped = to_expr(loop.start) + variables[0] * loop.step
                 yield builder.bind(f"{variables[0].name}_value", stepped)

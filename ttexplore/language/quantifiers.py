@@ -9,12 +9,16 @@ from collections.abc import Sequence
 
 from tvm import ir, tirx
 
-from ttexplore.language.builder import Allocation, Builder, condition, current
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.quantified import Quantified
+from ttexplore.language.builder import Allocation, Builder, condition, current, unsupported
 from ttexplore.language.spans import caller_span
 from ttexplore.language.tile import as_region, extents
 
-# The elements of a larger block are tested in a loop.
+# What larger blocks hold is one number, which the reader makes.
 _FEW = 8
+# In a T.Parallel each element is a block of its own.
+_MOST_IN_PARALLEL = 64
 
 
 def any_of(block: object) -> ir.Expr:
@@ -31,16 +35,42 @@ def _joined(what: str, block: object, *, is_any: bool) -> ir.Expr:
     builder, region = current(what), as_region(block, what)
     lengths, starts = extents(region), [part.min for part in region.region]
     builder.span = caller_span(builder.files)
+    if builder.is_in_parallel and math.prod(lengths) > _FEW:
+        return _tested(builder, what, region, lengths, is_any=is_any)
     if math.prod(lengths) > _FEW:
-        return _tested(builder, region, lengths, is_any=is_any)
+        return condition(_number(builder, what, region, is_any=is_any))
     join = tirx.Or if is_any else tirx.And
     places = itertools.product(*map(range, lengths))
     elements = [builder.read(region.source, _places(starts, place)) for place in places]
     return functools.reduce(join, map(condition, elements))
 
 
-def _tested(builder: Builder, region: ir.TensorRegion, lengths: list[int], *, is_any: bool) -> ir.Expr:
-    """A variable that a loop over the elements sets where one decides the answer."""
+def _number(builder: Builder, what: str, region: ir.TensorRegion, *, is_any: bool) -> ir.Expr:
+    """A name for the number that says it. Raises Unsupported for elements of a view that are no block of its base."""
+    base = builder.views.of_base(region)
+    if base is None:
+        raise unsupported(
+            f"{what} of {math.prod(extents(region)):,} elements of {region.source.name}, a view, that are no block of "
+            f"its {'memory' if is_on_chip(region.source) else 'tensor'},",
+            f"ask in its own shape, or for at most {_FEW} elements at a time",
+        )
+    first = builder.read(base.source, tuple(part.min for part in base.region))
+    number = Quantified(first, tuple(extents(base)), of_all=not is_any).expression()
+    name = builder.bind(builder.unused(f"{region.source.name}_{'any' if is_any else 'all'}"), number)
+    assert isinstance(name, ir.Expr)
+    return name
+
+
+def _tested(
+    builder: Builder, what: str, region: ir.TensorRegion, lengths: list[int], *, is_any: bool
+) -> ir.Expr:  # fmt: skip
+    """A variable that a loop over the elements sets where one decides the answer, in a turn of a T.Parallel. Raises
+    Unsupported for too many elements."""
+    if math.prod(lengths) > _MOST_IN_PARALLEL:
+        raise unsupported(
+            f"{what} of {math.prod(lengths):,} elements in a T.Parallel, more than {_MOST_IN_PARALLEL},",
+            "ask before the T.Parallel if all iterations ask the same; or reduce rows: T.reduce_max(m, r, dim=1)",
+        )
     name = f"{region.source.name}_{'any' if is_any else 'all'}"
     answer = Allocation((1,), "int32", "local.var", 0 if is_any else 1).make(builder, name)
     span = builder.tvm_span()

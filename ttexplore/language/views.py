@@ -53,6 +53,14 @@ class Views:
         view = self._bases.get(identity(buffer))
         return buffer if view is None else view.base
 
+    def of_base(self, region: ir.TensorRegion) -> ir.TensorRegion | None:
+        """The region of a base that has the elements of a region of its view, in some shape; None where none has."""
+        view = self._bases.get(identity(region.source))
+        try:
+            return region if view is None else view.region(region, self._known())
+        except Unsupported:
+            return None
+
     def based(self, statement: tirx.Stmt, named: Names) -> list[tirx.Stmt]:
         """The statement with the bases in place of their views; `named` makes names of new buffers."""
         if not self._bases:

@@ -6,7 +6,7 @@ three take the same decision because it is made once. Operations with a result a
 
 from __future__ import annotations
 
-from ttexplore.ops.op import Op, circular_buffer, condition, integer, page, slot, tensor, tile
+from ttexplore.ops.op import Op, Operand, circular_buffer, condition, flag, integer, page, slot, tensor, tile
 
 _BUFFER = "api/dataflow/dataflow_buffer.h"
 
@@ -15,6 +15,18 @@ READ_NUMBER = Op(
     (tensor("source", "read"), page("page", "source"), integer("page_offset_bytes")),
     "", "", "whole block", role="reader", has_result=True,
 )  # fmt: skip
+READ_ANY = Op(
+    "read_any",
+    (
+        tensor("source", "read"), page("page", "source"), integer("page_offset_bytes"), integer("index"),
+        integer("count"), flag("of_all"), Operand("condition", "int", optional=True),
+    ),
+    "", "", "whole block", role="reader", has_result=True,
+    note="1 if any element of a block is not 0, or all are; their places are computed from a variable, which is their "
+    "number in the block",
+)  # fmt: skip
+# The operations that give a number that the reader hands on.
+READ_NUMBERS = (READ_NUMBER, READ_ANY)
 SEND_NUMBER = Op(
     "send_number", (circular_buffer("cb", "write"), integer("number")), "", "", "whole block", role="reader", waits=True
 )
@@ -81,6 +93,7 @@ CHECK_WRITE = Op(
 
 SCALAR_OPS = (
     READ_NUMBER,
+    READ_ANY,
     SEND_NUMBER,
     RECEIVE_NUMBER,
     NOC_READ_NUMBER,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Partials
+from ttexplore.passes.asked_blocks import with_asked_blocks
 from ttexplore.passes.bit_reductions import BITS, note_on_bits, with_bits_reduced
 from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
@@ -48,13 +49,14 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
 
     Later passes rely on these changes to the kernel: each T.Parallel does something; in a T.Parallel, loops that count
     together become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors
-    choose are filled row by row; variables that decide something are names; tensors that the kernel works on directly
-    are copied to and from blocks on the chip; parts of blocks become blocks of their own; copies that convert to a
-    dtype of 8 bits or fewer cast in a T.Parallel, and products of integers become products of numbers; a fill that only
-    the first iteration of a loop executes moves before the loop; other branches around operations on blocks become
-    loops of one turn or none; elements of tensors that decide branches, lengths and places have names, and places are
-    checked when the kernel runs; the loops of a T.Parallel nest follow the axis order of its stores; and index
-    arithmetic in narrow integer types is computed in int32.
+    choose are filled row by row; T.any_of and T.all_of of computed blocks become loops; variables that decide
+    something are names; tensors that the kernel works on directly are copied to and from blocks on the chip; parts of
+    blocks become blocks of their own; copies that convert to a dtype of 8 bits or fewer cast in a T.Parallel, and
+    products of integers become products of numbers; a fill that only the first iteration of a loop executes moves
+    before the loop; other branches around operations on blocks become loops of one turn or none; elements of tensors
+    that decide branches, lengths and places have names, and places are checked when the kernel runs; the loops of a
+    T.Parallel nest follow the axis order of its stores; and index arithmetic in narrow integer types is computed in
+    int32.
 
     Work items that update the same elements of a tensor with T.atomic_add, T.atomic_max or T.atomic_min run on one
     core, in a loop that takes the place of an axis of the launch grid. With `partials="noc"` they run on several cores,
@@ -80,6 +82,7 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
         with_plain_elements,
         with_turn_values,
         with_rows_by_index,
+        with_asked_blocks,
         with_named_variables,
         with_scalar_blocks,
         with_loaded_scalars,

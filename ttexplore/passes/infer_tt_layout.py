@@ -12,6 +12,7 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import dtype_of, op_name, statements
 from ttexplore.ir.dataflow import accesses, is_parallel
 from ttexplore.ir.program import Program
+from ttexplore.ir.quantified import deciding_load
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ops.storage import instead_of
@@ -115,8 +116,9 @@ def _check_numbers(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
     """Raise Unsupported for an element that decides something, of a tensor that the kernel writes: the reader may be
     ahead of the writer."""
     for one in walk(function.body):
-        if isinstance(one, tirx.Bind) and isinstance(one.value, ir.TensorLoad):
-            name = str(one.value.source.name)
+        load = deciding_load(one.value) if isinstance(one, tirx.Bind) else None
+        if load is not None:
+            name = str(load.source.name)
             if roles.get(name, "input") != "input":
                 raise Unsupported(
                     "L013",

@@ -8,7 +8,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import identity, span_of, variables_of
 from ttexplore.ir.build import arguments, bound_form, buffer_of, op_name, operands, statements, when, with_body
 from ttexplore.ir.index import is_binary
-from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
+from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
 
 
 def packed_by(statement: tirx.Stmt) -> tirx.Buffer | None:
@@ -30,7 +30,7 @@ def pruned(body: list[tirx.Stmt], used: set[int]) -> list[tirx.Stmt]:
         match statement:
             case tirx.Bind() if (form := bound_form(statement)) is not None:
                 # What an operation does is done, whether or not its result is used.
-                if form.op in (READ_NUMBER, RECEIVE_NUMBER) and identity(statement.var) not in used:
+                if form.op in (*READ_NUMBERS, RECEIVE_NUMBER) and identity(statement.var) not in used:
                     continue
                 _collect(statement.value, used)
             case tirx.Bind():

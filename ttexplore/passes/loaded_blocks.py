@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.ir.adapter import call
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import attribute, constant, dtype_of, is_whole, op_name, regions, shape_of
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, loads_of
+from ttexplore.ir.quantified import Quantified
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import extents_of
 
@@ -85,6 +86,30 @@ class LoadedBlocks:
             tuple(past),
             any(one in self.decided or isinstance(one, ir.TensorLoad) for place in places for one in nodes_of(place)),
         )
+
+    def part(self, block: Quantified, around: list[tirx.Stmt], bounds: Bounds) -> ir.TensorRegion | None:
+        """The region of a tensor that a part of a block is; None where that is not known."""
+        load, extents, shape = block.first, block.extents, shape_of(block.source)
+        found = self._held(load.source, around)
+        if found is None or dtype_of(found.region.source) != dtype_of(load.source):
+            return None
+        for low, extent, length in zip(load.indices, extents, shape, strict=True):
+            if not (bounds.proves(low >= 0) and bounds.proves(low + extent <= length)):
+                return None
+        own = [axis for axis, length in enumerate(shape) if length != 1]
+        if [number for part in found.region.region if (number := constant(part.extent)) != 1] != [
+            shape[a] for a in own
+        ]:
+            return None
+        along, ranges = iter(own), list[ir.Range]()
+        for part in found.region.region:
+            if constant(part.extent) == 1:
+                ranges.append(part)
+                continue
+            axis = next(along)
+            low = sym.Analyzer().simplify(part.min + load.indices[axis])
+            ranges.append(ir.Range.from_min_extent(low, tirx.const(extents[axis], "int32")))
+        return tirx.BufferRegion(found.region.source, ranges)
 
     def pass_by(self, statement: tirx.Stmt, around: list[tirx.Stmt]) -> None:
         """Take note of what a statement writes."""

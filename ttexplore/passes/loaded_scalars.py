@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call, elements
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call, elements, span_of
 from ttexplore.ir.atomics import ATOMIC
 from ttexplore.ir.build import arguments, attribute, constant, op_name, with_arguments, with_nest, with_value
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
+from ttexplore.ir.quantified import Quantified, deciding_load, quantified_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
-from ttexplore.ir.sizes import extents_of
+from ttexplore.ir.sizes import constant_extents, extents_of
 from ttexplore.passes.computed_decisions import check_decisions
 from ttexplore.passes.loaded_blocks import Element, LoadedBlocks
 
@@ -46,7 +48,7 @@ def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     The part of a block past the end of a tensor is read as zeros and never stored, as everywhere. An index of one
     element, and an element that is read, are checked at both ends.
     """
-    if not any(isinstance(one, tirx.Bind) and isinstance(one.value, ir.TensorLoad) for one in walk(function.body)):
+    if not any(isinstance(one, tirx.Bind) and deciding_load(one.value) is not None for one in walk(function.body)):
         return function
     return rewrite(_CHECKED, _Places(function, firings))
 
@@ -64,7 +66,7 @@ def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
 
     for one in walk(function.body):
         match one:
-            case tirx.Bind(value=ir.TensorLoad() as load):
+            case tirx.Bind() if (load := deciding_load(one.value)) is not None:
                 known[one.var] = [str(load.source.name), *sources(*load.indices)]
             case tirx.Bind():
                 known[one.var] = sources(one.value)
@@ -105,7 +107,7 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
             return [statement.min, statement.extent]
         case tirx.IfThenElse():
             return [statement.condition]
-        case tirx.Bind(value=ir.TensorLoad() as load) if not is_on_chip(load.source):
+        case tirx.Bind() if (load := deciding_load(statement.value)) is not None and not is_on_chip(load.source):
             return [*load.indices]
         case tirx.Bind():
             return [statement.value]
@@ -193,6 +195,24 @@ class _Decisions(Context):
         if not self.is_in_nest:
             self.held.pass_by(statement, [*self.around])
 
+    def quantified(self, block: Quantified, named: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+        """Whether elements of a block are true, as what the tensor holds from which it was loaded."""
+        if is_on_chip(block.source):
+            part = self.held.part(block, [*self.around], self.bounds)
+            if part is None:
+                name = str(block.source.name)
+                raise Unsupported(
+                    "L005",
+                    f"{'T.all_of' if block.of_all else 'T.any_of'} of the block {name}, which is no copy of a block of "
+                    "a tensor here: only the compute kernel knows it",
+                    hint=f"ask before {name} changes, or ask the tensor: T.any_of(A[0:32, 0:32]); or choose elements "
+                    "in T.Parallel: T.if_then_else",
+                    span=span_of(block.first),
+                )
+            starts = [one.min for one in part.region]
+            block = block.moved(part.source, starts, constant_extents(part))
+        return block.moved(block.source, [named(one) for one in block.first.indices], block.extents).expression()
+
     def element(self, load: ir.TensorLoad) -> Element | None:
         """The element of a tensor that an element of a block is, if it is known."""
         return self.held.element(load, [*self.around], self.bounds)
@@ -226,6 +246,8 @@ def _loaded(context: _Decisions, statement: tirx.Stmt) -> list[tirx.Stmt] | None
             condition = named(statement.condition)
             inner = context.inside(statement, inside)
             made = tirx.IfThenElse(condition, inner.then_case, inner.else_case, inner.span)
+        case tirx.Bind() if (block := quantified_of(statement.value)) is not None:
+            made = with_value(statement, context.quantified(block, named))
         case tirx.Bind(value=ir.TensorLoad() as load) if not is_on_chip(load.source):
             indices = [named(one) for one in load.indices]
             made = with_value(statement, tirx.BufferLoad(load.source, indices, load.span))
@@ -319,7 +341,7 @@ class _Places(Context):
             return None
         value = statement.value
         if not isinstance(value, ir.TensorLoad):
-            if self.depends(value):
+            if self.depends(value) or quantified_of(value) is not None:
                 self.decided.add(statement.var)
             return None
         if is_on_chip(value.source):

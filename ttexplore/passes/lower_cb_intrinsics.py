@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from tvm import ir, sym, tirx
 
@@ -14,6 +15,7 @@ from ttexplore.ir.build import (
     arguments,
     bound_form,
     buffer_of,
+    dtype_of,
     loop,
     number_of,
     op,
@@ -31,7 +33,8 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import FORMS
-from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
+from ttexplore.ops.op import Op
+from ttexplore.ops.scalars import READ_ANY, READ_NUMBERS, RECEIVE_NUMBER
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.handed_on_blocks import HandedOnBlocks
 from ttexplore.passes.kernel_statements import packed_by, pruned
@@ -87,6 +90,9 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
         if moves.element_buffer is not None:
             name, reason = str(moves.element_buffer.name), _BESIDE[role][1]
             added.append(CircularBuffer(name, 1, 1, "Float16_b", role, role, reason=reason))
+        if moves.answer_buffer is not None:
+            reason = "whether any element of a block is true, or all are"
+            added.append(CircularBuffer(str(moves.answer_buffer.name), 1, 1, "Int32", role, role, reason=reason))
     program = program.with_functions(functions, firings)
     if not added:
         return program
@@ -108,6 +114,7 @@ _AROUND = Rule(
     "buffer for elements",
     "An element that moves by itself needs a place where its address is one that memory is read or written at.",
 )
+_ANSWER = Rule("buffer for an answer", "What the reader finds of a block needs a place, which a loop changes.")
 _SHARED = Rule("shared block", "Of cores that need the same block, one reads it and sends it to the others.")
 _HANDED_ON = Rule(
     "partial sums", "Of cores that update the same block, the first reads it, each hands it on, and the last stores it."
@@ -161,6 +168,13 @@ class _Movement(Context):
             made = allocation(name, (1, 32, 32), "bfloat16", "tt.cb")
             self.allocations = firings.made(_AROUND, first, [made])
             self.element_buffer = made.buffer
+        asked = next((one for one in walk(function.body) if _reads_number(one, READ_ANY)), None)
+        self.answer_buffer: tirx.Buffer | None = None
+        if asked is not None:
+            name = unused_name("answer", {one.name for one in (*plan.buffers, *plan.layouts)})
+            made = allocation(name, (1, 32, 32), "int32", "tt.cb")
+            self.allocations += firings.made(_ANSWER, asked, [made])
+            self.answer_buffer = made.buffer
 
 
 # The buffer for single elements of the kernels that move blocks, and what it is for.
@@ -177,9 +191,9 @@ def _moves_elements(statement: tirx.Stmt) -> bool:
     return _reads_number(statement) or op_name(statement) in ("tt.read_elements", "tt.write_elements")
 
 
-def _reads_number(statement: tirx.Stmt) -> bool:
+def _reads_number(statement: tirx.Stmt, *operations: Op) -> TypeGuard[tirx.Bind]:
     form = bound_form(statement) if isinstance(statement, tirx.Bind) else None
-    return form is not None and form.op is READ_NUMBER
+    return form is not None and form.op in (operations or READ_NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -566,7 +580,7 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
         elif isinstance(statement, tirx.Bind):
             context.enter(statement)
             if _reads_number(statement):
-                made += _number(context, statement)
+                made += (_answer if _reads_number(statement, READ_ANY) else _number)(context, statement)
                 continue
         made.append(statement)
     flush()
@@ -628,21 +642,62 @@ def _seen_within(index: ir.Expr, length: int, context: _Movement) -> ir.Expr:
     return tirx.Min(tirx.Max(index, _int(0)), _int(length - 1))
 
 
-def _number(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
-    """Read the element that a name stands for."""
+def _element(context: _Movement, statement: tirx.Bind, dtype: str) -> ir.Expr:
+    """An element of a tensor, for which the buffer for single elements has room."""
     given, around = operands(statement), context.element_buffer
     assert around is not None
     tensor = buffer_of(given["source"])
-    read = call(
+    return call(
         "tt.noc_read_number",
         [tensor, given["page"], given["page_offset_bytes"], around, 0, context.target.dram_alignment_bytes,
          context.plan.layout(tensor.name).element_bytes],
-        dtype=str(statement.var.ty.dtype),
+        dtype=dtype,
     )  # fmt: skip
-    given_back = [op(name, around, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
+
+
+def _number(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
+    """Read the element that a name stands for."""
+    around = context.element_buffer
+    assert around is not None
     parts = [
-        op("cb_reserve_back", around, 1), tirx.Bind(statement.var, read, statement.span), op("noc_read_barrier"),
-        *given_back,
+        op("cb_reserve_back", around, 1),
+        tirx.Bind(statement.var, _element(context, statement, str(statement.var.ty.dtype)), statement.span),
+        op("noc_read_barrier"),
+        *_handed_back(around),
+    ]  # fmt: skip
+    return context.made(_NUMBER, statement, parts)
+
+
+def _handed_back(around: tirx.Buffer) -> list[tirx.Stmt]:
+    return [op(name, around, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
+
+
+def _answer(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
+    """Look at the elements of a block, one after another, until it is known whether any is true, or all are."""
+    given, around, answer = operands(statement), context.element_buffer, context.answer_buffer
+    assert around is not None
+    assert answer is not None
+    of_all, index, inside = number_of(given["of_all"]), given["index"], given.get("condition")
+    assert isinstance(index, ir.Var)
+    tensor = buffer_of(given["source"])
+    dtype = dtype_of(tensor)
+    value = tirx.Var(f"{tensor.name}_value", dtype)
+    holds = value if dtype == "bool" else tirx.NE(value, tirx.const(0, dtype))
+    decided = op("write_number", answer, 0, 1 - of_all)
+    read: list[tirx.Stmt] = [
+        tirx.Bind(value, _element(context, statement, dtype), statement.span),
+        when(tirx.Not(holds) if of_all else holds, [decided]),
+    ]
+    if inside is not None:
+        # What lies outside of the tensor is not true.
+        read = [when(inside, read, otherwise=[decided] if of_all else None)]
+    parts = [
+        op("cb_reserve_back", answer, 1), op("write_number", answer, 0, of_all), op("cb_reserve_back", around, 1),
+        op("noc_write_zeros", around, 0), op("noc_zeros_barrier"),
+        loop(index, given["count"], read), op("noc_read_barrier"), *_handed_back(around),
+        op("cb_push_back", answer, 1), op("cb_wait_front", answer, 1),
+        tirx.Bind(statement.var, call("tt.l1_number", [answer, 0], dtype="int32"), statement.span),
+        op("cb_pop_front", answer, 1),
     ]  # fmt: skip
     return context.made(_NUMBER, statement, parts)
 

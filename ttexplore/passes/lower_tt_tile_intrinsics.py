@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
@@ -29,8 +31,10 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.gathers import is_rearranged
 from ttexplore.ir.program import Program
+from ttexplore.ir.quantified import Quantified, quantified_of
 from ttexplore.ir.reductions import Reduction, reduction_of, runs_on_fpu
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
+from ttexplore.ir.sizes import extents_of
 from ttexplore.ir.storage import tile_grid
 from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
@@ -222,13 +226,40 @@ class _Lowering(Context):
 
     def number(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """An element of a tensor that decides something."""
-        if not isinstance(statement, tirx.Bind) or not isinstance(statement.value, ir.TensorLoad):
+        if not isinstance(statement, tirx.Bind):
             return None
+        if (block := quantified_of(statement.value)) is not None:
+            return [tirx.Bind(statement.var, self.quantified(block), statement.span)]
         load = statement.value
+        if not isinstance(load, ir.TensorLoad):
+            return None
         name = str(load.source.name)
         page, offset = place_of(load, self.plan.layout(name), self.plan.accessor(name), self.bounds)
         read = call("tt.read_number", [load.source, page, offset], dtype=str(statement.var.ty.dtype))
         return [tirx.Bind(statement.var, read, statement.span)]
+
+    def quantified(self, block: Quantified) -> ir.Expr:
+        """What the reader tells of a block: the places of its elements are computed from their numbers in it."""
+        index, count = variable("element"), math.prod(block.extents)
+        self.bounds.counts(loop(index, count, []))
+        places = [
+            self.bounds.ranges.simplify(low + tirx.floormod(tirx.floordiv(index, step), extent) if extent > 1 else low)
+            for low, extent, step in zip(
+                block.first.indices, block.extents,
+                (math.prod(block.extents[axis + 1 :]) for axis in range(len(block.extents))), strict=True,
+            )
+        ]  # fmt: skip
+        load = tirx.BufferLoad(block.source, places, block.first.span)
+        name = str(block.source.name)
+        page, offset = place_of(load, self.plan.layout(name), self.plan.accessor(name), self.bounds)
+        tests = [
+            test for place, length in zip(places, extents_of(block.source), strict=True)
+            for test in (place >= 0, place < length) if not self.bounds.proves(test)
+        ]  # fmt: skip
+        inside = [functools.reduce(tirx.And, tests)] if tests else []
+        return call(
+            "tt.read_any", [block.source, page, offset, index, count, int(block.of_all), *inside], dtype="int32"
+        )
 
     def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.copy":

@@ -29,6 +29,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.ir.dataflow import certain_loads, is_on_chip, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
+from ttexplore.ir.quantified import quantified_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.ir.sizes import constant_extents
 from ttexplore.passes.added_buffers import NewBuffers
@@ -99,6 +100,9 @@ class _Scalars(NewBuffers):
         if not isinstance(statement, tirx.Bind) or statement.var in self.steering or self.is_in_nest:
             return None
         value, dtype = statement.value, str(statement.var.ty.dtype)
+        if quantified_of(value) is not None:
+            # The reader makes the number, and hands it on.
+            return None
         if not self._has_elements(value):
             if "int" in dtype:
                 return None

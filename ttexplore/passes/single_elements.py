@@ -14,10 +14,11 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import elements, is_buffer, span_of
 from ttexplore.ir.branches import branch_condition
-from ttexplore.ir.build import arguments, op_name, scope_of, statements
+from ttexplore.ir.build import arguments, dtype_of, op_name, scope_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import control_refused, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.index import RANGES
+from ttexplore.ir.quantified import deciding_load
 from ttexplore.record import Span
 
 _AS_A_BLOCK = "copy {} into an on-chip buffer with T.copy, and read that buffer inside T.Parallel"
@@ -83,9 +84,9 @@ class _Finder:
 
     def _number(self, statement: tirx.Bind) -> None:
         """An element that decides something: A0 has given it a name."""
-        dtype = str(statement.var.ty.dtype)
-        load = statement.value
-        assert isinstance(load, ir.TensorLoad)
+        load = deciding_load(statement.value)
+        assert load is not None
+        dtype = dtype_of(load.source)
         if dtype not in RANGES:
             raise Unsupported(
                 "L013",
@@ -155,7 +156,8 @@ class _Finder:
 
 
 def _is_read(statement: tirx.Bind) -> bool:
-    return isinstance(statement.value, ir.TensorLoad) and not is_on_chip(statement.value.source)
+    load = deciding_load(statement.value)
+    return load is not None and not is_on_chip(load.source)
 
 
 def _on_chip_element(value: ir.Expr) -> str:

@@ -26,7 +26,7 @@ from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.ops import FORMS
-from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
+from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.passes.loaded_inputs import with_loaders
@@ -137,7 +137,7 @@ _NUMBER_STAGES = 2
 
 def _reads(statement: tirx.Stmt) -> TypeGuard[tirx.Bind]:
     form = bound_form(statement) if isinstance(statement, tirx.Bind) else None
-    return form is not None and form.op is READ_NUMBER
+    return form is not None and form.op in READ_NUMBERS
 
 
 def _receives(statement: tirx.Bind) -> bool:

@@ -33,6 +33,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import certain_loads, is_on_chip, parallel_body
 from ttexplore.ir.interpreter.translation import TirWriter, compiled
+from ttexplore.ir.quantified import Quantified
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ops.integers import SMALL_INTEGERS
@@ -157,6 +158,11 @@ class _Decisions(TirWriter):
         self.decided: set[ir.Var] = set()
         # The first statement that stores to a tensor where elements of tensors say.
         self.scattered: dict[str, tirx.Stmt] = {}
+
+    def elements_of(self, block: Quantified) -> str:
+        if not self.is_known(block.source):
+            raise Unsupported("L010", "a decision by what is computed", hint="give the inputs")
+        return f"core.part_of('{block.source.name}', {self.places_of(block)})"
 
     def expression(self, e: ir.Expr) -> str:
         if isinstance(e, ir.TensorLoad) and self.is_known(e.source):
@@ -332,6 +338,13 @@ class _Trial:
         inside = tuple(np.clip(index, 0, length - 1) for index, length in zip(indices, array.shape, strict=True))
         return array[inside] if array.itemsize == 1 else array[inside].astype(np.int64)
 
+    def part_of(self, name: str, places: tuple[Array, ...]) -> Array:
+        """Elements of a part of a tensor, 0 for those outside of it."""
+        array = self.array(name)
+        inside = [(at >= 0) & (at < length) for at, length in zip(places, array.shape, strict=True)]
+        clipped = tuple(np.clip(at, 0, length - 1) for at, length in zip(places, array.shape, strict=True))
+        return np.where(functools.reduce(np.logical_and, inside), array[clipped], array.dtype.type(0))
+
     def element(self, shape: tuple[int, ...], indices: tuple[int | Array, ...]) -> None:
         places = [np.asarray(at) for at in indices]
         if all(np.all((at >= 0) & (at < length)) for at, length in zip(places, shape, strict=True)):
@@ -345,11 +358,7 @@ class _Trial:
     def hold_part(self, block: str, name: str, parts: tuple[tuple[int, int], ...]) -> None:
         """What lies outside of a tensor is zero."""
         parts = _whole(parts)
-        whole = self.array(name)
-        places = np.ix_(*(np.arange(start, start + extent) for start, extent in parts))
-        inside = [(at >= 0) & (at < length) for at, length in zip(places, whole.shape, strict=True)]
-        clipped = tuple(np.clip(at, 0, length - 1) for at, length in zip(places, whole.shape, strict=True))
-        found = np.where(functools.reduce(np.logical_and, inside), whole[clipped], whole.dtype.type(0))
+        found = self.part_of(name, np.ix_(*(np.arange(start, start + extent) for start, extent in parts)))
         self.blocks[block] = found.reshape(self.blocks[block].shape)
 
     def part(self, shape: tuple[int, ...], parts: tuple[tuple[int, int], ...]) -> None:

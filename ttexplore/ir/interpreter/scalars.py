@@ -26,6 +26,17 @@ def read_number(core: Core, tensor: str, page: int, offset: int) -> int:
     return int(flat[first])
 
 
+def read_any(
+    core: Core, tensor: str, pages: Array, offsets: Array, _index: Array, count: int, of_all: int,
+    inside: Array | int = 1,
+) -> int:  # fmt: skip
+    """Whether any of some elements is not 0, or all are. Those that are not inside of the tensor are 0."""
+    places = np.broadcast_arrays(np.arange(count), pages, offsets, inside)[1:]
+    found = (bool(is_inside) and read_number(core, tensor, int(page), int(offset)) != 0
+             for page, offset, is_inside in zip(*places, strict=True))  # fmt: skip
+    return int(all(found) if of_all else any(found))
+
+
 def noc_read_number(
     core: Core, tensor: str, page: int, offset: int, around: str, around_slot: int, around_bytes: int, count: int
 ) -> int:  # fmt: skip

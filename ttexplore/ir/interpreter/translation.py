@@ -51,15 +51,17 @@ from ttexplore.ir.kernel import (
     Store,
 )  # fmt: skip
 from ttexplore.ir.limited import full_extents, is_limited
+from ttexplore.ir.quantified import Quantified, quantified_of
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.scans import scan_of
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.turns import stored_by_turns
-from ttexplore.ir.uncertain import Elements, Uncertain, lifted
+from ttexplore.ir.uncertain import Elements, Uncertain, lifted, value_of
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
 from ttexplore.ops import FORMS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.op import UNWRITTEN, Form
+from ttexplore.ops.scalars import READ_ANY
 from ttexplore.ops.small import numpy_dtype, rounded_to
 from ttexplore.plan import SMALL_WHOLES
 
@@ -97,7 +99,7 @@ def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool 
     """The function `kernel` of a text in which these are K0, K1, ..."""
     scope: dict[str, Any] = {
         "np": np, "rounded": rounded if rounds else _unrounded, "converted": _converted,
-        "reinterpreted": _reinterpreted,
+        "reinterpreted": _reinterpreted, "quantified": _quantified,
         "turns": _turns, "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
         **{f"{_FUNCTION}{name}": lifted(meaning, to_whole=name in TO_WHOLE) for name, meaning in FUNCTIONS.items()},
         **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
@@ -105,6 +107,11 @@ def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool 
     scope |= {f"K{index}": value for index, value in enumerate(constants)}
     exec(compile(text, f"<{name}>", "exec"), scope)
     return scope["kernel"]
+
+
+def _quantified(values: Any, of_all: bool) -> int:
+    found = value_of(values)
+    return int(np.all(found) if of_all else np.any(found))
 
 
 def _unrounded(values: Any, dtype: str) -> Elements:
@@ -336,6 +343,8 @@ class TirWriter(_Lines[ir.Var]):
                 if e.source in self.of_turns:
                     return f"{self.name(e.source)}.get(({indices},), {_unwritten(e.source)})"
                 return f"core.load('{e.source.name}', ({indices},))"
+            case ir.Call() if (block := quantified_of(e)) is not None:
+                return f"quantified({self.elements_of(block)}, {block.of_all})"
             case ir.Call() if (name := str(e.op.name).rpartition(".")[2]) in FUNCTIONS:
                 return f"{_FUNCTION}{name}({', '.join(self.expression(a) for a in e.args)})"
             case ir.Call() if str(e.op.name) in ATOMICS:
@@ -350,6 +359,15 @@ class TirWriter(_Lines[ir.Var]):
             case _:
                 what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
                 raise _unknown(what, e)
+
+    def elements_of(self, block: Quantified) -> str:
+        """The elements of a block, 0 for those outside of its tensor."""
+        return f"core.load('{block.source.name}', {self.places_of(block)})"
+
+    def places_of(self, block: Quantified) -> str:
+        starts = map(self.expression, block.first.indices)
+        ranges = (f"{low} + np.arange({count})" for low, count in zip(starts, block.extents, strict=True))
+        return f"np.ix_({', '.join(ranges)})"
 
     def divisor(self, e: ir.Expr) -> str:
         """Both sides of a choice are computed here: where it does not come to a division, anything will do for 0."""
@@ -378,6 +396,10 @@ class TirWriter(_Lines[ir.Var]):
                 b = s.buffer
                 self.emit(depth, f"core.allocate('{b.name}', '{scope_of(b)}', '{dtype_of(b)}', {shape_of(b)})")
             case tirx.Bind() if (form := bound_form(s)) is not None:
+                if form.op is READ_ANY:
+                    index, count = (arguments(s)[place] for place in (3, 4))
+                    assert isinstance(index, ir.Var)
+                    self.emit(depth, f"{self.name(index)} = np.arange({self.expression(count)})")
                 self.operation(form, self.given(s), Place(s), depth, self.name(s.var))
             case tirx.Bind() if isinstance(s.value, ir.TensorLoad) and _is_whole(s.value) and not self.in_parallel:
                 # It decides places and branches: what no element says decides nothing.
