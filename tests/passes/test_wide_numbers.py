@@ -1,7 +1,9 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
 """Arithmetic on elements of uint8, int8 and bool tensors that decide branches, lengths and places, against NumPy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.language as T
 
 Numbers = np.ndarray[Any, Any]
 
@@ -140,3 +143,43 @@ def test_places_and_lengths_wrap_around(name: str, tmp_path: Path) -> None:
                 want[block * 32 + row] = number + (0 if place is None else _A[place])
     for found in outputs(body, "uint8", tmp_path):
         np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "limit", "meaning"),
+    [
+        ("uint8", lambda n: T.max(0, n) - 1, lambda n: (n - 1) % 256),
+        ("uint8", lambda n: T.min(3, n) - 5, lambda n: (min(3, n) - 5) % 256),
+        ("uint8", lambda n: T.max(200, n) + 100, lambda n: (max(200, n) + 100) % 256),
+        ("int8", lambda n: T.min(100, n) + 100, lambda n: (min(100, n) + 100 + 128) % 256 - 128),
+    ],
+)
+def test_numbers_that_wrap_around_are_limits_beside_rows_by_index(
+    dtype: str, limit: Callable[[Any], Any], meaning: Callable[[int], int]
+) -> None:
+    """What is known of loops is asked for while such a number has a name."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 32), "float32"), Rows: T.Tensor((4, 32), "int32"), N: T.Tensor((4,), dtype),
+        C: T.Tensor((128, 32), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            n = limit(N[bx])
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = A[Rows[bx, i], j]
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = T.if_then_else(i < n, a[i, j], -1.0)
+            T.copy(a, C[bx * 32, 0])
+
+    random = np.random.default_rng(0)
+    a, index = random.integers(-9, 10, (64, 32)).astype(np.float32), random.integers(0, 64, (4, 32)).astype(np.int32)
+    numbers = np.array([0, 2, 7, 40], dtype)
+    limits = np.array([meaning(int(n)) for n in numbers])[:, None, None]
+    wanted = np.where(np.arange(32)[:, None] < limits, a[index], -1).reshape(128, 32)
+    lowered = ttx.explore(kernel)
+    assert lowered.error is None, str(lowered.error)
+    for backend in ("interpreter", "emulator"):
+        (found,) = lowered.run([a, index, numbers], backend=backend).outputs
+        np.testing.assert_array_equal(found, wanted)

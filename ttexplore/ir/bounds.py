@@ -10,6 +10,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, bound_form, constant, statements
+from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.index import (
     INT32_LEAST,
     INT32_MOST,
@@ -23,6 +24,7 @@ from ttexplore.ir.index import (
     close_range,
     convert,
     follows,
+    is_binary,
     learn_loop,
     placed,
     tried,
@@ -43,6 +45,7 @@ MAX_SIZE = 1 << 24
 MAX_INDEX = 1 << 30
 # TVM's proofs try each form of a division and of what it divides: time doubles with each one inside another.
 _PROVED_DEPTH = 16
+_NARROW = ("int8", "uint8", "int16", "uint16")
 
 
 def block_ranges(function: tirx.PrimFunc) -> dict[ir.Var, ir.Expr]:
@@ -135,7 +138,11 @@ class Bounds:
             self.proofs.bind(variable, ir.Range.from_min_extent(low, count), True)
 
     def _name(self, variable: ir.Var, value: ir.Expr) -> None:
-        """A name stands for a whole number. Proofs write it out: of a large one only the range is known."""
+        """A name stands for a whole number. Proofs write it out: of a large one only the range is known, and of one
+        that may have wrapped around, which proofs do not know of, that of its dtype."""
+        if any(map(_wraps_around, nodes_of(value))):
+            self._limit(variable, *RANGES[str(variable.ty.dtype)])
+            return
         if not is_large(self.proofs.simplify(value), _PROVED_DEPTH):
             self.proofs.bind(variable, value, True)
             self.known.stands_for(variable, value)
@@ -289,3 +296,8 @@ def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
 
     visit(function.body)
     return frozenset(found)
+
+
+def _wraps_around(e: ir.Expr) -> bool:
+    """Whether an expression computes in a dtype that its result may leave."""
+    return is_binary(e) and str(e.ty.dtype) in _NARROW
