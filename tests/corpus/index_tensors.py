@@ -184,6 +184,24 @@ def in_two_loops() -> Any:
     return kernel
 
 
+def cache_update(slots: int = 4) -> Any:
+    """New blocks, and a new row of each head, go to their places in two caches, which keep the rest."""
+
+    @T.prim_func
+    def kernel(
+        New: T.Tensor((2, 32, 64), "bfloat16"), Slots: T.Tensor((2,), "int32"), Row: T.Tensor((1,), "int32"),
+        Blocks: T.Tensor((slots, 32, 64), "bfloat16"), Rows: T.Tensor((2, 70, 64), "bfloat16"),
+    ):  # fmt: skip
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 64), "bfloat16")
+            T.copy(New[bx, 0, 0], a)
+            T.copy(a, Blocks[Slots[bx], 0, 0])
+            for j in T.Parallel(64):
+                Rows[bx, Row[0], j] = New[bx, 3, j]
+
+    return kernel
+
+
 # Of the others, most numbers name nothing that there is.
 INDEX_TENSORS = [
     Case("index_masked_blocks", masked_blocks),
@@ -191,4 +209,5 @@ INDEX_TENSORS = [
     Case("index_masked_by_block", masked_by_block),
     Case("index_counted", lambda: counted(3)),
     Case("index_in_two_loops", in_two_loops),
+    Case("index_cache_update", cache_update),
 ]
