@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections import Counter
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import gemm
 from tests.hostile_files import Attacker, attack, outside
-from ttexplore.errors import ResourceError
+from ttexplore.errors import ResourceError, UsageError
 from ttexplore.explored import Explored
 
 
@@ -87,3 +88,149 @@ def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         with pytest.raises(ResourceError, match="needs more memory than this machine has") as caught:
             use()
         assert "smaller" in caught.value.hint
+
+
+def plans_of(trace: Any) -> list[Any]:
+    """All plans of a trace that have a partition."""
+    steps = trace["steps"]
+    plans = [trace["plan"], *(step[name] for step in steps for name in ("plan_before", "plan_after"))]
+    return [plan for plan in plans if plan["partition"]]
+
+
+def many_cores(trace: Any) -> None:
+    partition = trace["plan"]["partition"]
+    partition["cores"] = [{**partition["cores"][0], "x": n % 64, "y": n // 64} for n in range(400_000)]
+
+
+def cores_beyond_the_grid(trace: Any) -> None:
+    for plan in plans_of(trace):
+        one = plan["partition"]["cores"][0]
+        plan["partition"]["cores"] = [{**one, "x": n % 64, "y": n // 64} for n in range(4096)]
+
+
+def core_twice(trace: Any) -> None:
+    trace["plan"]["partition"]["cores"] *= 2
+
+
+def huge_grid(trace: Any) -> None:
+    trace["plan"]["partition"]["grid"] = [2**30, 2**30]
+
+
+def huge_grid_of_a_step(trace: Any) -> None:
+    trace["steps"][-1]["plan_before"]["partition"]["grid"] = [2**22]
+
+
+def many_axes(trace: Any) -> None:
+    trace["plan"]["partition"]["grid"] = [1] * 100_000
+
+
+def long_counts(trace: Any, *signs: int) -> None:
+    for plan in plans_of(trace):
+        for core, sign in zip(plan["partition"]["cores"], [*signs, *[1] * 100], strict=False):
+            core["values"] = {"work_start": 0, "work_count": sign * 2**20}
+
+
+def negative_counts(trace: Any) -> None:
+    long_counts(trace, 1, -1, 1, -1)
+
+
+def long_lists(trace: Any) -> None:
+    partition = trace["plan"]["partition"]
+    partition["form"] = "list"
+    for core in partition["cores"]:
+        core["listed"] = [0] * 600_000
+
+
+def long_rectangles(trace: Any) -> None:
+    partition = trace["plan"]["partition"]
+    partition["form"] = "rectangle"
+    for core in partition["cores"]:
+        core["values"] = {"x_start": 0, "x_count": 2**20, "y_start": 0, "y_count": 2**20}
+
+
+def many_ranges(trace: Any) -> None:
+    trace["plan"]["partition"]["core_ranges"] = [{"first": [0, 0], "last": [63, 63]}] * 5_000
+
+
+def wide_ranges(trace: Any) -> None:
+    trace["plan"]["partition"]["core_ranges"] = [{"first": [0, 0], "last": [63, 63]}] * 2
+
+
+def many_multicasts(trace: Any) -> None:
+    one = {"sender": [0, 0], "cores": {"first": [0, 0], "last": [63, 63]}}
+    for plan in plans_of(trace):
+        plan["shared"] = [
+            {"tensor": "A", "buffer": "b", "topology": "row", "ready": 0, "valid": 1, "multicasts": [one] * 2_000,
+             "read_bytes": 1, "saved_bytes": 1}
+        ]  # fmt: skip
+
+
+def long_chains(trace: Any) -> None:
+    trace["plan"]["partials"] = [
+        {"tensor": "C", "received": "r", "sent": "s", "room": 0, "arrived": 1, "chains": [[[0, 0]] * 5_000],
+         "steps": [1], "block_bytes": 1}
+    ]  # fmt: skip
+
+
+def many_steps(trace: Any) -> None:
+    empty = {**trace["steps"][0], "firings": []}
+    empty["before"] = empty["after"] = {**empty["before"], "lines": []}
+    trace["steps"] = [{**empty, "index": n} for n in range(5_000)]
+
+
+def many_firings(trace: Any) -> None:
+    step = next(one for one in trace["steps"] if one["firings"])
+    step["firings"] = step["firings"][:1] * 300_000
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (many_cores, "cores has 400,000 items, and at most 4,096 occur"),
+        (cores_beyond_the_grid, "core (8, 0) has work, but wormhole_n150 has 8x8 cores"),
+        (core_twice, "a core is there twice"),
+        (huge_grid, "there are 1,152,921,504,606,846,976 work items, and at most 2,097,152 are lowered"),
+        (huge_grid_of_a_step, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
+        (many_axes, "grid has 100,000 items, and at most 3 occur"),
+        (long_counts, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
+        (negative_counts, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
+        (long_lists, "there are 2,400,000 work items, and at most 2,097,152 are lowered"),
+        (long_rectangles, "there are 4,398,046,511,104 work items, and at most 2,097,152 are lowered"),
+        (many_ranges, "core_ranges has 5,000 items, and at most 4,096 occur"),
+        (wide_ranges, "no chip has more than 4,096 cores"),
+        (many_multicasts, "no chip has more than 4,096 cores"),
+        (long_chains, "no chip has more than 4,096 cores"),
+        (many_steps, "steps has 5,000 items, and at most 256 occur"),
+        (many_firings, "firings has 300,000 items, and at most 10,000 occur"),
+    ],
+)
+def test_more_than_any_lowering_records_is_refused_before_it_is_shown(
+    attacker: Attacker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None], why: str
+) -> None:
+    monkeypatch.setattr("ttexplore.explored.explorer_data", lambda *_: pytest.fail("it was shown"))
+    trace = json.loads(attacker.members["trace.json"])
+    change(trace)
+    with zipfile.ZipFile(tmp_path / "large.ttx", "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in {**attacker.members, "trace.json": json.dumps(trace)}.items():
+            file.writestr(name, content)
+    with pytest.raises(UsageError) as caught:
+        ttx.load(tmp_path / "large.ttx")
+    assert caught.value.code == "TTX-U018"
+    assert why in caught.value.message
+
+
+def test_the_largest_grid_is_shown_as_far_as_it_can_be(attacker: Attacker, tmp_path: Path) -> None:
+    """Along whichever axis it is long, the map stays as large as 4,096 blocks are."""
+    for grid in ([2**21], [1, 2**21], [1, 1, 2**21], [2**11, 2**10]):
+        trace = json.loads(attacker.members["trace.json"])
+        for plan in plans_of(trace):
+            partition = plan["partition"]
+            partition["grid"] = grid
+            partition["cores"] = [{**partition["cores"][0], "values": {"work_start": 0, "work_count": 2**21}}]
+        with zipfile.ZipFile(tmp_path / "large.ttx", "w") as file:
+            file.writestr("ttx.json", attacker.members["ttx.json"])
+            file.writestr("trace.json", json.dumps(trace))
+        drawn = ttx.load(tmp_path / "large.ttx").work_map.svg
+        assert drawn.count("<g data-core=") == 4096
+        assert drawn.count("<text") < 4200
+        assert f"{2**21 - 4096:,} more items not drawn" in drawn

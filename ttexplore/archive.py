@@ -13,7 +13,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -25,19 +25,40 @@ from numpy.typing import NDArray
 from ttexplore.errors import UsageError
 from ttexplore.files import write_file
 from ttexplore.given import path as path_of
-from ttexplore.plan import EXPORTED_FILES, FORMAT_OF_DTYPE, Plan, TensorLayout
+from ttexplore.plan import (
+    EXPORTED_FILES,
+    FORMAT_OF_DTYPE,
+    MOST_WORK_ITEMS,
+    CoreRange,
+    CoreWork,
+    Partition,
+    Plan,
+    TensorLayout,
+    launch_extents,
+)
 from ttexplore.record import Trace, from_json, to_json
 from ttexplore.target import Target
 
 Array = NDArray[Any]
+_Lists = Mapping[str, "_Lists"]
 
 VERSION = 1
 # The limit for inputs and reference together; larger ones are omitted.
 LARGEST_ARRAYS_BYTES = 16 << 20
 # The limit for an unpacked member: a recorded GEMM has 2 MiB.
 _LARGEST_JSON_BYTES = 64 << 20
-# More columns or rows than any chip has.
+# More columns or rows than any chip has, and cores.
 _LARGEST_GRID = 64
+_MOST_CORES = _LARGEST_GRID**2
+# The lists whose items are drawn or followed, by where they are, and the most items of each: no lowering has more.
+_IN_PLAN: _Lists = {
+    "partition": {"grid": {}, "cores": {}, "core_ranges": {}}, "shared": {"multicasts": {}}, "partials": {"chains": {}},
+}  # fmt: skip
+_IN_TRACE: _Lists = {"plan": _IN_PLAN, "steps": {"plan_before": _IN_PLAN, "plan_after": _IN_PLAN, "firings": {}}}
+_MOST_ITEMS = {
+    "steps": 256, "firings": 10_000, "grid": 3, "cores": _MOST_CORES, "core_ranges": _MOST_CORES, "shared": 64,
+    "multicasts": _MOST_CORES, "partials": 64, "chains": _MOST_CORES,
+}  # fmt: skip
 _LARGEST_VALUE = 1 << 24
 # More than any machine's memory holds, and few enough for every index.
 _LARGEST_TENSOR = 1 << 44
@@ -120,13 +141,16 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
         raise malformed(path, f"it has version {head.get('version')!r}, and this ttexplore reads version {VERSION}")
     data = _object(file, "trace.json", path)
     try:
+        # Before anything is made of them.
+        _refuse_long("the trace", data, _IN_TRACE)
         trace = from_json(Trace, data)
         plan = from_json(Plan, trace.plan)
         target = from_json(Target, head.get("target"))
-        # The steps' own are checked one by one, later.
+        # Whether the steps' own are consistent is checked one by one, later.
         for step in trace.steps:
             for one in (step.plan_before, step.plan_after):
-                from_json(Plan, one)
+                _check_work(from_json(Plan, one))
+        _check_work(plan)
         _check(trace, plan, target)
     except MALFORMED as error:
         raise malformed(path, f"its content is malformed ({_short(error)})") from None
@@ -138,6 +162,48 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
         _arrays(file, "reference", tensors(plan, ("output", "inout")), path),
     )
     return Archive(trace, plan, target, kept)
+
+
+def _refuse_long(name: str, value: object, lists: _Lists) -> None:
+    """Raise ValueError for a list of plain data that is longer than any of its kind."""
+    items = cast(list[object], value) if isinstance(value, list) else [value]
+    if len(items) > (most := _MOST_ITEMS.get(name, 1)):
+        raise ValueError(f"{name} has {len(items):,} items, and at most {most:,} occur")
+    for item in items:
+        if isinstance(item, dict):
+            parts = cast(dict[str, object], item)
+            for inner in lists.keys() & parts.keys():
+                _refuse_long(inner, parts[inner], lists[inner])
+
+
+def _check_work(plan: Plan) -> None:
+    """Raise ValueError for a plan with so much work, or so many places of cores, that following them would not end."""
+    if plan.partition is None:
+        return
+    of_cores = sum(abs(_count(plan.partition, core)) for core in plan.partition.cores)
+    if (most := max(plan.partition.work_items, of_cores)) > MOST_WORK_ITEMS:
+        raise ValueError(f"there are {most:,} work items, and at most {MOST_WORK_ITEMS:,} are lowered")
+    groups: list[Iterable[CoreRange]] = [plan.partition.core_ranges]
+    groups += [[one.cores for one in shared.multicasts] for shared in plan.shared]
+    if any(sum(map(_area, ranges)) > _MOST_CORES for ranges in groups) or any(
+        sum(map(len, sums.chains)) > _MOST_CORES for sums in plan.partials
+    ):
+        raise ValueError(f"no chip has more than {_MOST_CORES:,} cores")
+
+
+def _count(partition: Partition, core: CoreWork) -> int:
+    """How many work items a core has, as its values say."""
+    match partition.form:
+        case "range":
+            return core.values["work_count"]
+        case "rectangle":
+            return core.values["x_count"] * core.values.get("y_count", 1) * launch_extents(partition.grid)[2]
+        case "list":
+            return len(core.listed)
+
+
+def _area(one: CoreRange) -> int:
+    return (one.last[0] - one.first[0] + 1) * (one.last[1] - one.first[1] + 1)
 
 
 def _check(trace: Trace, plan: Plan, target: Target) -> None:
@@ -152,9 +218,15 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
     grids = (*target.compute_grid, *target.noc_grid, *(plan.partition.core_grid if plan.partition else ()))
     if not all(1 <= extent <= _LARGEST_GRID for extent in grids) or not all(0 <= c < _LARGEST_GRID for c in corners):
         raise ValueError(f"no chip has more than {_LARGEST_GRID} columns or rows")
+    places = [(core.x, core.y) for core in (plan.partition.cores if plan.partition else ())]
+    columns, rows = target.compute_grid
+    if strange := [at for at in places if not (0 <= at[0] < columns and 0 <= at[1] < rows)]:
+        raise ValueError(f"core {strange[0]} has work, but {target.name} has {columns}x{rows} cores")
+    if len(set(places)) < len(places):
+        raise ValueError("a core is there twice")
     values = [value for core in (plan.partition.cores if plan.partition else ()) for value in core.values.values()]
-    if any(abs(value) > _LARGEST_VALUE for value in (*values, plan.partition.work_items if plan.partition else 0)):
-        raise ValueError(f"there are more than {_LARGEST_VALUE:,} work items")
+    if any(abs(value) > _LARGEST_VALUE for value in values):
+        raise ValueError(f"a core has a value beyond {_LARGEST_VALUE:,}")
     # These names become part of texts that the runner parses.
     if strange := [one.name for one in (*plan.layouts, *plan.buffers) if not one.name.isidentifier()]:
         raise ValueError(f"{strange[0]!r} is not a valid name of a tensor or buffer")

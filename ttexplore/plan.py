@@ -231,6 +231,11 @@ class Accessor:
     bindings: tuple[AccessorBinding, ...] = ()
 
 
+# The lowering, its checks and its drawings follow every work item. So many, of a product of matrices, take 3 GB and a
+# minute or two.
+MOST_WORK_ITEMS = 1 << 21
+
+
 @dataclass(frozen=True, slots=True)
 class CoreWork:
     """The work of one core: logical coordinates, the number of work items, the values of its runtime arguments.

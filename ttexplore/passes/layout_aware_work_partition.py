@@ -32,6 +32,7 @@ from ttexplore.passes.shard_work import (
 from ttexplore.passes.shared_inputs import with_shared_inputs
 from ttexplore.passes.work_orders import common_step, in_order, note_on_work
 from ttexplore.plan import (
+    MOST_WORK_ITEMS,
     TILE_COLUMNS,
     CircularBuffer,
     CoreRange,
@@ -54,8 +55,6 @@ _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 WorkItem = int | Sequence[int]
 # The most items or cores that an error lists.
 _SHOWN = 8
-# Every item is followed, here and by the verifier. So many, of a product of matrices, take 3 GB and a minute or two.
-_MOST_ITEMS = 1 << 21
 
 
 def layout_aware_work_partition(
@@ -116,10 +115,11 @@ def layout_aware_work_partition(
     # The lowered kernels must work for all sizes: every core takes part, even without work.
     sizes = program.plan.sizes
     grid = grid_extents(program.kernel, program.plan.size_values)
-    if (total := prod(grid)) > _MOST_ITEMS:
+    if (total := prod(grid)) > MOST_WORK_ITEMS:
         raise ResourceError(
             "R012",
-            f"the launch grid {' x '.join(map(str, grid))} has {total:,} blocks; at most {_MOST_ITEMS:,} are lowered",
+            f"the launch grid {' x '.join(map(str, grid))} has {total:,} blocks; at most {MOST_WORK_ITEMS:,} are "
+            "lowered",
             hint="let each block do more: use larger blocks, or a loop over several blocks inside of T.Kernel",
             span=span_of(grid_loops(program.kernel)[0]),
         )

@@ -240,17 +240,18 @@ def _center(start: int, cell: int) -> float:
     return start + cell * _CELL + (_CELL - _GAP) / 2
 
 
-def core_step(value: int, values: Sequence[int]) -> int:
-    """The index into :data:`HEAT` of the value of a core among those of all cores."""
-    return _EVEN_STEP if min(values) == max(values) else heat_step(value, max(values))
+def core_steps(values: Iterable[int], working: Sequence[int]) -> list[int]:
+    """The indices into :data:`HEAT` of the values of cores, among those of the cores that work."""
+    least, most = min(working, default=0), max(working, default=0)
+    return [_EVEN_STEP if least == most else heat_step(value, most) for value in values]
 
 
 def _work_items(partition: Partition) -> Measure:
     counts = [core.items for core in partition.cores]
     items = [count for count in counts if count]
     shown = [f"{count:,}" for count in items]
-    legend = measure_legend("work items", shown, items, [core_step(count, items) for count in items])
-    steps = (core_step(count, items) if count else 0 for count in counts)
+    legend = measure_legend("work items", shown, items, core_steps(items, items))
+    steps = (step if count else 0 for count, step in zip(counts, core_steps(counts, items), strict=True))
     return Measure("work items", tuple(map(str, counts)), tuple(map(str, counts)), tuple(steps), legend)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ttexplore.plan import Plan
 from ttexplore.record import Trace
-from ttexplore.views.core_map import Measure, core_step, measure_legend, working_cores
+from ttexplore.views.core_map import Measure, core_steps, measure_legend, working_cores
 from ttexplore.views.l1_map import l1_used_bytes
 from ttexplore.views.markup import byte_size
 from ttexplore.views.ulp_histogram import compact_count
@@ -37,7 +37,8 @@ def _measure(name: str, values: list[int], *, sizes: bool = False, unit: str = "
     shown = tuple(byte_size(value) if sizes else f"{value:,}{unit}" for value in values)
     # Cores without work have no colour.
     working = [value for value in values if value]
-    steps = tuple(core_step(value, working) if value else 0 for value in values)
+    among = core_steps(values, working)
+    steps = tuple(step if value else 0 for value, step in zip(values, among, strict=True))
     labels = tuple(compact_count(value) if value else "" for value in values)
     return Measure(name, shown, labels, steps, measure_legend(name, shown, values, steps))
 

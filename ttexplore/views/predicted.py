@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttexplore.noc_links import Step
 from ttexplore.plan import Plan
-from ttexplore.views.core_map import Measure, core_step, links_svg, measure_legend
+from ttexplore.views.core_map import Measure, core_steps, links_svg, measure_legend
 from ttexplore.views.markup import visible
 from ttexplore.views.theme import heat_step
 from ttexplore.views.times import short_time
@@ -86,7 +86,7 @@ def estimate_measures(found: Estimate, plan: Plan) -> tuple[Measure, ...]:
         values = [round(value(one)) if works else 0 for one, works in cores]
         shown = [megabytes(one) if size else f"{one} %" for one in values]
         most = [one for one, (_, works) in zip(values, cores, strict=True) if works]
-        steps = [core_step(one, most) if size else heat_step(one, 100) for one in values]
+        steps = core_steps(values, most) if size else [heat_step(one, 100) for one in values]
         labels = (compact_count(one) if works else "" for one, (_, works) in zip(values, cores, strict=True))
         return Measure(name, tuple(shown), tuple(labels), tuple(steps), measure_legend(name, shown, values, steps))
 

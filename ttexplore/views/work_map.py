@@ -26,8 +26,9 @@ def work_map_svg(partition: Partition) -> str:
     """
     columns, rows, slices = launch_extents(partition.grid)
     drawn = max(1, min(slices, _LARGEST_DRAWN // max(1, columns * rows)))
-    rows_drawn = min(rows, _LARGEST_DRAWN // max(1, columns))
-    labelled = columns * rows_drawn * drawn <= _LARGEST_LABELLED
+    columns_drawn = min(columns, _LARGEST_DRAWN)
+    rows_drawn = min(rows, _LARGEST_DRAWN // max(1, columns_drawn))
+    labelled = columns_drawn * rows_drawn * drawn <= _LARGEST_LABELLED
     cell = _CELL if labelled else _SMALL_CELL
     identifier = content_id("ttx-work", repr(partition))
     title = "Which core does which work item"
@@ -36,10 +37,10 @@ def work_map_svg(partition: Partition) -> str:
         text(2, 16, f"{grid} = {plural(partition.work_items, 'work item')}, {how(partition)}", "b", "t"),
         text(2, 33, _LABELLED if labelled else _SHADED, "s"),
         text(2, _TOP - 6, "by ↓" if slices == 1 else "bz·by ↓", "s"),
-        text(_LEFT + columns * cell + 4, _TOP - 6, "← bx", "s"),
+        text(_LEFT + columns_drawn * cell + 4, _TOP - 6, "← bx", "s"),
     ]
     step = max(1, -(-28 // cell))
-    for x in range(0, columns, step):
+    for x in range(0, columns_drawn, step):
         parts.append(text(_LEFT + x * cell + cell / 2 - 1, _TOP - 6, str(x), "s", anchor="middle"))
     height = rows_drawn * cell + 12
     for z in range(drawn):
@@ -50,7 +51,7 @@ def work_map_svg(partition: Partition) -> str:
         shade = heat_step(position, max(1, len(partition.cores) - 1)) if len(partition.cores) > 1 else 2
         for turn, item in enumerate(partition.items_of(core)):
             x, y, z = (*item_block(partition.grid, item), 0, 0)[:3]
-            if z >= drawn or y >= rows_drawn:
+            if z >= drawn or y >= rows_drawn or x >= columns_drawn:
                 continue
             left, top = _LEFT + x * cell, _TOP + z * height + y * cell
             label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), position {turn} in its sequence"
@@ -64,9 +65,9 @@ def work_map_svg(partition: Partition) -> str:
                 )
             parts.append(f'<g data-core="{core.x},{core.y}">{tooltip(label)}{square}{inside}</g>')
     bottom = _TOP + drawn * height
-    hidden = partition.work_items - columns * rows_drawn * drawn
+    hidden = partition.work_items - columns_drawn * rows_drawn * drawn
     if hidden > 0:
         parts.append(text(2, bottom + 10, f"{plural(hidden, 'more item')} not drawn", "s"))
-    width = max(_LEFT + columns * cell + 36, 480)
+    width = max(_LEFT + columns_drawn * cell + 36, 480)
     description = f"{plural(partition.work_items, 'work item')} on {plural(len(partition.cores), 'core')}"
     return drawing(identifier, title, description, width, bottom + (20 if hidden > 0 else 4), "".join(parts))
