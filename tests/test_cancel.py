@@ -281,7 +281,7 @@ def test_the_explorers_limit_ends_a_run(endless: Exploration, monkeypatch: pytes
 
 
 GEMM = "notebooks/kernels/gemm.py::matmul"
-SIZES = {"M": 8192, "N": 8192, "K": 256}
+SIZES: dict[str, Any] = {"M": 8192, "N": 8192, "K": 256}
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, then: Callable[[], None]) -> list[int]:
