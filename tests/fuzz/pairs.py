@@ -685,7 +685,8 @@ def _partly(draw: Draw, case: Case) -> None:
                 f"        B[{chosen[0] * m} + i, j] = a[i, j]",
             ]  # fmt: skip
         case _:
-            turns = draw.one(0, 1)
+            # Of two slots both would be stored, and nothing kept.
+            turns = draw.one(0, 1) if slots > 2 else 0
             draw.note(*["zero iterations"] * (turns == 0))
             count = m if turns else 0
             # A kernel that stores nothing is none.

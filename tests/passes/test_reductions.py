@@ -200,6 +200,17 @@ def test_sums_of_bytes() -> None:
     np.testing.assert_array_equal(found, a[:, :32].max(2))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int4"])
+def test_the_magnitude_of_the_least_number_does_not_fit_its_dtype(dtype: str) -> None:
+    error = ttx.explore(reduced("absmax", (32, 64), 1, dtype, dtype)).error
+    assert isinstance(error, Unsupported)
+    assert error.message == f"T.reduce_absmax of {dtype} into {dtype}"
+    wide = ttx.explore(reduced("absmax", (32, 64), 1, dtype, "int32"))
+    given = [np.full_like(one, np.iinfo("int8").min if dtype == "int8" else -8) for one in wide.inputs()]
+    for backend in ("interpreter", "emulator"):
+        assert (wide.run(given, backend=backend).outputs[0] == -int(given[0].flat[0])).all()
+
+
 def test_branches_that_store_the_same_elements() -> None:
     """To a block that holds nothing before, and to a tensor: one of the two is always stored."""
 

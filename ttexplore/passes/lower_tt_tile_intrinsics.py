@@ -395,7 +395,9 @@ class _Lowering(Context):
         source, target = (region.source for region in regions(statement))
         storage, block, out = self.storage, self.tiles[source], self.tiles[target]
         dtype, made = dtype_of(source), _Reduced(storage, reduction, statement)
-        if is_small(dtype_of(target)) and (dtype != dtype_of(target) or reduction.joining.pool == "sum"):
+        # Sums of 8 bits, and the magnitude of the least number, do not fit them.
+        signed = dtype in ("int8", "int4") and reduction.joining.of_magnitudes
+        if is_small(dtype_of(target)) and (dtype != dtype_of(target) or reduction.joining.pool == "sum" or signed):
             raise Unsupported(
                 "L009",
                 f"T.reduce_{reduction.kind} of {dtype} into {dtype_of(target)}",
