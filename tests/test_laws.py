@@ -37,7 +37,8 @@ def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
     explained = exploration._run(exploration.steps[0].before, arrays, unit=2.0**-10)
     for output, error, want in zip(explained.outputs, explained.errors, reference, strict=True):
         np.testing.assert_array_equal(output.astype(np.float64), want.astype(np.float64))
-        assert error.shape == want.shape
+        # One below and one above each number.
+        assert error.shape == (2, *want.shape)
         assert not np.isnan(error).any()
 
 

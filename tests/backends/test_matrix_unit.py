@@ -151,7 +151,7 @@ def test_element_wise(operation: str, wide: bool) -> None:
 def test_wormhole_takes_a_sum_of_minus_one_for_much_more() -> None:
     """After -2^-23 + 1, DST holds 1 without its last place; less 1, that is -1 in the last place of 1. The simulated
     chips give -16 as well."""
-    found: dict[str, tuple[float, bool, str]] = {}
+    found: dict[str, tuple[float, bool | None, str]] = {}
     for target in ("wormhole_n150", "blackhole_p150"):
         for accumulated in ("auto", "bfloat16"):
             ex = ttx.explore(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from tvm.ir import Call, Range
 from tvm.tirx import (
@@ -217,9 +217,11 @@ def copied_wider(axis: int, extent: int) -> Edit:
     """Copies from a tensor that take more of it along one of four axes."""
 
     def change(statement: Any) -> list[Any] | None:
-        if op_name(statement) != "tl.copy" or len(arguments(statement)[0].region) != 4:
+        if op_name(statement) != "tl.copy":
             return None
-        source, target = arguments(statement)
+        source, target = cast(list[Any], arguments(statement))
+        if len(source.region) != 4:
+            return None
         ranges = list(source.region)
         ranges[axis] = Range.from_min_extent(const(0, "int32"), const(extent, "int32"))
         return [evaluated(statement, [BufferRegion(source.source, ranges), target])]

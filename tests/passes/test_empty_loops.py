@@ -23,7 +23,7 @@ def run(kernel: Any, *arrays: Any) -> list[Any]:
     assert emulated.passed, emulated.message
     for one, other in zip(emulated.outputs, interpreted.outputs, strict=True):
         np.testing.assert_array_equal(one, other)
-    return emulated.outputs
+    return [*emulated.outputs]
 
 
 # Each makes as many iterations as its argument says.

@@ -172,7 +172,7 @@ def _listed(
 
 def _found(case: Case, asked: _Asked, dynamic: frozenset[str], cancel: threading.Event | None) -> Finding:
     """What became of a case. Raises Cancelled, and BackendError if nothing runs on the emulator."""
-    own = {name: value for name, value in case.arguments.items() if name not in dynamic}
+    own: dict[str, Any] = {name: value for name, value in case.arguments.items() if name not in dynamic}
     sizes = {name: cast(int, value) for name, value in case.arguments.items() if name in dynamic}
     try:
         lowered = explore(asked.kernel, target=case.target, options=asked.options, sizes=sizes or None, **own)
