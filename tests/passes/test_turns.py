@@ -229,10 +229,11 @@ def test_a_first_turn_that_may_not_come() -> None:
     for condition in (lambda k, bx: k == 0, lambda k, bx: k % 2 == 0):
         exploration = ttx.explore(cleared_by_product(condition, UP_TO, stored=False))
         assert exploration.error is None, str(exploration.error)
-        a, b = exploration.inputs()
+        a, b, *held_before = exploration.inputs()
         wanted = cleared_sums(condition, UP_TO, np.nan)(a.astype(np.float64), b.astype(np.float64))
-        assert exploration.check((a, b))
-        np.testing.assert_allclose(exploration.run((a, b)).outputs[0][64:], wanted[64:], rtol=2e-3, atol=0.1)
+        inputs = (a, b, *held_before)
+        assert exploration.check(inputs)
+        np.testing.assert_allclose(exploration.run(inputs).outputs[0][64:], wanted[64:], rtol=2e-3, atol=0.1)
 
 
 def test_a_sum_that_no_turn_clears_keeps_its_first_value() -> None:
