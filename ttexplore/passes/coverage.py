@@ -36,6 +36,7 @@ from ttexplore.ir.index import (
 )
 from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Firings, walk
+from ttexplore.ir.shallow import LARGEST_SIZE
 from ttexplore.ir.sizes import extents_of, size_variables
 from ttexplore.passes.deciding_variables import with_named_variables
 from ttexplore.passes.while_loops import with_counted_loops
@@ -166,12 +167,28 @@ class _Reading:
         # The variables that depend on no tensor, and what names stand for.
         self.counted = set(self.numbers.values())
         self.bound: dict[Variable, Expression] = {}
+        self.sizes: dict[Variable, int] = {}
 
     def number(self, variable: ir.Var) -> Variable:
         return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
 
     def expression(self, e: ir.Expr) -> Expression:
         return placed(convert(e, self.number), self.bound)
+
+    def name(self, bind: tirx.Bind) -> None:
+        """A name for a whole number is written out, unless that is large: written out, a value that names use again and
+        again doubles with each."""
+        variable = self.number(bind.var)
+        if not str(bind.var.ty.dtype).startswith(("int", "uint", "bool")):
+            return
+        value = convert(bind.value, self.number)
+        self.sizes[variable] = self.size(value)
+        if self.sizes[variable] <= LARGEST_SIZE:
+            self.bound[variable] = placed(value, self.bound)
+
+    def size(self, e: Expression) -> int:
+        """How many operations an expression has, written out."""
+        return self.sizes.get(e, 1) if isinstance(e, Variable) else 1 + sum(map(self.size, parts_of(e)))
 
     def is_known(self, *expressions: Expression) -> bool:
         """Whether values follow from sizes and loops alone."""
@@ -201,7 +218,7 @@ class _Reading:
                 _join(own, self.branch(statement))
                 return own
             case tirx.Bind():
-                self.bound[self.number(statement.var)] = self.expression(statement.value)
+                self.name(statement)
                 return self.loads(statement, [statement.value])
             case tirx.BufferStore():
                 return self.store(statement)
