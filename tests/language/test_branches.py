@@ -79,3 +79,16 @@ def test_branches_in_branches_have_an_end(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="the loops and branches of main are nested too deeply") as caught:
         results([*lines, "    " * 30 + "T.fill(a, 1.0)"], tmp_path)
     assert caught.value.code == "TTX-L016"
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_branches_in_the_second_side_behind_a_statement(kind: int, tmp_path: Path) -> None:
+    """A branch of the block in the second side of one that Python decides, and the other way round."""
+    lines = [
+        "T.fill(a, 0.0)", "if kind == 1:", "    x, y, z = 1.0, 2.0, 3.0", "    T.fill(a, x + y + z)", "else:",
+        "    T.fill(a, 5.0)", "    if by == 1:", "        T.fill(a, 7.0)", "if by == 2:", "    x = 8.0",
+        "    T.fill(a, x)", "else:", "    z = 1.0", "    if kind == 1:", "        y = 9.0", "        if by == 0:",
+        "            T.fill(a, y + z)",
+    ]  # fmt: skip
+    want = [10.0, 6.0, 8.0] if kind == 1 else [5.0, 7.0, 8.0]
+    assert results(lines, tmp_path, blocks=3, kind=kind) == want

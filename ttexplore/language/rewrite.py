@@ -415,8 +415,10 @@ class _Rewriter(ast.NodeTransformer):
             names = self._own(stored_names([*one.body, *one.orelse]))
             begun = self._branch(name, names, one)
             if not is_chain:
+                # Branches in the second side have names of their own, too.
+                second = self._otherwise(name, names, one)
                 self.depth -= 1
-                return [*begun, *self._otherwise(name, names, one), self._merged(name, names, one)]
+                return [*begun, *second, self._merged(name, names, one)]
             entered: list[ast.stmt] = []
             if one.orelse:
                 entered = [
