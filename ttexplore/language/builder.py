@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeGuard, overload
 
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, Unsupported, shown
-from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
+from ttexplore.ir.adapter import OPERATORS, Number, call, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.atomics import as_update
 from ttexplore.ir.build import allocation
 from ttexplore.ir.dag import parts_of
@@ -318,6 +318,8 @@ class Builder:
     watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
+    # Calls that only statements can execute, and where they were made, until one does.
+    waiting: list[tuple[ir.Call, Span | None]] = field(default_factory=list["tuple[ir.Call, Span | None]"])
     span: Span | None = None
     operands: list[Operand] = field(default_factory=list[Operand])
 
@@ -368,8 +370,25 @@ class Builder:
     def emit(self, statement: tirx.Stmt) -> None:
         """Append a statement. Elements in it have the values they had when they were read."""
         refuse_deep(_expressions_of(statement))
+        if isinstance(statement, tirx.Evaluate) and isinstance(statement.value, ir.Call):
+            self.execute(statement.value)
         self.emitted += 1
         self.frames[-1] += self.views.based(self.reads.settled(statement, self.frames), self.unused)
+
+    def execute(self, call: ir.Call) -> None:
+        """Record that a statement executes a call, or that another call stands for it."""
+        self.waiting = [(other, span) for other, span in self.waiting if not other.same_as(call)]
+
+    def check_executed(self) -> None:
+        """Check that statements execute all calls that only they can: those of a function that is not part of the
+        kernel would be lost. Raises KernelError for the first other one."""
+        for lost, span in self.waiting:
+            raise KernelError(
+                "K010",
+                f"no statement of the kernel executes this {str(lost.op.name).replace('tl.', 'T.')}",
+                hint="decorate the function that calls it with @T.macro, or make the call a statement of its own",
+                span=span,
+            )
 
     def read(self, buffer: tirx.Buffer, indices: tuple[object, ...]) -> ir.TensorLoad:
         """The element ``buffer[indices]`` as it is now. Raises KernelError for a wrong rank or index."""
@@ -625,6 +644,16 @@ def current(what: str) -> Builder:
             hint="use it in a @T.prim_func or @tilelang.jit function, and trace that with ttexplore.explore",
         )
     return builder
+
+
+def statement_call(
+    op_name: str, operands: Sequence[Number | str], attributes: Mapping[str, object] | None = None
+) -> ir.Call:
+    """The call of an operation, for a statement of the kernel: if none executes it, the trace is refused."""
+    made, builder = call(op_name, operands, attributes), traced_now()
+    if builder is not None:
+        builder.waiting.append((made, caller_span(builder.files)))
+    return made
 
 
 def unsupported(what: str, hint: str = "") -> Unsupported:

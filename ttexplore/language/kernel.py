@@ -204,6 +204,7 @@ def _parameter(builder: Builder, name: str, value: object) -> object:
 def _finish(builder: Builder, function: types.FunctionType, file: str, head: Span) -> TracedKernel:
     name, body = function.__name__, builder.frames[0]
     builder.reads.put_names(body)
+    builder.check_executed()
     if not builder.launches:
         raise KernelError("K004", 
             f"{name} launches no blocks", hint="write its statements inside `with T.Kernel(blocks) as bx:`",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tvm import ir
 
 from ttexplore.errors import KernelError, shown
-from ttexplore.ir.adapter import call
 from ttexplore.ir.scans import SCANS
+from ttexplore.language.builder import statement_call
 from ttexplore.language.tile import as_region, extents, note_hints, same_block, shown_block
 
 
@@ -32,7 +32,7 @@ def scan(name: str) -> Callable[..., ir.Call]:
                 hint="the result has the source's shape",
             )
         attrs = {"kind": SCANS[name], "dim": dim % len(shape), "reverse": int(bool(reverse))}
-        return call("tl.scan", [source, target], attrs)
+        return statement_call("tl.scan", [source, target], attrs)
 
     scan_block.__name__ = scan_block.__qualname__ = name
     scan_block.__doc__ = f"""Set each element of `dst` to {_SENTENCES[name]} of the elements of `src` up to its place

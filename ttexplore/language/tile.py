@@ -23,6 +23,7 @@ from ttexplore.language.builder import (
     is_constant,
     is_dynamic,
     plain,
+    statement_call,
     unsupported,
     whole,
 )
@@ -217,7 +218,7 @@ def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
             f"T.copy: the shapes differ: {shown_block(source)} to {shown_block(target)}",
             hint="copy blocks of the same shape",
         )
-    return call("tl.copy", [source, target])
+    return statement_call("tl.copy", [source, target])
 
 
 def fill(buffer: object, value: object, **hints: object) -> ir.Call:
@@ -227,13 +228,13 @@ def fill(buffer: object, value: object, **hints: object) -> ir.Call:
     dtype = target.source.ty.dtype
     value = plain(value)
     if isinstance(value, int | float):
-        return call("tl.fill", [target, constant(value, str(dtype.dtype))])
+        return statement_call("tl.fill", [target, constant(value, str(dtype.dtype))])
     filled = element(value, "T.fill")
     if filled.ty != dtype:
         # A constant is converted at once, so that fills by one are easy to recognise.
         is_number = is_constant(filled)
         filled = constant(filled.value, str(dtype.dtype)) if is_number else tirx.Cast(dtype, filled)
-    return call("tl.fill", [target, filled])
+    return statement_call("tl.fill", [target, filled])
 
 
 def clear(buffer: object) -> ir.Call:
@@ -296,7 +297,7 @@ def product(
         builder.emit(tirx.IfThenElse(condition(clear_accum), zeros, None, builder.tvm_span()))
         clear_accum = False
     flags = {"transpose_A": transpose_A, "transpose_B": transpose_B, "clear_accum": clear_accum}
-    return call("tl.gemm", [a, b, c, *barrier], {**{name: 1 for name, on in flags.items() if on}, **attrs})
+    return statement_call("tl.gemm", [a, b, c, *barrier], {**{name: 1 for name, on in flags.items() if on}, **attrs})
 
 
 def im2col(
@@ -370,7 +371,7 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
             f"{what}: {shown_block(source)} along dim={dim} does not fit {shown_block(target)}",
             hint="the result has the source's shape without that dimension",
         )
-    return call("tl.reduce", [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})
+    return statement_call("tl.reduce", [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})
 
 
 REDUCTIONS = tuple(JOININGS)

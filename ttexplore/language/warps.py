@@ -14,10 +14,19 @@ from typing import SupportsIndex
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
-from ttexplore.ir.adapter import call, is_buffer
+from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import allocation, shape_of
 from ttexplore.ir.groups import ASYNCHRONOUS, BARRIER_SCOPE, COUNTS, SYNC_GRID, TENSOR_MEMORY, WARP_GROUP, thread_index
-from ttexplore.language.builder import Allocation, Builder, current, described, element, sequence, unsupported
+from ttexplore.language.builder import (
+    Allocation,
+    Builder,
+    current,
+    described,
+    element,
+    sequence,
+    statement_call,
+    unsupported,
+)
 from ttexplore.language.containers import items_of
 from ttexplore.language.memory import alloc_fragment
 from ttexplore.language.tile import copy, product
@@ -122,12 +131,12 @@ def barrier_arrive(mbarrier: object, cta_id: object = None, pred: object = None)
     """Arrive at a barrier, with each thread that comes here. Raises Unsupported for another block's barrier."""
     if cta_id not in (None, 0) or pred is not None:
         raise unsupported("arriving at the barrier of another block", "keep what blocks exchange in tensors")
-    return call("tl.barrier_arrive", [_barrier("T.barrier_arrive", mbarrier)])
+    return statement_call("tl.barrier_arrive", [_barrier("T.barrier_arrive", mbarrier)])
 
 
 def barrier_wait(mbarrier: object, parity: object = 0, **_hints: object) -> ir.Call:
     """Wait until the phase of this parity of a barrier is over; the phase before the first has parity 1."""
-    return call("tl.barrier_wait", [_barrier("T.barrier_wait", mbarrier), element(parity, "a parity")])
+    return statement_call("tl.barrier_wait", [_barrier("T.barrier_wait", mbarrier), element(parity, "a parity")])
 
 
 def mbarrier_arrive_expect_tx(mbarrier: object, tx: object) -> ir.Call:
@@ -141,7 +150,7 @@ def sync_threads(barrier_id: object = None, arrive_count: object = None) -> ir.C
     for one in numbers:
         if not isinstance(one, int):
             raise KernelError("K008", f"T.sync_threads: {shown(one)} is not a number", hint="pass integers")
-    return call("tl.sync_threads", [int(one) for one in numbers if isinstance(one, int)])
+    return statement_call("tl.sync_threads", [int(one) for one in numbers if isinstance(one, int)])
 
 
 def sync_grid() -> ir.Call:
@@ -154,7 +163,7 @@ def sync_grid() -> ir.Call:
             "T.sync_grid inside a loop or a branch",
             "put it at the top level of T.Kernel, or let Python run the loop: `for k in [*range(n)]` unrolls it",
         )
-    return call(SYNC_GRID, [])
+    return statement_call(SYNC_GRID, [])
 
 
 # Asynchronous copies and products
@@ -172,7 +181,8 @@ def tma_copy(src: object, dst: object, barrier: object = None, **hints: object) 
             "T.tma_copy without a barrier: nothing says when it is over",
             hint="pass barrier=, or use T.copy, which waits by itself",
         )
-    return call("tl.copy", [*made.args, _barrier("T.tma_copy", barrier)])
+    current("T.tma_copy").execute(made)
+    return statement_call("tl.copy", [*made.args, _barrier("T.tma_copy", barrier)])
 
 
 def wgmma_gemm(
@@ -186,7 +196,7 @@ def wgmma_gemm(
 
 def wait_wgmma(num_inflight: int = 0) -> ir.Call:
     """Wait until at most so many of the group's last products are not over."""
-    return call("tl.gemm_wait", [num_inflight])
+    return statement_call("tl.gemm_wait", [num_inflight])
 
 
 def tcgen05_gemm(
@@ -206,7 +216,7 @@ def tcgen05_mma_arrive(mbar: object, arrive_2cta: object = None) -> ir.Call:
     """Arrive at a barrier when all products of the group so far are over."""
     if arrive_2cta:
         raise unsupported("T.tcgen05_mma_arrive of two blocks", "let each block compute its own products")
-    return call("tl.gemm_arrive", [_barrier("T.tcgen05_mma_arrive", mbar)])
+    return statement_call("tl.gemm_arrive", [_barrier("T.tcgen05_mma_arrive", mbar)])
 
 
 @dataclass(frozen=True)
