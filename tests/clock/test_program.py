@@ -236,7 +236,7 @@ def test_what_depends_on_elements_is_refused() -> None:
     assert caught.value.code == "TTX-U022"
     assert caught.value.span is not None
     assert exploration.estimated.startswith("not known: ")
-    with pytest.raises(UsageError, match="the number of inputs is 1, but the kernel takes 5"):
+    with pytest.raises(UsageError, match="the number of inputs is 1, but the kernel takes 6"):
         exploration.estimate([np.zeros((96, 64))])
     with pytest.raises(UsageError, match="there is no kind of inputs 'nothing'"):
         exploration.estimate("nothing")
