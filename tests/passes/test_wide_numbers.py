@@ -89,6 +89,30 @@ def test_conditions_wrap_around(dtype: str, tmp_path: Path) -> None:
         ]
 
 
+# Conditions on elements that have names.
+_NAMED = (
+    "x + y < 100", "x - y > 50", "x * y > 60", "x - y - y > x", "(x + y) // 2 < 40", "(x + y) % 8 == 3",
+    "((x + y) >> 3) > 9", "T.max(x + y, y) > x", "x - 1 > x", "~x == y", "x * L[b + 1] == x * y", "f + f == 2",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", _NUMBERS)
+def test_conditions_on_names_wrap_around(dtype: str, tmp_path: Path) -> None:
+    lines = ["        x, y, f = L[b], L[b + 1], F[b]"]
+    lines += [
+        f"        if {text}:\n            for j in T.Parallel(32):\n                a[{row}, j] = 1.0"
+        for row, text in enumerate(_NAMED)
+    ]
+    want, numbers = np.zeros((6, 32)), _NUMBERS[dtype]
+    with np.errstate(over="ignore"):
+        for block in range(6):
+            names = {"x": numbers[block], "y": numbers[block + 1], "f": int(_F[block]), "L": numbers, "b": block}
+            want[block, : len(_NAMED)] = [bool(eval(text, {"T": _LANGUAGE, **names})) for text in _NAMED]
+    assert 0 < want.mean() < 1
+    for found in outputs("\n".join(lines), dtype, tmp_path):
+        np.testing.assert_array_equal(found.reshape(6, 32, 32)[:, :, 0], want)
+
+
 _PARALLEL = "        for i, j in T.Parallel(32, 32):\n"
 # Statements, and what block b has in row i: the sum of a number and an element of A.
 _PLACES = {

@@ -222,10 +222,12 @@ class Core:
         return found.astype(numpy_dtype(dtype)) if dtype in SMALL_WHOLES else found
 
     def number(self, name: str, indices: tuple[int, ...]) -> int:
-        """The whole number that an element of a tensor is. Raises KernelError for an element that there is not."""
+        """The whole number that an element of a tensor is; one of 8 bits wraps around, as in :meth:`load`. Raises
+        KernelError for an element that there is not."""
         array, at = self.array(name), tuple(int(value_of(one)) for one in indices)
         self._check_indices(name, array, at)
-        return int(value_of(array[at]))
+        number, dtype = int(value_of(array[at])), self.dtypes[name]
+        return numpy_dtype(dtype).type(number) if dtype in SMALL_WHOLES else number
 
     def store(
         self, name: str, indices: tuple[Index, ...], value: Operand, chosen: Operand = True
