@@ -177,7 +177,9 @@ def test_a_plan_is_text_that_can_be_read() -> None:
     # What is not decided yet is left out.
     assert str(Plan("k", "n")) == "plan of k for n"
     # A saved plan may have notes that would write to the terminal.
-    assert str(Plan("k", "n", notes=("\x1b[2J\u202eé\n",))).splitlines()[1:] == ["  notes    \\x1b[2J\\u202eé\\n"]
+    assert str(Plan("k", "n", notes=("\x1b[2J\u202eé\n",))).splitlines()[1:] == [
+        "  notes    ⟨U+001B⟩[2J⟨U+202E⟩é⟨U+000A⟩"
+    ]
 
 
 def test_records_are_not_printed_whole() -> None:

@@ -413,3 +413,25 @@ def test_what_a_launch_stores_may_be_read(first: str, second: str) -> None:
     assert run.passed, run.message
     np.testing.assert_array_equal(run.outputs[0][:32], inputs[0][:32])
     np.testing.assert_array_equal(run.outputs[0][32:], inputs[2][32:])
+
+
+def test_a_store_that_never_happens_keeps_all() -> None:
+    """A0 finds that, and drops the branch; the tensor is an output all the same, as it is for the kernel as written."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), S: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1) as by:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A, a)
+            if by > 5:
+                T.copy(a, S)
+            T.copy(a, C)
+
+    exploration = ttx.explore(kernel)
+    a, s = np.full((32, 32), 3, np.float32), np.full((32, 32), 4, np.float32)
+    assert exploration.check([a, s])
+    for backend in ("reference", "interpreter", "emulator"):
+        run = exploration.run([a, s], backend=backend)
+        assert run.passed, run.message
+        for output, wanted in zip(run.outputs, (s, a), strict=True):
+            np.testing.assert_array_equal(output, wanted)

@@ -26,11 +26,15 @@ def tensor_roles(function: tirx.PrimFunc) -> dict[str, Role]:
 
 
 def roles_of(function: tirx.PrimFunc, read: set[str], written: set[str]) -> dict[str, Role]:
-    """The roles for tensors that are read and written. What is not stored of a tensor keeps what it held before."""
-    old = read | kept_parts(function).keys()
+    """The roles for tensors that are read and written. What is not stored of a tensor keeps what it held before, also
+    where passes have found that none of its stores happens."""
+    kept = kept_parts(function).keys()
     roles: dict[str, Role] = {}
     for name in (str(one.name) for one in elements(function.params) if is_buffer(one)):
-        roles[name] = "input" if name not in written else "inout" if name in old else "output"
+        if name in kept or (name in written and name in read):
+            roles[name] = "inout"
+        else:
+            roles[name] = "output" if name in written else "input"
     return roles
 
 
