@@ -191,7 +191,10 @@ def _facts(functions: Mapping[str, tirx.PrimFunc], plan: Plan) -> tuple[object, 
 
 
 def _tensors(functions: Mapping[str, tirx.PrimFunc], plan: Plan) -> dict[str, tuple[str, tuple[int, ...]]]:
-    return {
+    """The dtypes and shapes of the tensors by name: those of the functions, and those that keep what they hold, because
+    no store to them happens."""
+    kept = {one.name: (one.dtype, one.shape) for one in plan.layouts if one.role == "inout"}
+    return kept | {
         str(p.name): (dtype_of(p), bound_shape(p, plan.size_values))
         for function in functions.values()
         for p in function.params
