@@ -88,7 +88,11 @@ def test_error_text_names_line_and_way_out() -> None:
 
 def test_records_load_without_other_packages() -> None:
     """A saved trace opens with the standard library alone."""
-    record = Path(__file__).parents[1] / "ttexplore" / "record.py"
-    code = f"import runpy; runpy.run_path({str(record)!r}, run_name='record')"
+    # A package without its __init__, which imports everything.
+    folder = str(Path(__file__).parents[1] / "ttexplore")
+    code = (
+        "import sys, types; sys.modules['ttexplore'] = package = types.ModuleType('ttexplore')\n"
+        f"package.__path__ = [{folder!r}]\nimport ttexplore.record"
+    )
     # -S leaves out site-packages, -I the current folder.
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
