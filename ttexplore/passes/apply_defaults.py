@@ -47,16 +47,15 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
     Each `while` first becomes a loop over the number of its turns, scans of blocks and reductions of bits become loops,
     and groups of threads that wait for each other at barriers become one sequence of statements.
 
-    Later passes rely on these changes to the kernel: each T.Parallel does something; in a T.Parallel, loops that count
-    together become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors
-    choose are filled row by row; T.any_of and T.all_of of computed blocks become loops; variables that decide
-    something are names; tensors that the kernel works on directly are copied to and from blocks on the chip; parts of
-    blocks become blocks of their own; copies that convert to a dtype of 8 bits or fewer cast in a T.Parallel, and
-    products of integers become products of numbers; a fill that only the first iteration of a loop executes moves
-    before the loop; other branches around operations on blocks become loops of one turn or none; elements of tensors
-    that decide branches, lengths and places have names, and places are checked when the kernel runs; the loops of a
-    T.Parallel nest follow the axis order of its stores; and index arithmetic in narrow integer types is computed in
-    int32.
+    Later passes rely on these changes: each T.Parallel does something; in a T.Parallel, loops that count together
+    become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors choose are
+    filled row by row; T.any_of and T.all_of of computed blocks become loops; tensors that the kernel works on directly
+    are copied to and from blocks on the chip; parts of blocks become blocks of their own; copies that convert to 8 bits
+    or fewer cast in a T.Parallel, and products of integers become products of numbers; a fill that only the first
+    iteration of a loop executes moves before the loop; other branches around operations on blocks become loops of one
+    iteration or none; what decides branches, lengths and places has a name; the loops of a T.Parallel nest follow the
+    axis order of its stores; and arithmetic in narrow integer types is computed in int32. Places that elements decide
+    are checked when the kernel runs.
 
     Work items that update the same elements of a tensor with T.atomic_add, T.atomic_max or T.atomic_min run on one
     core, in a loop that takes the place of an axis of the launch grid. With `partials="noc"` they run on several cores,

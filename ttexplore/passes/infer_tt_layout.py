@@ -51,10 +51,10 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, o
         A: T.Tensor((1024, 512), "float16")
     ==> A: Float16_b, 32x32 tiles, 32 x 16 of them, DRAM interleaved
 
-    A tensor that the kernel writes is an output, and an input as well if it is read, or if it is not proved that all of
-    it is written; all others are inputs, even if unused. Each matrix of a tensor is padded to whole tiles: the host
-    fills the padding of an input with zeros and removes the padding of an output. An unused input may have any dtype;
-    without a tile format, it is stored as float32.
+    A tensor that the kernel writes is an output, and an input as well if it is read or not proved to be written whole;
+    all others are inputs, even if unused. Each matrix of a tensor is padded to whole tiles: the host fills the padding
+    of an input with zeros and removes the padding of an output. An unused input may have any dtype; without a tile
+    format, it is stored as float32.
 
     `layouts` requests the placement of single tensors: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or the keys of
     T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
