@@ -51,11 +51,10 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
     become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors choose are
     filled row by row; T.any_of and T.all_of of computed blocks become loops; tensors that the kernel works on directly
     are copied to and from blocks on the chip; parts of blocks become blocks of their own; copies that convert to 8 bits
-    or fewer cast in a T.Parallel, and products of integers become products of numbers; a fill that only the first
-    iteration of a loop executes moves before the loop; other branches around operations on blocks become loops of one
-    iteration or none; what decides branches, lengths and places has a name; the loops of a T.Parallel nest follow the
-    axis order of its stores; and arithmetic in narrow integer types is computed in int32. Places that elements decide
-    are checked when the kernel runs.
+    or fewer cast in a T.Parallel, and products of integers become products of numbers; a fill in only the first
+    iteration of a loop moves before it; other branches around operations on blocks become loops of one iteration or
+    none; what decides branches, lengths and places has a name, and places are checked at run time; the loops of a
+    T.Parallel nest follow the axis order of its stores; and arithmetic in narrow integer types is computed in int32.
 
     Work items that update the same elements of a tensor with T.atomic_add, T.atomic_max or T.atomic_min run on one
     core, in a loop that takes the place of an axis of the launch grid. With `partials="noc"` they run on several cores,
