@@ -213,7 +213,7 @@ class Explored(Printed, ABC):
 
     target: Target
     # Whether its C++ is of this process's making, so that reporting may run it without being asked to.
-    runs_unasked: ClassVar[bool] = True
+    _runs_unasked: ClassVar[bool] = True
     # The explored kernel: its name, its source as a listing, its file and its first line there.
     kernel: Any
 
@@ -405,7 +405,7 @@ class Explored(Printed, ABC):
 
     def _reported(self, run: bool | None) -> list[Reported]:
         """The lowerings of the page, with the result of a run on the emulator: see :meth:`report`."""
-        run = self.runs_unasked if run is None else run
+        run = self._runs_unasked if run is None else run
         state: JsonObject = {}
         if "estimate" not in self.missing and self.error is None:
             # Of a program that has none, the page says nothing.
@@ -422,7 +422,7 @@ class Explored(Printed, ABC):
             events = done.execution.events
             recorded = self._recording(events, self._busiest_core(events), self._kernel_listings({})).within().data
         state_of = f"failed at {self.steps[-1].letter}" if self.error else f"{len(self.steps)} steps"
-        if not self.runs_unasked and not run:
+        if not self._runs_unasked and not run:
             state_of += ", not run"
         return [Reported(self.data, self._repr_html_(), f"{self.target.name}, {state_of}", state, recorded)]
 

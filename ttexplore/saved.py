@@ -117,7 +117,7 @@ class SavedExploration(Explored):
     :meth:`report` with ``run=True``).
     """
 
-    runs_unasked = False
+    _runs_unasked = False
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
