@@ -6,7 +6,7 @@ from ttexplore.ops.op import Op, Operand, circular_buffer, integer, slot
 
 _SEMAPHORE = "api/dataflow/noc_semaphore.h"
 # What names a rectangle of cores on the NoC.
-_CORNERS = ("first_x", "first_y", "last_x", "last_y")
+CORNERS = ("first_x", "first_y", "last_x", "last_y")
 
 
 def semaphore(name: str = "semaphore") -> Operand:
@@ -15,7 +15,7 @@ def semaphore(name: str = "semaphore") -> Operand:
 
 def _rectangle() -> tuple[Operand, ...]:
     """The corners of a rectangle of cores, and how many cores it has besides this one."""
-    return (*map(integer, _CORNERS), integer("receivers"))
+    return (*map(integer, CORNERS), integer("receivers"))
 
 
 SEMAPHORE_SET = Op(

@@ -4,20 +4,21 @@ blocks, and in what order.
 The kernels of all cores that do that, readers and writers, are followed together through some turns of their loops, as
 far as they wait for each other. That they also wait for room, and a writer for results, changes nothing:
 :func:`check_handshake` shows that a core whose blocks arrive always comes to its next one. As all cores run the same
-kernels, and share only between those that make the same steps, they can make these steps together. The numbers of
-blocks, and the pages they are made of, are compared over all turns.
+kernels, and share only between those that make the same steps, they can make these steps together: those that do the
+same, and do not reach one another, are one case. The numbers of blocks, and the pages they are made of, are compared
+over all turns.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttexplore.control import look_around
 from ttexplore.errors import ResourceError, VerifyError
@@ -25,6 +26,7 @@ from ttexplore.ir.index import CoreItem, Expression, Range, Values, decided
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.ops.semaphores import (
     BLOCK_MULTICASTS,
+    CORNERS,
     NOC_MULTICAST_TO_ALL,
     NOC_SEND_BLOCK,
     RECEIVE_SENT,
@@ -35,7 +37,7 @@ from ttexplore.ops.semaphores import (
     SEMAPHORE_WAIT,
 )
 from ttexplore.passes.verify.agreement import Place, check_core_values, disagreement
-from ttexplore.passes.verify.alike_cores import CoreRanges, by_likeness
+from ttexplore.passes.verify.alike_cores import Apart, CoreRanges, by_likeness
 from ttexplore.passes.verify.ends import PROTOCOL
 from ttexplore.passes.verify.needed_pages import Pages, needed_pages
 from ttexplore.passes.verify.partial_sums import check_counts, check_next, check_places, check_told, sums_of_send
@@ -46,6 +48,8 @@ from ttexplore.target import Target
 _TURNS = 2
 # Of cores that wait for each other, so many are told.
 _MOST_TOLD = 8
+# Room for so many pages of a block, and twice as much when that is full.
+_PAGES = 16
 _NO_PAGES = np.empty(0, np.int64)
 
 
@@ -131,12 +135,13 @@ def check_multicasts(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     sending = [role for role, own in events.items() if own]
     if partition is None or not sending:
         return
-    cores = _followed({role: kernels[role] for role in sending}, plan, partition)
+    groups = _followed({role: kernels[role] for role in sending}, plan, partition)
+    numbers = {place: group.numbers for group in groups for place in group.places}
     for shared in plan.shared:
-        _check_numbers(shared, cores, events[loaders[shared.tensor]][0])
+        _check_numbers(shared, numbers, events[loaders[shared.tensor]][0])
     for sums in plan.partials:
-        check_counts(sums, {place: core.numbers for place, core in cores.items()}, events["writer"][0])
-    _run(cores, plan)
+        check_counts(sums, numbers, events["writer"][0])
+    _run(groups, plan, partition)
     for sums in plan.partials:
         check_places(sums, kernels["writer"], partition)
     for shared in plan.shared:
@@ -153,21 +158,53 @@ _EVENTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An operation, with the values of its operands; `needs` is not run, but says what page a block is made of."""
+    """An operation of cores that do the same, with the values of its operands; `needs` is not run, but says what page a
+    block is made of."""
 
     call: Call
-    values: Mapping[str, int]
+    values: Mapping[str, Values]
     needs: tuple[str, Range] | None = None
 
+    def of_each(self, count: int) -> Iterator[_Event]:
+        """The same for each of so many cores."""
+        columns = [_column(value, count) for value in self.values.values()]
+        values = [dict(zip(self.values, row, strict=True)) for row in zip(*columns, strict=True)]
+        if self.needs is None:
+            return (_Event(self.call, own) for own in values or [{}] * count)
+        pages = zip(*(_column(limit, count) for limit in self.needs[1]), strict=True)
+        return (_Event(self.call, {}, (self.needs[0], page)) for page in pages)
 
-def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -> dict[Place, _Core]:
+
+def _column(values: Values, count: int) -> list[int]:
+    """The value on each of so many cores."""
+    return np.broadcast_to(values, count).tolist() if isinstance(values, np.ndarray) else [int(values)] * count
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Cores that do the same: what their kernels do, by role, and the numbers of all operations."""
+
+    places: Sequence[Place]
+    kernels: Mapping[str, Sequence[_Event]]
+    numbers: Mapping[tuple[str, int | str], int]
+
+    def split(self) -> Iterator[_Group]:
+        """Each core alone."""
+        count = len(self.places)
+        kernels = {role: [one.of_each(count) for one in events] for role, events in self.kernels.items()}
+        for place in self.places:
+            look_around()
+            yield _Group([place], {role: [*map(next, events)] for role, events in kernels.items()}, self.numbers)
+
+
+def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -> list[_Group]:
     """All cores, with what their kernels do."""
 
-    def follow(cores: Sequence[CoreWork]) -> list[_Followed]:
-        made: list[_Followed] = []
-        for kernel in kernels.values():
-            made.append(_Followed(plan, cores))
-            made[-1].body(kernel.body)
+    def follow(cores: Sequence[CoreWork]) -> dict[str, _Followed]:
+        made: dict[str, _Followed] = {}
+        for role, kernel in kernels.items():
+            made[role] = _Followed(plan, cores)
+            made[role].body(kernel.body)
         return made
 
     try:
@@ -175,16 +212,15 @@ def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -
     except VerifyError:
         # The first core of which something is wrong is told, not the first group.
         groups = [([core], follow([core])) for core in partition.cores]
-    made: dict[Place, _Core] = {}
-    for works, followed in groups:
-        numbers = Counter[tuple[str, int | str]]()
-        for one in followed:
-            numbers += one.numbers
-        events = [one.by_core() for one in followed]
-        for number, work in enumerate(works):
-            running = [_Running(role, own[number]) for role, own in zip(kernels, events, strict=True)]
-            made[work.x, work.y] = _Core((work.x, work.y), plan, running, numbers)
-    return {(work.x, work.y): made[work.x, work.y] for work in partition.cores}
+    number = {(work.x, work.y): number for number, work in enumerate(partition.cores)}
+    groups.sort(key=lambda group: number[group[0][0].x, group[0][0].y])
+    return [
+        _Group(
+            [(work.x, work.y) for work in works], {role: one.events for role, one in followed.items()},
+            sum((one.numbers for one in followed.values()), Counter[tuple[str, int | str]]()),
+        )
+        for works, followed in groups
+    ]  # fmt: skip
 
 
 class _Followed:
@@ -195,27 +231,11 @@ class _Followed:
         self.buffers = {*(shared.buffer for shared in plan.shared), *(sums.received for sums in plan.partials)}
         self.cores = cores
         self.ranges = CoreRanges(cores)
-        self.events: list[tuple[Call, dict[str, Values], tuple[str, Range] | None]] = []
+        self.events: list[_Event] = []
         self.numbers: Counter[tuple[str, int | str]] = Counter()
         self.times = 1
         # Whether only the pages of blocks are wanted, of the arm that another core takes.
         self.is_elsewhere = False
-
-    def by_core(self) -> list[list[_Event]]:
-        """The events of each core."""
-        made: list[list[_Event]] = [[] for _ in self.cores]
-        for call, values, needs in self.events:
-            pages = None if needs is None else [*zip(*map(self.column, needs[1]), strict=True)]
-            columns = {name: self.column(value) for name, value in values.items()}
-            look_around()
-            for number, own in enumerate(made):
-                page = None if needs is None or pages is None else (needs[0], pages[number])
-                own.append(_Event(call, {name: column[number] for name, column in columns.items()}, page))
-        return made
-
-    def column(self, values: Values) -> list[int]:
-        """The value on each core."""
-        return np.broadcast_to(values, len(self.cores)).tolist()
 
     def body(self, body: Body) -> None:
         for statement in body:
@@ -255,17 +275,19 @@ class _Followed:
         if "page" in call.values and "cb" in call.buffers and call.buffer("cb") in self.buffers:
             page = self.ranges.of(call.values["page"])
             if page is not None:
-                self.events.append((call, {}, (call.buffer("cb"), page)))
+                self.events.append(_Event(call, {}, (call.buffer("cb"), page)))
         if self.is_elsewhere or not self.concerns(call):
             return
         values = {name: self.number(value, call) for name, value in call.values.items()}
-        self.events.append((call, values, None))
-        on = self.ranges.same(values["semaphore"]) if "semaphore" in values else ""
-        self.numbers[call.name, call.buffer("cb") if on == "" and "cb" in call.buffers else on] += self.times
+        self.events.append(_Event(call, values))
+        on: int | str = call.buffer("cb") if "cb" in call.buffers else ""
+        if "semaphore" in values:
+            on = values["semaphore"] = self.ranges.same(values["semaphore"])
+        self.numbers[call.name, on] += self.times
 
     def number(self, value: Expression, call: Call) -> Values:
         found = self.ranges.of(value)
-        if found is None or not np.array_equal(*found):
+        if found is None or not (found[0] is found[1] or np.array_equal(*found)):
             raise disagreement(
                 f"{call.op.name}: an operand has no known value on core ({self.cores[0].x}, {self.cores[0].y})",
                 "compute it from core values",
@@ -286,11 +308,10 @@ class _Followed:
         self.ranges.learn(bind.variable, found)
 
     def loop(self, loop: Loop) -> None:
-        concerned = [one for one in calls(loop.body) if self.concerns(one)]
         low, extent = self.ranges.of(loop.low), self.ranges.of(loop.extent)
-        exact = all(one is not None and np.array_equal(*one) for one in (low, extent))
+        exact = all(one is not None and (one[0] is one[1] or np.array_equal(*one)) for one in (low, extent))
         if low is None or extent is None or not exact:
-            if concerned:
+            if concerned := [one for one in calls(loop.body) if self.concerns(one)]:
                 raise disagreement(
                     "a block is sent in a loop whose length is not known", "use loops of constant length", concerned[0]
                 )
@@ -306,47 +327,44 @@ class _Followed:
         self.times = before
 
 
+def _run(groups: Sequence[_Group], plan: Plan, partition: Partition) -> None:
+    error: VerifyError | None = None
+    # The cores of a chain do the same, but each after the one before it.
+    if not plan.partials:
+        try:
+            _Cores(groups, plan).run()
+            return
+        except Apart:
+            pass
+        except VerifyError as wrong:
+            error = wrong
+    # The first core of which something is wrong is told, not the first group.
+    alone = {place: one for group in groups for place, one in zip(group.places, group.split(), strict=True)}
+    _Cores([alone[work.x, work.y] for work in partition.cores], plan).run()
+    if error is not None:
+        raise error
+
+
 @dataclass(slots=True)
 class _Running:
-    """A kernel of a core, and what it does next."""
+    """A kernel of cores that do the same, which have these numbers, and what it does next."""
 
     role: str
-    events: list[_Event]
+    group: int
+    cores: NDArray[np.int64]
+    events: Sequence[_Event]
     at: int = 0
 
 
-@dataclass(slots=True)
-class _Core:
-    """A core: those of its kernels that load shared inputs, its semaphores, the places in its circular buffers, the
-    room reserved there, the pages of the block that is next in each, and the buffers with a block that it has not
-    waited for."""
-
-    place: Place
-    plan: Plan
-    kernels: list[_Running]
-    numbers: Mapping[tuple[str, int | str], int]
-    semaphores: dict[int, int] = field(default_factory=lambda: defaultdict[int, int](int))
-    back: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
-    reserved: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
-    pages: dict[str, list[Range]] = field(default_factory=lambda: defaultdict[str, list[Range]](list))
-    sent: set[str] = field(default_factory=set[str])
-
-    def waits(self, kernel: _Running) -> tuple[int, int] | None:
-        """The semaphore that a kernel of it waits for, and the value; None if it can go on."""
-        event = kernel.events[kernel.at]
-        if event.needs is None and event.call.op in (SEMAPHORE_WAIT, RECEIVE_SENT):
-            wanted = event.values["semaphore"], event.values.get("value", 1)
-            return None if self.semaphores[wanted[0]] == wanted[1] else wanted
-        return None
-
-
-def _check_numbers(shared: SharedInput, cores: Mapping[Place, _Core], at: Call) -> None:
+def _check_numbers(
+    shared: SharedInput, numbers: Mapping[Place, Mapping[tuple[str, int | str], int]], at: Call
+) -> None:  # fmt: skip
     """Receivers say as often that they have room, and receive as many blocks, as their sender sends."""
     for one in shared.multicasts:
-        sender = cores[one.sender].numbers
+        sender = numbers[one.sender]
         sent = sum(sender[each.ir_name, shared.buffer] for each in BLOCK_MULTICASTS)
         for place in one.receivers:
-            receiver = cores[place].numbers
+            receiver = numbers[place]
             for what, number in (
                 ("receives", receiver[RECEIVE_SENT.ir_name, shared.valid]),
                 ("has room for", receiver[SEMAPHORE_UP.ir_name, shared.ready]),
@@ -403,154 +421,236 @@ def _other_page(
     )
 
 
-def _run(cores: Mapping[Place, _Core], plan: Plan) -> None:
-    left = [(core, kernel) for core in cores.values() for kernel in core.kernels if kernel.events]
-    while left:
-        look_around()
-        went = False
-        for core, kernel in left:
-            while kernel.at < len(kernel.events) and core.waits(kernel) is None:
-                _step(core, kernel, cores, plan)
-                kernel.at += 1
-                went = True
-        left = [(core, kernel) for core, kernel in left if kernel.at < len(kernel.events)]
-        if left and not went:
-            raise _stuck(left, plan)
+class _Cores:
+    """The cores, numbered group by group: their semaphores, the places in their circular buffers, the room reserved
+    there, the pages of the block that is next in each and how many, and whether a block came that nobody waited for.
 
+    The cores of a group do each step together. As none of them reaches another one, that is the same as one after
+    another. Raises Apart if one does.
+    """
 
-def _step(core: _Core, kernel: _Running, cores: Mapping[Place, _Core], plan: Plan) -> None:
-    event = kernel.events[kernel.at]
-    call, values = event.call, event.values
-    if event.needs is not None:
-        name, page = event.needs
-        core.pages[name].append(page)
-        return
-    operation = call.op
-    if operation is SEMAPHORE_SET:
-        core.semaphores[values["semaphore"]] = values["value"]
-    elif operation is SEMAPHORE_UP:
-        check_told(plan, core.place, (values["x"], values["y"]), values["semaphore"], call)
-        _other(values["x"], values["y"], cores, call).semaphores[values["semaphore"]] += 1
-    elif operation is RECEIVE_SENT:
-        name = call.buffer("cb")
-        if name not in core.sent:
-            semaphore = dict(plan.semaphores)[values["semaphore"]]
+    def __init__(self, groups: Sequence[_Group], plan: Plan) -> None:
+        self.plan = plan
+        self.places = [place for group in groups for place in group.places]
+        self.number = {place: number for number, place in enumerate(self.places)}
+        count = len(self.places)
+        self.group = np.repeat(np.arange(len(groups)), [len(group.places) for group in groups])
+        self.semaphores = defaultdict[int, NDArray[np.int64]](lambda: np.zeros(count, np.int64))
+        self.back = defaultdict[str, NDArray[np.int64]](lambda: np.zeros(count, np.int64))
+        self.reserved = defaultdict[str, NDArray[np.int64]](lambda: np.zeros(count, np.int64))
+        self.sent = defaultdict[str, NDArray[np.bool_]](lambda: np.zeros(count, np.bool_))
+        self.pages = defaultdict[str, NDArray[np.int64]](lambda: np.zeros((_PAGES, 2, count), np.int64))
+        self.page_counts = defaultdict[str, NDArray[np.int64]](lambda: np.zeros(count, np.int64))
+        self.kernels: list[_Running] = []
+        for index, group in enumerate(groups):
+            numbers = np.flatnonzero(self.group == index)
+            self.kernels += [_Running(role, index, numbers, events) for role, events in group.kernels.items() if events]
+
+    def run(self) -> None:
+        left = self.kernels
+        while left:
+            look_around()
+            went = False
+            for kernel in left:
+                while kernel.at < len(kernel.events) and self.waits(kernel) is None:
+                    self.step(kernel)
+                    kernel.at += 1
+                    went = True
+            left = [kernel for kernel in left if kernel.at < len(kernel.events)]
+            if left and not went:
+                raise self.stuck(left)
+
+    def waits(self, kernel: _Running) -> tuple[int, int] | None:
+        """The semaphore that a kernel waits for, and the value, on the first of its cores; None if it can go on."""
+        event = kernel.events[kernel.at]
+        if event.needs is not None or event.call.op not in (SEMAPHORE_WAIT, RECEIVE_SENT):
+            return None
+        semaphore, wanted = event.values["semaphore"], event.values.get("value", 1)
+        assert isinstance(semaphore, int), "cores that do the same wait for the same"
+        if (self.semaphores[semaphore][kernel.cores] == wanted).all():
+            return None
+        return semaphore, _column(wanted, len(kernel.cores))[0]
+
+    def step(self, kernel: _Running) -> None:
+        event, own = kernel.events[kernel.at], kernel.cores
+        call, values = event.call, event.values
+        if event.needs is not None:
+            self.need(own, *event.needs)
+            return
+        operation, name = call.op, call.buffer("cb") if "cb" in call.buffers else ""
+        semaphore = values.get("semaphore")
+        if isinstance(semaphore, int):
+            flags = self.semaphores[semaphore]
+            if operation is SEMAPHORE_SET:
+                flags[own] = values["value"]
+            elif operation is SEMAPHORE_UP:
+                others = _others(event, len(own))
+                if self.plan.partials:
+                    for number, other in zip(own, others, strict=True):
+                        check_told(self.plan, self.places[int(number)], other, semaphore, call)
+                np.add.at(flags, self.outside(kernel, self.numbered(others, call)), 1)
+            elif operation is RECEIVE_SENT:
+                if not self.sent[name][own].all():
+                    place = self.places[int(own[self.sent[name][own].argmin()])]
+                    raise disagreement(
+                        f"core {place}: {dict(self.plan.semaphores)[semaphore]} says that a block of {name} has "
+                        "arrived, but none was sent",
+                        "set the semaphore to 0 before the sender is told that there is room",
+                        call,
+                    )
+                self.sent[name][own] = False
+            elif operation in SEMAPHORE_MULTICASTS:
+                senders, receivers = self.reached(kernel, SEMAPHORE_MULTICAST_TO_ALL)
+                flags[receivers] = flags[senders]
+            return
+        if operation is NOC_SEND_BLOCK:
+            self.send_on(kernel, event)
+        elif operation in BLOCK_MULTICASTS:
+            self.send(kernel, event)
+        elif call.name == "tt.cb_reserve_back":
+            self.reserved[name][own] = values["count"]
+            self.page_counts[name][own] = 0
+        elif call.name == "tt.cb_push_back":
+            self.back[name][own] = (self.back[name][own] + values["count"]) % self.plan.buffer(name).pages
+            self.reserved[name][own] = 0
+
+    def need(self, cores: NDArray[np.int64], name: str, page: Range) -> None:
+        """What is next in a circular buffer has one more page."""
+        counts, pages = self.page_counts[name], self.pages[name]
+        at = counts[cores[0]]
+        if at == len(pages):
+            pages = self.pages[name] = np.concatenate([pages, np.zeros_like(pages)])
+        pages[at, 0, cores], pages[at, 1, cores] = page
+        counts[cores] += 1
+
+    def send(self, kernel: _Running, event: _Event) -> None:
+        call, name = event.call, event.call.buffer("cb")
+        senders, receivers = self.reached(kernel, NOC_MULTICAST_TO_ALL)
+        tiles = np.broadcast_to(event.values["tiles"], len(kernel.cores))[senders - kernel.cores[0]]
+        has_no_room = self.reserved[name][receivers] < tiles
+        back, counts = self.back[name], self.page_counts[name]
+        is_elsewhere = back[receivers] != back[senders]
+        pages = self.pages[name][: counts[kernel.cores[0]]]
+        is_other = (pages[..., receivers] != pages[..., senders]).any(axis=(0, 1))
+        is_other |= counts[receivers] != counts[senders]
+        wrong = has_no_room | is_elsewhere | is_other
+        if not wrong.any():
+            self.sent[name][receivers] = True
+            return
+        first = int(wrong.argmax())
+        sender, receiver = int(senders[first]), int(receivers[first])
+        core, other = self.places[sender], self.places[receiver]
+        if has_no_room[first]:
             raise disagreement(
-                f"core {core.place}: {semaphore} says that a block of {name} has arrived, but none was sent",
-                "set the semaphore to 0 before the sender is told that there is room",
+                f"core {core} sends {tiles[first]} tiles of {name} to core {other}, which has reserved "
+                f"{self.reserved[name][receiver]}",
+                "let receivers reserve room before they tell the sender, and the sender wait for all of them",
                 call,
             )
-        core.sent.remove(name)
-    elif operation is NOC_SEND_BLOCK:
-        _send_on(core, event, cores, plan)
-    elif operation in SEMAPHORE_MULTICASTS:
-        for other in _rectangle(core, kernel, cores, SEMAPHORE_MULTICAST_TO_ALL):
-            other.semaphores[values["semaphore"]] = core.semaphores[values["semaphore"]]
-    elif operation in BLOCK_MULTICASTS:
-        for other in _rectangle(core, kernel, cores, NOC_MULTICAST_TO_ALL):
-            if other is not core:
-                _send(core, other, event)
-    elif call.name == "tt.cb_reserve_back":
-        core.reserved[call.buffer("cb")] = values["count"]
-        core.pages[call.buffer("cb")] = []
-    elif call.name == "tt.cb_push_back":
-        name = call.buffer("cb")
-        core.back[name] = (core.back[name] + values["count"]) % plan.buffer(name).pages
-        core.reserved[name] = 0
+        if is_elsewhere[first]:
+            raise disagreement(
+                f"core {core} sends {name} to position {back[sender]} of core {other}, which has room at "
+                f"{back[receiver]}",
+                "let sender and receivers push the same blocks",
+                call,
+            )
+        told = ([*map(tuple, self.pages[name][: counts[one], :, one].tolist())] for one in (sender, receiver))
+        raise _other_page(core, other, call, *told)
 
+    def send_on(self, kernel: _Running, event: _Event) -> None:
+        """Send a block to the next core of a chain, from the circular buffer of the own updates."""
+        call, into, core = event.call, event.call.buffer("into"), int(kernel.cores[0])
+        sums, place = sums_of_send(self.plan, call), self.places[core]
+        (next_place,), (tiles,) = _others(event, 1), _column(event.values["tiles"], 1)
+        check_next(sums, place, next_place, tiles, self.plan, call)
+        (other,) = self.numbered([next_place], call)
+        has_block, reserved = self.sent[into][other], self.reserved[into][other]
+        if has_block or reserved < tiles or self.back[into][other] != self.back[into][core]:
+            has = "still has the block before" if has_block else f"has reserved {reserved}"
+            raise disagreement(
+                f"core {place} sends {tiles} tiles to {into} of core {next_place}, which {has}",
+                "let the next core reserve room before it says so, and the sender wait for that",
+                call,
+            )
+        self.sent[into][other] = True
 
-def _send(core: _Core, other: _Core, event: _Event) -> None:
-    call, name, tiles = event.call, event.call.buffer("cb"), event.values["tiles"]
-    if other.reserved[name] < tiles:
-        raise disagreement(
-            f"core {core.place} sends {tiles} tiles of {name} to core {other.place}, which has reserved "
-            f"{other.reserved[name]}",
-            "let receivers reserve room before they tell the sender, and the sender wait for all of them",
-            call,
+    def reached(self, kernel: _Running, to_all: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The senders and receivers of the multicasts of a group, but for senders that receive their own."""
+        event, count = kernel.events[kernel.at], len(kernel.cores)
+        columns = [_column(event.values[name], count) for name in (*CORNERS, "receivers")]
+        found = [self.rectangle(core, row, kernel.role, event.call, to_all)
+                 for core, row in zip(kernel.cores.tolist(), zip(*columns, strict=True), strict=True)]  # fmt: skip
+        receivers = self.outside(kernel, [*itertools.chain.from_iterable(found)])
+        return np.repeat(kernel.cores, [*map(len, found)]), receivers
+
+    def rectangle(self, core: int, row: Sequence[int], role: str, call: Call, to_all: object) -> list[int]:
+        """The cores that a multicast reaches, but for its sender."""
+        *corners, count = row
+        noc = NOC_OF_ROLE[role]
+        (left, top), (right, bottom) = (corners[:2], corners[2:])[:: -1 if noc == 1 else 1]
+        columns, rows = range(left, right + 1), range(top, bottom + 1)
+        told = "({}, {}) to ({}, {})".format(*corners)
+        if not columns or not rows:
+            raise disagreement(f"a multicast from {told}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes", call)
+        found = self.numbered([(x, y) for y in rows for x in columns], call)
+        includes = call.op is to_all
+        if (core in found) != includes:
+            what = "leaves out" if includes else "includes"
+            raise disagreement(
+                f"a multicast to {told} {what} the sender, core {self.places[core]}", "choose the other", call
+            )
+        if includes:
+            found.remove(core)
+        if len(found) != count:
+            raise disagreement(
+                f"a multicast to {told} names {count} receivers, but there are {len(found)}",
+                "count the cores of the rectangle without the sender",
+                call,
+            )
+        return found
+
+    def numbered(self, places: Sequence[Place], call: Call) -> list[int]:
+        for place in places:
+            if place not in self.number:
+                raise disagreement(
+                    f"{call.op.name} reaches core {place}, which has no work",
+                    "keep to the cores of the partition",
+                    call,
+                )
+        return [self.number[place] for place in places]
+
+    def outside(self, kernel: _Running, cores: list[int]) -> NDArray[np.int64]:
+        """Cores that a group reaches. Raises Apart where they belong to it."""
+        if len(kernel.cores) > 1 and (self.group[cores] == kernel.group).any():
+            raise Apart(())
+        return np.asarray(cores, np.int64)
+
+    def stuck(self, left: Sequence[_Running]) -> VerifyError:
+        names = dict(self.plan.semaphores)
+        lines: list[str] = []
+        for kernel in left[:_MOST_TOLD]:
+            waits, core = self.waits(kernel), int(kernel.cores[0])
+            assert waits is not None, "it cannot go on"
+            span = kernel.events[kernel.at].call.span
+            where = f" (line {span.line})" if span is not None else ""
+            lines.append(
+                f"  {kernel_name(kernel.role)} of core {self.places[core]} waits for {names[waits[0]]} to be "
+                f"{waits[1]}, is {self.semaphores[waits[0]][core]}{where}"
+            )
+        if len(left) > _MOST_TOLD:
+            lines.append(f"  and {len(left) - _MOST_TOLD} more")
+        return VerifyError(
+            "V009",
+            "cores wait for each other:\n" + "\n".join(lines),
+            hint="let every core that is waited for raise the semaphore, as often as it is waited for",
+            span=left[0].events[left[0].at].call.span,
         )
-    if other.back[name] != core.back[name]:
-        raise disagreement(
-            f"core {core.place} sends {name} to position {core.back[name]} of core {other.place}, which has room at "
-            f"{other.back[name]}",
-            "let sender and receivers push the same blocks",
-            call,
-        )
-    if other.pages[name] != core.pages[name]:
-        raise _other_page(core.place, other.place, call, core.pages[name], other.pages[name])
-    other.sent.add(name)
 
 
-def _send_on(core: _Core, event: _Event, cores: Mapping[Place, _Core], plan: Plan) -> None:
-    """Send a block to the next core of a chain, from the circular buffer of the own updates."""
-    call, tiles, into = event.call, event.values["tiles"], event.call.buffer("into")
-    check_next(sums_of_send(plan, call), core.place, (event.values["x"], event.values["y"]), tiles, plan, call)
-    other = _other(event.values["x"], event.values["y"], cores, call)
-    if into in other.sent or other.reserved[into] < tiles or other.back[into] != core.back[into]:
-        has = "still has the block before" if into in other.sent else f"has reserved {other.reserved[into]}"
-        raise disagreement(
-            f"core {core.place} sends {tiles} tiles to {into} of core {other.place}, which {has}",
-            "let the next core reserve room before it says so, and the sender wait for that",
-            call,
-        )
-    other.sent.add(into)
+def _others(event: _Event, count: int) -> list[Place]:
+    """The core that each of so many cores reaches."""
+    return [*zip(_column(event.values["x"], count), _column(event.values["y"], count), strict=True)]
 
 
 def _page(page: Range | None) -> str:
     return "no page" if page is None else f"page {int(page[0])}"
-
-
-def _rectangle(core: _Core, kernel: _Running, cores: Mapping[Place, _Core], to_all: object) -> list[_Core]:
-    """The cores that a multicast reaches."""
-    event, noc = kernel.events[kernel.at], NOC_OF_ROLE[kernel.role]
-    values, call = event.values, event.call
-    corners = f"({values['first_x']}, {values['first_y']}) to ({values['last_x']}, {values['last_y']})"
-    least, most = ("first", "last") if noc == 0 else ("last", "first")
-    columns = range(values[f"{least}_x"], values[f"{most}_x"] + 1)
-    rows = range(values[f"{least}_y"], values[f"{most}_y"] + 1)
-    if not columns or not rows:
-        raise disagreement(f"a multicast from {corners}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes", call)
-    found = [_other(x, y, cores, call) for y in rows for x in columns]
-    includes = call.op is to_all
-    if (core in found) != includes:
-        what = "leaves out" if includes else "includes"
-        raise disagreement(f"a multicast to {corners} {what} the sender, core {core.place}", "choose the other", call)
-    receivers = math.prod(map(len, (columns, rows))) - includes
-    if receivers != values["receivers"]:
-        raise disagreement(
-            f"a multicast to {corners} names {values['receivers']} receivers, but there are {receivers}",
-            "count the cores of the rectangle without the sender",
-            call,
-        )
-    return found
-
-
-def _other(x: int, y: int, cores: Mapping[Place, _Core], call: Call) -> _Core:
-    if (x, y) not in cores:
-        raise disagreement(
-            f"{call.op.name} reaches core ({x}, {y}), which has no work",
-            "keep to the cores of the partition",
-            call,
-        )
-    return cores[x, y]
-
-
-def _stuck(left: list[tuple[_Core, _Running]], plan: Plan) -> VerifyError:
-    names = dict(plan.semaphores)
-    lines: list[str] = []
-    for core, kernel in left[:_MOST_TOLD]:
-        waits = core.waits(kernel)
-        assert waits is not None, "it cannot go on"
-        span = kernel.events[kernel.at].call.span
-        where = f" (line {span.line})" if span is not None else ""
-        lines.append(
-            f"  {kernel_name(kernel.role)} of core {core.place} waits for {names[waits[0]]} to be {waits[1]}, is "
-            f"{core.semaphores[waits[0]]}{where}"
-        )
-    if len(left) > _MOST_TOLD:
-        lines.append(f"  and {len(left) - _MOST_TOLD} more")
-    return VerifyError(
-        "V009",
-        "cores wait for each other:\n" + "\n".join(lines),
-        hint="let every core that is waited for raise the semaphore, as often as it is waited for",
-        span=left[0][1].events[left[0][1].at].call.span,
-    )
