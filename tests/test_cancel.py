@@ -364,7 +364,7 @@ def test_the_command_takes_a_time_limit(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize(
     ("grid", "text"),
-    [((1 << 21) + 1, "2,097,153"), ((1 << 20, 1 << 20), "1,099,511,627,776"), ((1 << 11, 1 << 11), "4,194,304")],
+    [((1 << 26) + 1, "67,108,865"), ((1 << 20, 1 << 20), "1,099,511,627,776"), ((1 << 14, 1 << 13), "134,217,728")],
 )
 def test_more_work_items_than_are_lowered_are_refused_at_once(grid: Any, text: str) -> None:
     @T.prim_func
@@ -375,4 +375,4 @@ def test_more_work_items_than_are_lowered_are_refused_at_once(grid: Any, text: s
     error = ttx.explore(kernel).error
     assert error is not None
     assert (error.code, error.span is None) == ("TTX-R012", False)
-    assert f"has {text} blocks; at most 2,097,152 are lowered" in error.message
+    assert f"has {text} blocks; at most 67,108,864 are lowered" in error.message

@@ -117,7 +117,7 @@ def huge_grid(trace: Any) -> None:
 
 
 def huge_grid_of_a_step(trace: Any) -> None:
-    trace["steps"][-1]["plan_before"]["partition"]["grid"] = [2**22]
+    trace["steps"][-1]["plan_before"]["partition"]["grid"] = [2**27]
 
 
 def many_axes(trace: Any) -> None:
@@ -127,7 +127,7 @@ def many_axes(trace: Any) -> None:
 def long_counts(trace: Any, *signs: int) -> None:
     for plan in plans_of(trace):
         for core, sign in zip(plan["partition"]["cores"], [*signs, *[1] * 100], strict=False):
-            core["values"] = {"work_start": 0, "work_count": sign * 2**20}
+            core["values"] = {"work_start": 0, "work_count": sign * 2**25}
 
 
 def negative_counts(trace: Any) -> None:
@@ -189,11 +189,11 @@ def many_firings(trace: Any) -> None:
         (many_cores, "cores has 400,000 items, and at most 4,096 occur"),
         (cores_beyond_the_grid, "core (8, 0) has work, but wormhole_n150 has 8x8 cores"),
         (core_twice, "a core is there twice"),
-        (huge_grid, "there are 1,152,921,504,606,846,976 work items, and at most 2,097,152 are lowered"),
-        (huge_grid_of_a_step, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
+        (huge_grid, "there are 1,152,921,504,606,846,976 work items, and at most 67,108,864 are lowered"),
+        (huge_grid_of_a_step, "there are 134,217,728 work items, and at most 67,108,864 are lowered"),
         (many_axes, "grid has 100,000 items, and at most 3 occur"),
-        (long_counts, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
-        (negative_counts, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
+        (long_counts, "there are 134,217,728 work items, and at most 67,108,864 are lowered"),
+        (negative_counts, "there are 134,217,728 work items, and at most 67,108,864 are lowered"),
         (long_lists, "there are 2,400,000 work items, and at most 2,097,152 are lowered"),
         (long_rectangles, "there are 4,398,046,511,104 work items, and at most 2,097,152 are lowered"),
         (many_ranges, "core_ranges has 5,000 items, and at most 4,096 occur"),

@@ -210,7 +210,7 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
         (edit("trace.json", "plan", "layouts", 0, "shape", value=[-64, 64]), "a tensor has an extent below 1"),
         (
             edit("trace.json", "plan", "partition", "grid", value=[10**9]),
-            "there are 1,000,000,000 work items, and at most 2,097,152 are lowered",
+            "there are 1,000,000,000 work items, and at most 67,108,864 are lowered",
         ),
         (edit("ttx.json", "target", "compute_grid", value=[10**9, 10**9]), "no chip has more than 64 columns"),
     ],

@@ -59,7 +59,7 @@ _MOST_ITEMS = {
     "steps": 256, "firings": 10_000, "grid": 3, "cores": _MOST_CORES, "core_ranges": _MOST_CORES, "shared": 64,
     "multicasts": _MOST_CORES, "partials": 64, "chains": _MOST_CORES,
 }  # fmt: skip
-_LARGEST_VALUE = 1 << 24
+_LARGEST_VALUE = MOST_WORK_ITEMS
 # More than any machine's memory holds, and few enough for every index.
 _LARGEST_TENSOR = 1 << 44
 # A fixed date, so that the same exploration gives the same bytes.
@@ -181,8 +181,8 @@ def _check_work(plan: Plan) -> None:
     if plan.partition is None:
         return
     of_cores = sum(abs(_count(plan.partition, core)) for core in plan.partition.cores)
-    if (most := max(plan.partition.work_items, of_cores)) > MOST_WORK_ITEMS:
-        raise ValueError(f"there are {most:,} work items, and at most {MOST_WORK_ITEMS:,} are lowered")
+    if (most := max(plan.partition.work_items, of_cores)) > (lowered := plan.partition.most_work_items):
+        raise ValueError(f"there are {most:,} work items, and at most {lowered:,} are lowered")
     groups: list[Iterable[CoreRange]] = [plan.partition.core_ranges]
     groups += [[one.cores for one in shared.multicasts] for shared in plan.shared]
     if any(sum(map(_area, ranges)) > _MOST_CORES for ranges in groups) or any(

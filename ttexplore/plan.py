@@ -231,9 +231,11 @@ class Accessor:
     bindings: tuple[AccessorBinding, ...] = ()
 
 
-# The lowering, its checks and its drawings follow every work item. So many, of a product of matrices, take 3 GB and a
-# minute or two.
-MOST_WORK_ITEMS = 1 << 21
+# The checks follow the pages that every work item stores.
+MOST_WORK_ITEMS = 1 << 26
+# Partitions other than evenly spaced runs of row-major items, and shared inputs, list the items of each core. So many,
+# of a product of matrices, take 3 GB and a minute or two.
+MOST_LISTED_ITEMS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +297,11 @@ class Partition:
     def work_items(self) -> int:
         return prod(self.grid)
 
+    @property
+    def most_work_items(self) -> int:
+        """How many work items are lowered, divided among the cores like this."""
+        return MOST_WORK_ITEMS if self.form == "range" and self.order != "column_major" else MOST_LISTED_ITEMS
+
     def with_values(self, values: Mapping[tuple[int, int], dict[str, int]]) -> Partition:
         """This partition with more values, by core."""
         cores = tuple(
@@ -302,14 +309,15 @@ class Partition:
         )  # fmt: skip
         return dataclasses.replace(self, cores=cores)
 
-    def items_of(self, core: CoreWork) -> list[int]:
-        """The work items of a core, in order, decoded from the values of its arguments."""
+    def items_of(self, core: CoreWork) -> Sequence[int]:
+        """The work items of a core, in order, decoded from the values of its arguments; as a range where they are
+        evenly spaced."""
         match self.form:
             case "range":
                 start, count = core.values["work_start"], core.values["work_count"]
                 positions = range(start, start + count * self.step, self.step)
                 if self.order != "column_major":
-                    return list(positions)
+                    return positions
                 columns, rows, _ = launch_extents(self.grid)
                 return [
                     item_number(self.grid, at // rows % columns, at % rows, at // (rows * columns)) for at in positions

@@ -125,19 +125,19 @@ def r011() -> Any:
 def r012() -> Any:
     @T.prim_func
     def kernel(A: T.Tensor((1 << 15, 1 << 15), "bfloat16"), B: T.Tensor((1 << 15, 1 << 15), "bfloat16")):
-        with T.Kernel(1 << 11, 1 << 11) as (bx, by):
-            a = T.alloc_shared((16, 16), "bfloat16")
-            T.copy(A[by * 16, bx * 16], a)
-            T.copy(a, B[by * 16, bx * 16])
+        with T.Kernel(1 << 13, 1 << 14) as (bx, by):
+            a = T.alloc_shared((2, 4), "bfloat16")
+            T.copy(A[by * 2, bx * 4], a)
+            T.copy(a, B[by * 2, bx * 4])
 
     return ttx.explore(kernel)
 
 
-def _copied(rows: int) -> Any:
+def _copied(rows: int, columns: int) -> Any:
     @T.prim_func
-    def kernel(A: T.Tensor((rows, 64), "bfloat16"), C: T.Tensor((rows, 64), "bfloat16")):
+    def kernel(A: T.Tensor((rows, columns), "bfloat16"), C: T.Tensor((rows, columns), "bfloat16")):
         with T.Kernel(rows // 32) as bx:
-            a = T.alloc_shared((32, 64), "bfloat16")
+            a = T.alloc_shared((32, columns), "bfloat16")
             T.copy(A[bx * 32, 0], a)
             T.copy(a, C[bx * 32, 0])
 
@@ -145,8 +145,8 @@ def _copied(rows: int) -> Any:
 
 
 def r013() -> Any:
-    return ttx.explore(_copied(2**28))
+    return ttx.explore(_copied(2**28, 64))
 
 
 def r014() -> Any:
-    return ttx.explore(_copied(2**25), options={"layouts": {"A": {"page": "row"}, "C": {"page": "row"}}})
+    return ttx.explore(_copied(2**27, 16), options={"layouts": {"A": {"page": "row"}, "C": {"page": "row"}}})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ttexplore as ttx
@@ -62,7 +63,7 @@ def copied(rows: int, columns: int, dtype: str = "bfloat16") -> Any:
     @T.prim_func
     def kernel(A: T.Tensor((rows, columns), dtype), C: T.Tensor((rows, columns), dtype)):
         with T.Kernel(T.ceildiv(rows, 32)) as bx:
-            a = T.alloc_shared((32, 64), dtype)
+            a = T.alloc_shared((32, min(columns, 64)), dtype)
             T.copy(A[bx * 32, 0], a)
             T.copy(a, C[bx * 32, 0])
 
@@ -88,8 +89,99 @@ def test_rows_of_tiles_that_fit_are_lowered() -> None:
     assert ttx.explore(copied(2**25, 64)).error is None
 
 
+def added(rows: int, at_once: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((rows, 32), "bfloat16"), C: T.Tensor((rows, 32), "bfloat16")):
+        with T.Kernel(rows // at_once) as bx:
+            a = T.alloc_shared((at_once, 32), "bfloat16")
+            T.copy(A[bx * at_once, 0], a)
+            for i, j in T.Parallel(at_once, 32):
+                a[i, j] = a[i, j] + a[i, j]
+            T.copy(a, C[bx * at_once, 0])
+
+    return kernel
+
+
+@pytest.mark.parametrize(("rows", "at_once", "options"), [
+    (2**27, 32, {}), (2**27, 32, {"policy": "strided"}), (2**22 + 3, 1, ROWS), (2**22, 1, {**ROWS, "policy": "strided"})
+])  # fmt: skip
+def test_millions_of_work_items(rows: int, at_once: int, options: Any) -> None:
+    """Each core's items are those that NumPy deals out, and the last ones read and write their own pages."""
+    exploration = ttx.explore(added(rows, at_once), target="blackhole_p150", options=options)
+    assert exploration.error is None, str(exploration.error)
+    partition = exploration.plan.partition
+    assert partition is not None
+    items, cores = np.arange(rows // at_once), len(partition.cores)
+    wanted = (
+        [items[number::cores] for number in range(cores)] if options.get("policy") else np.array_split(items, cores)
+    )
+    assert all(map(np.array_equal, map(partition.items_of, partition.cores), wanted))
+    for role in ("reader", "writer"):
+        code = exploration.code[role].text
+        page = re.findall(r"noc\.async_(?:read|write)\(.*\.page_id = (\w+)", code)[0]
+        names = {
+            name: value for name, value in re.findall(r"const uint32_t (\w+) = ([^;]*);", code) if "arg" not in value
+        }
+        for core, own in zip((partition.cores[0], partition.cores[-1]), (wanted[0], wanted[-1]), strict=True):
+            for item in (0, len(own) - 1):
+                known = {**core.values, "item": item, "r": 0, "c": 0}
+                for name, value in names.items():
+                    known.setdefault(name, _evaluated(value, known))
+                assert known[page] == own[item]
+    assert exploration.estimate().cycles > 0
+    assert f"{len(items) - 4096:,} more items not drawn" in exploration.work_map.svg
+
+
+@pytest.mark.parametrize(("options", "what"), [
+    ({"policy": "rectangular"}, "the policy rectangular"),
+    ({"policy": "z_order"}, "the policy z_order"),
+    ({"order": "column_major"}, "the order column_major"),
+    ({"order": "block_linear(4)", "policy": "strided"}, "the order block_linear"),
+    ({"mode": "local_shard"}, "the mode local_shard"),
+])  # fmt: skip
+def test_schedules_that_list_each_work_item(options: Any, what: str) -> None:
+    error = ttx.explore(added(2**27, 32), target="blackhole_p150", options=options).error
+    assert error is not None
+    assert error.code == "TTX-R012"
+    assert error.message == (
+        f"the launch grid 4194304 has 4,194,304 blocks; with {what}, at most 2,097,152 are lowered"
+    )
+
+
+def with_row(columns: int, rows: int) -> Any:
+    """Each work item adds a block of its own to the one of its column."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((rows * 32, columns * 32), "bfloat16"), B: T.Tensor((32, columns * 32), "bfloat16"),
+        C: T.Tensor((rows * 32, columns * 32), "bfloat16"),
+    ):  # fmt: skip
+        with T.Kernel(columns, rows) as (bx, by):
+            a, b = T.alloc_shared((32, 32), "bfloat16"), T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[by * 32, bx * 32], a)
+            T.copy(B[0, bx * 32], b)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] + b[i, j]
+            T.copy(a, C[by * 32, bx * 32])
+
+    return kernel
+
+
+def test_inputs_of_many_work_items_are_shared_or_a_note_says_why_not() -> None:
+    plan = ttx.explore(with_row(2**9, 2**8), options={"multicast": "all"}).plan
+    assert [(one.tensor, one.topology) for one in plan.shared] == [("B", "grid")]
+    assert "A is not shared: no two cores need the same blocks at the same steps" in plan.notes
+    large = ttx.explore(with_row(2**11, 2**11), target="blackhole_p150", options={"multicast": "all"}).plan
+    assert large.shared == ()
+    why = "the blocks of 4,194,304 work items are not compared, at most those of 2,097,152"
+    assert [f"{name} is not shared: {why}" in large.notes for name in "AB"] == [True, True]
+    chosen = ttx.explore(with_row(2**11, 2**11), target="blackhole_p150").plan
+    assert chosen.shared == ()
+    assert "inputs are not shared: the blocks of more than 2,097,152 work items are not compared" in chosen.notes
+
+
 @pytest.mark.parametrize(("made", "options", "error", "message", "hint"), [
-    (lambda: copied(2**25, 64), ROWS, ResourceError, "C is used in 33,554,432 transfers; at most", "in tiles"),
+    (lambda: copied(2**27, 16), ROWS, ResourceError, "C is used in 134,217,728 transfers; at most", "in tiles"),
     (lambda: copied(2**29, 64), None, ResourceError, "the tensors need 11,453,247,488 B of each DRAM bank", "make A"),
     (lambda: copied(2**31 - 1, 64), ROWS, ResourceError, "of the 12 banks of wormhole_n150 has", "make A"),
     (lambda: copied(2, 2**29, "float32"), ROWS, ResourceError, "a row of A is a page of 2,147,483,648 B", "in tiles"),

@@ -110,7 +110,7 @@ def test_each_item_once_and_the_loop_does_what_the_plan_says(
     if policy == "rectangular" and len(cores.get("core_ranges", ())) > 1:
         policy = "contiguous"
     partition, program, axes = partitioned(grid, policy=policy, order=order, **cores)
-    done = [partition.items_of(core) for core in partition.cores]
+    done = [[*partition.items_of(core)] for core in partition.cores]
     assert sorted(item for items in done for item in items) == list(range(prod(grid)))
     allowed = {core for one in partition.core_ranges for core in one.cores}
     places = [(core.x, core.y) for core in partition.cores]
@@ -134,7 +134,7 @@ def test_work_lists_are_taken_as_they_are(grid: tuple[int, ...], data: st.DataOb
     partition, program, axes = partitioned(grid, work_lists=lists)
     assert partition.policy == "explicit"
     wanted = {core: done for core, done in (((3, 2), items[:cut]), ((0, 7), items[cut:])) if done}
-    assert {(core.x, core.y): partition.items_of(core) for core in partition.cores} == wanted
+    assert {(core.x, core.y): [*partition.items_of(core)] for core in partition.cores} == wanted
     for core in partition.cores:
         assert done_by_loop(program, core, axes) == wanted[(core.x, core.y)]
 
@@ -176,7 +176,7 @@ def test_the_emitted_loop_reads_the_items_in_order(options: dict[str, Any]) -> N
     assert partition is not None
     reads = events.records[events.records["operation"] == events.operations.index("read")]
     for index, core in enumerate(partition.cores):
-        assert reads[reads["core"] == index]["amount"].tolist() == partition.items_of(core)
+        assert reads[reads["core"] == index]["amount"].tolist() == [*partition.items_of(core)]
 
 
 def test_orders_that_count_up_need_no_lists() -> None:

@@ -1,11 +1,16 @@
-# pyright: basic
+# pyright: basic, reportGeneralTypeIssues=false, reportInvalidTypeForm=false
 """What no planted fault makes the verifier say, and conditions that come too late for the passes."""
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
+import ttexplore as ttx
+import ttexplore.language as T
 from tests.faults.faults import sometimes
 from tests.faults.kernels import difference
 from tests.faults.plant import edited
@@ -17,6 +22,9 @@ from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
 from ttexplore.passes.verify.balance import _share
+from ttexplore.passes.verify.resources import check_partition
+from ttexplore.plan import CoreWork, Partition
+from ttexplore.target import get_target
 
 
 def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,15 +51,63 @@ def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     found: list[list[tuple[str, bool, int, int]]] = []
-    for side_by_side in (1 << 20, 7, 1):
+    for side_by_side, long in ((1 << 20, 1 << 20), (7, 1 << 20), (1, 1 << 20), (7, 0), (1, 0)):
         monkeypatch.setattr(pages, "_ROWS_AT_ONCE", side_by_side)
+        monkeypatch.setattr(pages, "_LONG", long)
         touched.clear()
         for kernel in kernels:
             pages._Walk(plan.partition, frozenset(layout.name for layout in plan.layouts), take).run(kernel)
         found.append(sorted(touched))
         verify(exploration.steps["E1"].after, exploration.target)
-    assert found[0] == found[1] == found[2]
+    assert all(one == found[0] for one in found)
     assert len(found[0]) > 7
+
+
+def test_what_is_stored_is_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 40 x 24 elements, but for some: which tiles they reach, as NumPy marks them element by element."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((200, 168), "bfloat16")):
+        with T.Kernel(7, 5) as (bx, by):
+            a = T.alloc_shared((40, 24), "bfloat16")
+            T.fill(a, 1)
+            if bx + by != 4:
+                T.copy(a, A[by * 40, bx * 24])
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    elements = np.zeros((224, 192), bool)
+    for by, bx in np.ndindex(5, 7):
+        if bx + by != 4:
+            elements[by * 40 : by * 40 + 40, bx * 24 : bx * 24 + 24] = True
+    wanted = elements.reshape(7, 32, 6, 32).any(axis=(1, 3)).ravel()
+    first = Reader().read("kernel", next(iter(exploration.steps["B1"].after.functions.values())))
+    for side_by_side in (1 << 20, 7, 1):
+        monkeypatch.setattr(pages, "_ROWS_AT_ONCE", side_by_side)
+        assert np.array_equal(pages.stored_pages(first, exploration.plan)["A"], wanted)
+
+
+@pytest.mark.parametrize(("starts", "counts", "step", "message"), [
+    ((0, 4), (4, 4), 1, None),
+    ((0, 1), (4, 4), 2, None),
+    ((0, 3), (4, 4), 1, "work item 3 is done by core (0, 0) and by core (1, 0)"),
+    ((1, 0), (4, 4), 2, None),
+    ((0, 0), (4, 4), 2, "work item 0 is done by core (0, 0) and by core (1, 0)"),
+    ((0, 5), (4, 3), 1, "work item 4 is done by no core: the cores do 7 items of 8"),
+    ((0, 4), (4, 5), 1, "work item 8 does not exist: the cores do 9 items of 8"),
+    ((-1, 3), (4, 5), 1, "work item -1 does not exist: the cores do 9 items of 8"),
+    ((0, 4), (4, 0), 1, "work item 4 is done by no core: the cores do 4 items of 8"),
+])  # fmt: skip
+def test_each_item_is_done_once(
+    starts: tuple[int, int], counts: tuple[int, int], step: int, message: str | None
+) -> None:
+    cores = tuple(
+        CoreWork(x, 0, count, {"work_start": start, "work_count": count})
+        for x, (start, count) in enumerate(zip(starts, counts, strict=True))
+    )
+    partition = Partition((8,), "contiguous", "global", (2, 1), cores, ("work_start", "work_count"), step=step)
+    with pytest.raises(VerifyError, match=re.escape(message)) if message else nullcontext():
+        check_partition(partition, get_target("wormhole_n150"))
 
 
 def test_a_condition_that_cannot_be_decided() -> None:

@@ -54,8 +54,9 @@ RESOURCES = (
     ),
     diagnostic(
         "R012", "too many work items",
-        "The lowering follows every block of the launch grid, to prove that each is computed once, on one core.",
-        "Use larger blocks, or loop over several inside of T.Kernel.",
+        "The lowering follows what every block of the launch grid stores, to prove that each is computed once, on one "
+        "core. Policies and orders other than contiguous or strided runs in row-major order list every block besides.",
+        "Use larger blocks, or loop over several inside of T.Kernel; or use the default policy and order.",
     ),
     diagnostic(
         "R013", "the tensors do not fit DRAM",
@@ -66,7 +67,7 @@ RESOURCES = (
     diagnostic(
         "R014", "more transfers than are verified",
         "Of a tensor that a kernel stores to, the verifier follows each transfer of all cores, so that no two write to "
-        "the same place: at most 2^24 of them.",
+        "the same place: at most 2^26 of them.",
         "Keep the tensor in tiles, or move larger blocks.",
     ),
 )  # fmt: skip

@@ -32,6 +32,7 @@ from ttexplore.passes.shard_work import (
 from ttexplore.passes.shared_inputs import with_shared_inputs
 from ttexplore.passes.work_orders import common_step, in_order, note_on_work
 from ttexplore.plan import (
+    MOST_LISTED_ITEMS,
     MOST_WORK_ITEMS,
     TILE_COLUMNS,
     CircularBuffer,
@@ -48,6 +49,7 @@ from ttexplore.plan import (
     launch_extents,
     rectangle_items,
 )
+from ttexplore.record import Span
 from ttexplore.target import Target
 
 _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
@@ -115,14 +117,7 @@ def layout_aware_work_partition(
     # The lowered kernels must work for all sizes: every core takes part, even without work.
     sizes = program.plan.sizes
     grid = grid_extents(program.kernel, program.plan.size_values)
-    if (total := prod(grid)) > MOST_WORK_ITEMS:
-        raise ResourceError(
-            "R012",
-            f"the launch grid {' x '.join(map(str, grid))} has {total:,} blocks; at most {MOST_WORK_ITEMS:,} are "
-            "lowered",
-            hint="let each block do more: use larger blocks, or a loop over several blocks inside of T.Kernel",
-            span=span_of(grid_loops(program.kernel)[0]),
-        )
+    _check_size(grid, policy, order, mode, span_of(grid_loops(program.kernel)[0]))
     allowed = core_ranges_of(target, cores, core_offset, core_ranges)
     match policy:
         case "explicit":
@@ -162,7 +157,8 @@ def layout_aware_work_partition(
     others: list[Partition] = []
     # The chains of partial sums are those of this partition.
     free = free and not program.plan.partials
-    if free and policy == "contiguous" and len(allowed) == 1 and len(grid) > 1 and not sizes:
+    listed = partition.work_items <= MOST_LISTED_ITEMS
+    if free and listed and policy == "contiguous" and len(allowed) == 1 and len(grid) > 1 and not sizes:
         made = _rectangular(grid, allowed, order, edge, None, any_size=False)
         others.append(
             dataclasses.replace(
@@ -212,6 +208,30 @@ def _policy_and_order(policy: str | None, order: str | None, work_lists: object)
             )
         order = policy if order is None else order
     return (name, *parse_order(order or "row_major"))
+
+
+def _check_size(grid: tuple[int, ...], policy: Policy, order: Order, mode: Mode, span: Span | None) -> None:
+    """Raises ResourceError for more work items than are verified, or than are listed if the schedule needs that."""
+    total, extents = prod(grid), " x ".join(map(str, grid))
+    if total > MOST_WORK_ITEMS:
+        raise ResourceError(
+            "R012",
+            f"the launch grid {extents} has {total:,} blocks; at most {MOST_WORK_ITEMS:,} are lowered",
+            hint="let each block do more: use larger blocks, or a loop over several blocks inside of T.Kernel",
+            span=span,
+        )
+    spaced = policy in ("contiguous", "strided") and order == "row_major"
+    if total > MOST_LISTED_ITEMS and not (spaced and mode == "global"):
+        schedule = f"the mode {mode}" if spaced else f"the order {order}"
+        if policy not in ("contiguous", "strided"):
+            schedule = f"the policy {policy}"
+        raise ResourceError(
+            "R012",
+            f"the launch grid {extents} has {total:,} blocks; with {schedule}, at most "
+            f"{MOST_LISTED_ITEMS:,} are lowered",
+            hint="use policy='contiguous' or 'strided' in row-major order, with mode='global', or larger blocks",
+            span=span,
+        )
 
 
 def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], target: Target) -> None:
@@ -345,20 +365,18 @@ def _rectangular(
     # A one-dimensional grid has one row of blocks for all sizes, and its loop has no second axis.
     rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows", any_size=any_size and len(grid) > 1)
     work: list[CoreWork] = []
-    lists: dict[Core, list[int]] = {}
     for y, (y_start, y_count) in enumerate(rows, top):
         for x, (x_start, x_count) in enumerate(columns, left):
             values = {"x_start": x_start, "x_count": x_count}
             if len(grid) > 1:
                 values |= {"y_start": y_start, "y_count": y_count}
-            made = CoreWork(x, y, x_count * y_count * depth, values)
-            work.append(made)
-            lists[(x, y)] = rectangle_items(grid, values, "row_major")
+            work.append(CoreWork(x, y, x_count * y_count * depth, values))
     if order in ("row_major", "column_major"):
         return _Work(tuple(work), "rectangle")
-    return _with_lists(
-        {core: in_order(grid, order, edge, items) for core, items in lists.items()}, order, any_size=any_size
-    )
+    lists = {
+        (one.x, one.y): in_order(grid, order, edge, rectangle_items(grid, one.values, "row_major")) for one in work
+    }
+    return _with_lists(lists, order, any_size=any_size)
 
 
 def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool) -> list[tuple[int, int]]:

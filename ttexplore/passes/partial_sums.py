@@ -141,7 +141,7 @@ def _sums(
                 f"core {core} updates the block at {repeated[0]} more than once", _even_work(partition, load, target)
             )
     chains: dict[tuple[Block, ...], list[_Core]] = {}
-    order = {(core.x, core.y): partition.items_of(core)[:1] for core in partition.cores}
+    order = {(core.x, core.y): [*partition.items_of(core)[:1]] for core in partition.cores}
     for core in sorted(steps, key=lambda one: order[one]):
         chains.setdefault(steps[core], []).append(core)
     owner: dict[Block, tuple[Block, ...]] = {}

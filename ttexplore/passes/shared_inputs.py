@@ -26,6 +26,7 @@ from ttexplore.passes.launch_grid import grid_loops
 from ttexplore.passes.predicted_time import Sent, microseconds, predicted_cycles
 from ttexplore.passes.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import (
+    MOST_LISTED_ITEMS,
     CoreRange,
     Multicast,
     Partition,
@@ -39,6 +40,7 @@ from ttexplore.target import Target
 _Core = tuple[int, int]
 # Of more blocks than this, those that the index expressions compute are not compared, only the block indices in them.
 _MOST_BLOCKS = 1 << 16
+_LISTED = f"{MOST_LISTED_ITEMS:,}"
 # A shared input has a semaphore that counts receivers, and one that says that a block is there.
 _SEMAPHORES = 2
 # The predicted time with sharing, against that without, that sharing is for: predictions are not exact.
@@ -154,7 +156,10 @@ def _with_fastest(program: Program, target: Target, others: Sequence[Partition])
         if other.ways and other.cycles < best.cycles * _WORTH:
             best = other
     if not own.possible:
-        return program
+        if plan.partition.work_items <= MOST_LISTED_ITEMS:
+            return program
+        note = f"inputs are not shared: the blocks of more than {_LISTED} work items are not compared"
+        return program.with_plan(notes=(*plan.notes, note))
     alone = microseconds(own.alone, target)
     if not best.ways:
         could = f"{_listed(own.possible)} could be shared, which would not pay"
@@ -285,6 +290,8 @@ def _ways(
         return f"{moves} statements read it, instead of one" if moves else "no statement reads it"
     if not own:
         return _unknown(layout.name, grid_loops(program.kernel)[-1].body)
+    if partition.work_items > MOST_LISTED_ITEMS:
+        return f"the blocks of {partition.work_items:,} work items are not compared, at most those of {_LISTED}"
     copy = own[0]
     buffer = _filled(program, copy)
     if buffer is None:
@@ -332,6 +339,11 @@ def _filled(program: Program, copy: TensorCopy) -> str | None:
 
 def _needed(copy: TensorCopy, partition: Partition) -> dict[_Core, Hashable]:
     """What each core needs of an input: equal for cores that need the same blocks in the same order."""
+    if partition.work_items > _MOST_BLOCKS and all(
+        axis in copy.axes or extent == 1 for axis, extent in enumerate(partition.grid)
+    ):
+        # Each work item has a place of its own.
+        return {(core.x, core.y): (core.x, core.y) for core in partition.cores}
     blocks: dict[_Core, list[Block]] = {}
     for core in partition.cores:
         look_around()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttexplore.plan import Partition, item_block, launch_extents
+from ttexplore.plan import Partition, item_block, item_number, launch_extents
 from ttexplore.views.core_map import how
 from ttexplore.views.markup import content_id, plural
 from ttexplore.views.svg import drawing, text, tooltip
@@ -47,9 +47,18 @@ def work_map_svg(partition: Partition) -> str:
         for y in range(0, rows_drawn, step):
             label = f"{y}" if slices == 1 else f"{z}·{y}"
             parts.append(text(_LEFT - 6, _TOP + z * height + y * cell + cell / 2 + 3, label, "s", anchor="end"))
+    shown = [
+        item_number(partition.grid, x, y, z)
+        for z in range(drawn)
+        for y in range(rows_drawn)
+        for x in range(columns_drawn)
+    ]
     for position, core in enumerate(partition.cores):
         shade = heat_step(position, max(1, len(partition.cores) - 1)) if len(partition.cores) > 1 else 2
-        for turn, item in enumerate(partition.items_of(core)):
+        items = partition.items_of(core)
+        # Evenly spaced items are not followed: there may be millions that are not drawn.
+        spaced = isinstance(items, range)
+        for turn, item in ((items.index(one), one) for one in shown if one in items) if spaced else enumerate(items):
             x, y, z = (*item_block(partition.grid, item), 0, 0)[:3]
             if z >= drawn or y >= rows_drawn or x >= columns_drawn:
                 continue

@@ -16,10 +16,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,12 +46,18 @@ from ttexplore.ops.protocol import NOC_READ_ELEMENT, NOC_WRITE_ELEMENT
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan, TensorLayout
 
 Rows = NDArray[np.int64]
+# Of each piece of a tensor, the number of the core or work item that writes it.
+Owners = NDArray[np.signedinteger[Any]]
 # A set of pages of a tensor: one truth value for each page.
 Pages = NDArray[np.bool_]
-# More iterations than this are represented by bounds. Tensors have at most as many rows.
-_MOST_ROWS = 1 << 24
+# More iterations than this are represented by bounds.
+_MOST_ROWS = 1 << 26
 # How many iterations are evaluated side by side.
-_ROWS_AT_ONCE = 1 << 20
+_ROWS_AT_ONCE = 1 << 18
+# Loops of more iterations are evaluated by themselves.
+_LONG = 1 << 14
+# The most pages, or elements, that the iterations that are evaluated side by side may store to.
+_MOST_PAGES = 1 << 24
 _OWN = "let one block own each element of {0}, or add to {0} with T.atomic_add"
 # More bytes than any page has.
 _ANY_SIZE = 1 << 40
@@ -79,16 +84,17 @@ class Transfer:
     def parts(self, piece_bytes: int, pieces: int) -> Iterator[Rows]:
         """The pieces that it moves, if each page has `pieces` of them: one for each row at a time."""
         pages = np.broadcast_to(self.page[0], self.core.shape)
-        first, count = np.zeros(self.core.shape, np.int64), pieces
-        if self.offset_bytes is not None and pieces > 1:
+        if pieces == 1:
+            yield pages
+        elif self.offset_bytes is not None:
             # The last piece of a row can be shorter.
-            first = np.broadcast_to(self.offset_bytes[0], self.core.shape) // piece_bytes
+            first = self.offset_bytes[0] // piece_bytes
             last = np.minimum(first + -(-self.count_bytes // piece_bytes), pieces) - 1
             for number in range(int(np.max(last - first, initial=0)) + 1):
                 yield pages * pieces + np.minimum(first + number, last)
-            return
-        for number in range(count):
-            yield pages * pieces + first + number
+        else:
+            for number in range(pieces):
+                yield pages * pieces + number
 
     def only(self, rows: Pages) -> Transfer:
         """Some of its rows."""
@@ -133,14 +139,15 @@ def check_pages(
     """Check all transfers. `stored` gives the pages that the kernel stores to, by tensor, where they are known: for
     those tensors whose names it is given, the elements of pages. Raises VerifyError."""
     assert plan.partition is not None
-    writers: dict[str, NDArray[np.int64]] = {}
-    blocks: dict[str, NDArray[np.int64]] = {}
+    writers: dict[str, Owners] = {}
+    blocks: dict[str, Owners] = {}
     races: list[KernelError] = []
     last: dict[str, Call] = {}
     _check_movers(kernels)
     written, pieces = _written_tensors(kernels), _pieces(kernels, plan)
     read = {tensor for kernel in kernels.values() for tensor, _ in _transfers(kernel, writes=False)}
     unsure: set[str] = set()
+    most = max(len(plan.partition.items_of(core)) for core in plan.partition.cores)
 
     def check(transfer: Transfer, role: str) -> None:
         accessor = plan.accessor(transfer.tensor)
@@ -153,7 +160,7 @@ def check_pages(
             last[transfer.tensor] = transfer.call
             _claim(transfer, pieces[transfer.tensor], writers, plan.partition)
             if transfer.tensor not in read:
-                races.extend(_races(transfer, pieces[transfer.tensor], blocks, plan.partition))
+                races.extend(_races(transfer, pieces[transfer.tensor], blocks, plan.partition, most))
 
     for kernel in kernels.values():
         if _moves(kernel.names):
@@ -166,14 +173,15 @@ def check_pages(
                 follow |= unsure
                 unsure.clear()
                 _Walk(plan.partition, follow, check).run(kernel)
+    blocks.clear()
     _not_read_elsewhere(kernels, plan, writers, pieces)
     in_place = {buffer.shard_of for buffer in plan.buffers}
     single = frozenset(tensor for tensor, one in pieces.items() if one.elements == 1)
     for tensor, places in stored(single).items():
         if tensor in in_place:
             continue
-        done = writers.get(tensor, np.full(places.size, -1))
-        given = np.max(done.reshape(places.size, -1), axis=1) >= 0
+        done = writers.get(tensor)
+        given = np.zeros(places.size, bool) if done is None else np.any(done.reshape(places.size, -1) >= 0, axis=1)
         if tensor in single:
             # Strips of 16 elements reach into the padding, where nothing is.
             given &= _existing(tensor, plan)
@@ -263,10 +271,10 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
 
 
 def _claim(
-    transfer: Transfer, pieces: _Pieces, writers: dict[str, NDArray[np.int64]], partition: Partition
+    transfer: Transfer, pieces: _Pieces, writers: dict[str, Owners], partition: Partition
 ) -> None:  # fmt: skip
     """Record which core writes which page, or piece of a page. Raises VerifyError if another core has written it."""
-    owner = writers.setdefault(transfer.tensor, np.full(pieces.accessor.pages * pieces.per_page, -1))
+    owner = _owners(writers, transfer.tensor, pieces, len(partition.cores))
     parts = transfer.parts(pieces.bytes, pieces.per_page)
     found = (clash for places in parts for clash in _clashes(owner, places, transfer.core))
     for place, core in found:
@@ -281,15 +289,15 @@ def _claim(
 
 
 def _races(
-    transfer: Transfer, pieces: _Pieces, writers: dict[str, NDArray[np.int64]], partition: Partition
-) -> Iterator[KernelError]:  # fmt: skip
-    """Record which work item writes which page, or piece of a page; an error where another one of the same core has
-    written it: that the core runs them in order is nothing that the kernel asks for."""
+    transfer: Transfer, pieces: _Pieces, writers: dict[str, Owners], partition: Partition, most: int
+) -> Iterator[KernelError]:
+    """Record which work item, of at most so many of each core, writes which page, or piece of a page; an error where
+    another one of the same core has written it: that the core runs them in order is nothing that the kernel asks
+    for."""
     if transfer.turn is None:
         return
-    most = max(len(partition.items_of(core)) for core in partition.cores)
     items = transfer.core * most + transfer.turn
-    owner = writers.setdefault(transfer.tensor, np.full(pieces.accessor.pages * pieces.per_page, -1))
+    owner = _owners(writers, transfer.tensor, pieces, most * len(partition.cores))
     parts = transfer.parts(pieces.bytes, pieces.per_page)
     found = (clash for places in parts for clash in _clashes(owner, places, items))
     for place, item in found:
@@ -304,6 +312,13 @@ def _races(
         )
 
 
+def _owners(writers: dict[str, Owners], tensor: str, pieces: _Pieces, count: int) -> Owners:
+    """Which of so many cores, or work items, writes each piece of a tensor; -1 where none has."""
+    if tensor not in writers:
+        writers[tensor] = np.full(pieces.accessor.pages * pieces.per_page, -1, np.min_scalar_type(-count))
+    return writers[tensor]
+
+
 def _block(item: int, partition: Partition) -> str:
     """A work item as the launch grid numbers it, along x first."""
     numbers = list[int]()
@@ -313,7 +328,7 @@ def _block(item: int, partition: Partition) -> str:
     return f"block ({', '.join(map(str, numbers))})"
 
 
-def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]:
+def _clashes(owner: Owners, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]:
     # Of several assignments to one page the last wins; a core that then finds another core there clashes.
     before = owner[pages]
     other = np.flatnonzero((before >= 0) & (before != cores))
@@ -325,7 +340,7 @@ def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]
 
 
 def _not_read_elsewhere(
-    kernels: Mapping[str, Kernel], plan: Plan, writers: Mapping[str, NDArray[np.int64]], pieces: Mapping[str, _Pieces]
+    kernels: Mapping[str, Kernel], plan: Plan, writers: Mapping[str, Owners], pieces: Mapping[str, _Pieces]
 ) -> None:  # fmt: skip
     """A page that one core writes is read only by that core. Raises VerifyError."""
     partition = plan.partition
@@ -400,7 +415,7 @@ def _shared_nowhere(kernel: Kernel, tensors: set[str], plan: Plan, pieces: Mappi
         return
     partition = plan.partition
     assert partition is not None
-    users: dict[str, NDArray[np.int64]] = {}
+    users: dict[str, Owners] = {}
 
     def check(transfer: Transfer, role: str) -> None:
         if transfer.tensor in updated:
@@ -414,6 +429,8 @@ def _shared_nowhere(kernel: Kernel, tensors: set[str], plan: Plan, pieces: Mappi
 
 def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Pages, call: Call | None) -> None:
     """What the kernel stores of a tensor is what is written: elements, or else pages. Raises VerifyError."""
+    if np.array_equal(wanted, given):
+        return
     span = call.span if call is not None else None
     missing, strange = np.flatnonzero(wanted & ~given), np.flatnonzero(given & ~wanted)
     single = pieces is not None and pieces.elements == 1
@@ -459,8 +476,8 @@ class _Walk:
         self.numbers: dict[Variable, int] = {}
         # The transfers in a loop with too many of them to follow each.
         self.many = 0
-        # The number of passes over the rows, with a part of them each time.
-        self.times = 1
+        # All rows, as a multiple of the part of them that is evaluated.
+        self.times = 1.0
         self.core: Rows = np.arange(len(partition.cores))
         # How many work items the core has begun before; None where they are not told apart.
         self.turn: Rows | None = np.zeros(len(partition.cores), np.int64)
@@ -581,7 +598,7 @@ class _Walk:
             )
         exact = low[0] is low[1] and extent[0] is extent[1]
         follow = _is_tested(loop) or any(tensor in self.follow for tensor in _tensors(loop.body))
-        rows = math.prod((self.core.size, max(int(np.max(extent[1])), 1), self.times))
+        rows = round(self.times * np.sum(np.broadcast_to(np.maximum(extent[1], 0), self.core.shape)))
         if exact and (loop.turns is None or follow) and rows <= _MOST_ROWS:
             self.expanded(loop, low[0], extent[0])
             return
@@ -603,20 +620,19 @@ class _Walk:
     def expanded(self, loop: Loop, low: Rows | int, extent: Rows | int) -> None:
         core, item, known, times = self.core, self.turn, self.known, self.times
         turns = np.maximum(np.broadcast_to(extent, core.shape), 0)
-        ends = np.cumsum(turns)
         lows = np.broadcast_to(low, core.shape)
-        total = int(ends[-1])
-        self.times *= max(1, -(-total // _ROWS_AT_ONCE))
-        for begin in range(0, total, _ROWS_AT_ONCE):
+        total = int(np.sum(turns))
+        for rows, number in _parts(turns):
             look_around()
-            places = np.arange(begin, min(total, begin + _ROWS_AT_ONCE))
-            rows = np.searchsorted(ends, places, side="right")
-            number = places - (ends - turns)[rows]
+            if isinstance(rows, int):
+                self.keep_one(rows, number.size)
+            else:
+                self.keep(rows)
             turn = number + lows[rows]
-            self.keep(rows)
             if self.turn is not None and self.counts_items(loop):
                 self.turn = self.turn * turns[rows] + number
             self.known[loop.variable] = (turn, turn)
+            self.times = times * total / number.size
             self.body(loop.body)
             self.core, self.turn, self.known = core, item, known
         self.times = times
@@ -648,6 +664,13 @@ class _Walk:
             case _:
                 return True
 
+    def keep_one(self, row: int, times: int) -> None:
+        """Continue with one of the rows, so many times."""
+        self.known = {one: _at_row(known, row) for one, known in self.known.items()}
+        self.core = np.broadcast_to(self.core[row], times)
+        if self.turn is not None:
+            self.turn = np.broadcast_to(self.turn[row], times)
+
     def keep(self, rows: Rows | Pages) -> None:
         """Continue with some of the rows, or with repeated rows."""
         look_around()
@@ -657,10 +680,31 @@ class _Walk:
             self.turn = self.turn[rows]
 
 
+def _parts(turns: Rows) -> Iterator[tuple[Rows | int, Rows]]:
+    """The iterations of a loop that has so many in each row, in parts: the row and the number of each. If the rows are
+    long, a part has one row, and what its iterations have in common is computed once."""
+    ends = np.cumsum(turns)
+    total = int(ends[-1])
+    if total > max(_ROWS_AT_ONCE, _LONG * turns.size):
+        for row, count in enumerate(turns.tolist()):
+            for begin in range(0, count, _ROWS_AT_ONCE):
+                yield row, np.arange(begin, min(count, begin + _ROWS_AT_ONCE))
+        return
+    for begin in range(0, total, _ROWS_AT_ONCE):
+        places = np.arange(begin, min(total, begin + _ROWS_AT_ONCE))
+        rows = np.searchsorted(ends, places, side="right")
+        yield rows, places - (ends - turns)[rows]
+
+
 def _at_range(known: Range, rows: Rows | Pages) -> Range:
     low, high = known
     chosen = _at_rows(low, rows)
     return chosen, chosen if low is high else _at_rows(high, rows)
+
+
+def _at_row(known: Range, row: int) -> Range:
+    low, high = (int(values[row]) if isinstance(values, np.ndarray) and values.ndim else values for values in known)
+    return low, low if known[0] is known[1] else high
 
 
 def _at_rows(values: Rows | int, rows: Rows | Pages) -> Rows | int:
@@ -727,7 +771,8 @@ class _Stores:
     def __init__(self, plan: Plan, found: dict[str, Pages], unknown: set[str], single: frozenset[str]) -> None:
         self.plan, self.found, self.unknown, self.single = plan, found, unknown, single
         self.known: dict[Key, Range] = {}
-        self.axes: list[Variable] = []
+        # How many loops are around, and how many of their iterations are evaluated side by side.
+        self.axes, self.around = 0, 1
         # The values of the conditions around.
         self.tests: list[Rows] = []
 
@@ -756,13 +801,16 @@ class _Stores:
         if loop.turns is None or not isinstance(loop.low, int):
             self.unknown |= {one.tensor for one in walk([loop]) if isinstance(one, Store)}
             return
-        # Each loop has its own axis, so that the values of any two combine by broadcasting.
-        values = np.arange(loop.low, loop.low + loop.turns).reshape(-1, *[1] * len(self.axes))
-        self.known[loop.variable] = (values, values)
-        self.axes.append(loop.variable)
-        self.body(loop.body)
-        self.axes.pop()
-        del self.known[loop.variable]
+        # Each loop has its own axis, so that the values of any two combine by broadcasting. Long ones come in parts.
+        at_once = max(1, _ROWS_AT_ONCE // self.around)
+        for begin in range(loop.low, loop.low + loop.turns, at_once):
+            look_around()
+            values = np.arange(begin, min(begin + at_once, loop.low + loop.turns)).reshape(-1, *[1] * self.axes)
+            self.known[loop.variable] = (values, values)
+            self.axes, self.around = self.axes + 1, self.around * values.size
+            self.body(loop.body)
+            self.axes, self.around = self.axes - 1, self.around // values.size
+            del self.known[loop.variable]
 
     def branch(self, branch: Branch) -> None:
         found = value_range(branch.condition, self.known)
@@ -803,9 +851,10 @@ class _Stores:
                 # The tiles from the first to the last that the region overlaps within the tensor.
                 first = np.maximum(begin, 0) // tile
                 last = (np.minimum(begin + extent, length) - 1) // tile
-                places = first + np.arange(-(-extent // tile) + 1).reshape(along)
+                most = int(np.max(last - first, initial=-1)) + 1
+                places = first + np.arange(most).reshape(along)
                 pages = pages + np.where(places <= last, places * stride, _NOWHERE)
-            if pages.size > _MOST_ROWS:
+            if pages.size > _MOST_PAGES:
                 self.unknown.add(tensor)
                 return
         for test in self.tests:

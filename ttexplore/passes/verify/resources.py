@@ -5,7 +5,7 @@ All cores have the same circular buffers, and no core writes to the L1 of anothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ttexplore.control import look_around
 from ttexplore.errors import VerifyError
@@ -124,26 +124,45 @@ def check_partition(partition: Partition, target: Target) -> None:
                 f"core ({core.x}, {core.y}) has no {missing[0]}, which the kernels read",
                 hint=f"give every core {', '.join(partition.arguments)}",
             )
-    done: dict[int, tuple[int, int]] = {}
+    done, strange = bytearray(partition.work_items), set[int]()
     for core in partition.cores:
         look_around()
-        for item in partition.items_of(core):
-            if item in done:
-                x, y = done[item]
-                raise VerifyError(
-                    "V040",
-                    f"work item {item} is done by core ({x}, {y}) and by core ({core.x}, {core.y})",
-                    hint="assign each item to one core",
-                )
-            done[item] = (core.x, core.y)
-    if len(done) != partition.work_items or max(done, default=-1) >= partition.work_items:
-        wrong = next((item for item in range(partition.work_items) if item not in done), max(done, default=0))
-        what = "is done by no core" if wrong not in done else "does not exist"
+        again = _mark(partition.items_of(core), done, strange)
+        if again is not None:
+            other = next(one for one in partition.cores if again in partition.items_of(one))
+            raise VerifyError(
+                "V040",
+                f"work item {again} is done by core ({other.x}, {other.y}) and by core ({core.x}, {core.y})",
+                hint="assign each item to one core",
+            )
+    missing = done.find(0)
+    if missing >= 0 or strange:
+        wrong = missing if missing >= 0 else max(strange)
+        what = "is done by no core" if missing >= 0 else "does not exist"
         raise VerifyError(
             "V040",
-            f"work item {wrong} {what}: the cores do {len(done)} items of {partition.work_items}",
+            f"work item {wrong} {what}: the cores do {done.count(1) + len(strange)} items of {partition.work_items}",
             hint="choose the starts and counts of the cores so that they cover each item once",
         )
+
+
+def _mark(items: Sequence[int], done: bytearray, strange: set[int]) -> int | None:
+    """Mark the items of a core as done, or add them to `strange` where they do not exist; one that was done before, if
+    there is any."""
+    if isinstance(items, range) and items and 0 <= items[0] <= items[-1] < len(done):
+        at = slice(items.start, items.stop, items.step)
+        first = done[at].find(1)
+        done[at] = b"\1" * len(items)
+        return items[first] if first >= 0 else None
+    for item in items:
+        exists = 0 <= item < len(done)
+        if done[item] if exists else item in strange:
+            return item
+        if exists:
+            done[item] = 1
+        else:
+            strange.add(item)
+    return None
 
 
 def check_formats(kernels: Mapping[str, Kernel], plan: Plan) -> None:
