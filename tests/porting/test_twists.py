@@ -147,10 +147,13 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
         "x is read at a distance from its beginning",
     ),
     "t reverse": (ew("tl.store(y + i, tl.load(x + n - 1 - i, mask=i < n), mask=i < n)"), "x is read in reverse"),
-    "t stride2": (ew("tl.store(y + i, tl.load(x + 2 * i, mask=i < n), mask=i < n)"), "x is read in another order"),
+    "t stride2": (
+        ew("tl.store(y + i, tl.load(x + 2 * i, mask=i < n), mask=i < n)"),
+        "x is read in blocks that overlap or leave gaps",
+    ),
     "t stride2 both": (
         ew("tl.store(y + 2 * i, tl.load(x + 2 * i, mask=i < n) * 3.0, mask=i < n)"),
-        "its tensors are read with gaps",
+        "y is written in blocks that overlap or leave gaps",
     ),
     "t half mask": (
         ew("tl.store(y + i, tl.load(x + i, mask=i < n) * 3.0, mask=i < n // 2)"),
@@ -208,7 +211,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "t loop step2": (
         turns("t = 0.0\nfor j in range(0, n, 2):\n    t += tl.load(x + p * step + j)\ntl.store(y + p, t)"),
-        "rows and columns of its tensors are not as they are here",
+        "x is read in blocks that overlap or leave gaps",
     ),
     "t count": (
         turns(
@@ -254,7 +257,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "t gemm same k": (
         product(pa="a + m[:, None] * K + kk[None, :]"),
-        "its blocks do not follow each other",
+        "c is made of a number of turns",
     ),
     "t gemm half": (
         product().replace("range(0, K, BK)", "range(0, K // 2, BK)"),
@@ -358,11 +361,11 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "c read swapped": (
         shared("a[threadIdx.y][threadIdx.x]", "a[threadIdx.x][k] * b[k][threadIdx.y]"),
-        "a factor of the product is made of rows or columns of other threads",
+        "A is read in blocks that overlap or leave gaps",
     ),
     "c first tile": (
         shared("a[threadIdx.y][threadIdx.x]", "a[threadIdx.y][k] * b[k][threadIdx.x]", 8),
-        "the product is not summed over all of K",
+        "B is read in blocks that overlap or leave gaps",
     ),
     "c atomic too": (
         cu("if (i < n) { y[i] = x[i]; atomicAdd(&z[0], x[i]); }", "const float *x, float *y, float *z, int n"),
@@ -413,7 +416,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "c const loop3": (
         cu("if (i < n) { float v = 0; for (int c = 0; c < 3; ++c) v += x[i]; y[i] = v; }"),
-        "threads do not add up what each of them reduced",
+        "y is made of a number of turns",
     ),
     "c turns": (cu("if (i < n) for (int c = 0; c < 3; ++c) y[i] += x[i];"), "y is made of a sum over turns of a loop"),
     "c turns mem": (

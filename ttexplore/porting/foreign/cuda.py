@@ -41,7 +41,6 @@ from ttexplore.porting.foreign.values import (
     is_bound,
     is_constant,
     is_index,
-    last_turn,
     negated,
     operation,
     parts_of_lengths,
@@ -115,6 +114,12 @@ _TYPES = re.compile(
     r"(float|double|half|__half|bfloat16|__nv_bfloat16|nv_bfloat16|float[24]|int|unsigned|long|long long|short|char|"
     r"bool|size_t|u?int\d+_t|uint|auto)"
 )
+# Where functions that are known are.
+_NAMESPACES = {
+    "", "std", "cuda", "cuda::std", "nvcuda::wmma", "wmma", "cg", "cooperative_groups", "kittens", "warp", "warpgroup",
+    "group", "tma", "kittens::warp", "kittens::warpgroup", "kittens::group", "kittens::tma", "tma::cluster",
+    "cuda::pipeline", "cuda::device",
+}  # fmt: skip
 # What orders threads, and changes no value.
 _BARRIERS = {
     "__syncthreads", "__syncwarp", "sync", "wait", "arrive", "load_async_wait", "mma_async_wait", "__pipeline_commit",
@@ -204,6 +209,18 @@ def _unresolved(root: Node, constants: Mapping[str, float]) -> set[str]:
     } - {*constants}
 
 
+def _aliases(root: Node) -> dict[str, str]:
+    """The other names that a file gives to types."""
+    found: dict[str, str] = {}
+    for one in root.named_children:
+        if one.type in ("type_definition", "alias_declaration"):
+            name = one.child_by_field_name("declarator") or one.child_by_field_name("name")
+            kind = one.child_by_field_name("type")
+            if name is not None and kind is not None:
+                found[_text(name)] = found.get(_base(_text(kind)), _base(_text(kind)))
+    return found
+
+
 def read_cuda(source: str, file: str, work: Work) -> Reading:
     """Read the kernels of a CUDA or ThunderKittens source. Raises UsageError for a text that is not CUDA C++, and
     if the packages of the extra `port` are not installed."""
@@ -227,7 +244,7 @@ def read_cuda(source: str, file: str, work: Work) -> Reading:
     marks += [_mark(one, "<<<>>>", rows["<<<>>>"]) for one in _nodes(root) if one.type == "kernel_call_syntax"]
     constants = _constants(root)
     ambiguous = {one for one in names if names.count(one) > 1 or one not in functions}
-    file_of = _File(functions, ambiguous, constants, _unresolved(root, constants))
+    file_of = _File(functions, ambiguous, constants, _unresolved(root, constants), _aliases(root))
     kernels = [_Evaluation(file_of, kittens, work).kernel(one) for one in device if _qualified(one, "__global__")]
     if not kernels and kittens:
         kernels = [
@@ -461,6 +478,7 @@ class _File:
     ambiguous: set[str]
     constants: Mapping[str, float]
     macros: set[str]
+    aliases: Mapping[str, str]
 
 
 @dataclass
@@ -493,6 +511,9 @@ class _Evaluation:
     within: str = ""
     branches: int = 0
     unsigned: set[str] = field(default_factory=set[str])
+    types: dict[str, str] = field(default_factory=dict[str, str])
+    # The types of the elements of tensors.
+    elements: dict[str, str] = field(default_factory=dict[str, str])
     whole_tensors: set[str] = field(default_factory=set[str])
     bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
     templates: set[str] = field(default_factory=set[str])
@@ -512,7 +533,12 @@ class _Evaluation:
             self.unread() or self.unnamed(), tuple(self.variants.texts), bounds=self.bounds,
         )  # fmt: skip
 
+    def is_element(self, kind: str, function: Node) -> bool:
+        """Whether tensors may have elements of a type: a fraction, a number that is checked later, or a parameter."""
+        return kind in _FRACTIONS or _CONVERTING.match(kind) is not None or kind in _templates(function)
+
     def evaluate(self, function: Node) -> None:
+        line = _line(function)
         if not is_name(_name_of(function)):
             raise Refused(f"the name {_short(_declarator(function))}", _line(function))
         for one in self.called(function):
@@ -523,6 +549,10 @@ class _Evaluation:
         for name, pointer in _parameters(function):
             if pointer:
                 self.tensors[name] = Input(name, place=None if self.kittens else NOWHERE)
+                self.elements[name], simple = _types_of(function)[name]
+                self.elements[name] = self.file.aliases.get(self.elements[name], self.elements[name])
+                if not self.kittens and (not simple or not self.is_element(self.elements[name], function)):
+                    raise Refused(f"the type of {name}", line)
             else:
                 self.known[name] = Scalar(name)
                 self.scalars[name] = None
@@ -569,12 +599,16 @@ class _Evaluation:
     def unnamed(self) -> str:
         """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
         for one in self.stores:
+            if one.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(one.tensor, "")):
+                return f"{one.tensor} has whole numbers"
             for part in walk(one.value):
                 if isinstance(part, Scalar) and part.name not in self.scalars:
                     return f"what {part.name} is, is not known"
                 if isinstance(part, Scalar) and part.name in self.lengths and len(self.lengths) > 1:
                     return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
-                if isinstance(part, Input) and part.tensor in self.whole_tensors:
+                if isinstance(part, Input) and (
+                    part.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(part.tensor, ""))
+                ):
                     return f"{part.tensor} has whole numbers"
         return ""
 
@@ -625,8 +659,10 @@ class _Evaluation:
         """An expression as a statement: what it does must be known."""
         if self.left:
             raise Refused("what follows a return", _line(node))
-        if node.type == "call_expression" and _last(_text(node.child_by_field_name("function"))) in _BARRIERS:
-            return
+        if node.type == "call_expression":
+            name = _last(_text(node.child_by_field_name("function")))
+            if name in _BARRIERS and name not in self.file.functions:
+                return
         if node.type == "comment":
             return
         self.value(node)
@@ -645,11 +681,12 @@ class _Evaluation:
             raise Refused(f"a branch on {_short(node.child_by_field_name('condition'))}", _line(node))
         elif self.bounded(condition):
             self.run(then)
-            self.left = False
+            self.leave()
             if otherwise is not None:
                 self.other(condition, otherwise)
         elif self.bounded(negated(condition)):
             self.run(otherwise)
+            self.leave()
             if not _leaves(then):
                 self.other(condition, then)
             self.left = False
@@ -675,6 +712,13 @@ class _Evaluation:
                 self.other(condition, otherwise)
         else:
             self.sides(condition, [one for one in (then, otherwise) if one is not None])
+
+    def leave(self) -> None:
+        """After a branch that the elements inside of the tensor take: if it ended with a return, what follows is not
+        for them."""
+        if self.left:
+            self.condition = self.condition or "what follows a return"
+        self.left = False
 
     def is_argument(self, condition: Value, node: Node) -> bool:
         """Whether a condition is about arguments: both sides are selected from."""
@@ -746,6 +790,9 @@ class _Evaluation:
             if _WHOLE.match(kind):
                 self.integers.add(name)
                 self.unsigned |= {name} if _UNSIGNED.match(kind) else set[str]()
+            elif _base(kind) == "auto" and one.type == "init_declarator":
+                self.integers |= {name} if self.integral(one.child_by_field_name("value")) else set[str]()
+            self.types[name] = kind
             if one.type != "init_declarator":
                 shared = "__shared__" in _text(node)
                 if target.type != "array_declarator" and (shared or target.type != "identifier"):
@@ -757,8 +804,7 @@ class _Evaluation:
             if tensor is not None and (target.type == "pointer_declarator" or kind == "auto"):
                 self.tensors[name] = tensor
             elif target.type == "identifier" and value.type != "initializer_list":
-                found = self.value(value)
-                self.known[name] = self.whole(found) if _WHOLE.match(kind) else found
+                self.known[name] = self.converted(self.value(value), kind)
             else:
                 raise Refused(_short(one), _line(one))
 
@@ -790,6 +836,12 @@ class _Evaluation:
                     begins[name] = place_of(self.known.get(name, ZERO))
                     self.turning = self.turning if name in begins and len(begins) > 1 else name
             turn, at = self.turns(node, begins)
+            kinds = [_base(self.types[name]) for name in begins if name in self.types]
+            if any(
+                one != "auto" and (one == "bool" or not _CONVERTING.match(one) or _range(one)[1] < 2**31 - 1)
+                for one in kinds
+            ):
+                turn = UNKNOWN
             if turn == UNKNOWN and not self.halved:
                 raise Refused("the range of a loop", _line(node))
             for name in begins:
@@ -815,7 +867,7 @@ class _Evaluation:
             self.condition = self.condition or "a loop that is left"
         self.left = False
         for name, value in before.items():
-            self.known[name] = last_turn(_settled(name, value, self.known[name]), turn)
+            self.known[name] = _settled(name, value, self.known[name], turn)
         for name, value in moving.items():
             after = self.tensors[name] if isinstance(value, Input) else self.known[name]
             if after != value and isinstance(after, Input):
@@ -837,13 +889,15 @@ class _Evaluation:
         unknown = UNKNOWN, dict.fromkeys(begins, UNKNOWN)
         steps: dict[str, Place] = {}
         for one in _listed(node.child_by_field_name("update")):
+            side = one.child_by_field_name("argument" if one.type == "update_expression" else "left")
+            name = "" if side is None else _root(_text(side))
+            if name not in begins or name in steps:
+                return unknown
             if one.type == "update_expression":
-                name = _root(_text(one.child_by_field_name("argument")))
                 steps[name] = places.number(1.0) if "++" in _text(one) else UNKNOWN
-            elif one.type == "assignment_expression":
+            else:
                 known = _text(one.child_by_field_name("operator")) == "+="
-                step = place_of(self.value(one.child_by_field_name("right"))) if known else UNKNOWN
-                steps[_root(_text(one.child_by_field_name("left")))] = step
+                steps[name] = place_of(self.value(one.child_by_field_name("right"))) if known else UNKNOWN
         condition = node.child_by_field_name("condition")
         while condition is not None and condition.type in ("condition_clause", "parenthesized_expression"):
             condition = condition.named_children[-1]
@@ -919,11 +973,15 @@ class _Evaluation:
         match node.type:
             case "identifier":
                 return self.tensors.get(_text(node))
-            case "pointer_expression" | "parenthesized_expression" | "cast_expression":
+            case "pointer_expression" | "parenthesized_expression":
                 inner = [self.address(one) for one in node.named_children]
                 return next((one for one in inner if one is not None), None)
+            case "cast_expression":
+                kind = _text(node.child_by_field_name("type"))
+                return self.seen_as(self.address(node.child_by_field_name("value")), kind)
             case "call_expression" if _CASTS.match(_text(node)):
-                return self.address(node.child_by_field_name("arguments").named_children[0])
+                kind = _text(node.child_by_field_name("function")).partition("<")[2].rpartition(">")[0]
+                return self.seen_as(self.address(node.child_by_field_name("arguments").named_children[0]), kind)
             case "subscript_expression":
                 inner = node.child_by_field_name("argument")
                 base = self.address(inner)
@@ -942,6 +1000,14 @@ class _Evaluation:
                 return None
             case _:
                 return None
+
+    def seen_as(self, address: Input | None, kind: str) -> Input | None:
+        """An address as one of another type: of several elements of the tensor's at once, or of unknown ones."""
+        if address is None or "*" not in kind:
+            return address
+        own, base = self.elements.get(address.tensor, ""), self.file.aliases.get(_base(kind), _base(kind))
+        fits = base == own or own in self.templates or base in _VECTORS.get(own, ())
+        return address if fits else replace(address, place=UNKNOWN)
 
     def is_address(self, node: Node) -> bool:
         """Whether an expression is an address, and not an element at one."""
@@ -1036,7 +1102,7 @@ class _Evaluation:
                     kind = _text(node.child_by_field_name("type"))
                     if not _TYPES.fullmatch(kind) and kind not in self.templates:
                         raise Refused(_short(node), _line(node))
-                    return self.whole(found) if _WHOLE.match(kind) else found
+                    return self.converted(found, kind)
                 return found
             case "unary_expression" | "pointer_expression":
                 return self.unary(node)
@@ -1048,6 +1114,8 @@ class _Evaluation:
                 return self.conditional(node)
             case "subscript_expression":
                 tensor = self.address(node)
+                if tensor is None and isinstance(self.known.get(_root(_text(node))), Scalar):
+                    raise Refused(_short(node), _line(node))
                 return self.read_again(node) if tensor is None else read_back(tensor, self.stores)
             case "assignment_expression":
                 return self.assigned(node)
@@ -1080,6 +1148,10 @@ class _Evaluation:
             raise Refused(_short(node), _line(node))
         inner = self.value(argument)
         match _text(node)[0]:
+            case "-" if any(
+                re.fullmatch(r"\d\w*[uU]\w*", _text(one)) or _text(one) in self.unsigned for one in _nodes(argument)
+            ):
+                return Unread("arithmetic on unsigned numbers")
             case "-":
                 return Number(-inner.value) if isinstance(inner, Number) else operation("*", Number(-1.0), inner)
             case "!":
@@ -1122,6 +1194,8 @@ class _Evaluation:
         sides = [node.child_by_field_name(side) for side in ("left", "right")]
         if name not in "+-*//%" or not all(map(self.integral, sides)) or is_index(operation(name, left, right)):
             return None
+        if isinstance(made := operation(name, left, right), Number) and abs(made.value) >= 2**31:
+            return Unread("a number that its type does not have")
         words = {_text(one) for side in sides for one in _nodes(side) if one.child_count == 0}
         if words & self.unsigned or any(re.fullmatch(r"\w+[uU][lL]*", one) and one[0].isdigit() for one in words):
             return None if name in "+*" else Unread("arithmetic on unsigned numbers")
@@ -1146,6 +1220,23 @@ class _Evaluation:
             raise Refused(f"a sum of elements on the chip, {_short(source)},", _line(source))
         return _reduced(kind, value, together=True)
 
+    def converted(self, value: Value, kind: str) -> Value:
+        """A value as one of a type: the same, as far as the type has it."""
+        base = _base(kind)
+        if _CONVERTING.match(base) is None:
+            return Unread("an index as a fraction") if base in _FRACTIONS and is_index(value) else value
+        if base == "bool":
+            if isinstance(value, Number):
+                return Number(float(value.value != 0))
+            return value if isinstance(value, Op) and value.name in _LOGICAL else Unread("a conversion to bool")
+        if self.kittens:
+            return self.whole(value)
+        lowest, highest = _range(base)
+        if isinstance(value, Number):
+            fits = math.isfinite(value.value) and lowest <= int(value.value) <= highest
+            return self.whole(value) if fits else Unread("a number that its type does not have")
+        return self.whole(value) if highest >= 2**31 - 1 else Unread("a conversion to numbers of few bits")
+
     def whole(self, value: Value) -> Value:
         """A value as a whole number."""
         if isinstance(value, Number):
@@ -1162,14 +1253,44 @@ class _Evaluation:
         ) and not any(isinstance(one, Op) and one.name == "/" for one in walk(value))
 
     def integral(self, node: Node) -> bool:
-        """Whether an expression is made of whole numbers alone."""
-        leaves = [one for one in _nodes(node) if one.type in ("number_literal", "identifier")]
-        if any(one.type in ("call_expression", "subscript_expression", "cast_expression") for one in _nodes(node)):
-            return False
-        return bool(leaves) and all(
-            re.fullmatch(r"-?(0[xX][\da-fA-F]+|\d+)[uUlL]*", _text(one)) or _text(one) in self.integers
-            for one in leaves
-        )
+        """Whether an expression is a whole number."""
+        match node.type:
+            case "number_literal":
+                return re.fullmatch(r"-?(0[xX][\da-fA-F]+|\d+)[uUlL]*", _text(node)) is not None
+            case "true" | "false":
+                return True
+            case "identifier":
+                return _text(node) in self.integers
+            case "field_expression":
+                return _text(node.child_by_field_name("argument")) in _BUILT_IN
+            case "parenthesized_expression":
+                return bool(node.named_children) and self.integral(node.named_children[-1])
+            case "unary_expression":
+                return _text(node)[0] in "!~" or self.integral(node.child_by_field_name("argument"))
+            case "binary_expression":
+                sides = [node.child_by_field_name(side) for side in ("left", "right")]
+                return _text(node.child_by_field_name("operator")) in _LOGICAL or all(map(self.integral, sides))
+            case "conditional_expression":
+                return all(self.integral(node.child_by_field_name(side)) for side in ("consequence", "alternative"))
+            case "cast_expression":
+                return _CONVERTING.match(_base(_text(node.child_by_field_name("type")))) is not None
+            case "subscript_expression":
+                return _path(_text(node)) in self.integers
+            case "call_expression":
+                return self.is_whole_call(node)
+            case _:
+                return False
+
+    def is_whole_call(self, node: Node) -> bool:
+        """Whether what a function gives is a whole number."""
+        text = _text(node.child_by_field_name("function"))
+        given = node.child_by_field_name("arguments").named_children
+        if text in self.file.functions:
+            return _CONVERTING.match(_base(_text(self.file.functions[text].child_by_field_name("type")))) is not None
+        cast = re.fullmatch(r"static_cast<(.*)>", text)
+        if cast is not None or not given:
+            return cast is not None and _CONVERTING.match(_base(cast[1])) is not None
+        return _FUNCTIONS.get(_last(text)) in ("max", "min", "abs") and all(map(self.integral, given))
 
     def conditional(self, node: Node) -> Value:
         condition = self.value(node.child_by_field_name("condition"))
@@ -1209,8 +1330,6 @@ class _Evaluation:
             else:
                 self.tensors[path] = replace(self.tensors[path], place=UNKNOWN)
             return ZERO
-        if left.type == "identifier" and path in self.integers:
-            value = self.whole(value)
         if operator not in ("=", "+=", "-=", "*=", "/="):
             raise Refused(_short(node), _line(node))
         if operator == "/=" and self.integral(left) and self.integral(right):
@@ -1229,6 +1348,7 @@ class _Evaluation:
         if tensor is not None:
             self.store(tensor, value)
         else:
+            value = self.converted(value, self.types.get(path, ""))
             if left.type == "subscript_expression":
                 self.written[path] = tuple(place_of(one) for one in self.all_indices(left))
             self.known[path] = value
@@ -1242,16 +1362,11 @@ class _Evaluation:
     def product_of(self, right: Node, operator: str) -> Value | None:
         """A product of matrices: in a loop over k, products of elements are added up, of which each has an index that
         the other has not, besides k."""
-        while right.type in ("call_expression", "parenthesized_expression", "cast_expression") and right.named_children:
-            # Conversions of the product.
-            inner = right.child_by_field_name("arguments") or right
-            right = inner.named_children[-1] if inner.named_children else inner
-            if right.type == "argument_list":
-                return None
+        right = _unconverted(right)
         if operator != "+=" or right.type != "binary_expression" or _text(right.child_by_field_name("operator")) != "*":
             return None
-        sides = [_element_of(right.child_by_field_name(side)) for side in ("left", "right")]
-        if not all(sides):
+        sides = [_unconverted(right.child_by_field_name(side)) for side in ("left", "right")]
+        if any(one.type != "subscript_expression" for one in sides):
             return None
         used = [{name for part in _subscripts(side) for name in _variables(part)} for side in sides]
         if self.turning not in used[0] & used[1] or used[0] == used[1]:
@@ -1277,6 +1392,9 @@ class _Evaluation:
             return self.inlined(self.file.functions[name], given, node)
         if name in self.known or name in self.tensors:
             raise Refused(f"a call of the variable {name}", _line(node))
+        groups = re.sub(r"<.*?>", "", _text(called)).rpartition("::")[0]
+        if groups not in _NAMESPACES or (called.type == "field_expression" and name != "thread_rank"):
+            raise Refused(f"the function {_short(called)}", _line(node))
         if name == "__shfl_xor_sync" and len(given) == 3:
             return self.shuffled(given, node)
         if name == "mma_sync" and len(given) == 4:
@@ -1326,7 +1444,7 @@ class _Evaluation:
         if cast is not None and cast[1] == "static_cast" and len(given) == 1:
             if not _TYPES.fullmatch(cast[2]) and cast[2] not in self.templates:
                 raise Refused(_short(node), _line(node))
-            return self.whole(self.value(given[0])) if _WHOLE.match(cast[2]) else self.value(given[0])
+            return self.converted(self.value(given[0]), cast[2])
         if name.startswith("atomic") and given and (to := self.address(given[0])) is not None:
             self.store(to, Unread(f"{name}()"))
             return Unread(f"{name}()")
@@ -1378,7 +1496,8 @@ class _Evaluation:
 
     def inlined(self, function: Node, given: list[Node], node: Node) -> Value:
         parameters = list(_parameters(function))
-        if self.depth > 3 or len(parameters) != len(given):
+        named = _text(node.child_by_field_name("function"))
+        if self.depth > 3 or len(parameters) != len(given) or "<" in named:
             raise Refused(_short(node), _line(node))
         every = zip(_parameters(function, "*&"), given, strict=True)
         changed = [_path(_text(one)) for (_, changes), one in every if changes]
@@ -1388,6 +1507,7 @@ class _Evaluation:
             self, known={}, tensors={}, columns={}, shapes={}, written={}, returned=None, left=False,
             depth=self.depth + 1, integers=_integers(function) | {*self.file.constants} & self.integers,
             unsigned=_integers(function, unsigned=True), templates=self.templates | _templates(function),
+            types={name: kind for name, (kind, _) in _types_of(function).items()},
         )  # fmt: skip
         for (name, pointer), one in zip(parameters, given, strict=True):
             tensor = self.address(one) if self.is_address(one) else None
@@ -1396,8 +1516,9 @@ class _Evaluation:
             elif pointer:
                 raise Refused(_short(node), _line(node))
             else:
-                found = self.value(one)
-                inner.known[name] = self.whole(found) if name in inner.integers else found
+                inner.known[name] = self.converted(self.value(one), inner.types[name])
+                if self.integral(one) and inner.types[name] in inner.templates:
+                    raise Refused(_short(node), _line(node))
         given_values = dict(inner.known)
         inner.run(function.child_by_field_name("body"))
         self.condition = inner.condition
@@ -1406,8 +1527,12 @@ class _Evaluation:
             if changes and value is not None and value is not given_values.get(name):
                 if one.type != "identifier" or _text(one) not in self.known:
                     raise Refused(_short(node), _line(node))
-                self.known[_text(one)] = value
-        return inner.returned if inner.returned is not None else ZERO
+                if node.parent.type not in ("expression_statement", "init_declarator"):
+                    # The order of such changes is not said.
+                    raise Refused(_short(node), _line(node))
+                self.known[_text(one)] = self.converted(value, self.types.get(_text(one), ""))
+        kind = _text(function.child_by_field_name("type"))
+        return self.converted(inner.returned, kind) if inner.returned is not None else ZERO
 
     def tile(self, tensor: str, tile: str, at: Node, group: str) -> Input:
         """The elements of a tensor that a tile has at some coordinates, which count tiles."""
@@ -1459,10 +1584,10 @@ class _Evaluation:
                 kind = name.removeprefix("row_")
                 if len(before) > 1 or not name.startswith("row_"):
                     return False
-                reduced = _reduced(kind, value)
+                reduced = _reduced(kind, value, together=True)
                 self.known[to] = operation("+" if kind == "sum" else kind, before[0], reduced) if before else reduced
-            case _, [left, right] if name.removesuffix("_row").removesuffix("_col") in _ELEMENTWISE:
-                self.known[to] = operation(_ELEMENTWISE[name.removesuffix("_row").removesuffix("_col")], left, right)
+            case _, [left, right] if name.removesuffix("_row") in _ELEMENTWISE:
+                self.known[to] = operation(_ELEMENTWISE[name.removesuffix("_row")], left, right)
             case _, [value] if name in _UNARY:
                 self.known[to] = operation(name, value)
             case (("mma_AB" | "mma_ABt" | "mm_AB" | "mm_ABt"), [left, right]):
@@ -1496,14 +1621,14 @@ def _unread(store: Store, reason: str) -> Store:
     return replace(store, value=Unread(reason))
 
 
-def _settled(name: str, initial: Value, update: Value) -> Value:
+def _settled(name: str, initial: Value, update: Value, turn: Place) -> Value:
     """The value after a loop; a reduction in steps is one reduction."""
     match update:
         case Reduced(kind, inner, together):
             own = replaced(inner, lambda one: initial if isinstance(one, Carried) and one.name == name else None)
             return _reduced(kind, own, together)
         case _:
-            return after_loop(name, initial, update)
+            return after_loop(name, initial, update, turn)
 
 
 def _reduced(kind: str, value: Value, together: bool = False) -> Value:
@@ -1654,6 +1779,47 @@ def _whole_tensors(function: Node) -> set[str]:
     return found
 
 
+def _types_of(function: Node) -> dict[str, tuple[str, bool]]:
+    """The types of parameters, and whether they are those of values, or of addresses or arrays of values."""
+    declarator = _declarator(function)
+    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
+    found: dict[str, tuple[str, bool]] = {}
+    for one in listed.named_children if listed is not None else ():
+        names = [part for part in _nodes(one) if part.type == "identifier"]
+        kind = one.child_by_field_name("type")
+        if names and kind is not None:
+            depth = sum(part.type in ("pointer_declarator", "array_declarator") for part in _nodes(one))
+            found[_text(names[-1])] = _base(_text(kind)), depth < 2
+    return found
+
+
+def _base(kind: str) -> str:
+    """A type without what says how its values are kept."""
+    return " ".join(one for one in re.split(r"[\s&*]+", kind) if one not in _KEPT and one)
+
+
+_KEPT = {"const", "constexpr", "volatile", "extern", "static", "__shared__", "__restrict__"}
+# Types of fractions; other dtypes are those of the skeleton.
+_FRACTIONS = {
+    "float", "double", "half", "__half", "half_t", "bf16", "bfloat16", "__nv_bfloat16", "nv_bfloat16", "__bfloat16",
+    "__nv_fp8_e4m3", "__nv_fp8_e5m2",
+}  # fmt: skip
+_LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "&&", "||", "not"}
+_VECTORS: Mapping[str, tuple[str, ...]] = {
+    "float": ("float2", "float3", "float4"), "double": ("double2",), "half": ("half2",), "__half": ("__half2", "half2"),
+}  # fmt: skip
+_BITS = {"char": 8, "uchar": 8, "short": 16, "ushort": 16, "long": 64, "size_t": 64}
+
+
+def _range(kind: str) -> tuple[int, int]:
+    """The least and the largest number of a type of whole numbers."""
+    words = kind.split()
+    named = re.search(r"(\d+)_t", kind)
+    bits = int(named[1]) if named is not None else next((_BITS[one] for one in words if one in _BITS), 32)
+    unsigned = _UNSIGNED.match(kind) is not None or kind in ("uchar", "ushort")
+    return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
 def _parameters(function: Node, kinds: str = "*") -> Iterator[tuple[str, bool]]:
     """The parameters of a function, and whether each is a pointer (``*``) or reference (``&``)."""
     wanted = {"*": ("pointer_declarator", "array_declarator"), "&": ("reference_declarator",)}
@@ -1668,6 +1834,11 @@ def _parameters(function: Node, kinds: str = "*") -> Iterator[tuple[str, bool]]:
                     _text(names[-1]),
                     any(part.type in accepted for part in _nodes(one)),
                 )
+
+
+_CONVERTING = re.compile(
+    r"^(const |constexpr |volatile )*(bool|unsigned|signed|int|long|short|size_t|u?int\d+_t|char|uint)\b"
+)
 
 
 _WHOLE = re.compile(r"^(const |constexpr )*(unsigned|signed|int|long|short|size_t|u?int\d+_t|char|uint)\b")
@@ -1716,20 +1887,21 @@ def _variables(node: Node) -> Iterator[str]:
             yield _text(one)
 
 
-def _element_of(node: Node) -> Node | None:
-    """The one element of an array in an expression that converts it, if it is one."""
-    found = [
-        one for one in _nodes(node) if one.type == "subscript_expression" and one.parent.type != "subscript_expression"
-    ]
-    plain = not any(
-        one.type == "binary_expression" and one.parent.type != "subscript_argument_list" and not _within(one, found)
-        for one in _nodes(node)
-    )
-    return found[0] if len(found) == 1 and plain else None
-
-
-def _within(node: Node, outer: list[Node]) -> bool:
-    return any(one.start_byte <= node.start_byte and node.end_byte <= one.end_byte for one in outer)
+def _unconverted(node: Node) -> Node:
+    """An expression without what converts its value to another dtype of fractions, and without parentheses."""
+    while True:
+        match node.type:
+            case "parenthesized_expression":
+                inner = node.named_children
+            case "cast_expression" if not _CONVERTING.match(_text(node.child_by_field_name("type"))):
+                inner = [node.child_by_field_name("value")]
+            case "call_expression" if _SAME.match(_last(_text(node.child_by_field_name("function")))):
+                inner = node.child_by_field_name("arguments").named_children
+            case _:
+                return node
+        if len(inner) != 1:
+            return node
+        node = inner[0]
 
 
 def _subscripts(node: Node) -> Iterator[Node]:
@@ -1750,7 +1922,7 @@ def _same_array(left: Node, right: Node) -> bool:
 def _number(node: Node) -> float:
     """A number of C++, as far as it is a decimal or hexadecimal one."""
     text = _text(node)
-    if text.startswith("-"):
+    if text.startswith("-") and not re.search(r"[uU]", text):
         return -_number_of(text[1:], node)
     return _number_of(text, node)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import LiteralString
 
 from ttexplore.porting.foreign.attention import Unlike, read_attention
 from ttexplore.porting.foreign.marks import ForeignKernel
-from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps, unnumbered
-from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, of_product
+from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps, unnumbered, written
+from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, contradicted, of_product
 from ttexplore.porting.foreign.values import (
     Carried,
     Index,
@@ -97,6 +98,8 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
     for one in stores:
         if one.place is not None and (odd := unnumbered(atoms(one.place))):
             return Outside(f"it is not known that blocks that are numbered {odd} are all blocks, each once")
+    if reason := contradicted(stores, kernel.bounds):
+        return Outside(reason)
     stores = tuple(replace(one, value=without_edges(one.value)) for one in stores)
     if any(_products(one.value) for one in stores):
         return _attention(stores, kernel.updates) or _gemm(stores)
@@ -261,7 +264,11 @@ def _halves_of(found: list[Place | None], bounds: Mapping[Place, Place]) -> bool
     rows = [one for one in first.indices if one[0] == "p"]
     if len(elements) != 1 or len(rows) != 1 or len(first.indices) != 2 or first.strides[elements[0]]:
         return False
-    if any(length != shift for index, length in bounds.items() if elements[0] in atoms(index)):
+    compared = [length for index, length in bounds.items() if elements[0] in atoms(index)]
+    size = elements[0][2]
+    if any(length != shift for length in compared) or (
+        size != written(shift) and written(shift) in re.findall(r"\w+", size)
+    ):
         return False
     return all(not isinstance(one, str) and one.indices == first.indices and same(first, one) for one in whole)
 

@@ -217,10 +217,8 @@ def moves_with(place: Place, index: Place) -> bool:
         return False
     first, scale = moving[0]
     for product, factor in place:
-        stride = list(product)
-        if all(one in stride for one in first):
-            for one in first:
-                stride.remove(one)
+        stride = _left(product, first)
+        if stride is not None:
             ratio = factor / scale
             if {(tuple(sorted((*one, *stride))), own * ratio) for one, own in moving} <= place:
                 return True
@@ -277,6 +275,35 @@ class Steps:
     def indices(self) -> frozenset[Atom]:
         return frozenset(self.strides)
 
+    def within(self, outer: Atom) -> Atom | None:
+        """The index that counts inside of what another one counts: that goes on by as many as it has values."""
+        for inner, strides in self.strides.items():
+            more = _without(self.strides[outer], strides)
+            if inner != outer and len(strides) + 1 == len(self.strides[outer]) and len(more) == 1:
+                extents = _extents(inner)
+                if more[0] in extents if extents is not None else _counts_threads(more[0], inner, outer):
+                    return inner
+        return None
+
+    def axes(self, lengths: frozenset[str]) -> list[list[Atom]]:
+        """The indices of each axis, from the inner ones on: one counts inside of the next, unless that goes on by one
+        of `lengths`, or by as many as a loop has turns, as rows do."""
+        inner: dict[Atom, Atom] = {}
+        for one, strides in self.strides.items():
+            other = self.within(one)
+            if other is None or (other[0] == "k" and one[0] != "k"):
+                continue
+            if not lengths & {*_without(strides, self.strides[other])}:
+                inner[one] = other
+        found: list[list[Atom]] = []
+        for index in sorted(self.strides, key=lambda one: len(self.strides[one])):
+            axis = next((one for one in found if inner.get(index) in one), None)
+            if axis is None:
+                found.append([index])
+            else:
+                axis.append(index)
+        return found
+
     def blocks(self) -> frozenset[Atom]:
         """The numbers of blocks among them."""
         return frozenset(one for one in self.strides if one[0] == "p")
@@ -323,7 +350,48 @@ def steps(place: Place, wraps: bool = False) -> Steps | str:
     apart = len(set(blocks)) == len(blocks) and len(set(elements)) == len(elements)
     if not apart or not all(_is_axis(one, strides) for one in strides):
         return "at indices that are neither rows nor columns"
-    return Steps(strides)
+    found = Steps(strides)
+    begins = [one for one in strides if found.within(one) is None]
+    if len({strides[one] for one in strides}) < len(strides) or not all(
+        _is_pitch(strides[one], strides) for one in begins
+    ):
+        return "in blocks that overlap or leave gaps"
+    return found
+
+
+def _is_pitch(names: tuple[str, ...], strides: Mapping[Atom, tuple[str, ...]]) -> bool:
+    """Whether a stride may be the distance of elements or rows: one, the names of sizes, or a number of them."""
+    if any(re.match(r"(block|grid)Dim\.", one) for one in names):
+        return False
+    numbers = [one for one in names if one.startswith("#")]
+    return not numbers or (len(names) == 1 and () in strides.values())
+
+
+def _extents(index: Atom) -> set[str] | None:
+    """How many values an index has, as factors of strides may name it; None if that is not known."""
+    kind, name, size = index
+    if kind == "k":
+        length = name.partition(" of ")[2]
+        return {length, f"#{length}"}
+    if name.startswith("blockIdx."):
+        return {name.replace("blockIdx", "gridDim")}
+    if name.endswith("threadIdx.x") or name in ("threadIdx.y", "threadIdx.z"):
+        return None
+    digit = _DIGIT.fullmatch(name)
+    if digit is not None:
+        return {digit[3], f"#{digit[3]}"} if digit[2] == "%" else None
+    if kind == "p":
+        return {f"tl.num_programs({name}"} if re.fullmatch(r"\d+\)", name) else None
+    return {size, f"#{size}"} if size else None
+
+
+def _counts_threads(size: str, inner: Atom, outer: Atom) -> bool:
+    """Whether a size may be the number of threads along an axis, or that of parts of them."""
+    axis = inner[1].rpartition("threadIdx.")[2][:1]
+    dimension = re.match(r"(block|grid)Dim\.(.)", size)
+    if dimension is not None:
+        return dimension[1] == "block" and dimension[2] == axis
+    return "threadIdx." not in outer[1] and not (outer[1].startswith("blockIdx.") and outer[1][-1] != axis)
 
 
 def _is_axis(one: Atom, strides: Mapping[Atom, tuple[str, ...]]) -> bool:
@@ -333,6 +401,30 @@ def _is_axis(one: Atom, strides: Mapping[Atom, tuple[str, ...]]) -> bool:
         return True
     inside = {name.rpartition(".")[2] for kind, name, _ in strides if kind == "r" and "threadIdx." in name}
     return threads == {one[1].rpartition(".")[2]} and (not inside or threads <= {each[:1] for each in inside})
+
+
+def length_along(axis: list[Atom], bounds: Mapping[Place, Place]) -> set[str] | str:
+    """The lengths up to which the indices of an axis go, by loops, numbers of blocks and comparisons, those that are
+    computed left out; or why not all indices below a length are there."""
+    *_, (kind, name, size) = axis
+    own, found = frozenset(axis), set[str]()
+    end = name.partition(" of ")[2] if kind == "k" else ""
+    digit = _DIGIT.fullmatch(name) if kind == "p" else None
+    if digit is not None and digit[2] == "%":
+        end = digit[3]
+    divided = re.fullmatch(r"\((.+) (?:cdiv|//) (.+)\)", end)
+    if divided is not None and (kind == "p" or divided[2] == size):
+        end = divided[1]
+    found |= {end} if re.fullmatch(r"[A-Za-z_][\w.]*", end) else set[str]()
+    for index, length in bounds.items():
+        compared = frozenset(one for one in atoms(index) if one[0] in _INDICES)
+        if compared and compared < own:
+            return f"only a part of an index is compared with {written(length)}"
+        if own <= compared and "blockDim." in written(length) and any(one[0] in ("p", "k") for one in own):
+            return f"only elements up to {written(length)} are read"
+        if compared == own and re.fullmatch(r"[A-Za-z_][\w.]*", written(length)):
+            found.add(written(length))
+    return found
 
 
 _PLAIN = re.compile(r"\d+\)|blockIdx\.[xyz]|(\d+)\) by tl\.num_programs\(\1\)")
@@ -382,6 +474,16 @@ def same(one: Steps, other: Steps) -> bool:
         if left and (left[0].startswith("#") or right[0].startswith("#")):
             return False
     return len(set(names.values())) == len(names)
+
+
+def _left(product: tuple[Atom, ...], factors: tuple[Atom, ...]) -> list[Atom] | None:
+    """What is left of a product without some of its factors; None if it does not have them all."""
+    left = list(product)
+    for one in factors:
+        if one not in left:
+            return None
+        left.remove(one)
+    return left
 
 
 def _without(strides: Iterable[str], others: Iterable[str]) -> list[str]:

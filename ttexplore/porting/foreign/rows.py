@@ -5,17 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ttexplore.porting.foreign.places import (
     Atom,
     Place,
     Steps,
+    length_along,
     part_of_columns,
     part_of_rows,
     renamed,
     same,
     steps,
+    written,
 )
 from ttexplore.porting.foreign.values import Input, Number, Op, Reduced, Store, Value, in_order, replaced, walk
 
@@ -87,6 +90,37 @@ def beyond_edges(stores: tuple[Store, ...]) -> str:
         for one in walk(store.value):
             if isinstance(one, Reduced) and _counts_beyond(one):
                 return "what is beyond the edge is part of a reduction"
+    return ""
+
+
+def contradicted(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> str:
+    """Why lengths do not fit to each other, empty if they do: indices of an axis that end at two lengths, or rows that
+    begin after the length of another axis."""
+    compared = frozenset(written(one) for one in bounds.values())
+    rows: list[tuple[str, str, str]] = []
+    lengths: set[str] = set()
+    for access in _accesses(stores):
+        found = "nowhere" if access.place is None else steps(access.place, wraps=True)
+        if isinstance(found, str):
+            continue
+        long: set[str] = set()
+        pitches: set[str] = set()
+        for axis in found.axes(compared):
+            own = length_along(axis, bounds)
+            if isinstance(own, str):
+                return own
+            if len(own) > 1:
+                return f"indices of {access.tensor} go up to {' and up to '.join(sorted(own))}"
+            lengths |= own
+            if any(not found.strides[one] for one in axis):
+                long = own
+            else:
+                first = min((found.strides[one] for one in axis), key=len)
+                pitches |= {*first} if len(first) == 1 else set[str]()
+        rows += [(access.tensor, one, pitch) for one in long for pitch in pitches]
+    for tensor, length, pitch in rows:
+        if pitch in lengths and pitch != length:
+            return f"rows of {tensor} have {length} elements, but begin {pitch} elements after each other"
     return ""
 
 
@@ -359,9 +393,9 @@ def _placed(
         else:
             return f"{_UNKNOWN} {access[0]}"
     placed = _with_axes(stores, axes, factors)
-    if reduced and any("threadIdx" in name for kind, name, _ in whole.indices - rows if kind == "r"):
+    if reduced and any(kind == "r" for kind, _, _ in whole.indices - rows):
         alone = [one for store in stores for one in walk(store.value) if isinstance(one, Reduced) and not one.together]
-        if any(not any(isinstance(part, Reduced) and part.together for part in walk(one)) for one in alone):
+        if alone:
             return "threads do not add up what each of them reduced"
     if reduced:
         for one in placed:

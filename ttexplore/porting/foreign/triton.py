@@ -657,7 +657,7 @@ class _Evaluation:
             return Unread("the product of the last turn of a loop")
         if over_blocks and own and not product and not is_index(after):
             return Unread("a sum over blocks")
-        return last_turn(after_loop(name, value, after), turn)
+        return after_loop(name, value, after, turn)
 
     def turns(self, iterated: ast.expr) -> tuple[Place, Place]:
         """The number of a turn of a loop, and what the loop's variable is in it."""
@@ -954,8 +954,11 @@ class _Evaluation:
             raise Refused(_short(node), node.lineno)
         if axes in ({"r0"}, {"r0", "r"}, {"r1"}) and number != 1:
             return Unread("a reduction over the rows of a block")
-        already = isinstance(inner, Reduced) and inner.kind == name
-        return inner if already else Reduced(name, inner)
+        if isinstance(inner, Reduced) and inner.kind == name and not inner.together:
+            return replace(inner, together=True)
+        if any(isinstance(one, Reduced) and not one.together for one in walk(inner)):
+            return Unread("a reduction of what a loop has reduced for each element of a block")
+        return Reduced(name, inner, together=True)
 
     def filled(self, node: ast.Call) -> _Known:
         value, dtype = self.argument(node, 1, "value"), self.argument(node, 2, "dtype")
@@ -1130,6 +1133,9 @@ class _Evaluation:
         left, right = self.value(a), self.value(b)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             raise Refused("tl.dot of an address", a.lineno)
+        beyond = [one.beyond for one in (left, right) if isinstance(one, Input) and one.beyond is not None]
+        if len(beyond) == 2 and not any(one == 0 or one != one for one in beyond):
+            return Unread("a product of elements beyond the edge")
         transposed = False
         if isinstance(right, Op) and right.name == "transposed":
             right, transposed = right.arguments[0], True

@@ -260,18 +260,24 @@ def _with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
             return value
 
 
-def after_loop(name: str, initial: Value, update: Value) -> Value:
+def after_loop(name: str, initial: Value, update: Value, turn: Place) -> Value:
     """The value of a variable after a loop whose turns make `update` of it.
 
-    A sum of products is a product over more of K. What adds up elements is a sum of them, what takes the larger of two
-    is a maximum. Other values are those of the last turn; what they carry from turn to turn stays visible in them.
+    A sum of products is a product over more of K, if it is that of each turn, as it is or times a number. What adds up
+    elements is a sum of them, what takes the larger of two is a maximum. Other values are those of the last turn; what
+    they carry from turn to turn stays visible in them.
     """
     match update:
         case Op("+", (Carried(carried, _), added)) | Op("+", (added, Carried(carried, _))) if carried == name:
             if not any(isinstance(one, Carried) and one.name == name for one in walk(added)):
                 if any(isinstance(one, Product) for one in walk(added)):
+                    product = _product_of(added)
+                    if product is None:
+                        return Unread("a sum of what each turn makes of a product")
+                    if not all(_is_of_turn(one, turn) for one in (product.a, product.b)):
+                        return Unread("a number of turns")
                     return added if initial == ZERO else Op("+", (initial, added))
-                if isinstance(added, Number | Scalar | Index):
+                if not _is_of_turn(added, turn):
                     return Unread("a number of turns")
                 total = added if isinstance(added, Reduced) else Reduced("sum", added)
                 return total if initial == ZERO or isinstance(initial, Carried) else Op("+", (initial, total))
@@ -283,7 +289,29 @@ def after_loop(name: str, initial: Value, update: Value) -> Value:
                 return best if _is_end(kind, initial) else Op(kind, (best, initial))
         case _:
             pass
-    return update
+    return last_turn(update, turn)
+
+
+def _product_of(value: Value) -> Product | None:
+    """The product that a value is, as it is or times a number; None for another value."""
+    match value:
+        case Product():
+            return value
+        case (
+            Op("*", (inner, Number() | Scalar()))
+            | Op("*", (Number() | Scalar(), inner))
+            | Op("/", (inner, Number() | Scalar()))
+        ):
+            return _product_of(inner)
+        case _:
+            return None
+
+
+def _is_of_turn(value: Value, turn: Place) -> bool:
+    """Whether a value is made of elements of one turn of a loop, or of elements of which no place is known."""
+    inputs = [one for one in walk(value) if isinstance(one, Input)]
+    own = places.atoms(turn)
+    return any(one.place is None or places.atoms(one.place) & (own | places.atoms(UNKNOWN)) for one in inputs)
 
 
 def last_turn(value: Value, turn: Place) -> Value:
@@ -293,9 +321,8 @@ def last_turn(value: Value, turn: Place) -> Value:
     def is_of_turn(one: Value) -> bool:
         return isinstance(one, Input) and one.place is not None and bool(places.atoms(one.place) & own)
 
-    bare = in_order(value, until=lambda one: isinstance(one, Reduced | Product))
     carried = any(isinstance(one, Carried) for one in walk(value))
-    return Unread("the last turn of a loop") if not carried and any(map(is_of_turn, bare)) else value
+    return Unread("the last turn of a loop") if not carried and any(map(is_of_turn, walk(value))) else value
 
 
 def read_back(element: Input, stores: list[Store]) -> Value:

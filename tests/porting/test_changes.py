@@ -1,0 +1,307 @@
+"""Kernels with one change that alters what they compute: each is refused, or the change shows in its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ttexplore as ttx
+from tests.porting.test_port import BOUND, HEAD, KITTENS_GEMM, KITTENS_SOFTMAX, ROPE, readable
+from ttexplore.errors import UsageError
+
+Array = NDArray[Any]
+
+EACH = """
+__global__ void k(const float* A, const float* B, float* O, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) O[i] = A[i] * 2.0f + B[i];
+}
+"""
+PRODUCT = """
+__global__ void mm(const float* A, const float* B, float* O, int M, int N, int K) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
+    int col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < M && col < N) {
+        float acc = 0.0f;
+        for (int k = 0; k < K; ++k) acc += A[row * K + k] * B[k * N + col];
+        O[row * N + col] = acc;
+    }
+}
+"""
+TRITON_EACH = f"""{HEAD}def k(x, y, o, n, B: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid * B + tl.arange(0, B)
+    mask = i < n
+    v = tl.load(x + i, mask=mask)
+    w = tl.load(y + i, mask=mask)
+    tl.store(o + i, v * 2.0 + w, mask=mask)
+"""
+TRITON_PRODUCT = f"""{HEAD}def mm(a, b, c, M, N, K, am, ak, bk, bn, cm, cn,
+       BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    pid_m = tl.program_id(0)
+    pid_n = tl.program_id(1)
+    m = pid_m * BM + tl.arange(0, BM)
+    n = pid_n * BN + tl.arange(0, BN)
+    r = tl.arange(0, BK)
+    x = a + m[:, None] * am + r[None, :] * ak
+    y = b + r[:, None] * bk + n[None, :] * bn
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        v = tl.load(x, mask=r[None, :] < K - k * BK, other=0.0)
+        w = tl.load(y, mask=r[:, None] < K - k * BK, other=0.0)
+        acc += tl.dot(v, w)
+        x += BK * ak
+        y += BK * bk
+    tl.store(c + m[:, None] * cm + n[None, :] * cn, acc, mask=(m[:, None] < M) & (n[None, :] < N))
+"""
+SQUARES = f"""{HEAD}def k(x, o, step, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    acc = tl.zeros((B,), dtype=tl.float32)
+    for off in range(0, n, B):
+        i = off + tl.arange(0, B)
+        v = tl.load(x + row * step + i, mask=i < n, other=0.0)
+        acc += v * v
+    tl.store(o + row, tl.sum(acc, axis=0))
+"""
+SERIAL = """
+__global__ void softmax(const float* x, float* o, int rows, int cols) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float m = -INFINITY;
+    for (int c = 0; c < cols; c++) m = fmaxf(m, x[row * cols + c]);
+    float sum = 0.0f;
+    for (int c = 0; c < cols; c++) sum += expf(x[row * cols + c] - m);
+    for (int c = 0; c < cols; c++) o[row * cols + c] = expf(x[row * cols + c] - m) / sum;
+}
+"""
+ADDED = "acc += A[row * K + k] * B[k * N + col]"
+CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
+    "each element": (
+        EACH,
+        [
+            ("blockIdx.x * blockDim.x", "blockIdx.x * blockDim.x * 2"),
+            ("blockIdx.x * blockDim.x", "blockIdx.x * gridDim.x"),
+            ("blockIdx.x * blockDim.x", "blockIdx.x"),
+            ("threadIdx.x;", "threadIdx.x * blockDim.x;"),
+            ("blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x * blockDim.x + blockIdx.x"),
+            ("threadIdx.x;", "threadIdx.x + threadIdx.y;"),
+            ("i < n", "threadIdx.x < n"),
+            ("i < n", "blockIdx.x < n"),
+            ("i < n", "i < blockDim.x"),
+            ("if (i < n)", "if (i < n) return;"),
+            ("int i", "float i"),
+            ("int i", "bool i"),
+            ("int i", "unsigned char i"),
+            ("A[i]", "A[(unsigned char)i]"),
+            ("A[i]", "((int*)A)[i]"),
+            ("A[i]", "((half*)A)[i]"),
+            ("A[i]", "reinterpret_cast<const int*>(A)[i]"),
+            ("A[i]", "*(int*)&A[i]"),
+            ("A[i]", "my::exp(A[i])"),
+            ("A[i]", "s.exp(A[i])"),
+            ("const float* A", "const float** A"),
+            ("const float* A", "const void* A"),
+            ("const float* A", "const float4* A"),
+            ("const float* A", "const Odd* A"),
+            ("const float* A", "const std::vector<float>& A"),
+            ("float* O", "int* O"),
+            ("float* O", "bool* O"),
+            ("float* O", "int8_t* O"),
+            ("A[i]", "(A[i] > B[i]) / 2"),
+            ("A[i]", "(A[i] > 0 ? 3 : 5) / 2"),
+            ("A[i] * 2.0f", "A[i] * (-1u)"),
+            ("A[i] * 2.0f", "A[i] * (65536 * 65536)"),
+            ("A[i] * 2.0f", "A[i] * (uint8_t)(300)"),
+            ("A[i]", "(bool)A[i]"),
+        ],
+    ),
+    "a product": (
+        PRODUCT,
+        [
+            ("++k", "k += 2"),
+            ("++k", "++k, ++k"),
+            ("++k", "k++, acc *= 2"),
+            ("int k = 0", "char k = 0"),
+            (ADDED, "acc += fabsf(A[row * K + k]) * B[k * N + col]"),
+            (ADDED, "acc += A[row * K + k] * expf(B[k * N + col])"),
+            (ADDED, "acc += (int)(A[row * K + k] * B[k * N + col])"),
+            (ADDED, "acc += fabsf(A[row * K + k] * B[k * N + col])"),
+            ("float acc", "bool acc"),
+            ("float acc", "int acc"),
+            ("int row", "short row"),
+            ("int row", "float row"),
+            ("B[k * N + col]", "B[k * K + col]"),
+            ("B[k * N + col]", "B[col * N + k]"),
+            ("A[row * K + k]", "A[row * N + k]"),
+            ("O[row * N + col]", "O[row * M + col]"),
+            ("row < M && col < N", "row < N && col < M"),
+            ("blockIdx.y * blockDim.y", "blockIdx.y * gridDim.y"),
+            ("float acc = 0.0f;", "float acc = 0.0f; N = 16;"),
+        ],
+    ),
+    "each element in Triton": (
+        TRITON_EACH,
+        [
+            ("pid * B", "pid * B * 2"),
+            ("mask = i < n", "mask = pid < n"),
+            ("mask = i < n", "mask = tl.arange(0, B) < n"),
+        ],
+    ),
+    "a product in Triton": (
+        TRITON_PRODUCT,
+        [
+            ("tl.cdiv(K, BK)", "tl.cdiv(M, BK)"),
+            ("K - k * BK, other", "M - k * BK, other"),
+            ("K - k * BK, other", "K, other"),
+            ("acc += tl.dot(v, w)", "acc += tl.exp(tl.dot(v, w))"),
+            ("acc += tl.dot(v, w)", "acc += tl.abs(tl.dot(v, w))"),
+            ("acc += tl.dot(v, w)", "acc += tl.dot(v, w) + 1"),
+            ("acc += tl.dot(v, w)", "acc += tl.dot(v, w) + tl.dot(v, w)"),
+            ("m[:, None] * am", "m[:, None] * am * 2"),
+            ("m[:, None] * am + r[None, :] * ak", "m[:, None] * 8 + r[None, :] * ak"),
+            (
+                "pid_m = tl.program_id(0)\n    pid_n = tl.program_id(1)",
+                "pid = tl.program_id(0)\n    pid_m = pid % tl.cdiv(N, BN)\n    pid_n = pid // tl.cdiv(N, BN)",
+            ),
+            (
+                "other=0.0)\n        w = tl.load(y, mask=r[:, None] < K - k * BK, other=0.0)",
+                "other=1.0)\n        w = tl.load(y, mask=r[:, None] < K - k * BK, other=1.0)",
+            ),
+            ("K - k * BK, other", "K - k * k, other"),
+        ],
+    ),
+    "sums of rows": (
+        SQUARES,
+        [
+            ("range(0, n, B)", "range(0, n, 2 * B)"),
+            ("range(0, n, B)", "range(0, n)"),
+            ("i = off +", "i ="),
+            ("i = off +", "i = off + off +"),
+            ("i < n", "off < n"),
+            ("acc += v * v", "acc += tl.sum(v)"),
+            ("acc += v * v", "acc += 1.0"),
+            ("tl.zeros((B,), dtype=tl.float32)", "tl.full((B,), 1.0, tl.float32)"),
+            ("tl.sum(acc, axis=0)", "tl.sum(tl.exp(acc), axis=0)"),
+            ("tl.sum(acc, axis=0)", "tl.sum(acc * acc, axis=0)"),
+            ("tl.sum(acc, axis=0)", "tl.sum(acc + 1, axis=0)"),
+            ("tl.sum(acc, axis=0)", "tl.sum(v, axis=0)"),
+            ("acc += v * v", "s = tl.sum(v * v, axis=0)"),
+            ("row = tl.program_id(0)", "row = tl.program_id(0) * 2"),
+            ("o + row", "o + row * 2"),
+        ],
+    ),
+    "rows of threads": (
+        SERIAL,
+        [
+            ("c++) m", "c++, c++) m"),
+            ("row >= rows", "row < rows"),
+            ("float sum", "bool sum"),
+            ("float sum", "int sum"),
+            ("blockIdx.x * blockDim.x", "2 * blockIdx.x * blockDim.x"),
+            ("o[row * cols + c]", "o[row * rows + c]"),
+            ("blockIdx.x * blockDim.x + threadIdx.x", "2 * blockIdx.x"),
+        ],
+    ),
+    "kittens product": (
+        KITTENS_GEMM,
+        [
+            ("mma_ABt(", "mm_ABt("),
+            ("warpgroup::mma_async_wait();", "warp::exp(acc, acc);"),
+            ("blockIdx.x, k", "2 * blockIdx.x, k"),
+        ],
+    ),
+    "kittens softmax": (KITTENS_SOFTMAX, [("sub_row", "sub_col"), ("warp::exp", "my::exp")]),
+    "rope": (ROPE, [("tl.arange(0, B)", "tl.arange(0, half // 2)"), ("tl.arange(0, B)", "tl.arange(0, 2 * half)")]),
+}
+
+
+def skeleton(source: str) -> str:
+    readable(source)
+    try:
+        return next((one.skeleton for one in ttx.port(source).kernels if one.skeleton), "")
+    except UsageError:
+        return ""
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_unchanged_is_written(name: str) -> None:
+    assert skeleton(CHANGES[name][0])
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"), [(name, *one) for name, (_, every) in CHANGES.items() for one in every]
+)
+def test_a_change_of_the_meaning_is_refused(name: str, before: str, after: str) -> None:
+    source = CHANGES[name][0]
+    assert before in source
+    assert skeleton(source.replace(before, after, 1)) == ""
+
+
+def around(body: str, above: str = "") -> str:
+    """EACH, with statements before the store of v."""
+    return above + EACH.replace("O[i] = A[i] * 2.0f + B[i];", f"{{ {body} }}")
+
+
+COMPUTED: dict[str, tuple[str, Callable[..., Array]]] = {
+    "bool of a number": (around("bool w = 2; O[i] = A[i] * w + B[i];"), lambda a, b: a + b),
+    "bool of a half": (around("O[i] = A[i] * (bool)(0.5f) + B[i];"), lambda a, b: a + b),
+    "whole number of a product": (around("int w = 3; w *= 1.5f; O[i] = A[i] * w + B[i];"), lambda a, b: 4 * a + b),
+    "array of whole numbers": (around("int w[1]; w[0] = 2.7f; O[i] = A[i] * w[0] + B[i];"), lambda a, b: 2 * a + b),
+    "auto of whole numbers": (around("auto w = 3; O[i] = A[i] * (w / 2) + B[i];"), lambda a, b: a + b),
+    "function of whole numbers": (
+        around("O[i] = A[i] * f(2.7f) + B[i];", "__device__ int f(float v) { return v; }"),
+        lambda a, b: 2 * a + b,
+    ),
+    "function with the name of a barrier": (
+        around("float v = A[i]; sync(v); O[i] = v + B[i];", "__device__ void sync(float& v) { v *= 2; }"),
+        lambda a, b: 2 * a + b,
+    ),
+    "type with another name": (
+        "typedef float real;" + EACH.replace("const float* A", "const real* A"),
+        lambda a, b: 2 * a + b,
+    ),
+    "return inside": (EACH.replace("if (i < n)", "if (i >= n) return;"), lambda a, b: 2 * a + b),
+    "grid stride": (
+        EACH.replace("int i =", "for (int i =")
+        .replace("threadIdx.x;", "threadIdx.x; i < n; i += blockDim.x * gridDim.x)")
+        .replace("if (i < n) ", ""),
+        lambda a, b: 2 * a + b,
+    ),
+    "converted product": (
+        PRODUCT.replace(ADDED, "acc += (float)A[row * K + k] * __half2float(B[k * N + col])"),
+        lambda a, b: a @ b,
+    ),
+    "product times a number": (TRITON_PRODUCT.replace("tl.dot(v, w)", "tl.dot(v, w) * 2.0"), lambda a, b: 2 * (a @ b)),
+    "lengths of a square": (
+        PRODUCT.replace("M && col < N", "K && col < K").replace("* N + col", "* K + col"),
+        lambda a, b: a @ b,
+    ),
+    "sums of squares": (SQUARES, lambda x: (x * x).sum(axis=1)),
+    "sums of sums": (
+        SQUARES.replace("tl.zeros((B,), dtype=tl.float32)", "0.0")
+        .replace("v * v", "tl.sum(v * v, axis=0)")
+        .replace("tl.sum(acc, axis=0)", "acc"),
+        lambda x: (x * x).sum(axis=1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_is_written_has_the_numbers_of_the_source(name: str, tmp_path: Path) -> None:
+    source, formula = COMPUTED[name]
+    readable(source)
+    (kernel,) = ttx.port(source).kernels
+    assert kernel.outside == ""
+    file = tmp_path / "ported.py"
+    file.write_text(kernel.skeleton, encoding="utf-8")
+    explored = ttx.explore(f"{file}::{kernel.factory}")
+    inputs = explored.inputs(kind="uniform")
+    found = explored.reference(list(inputs))[0].astype(np.float64)
+    wanted = formula(*(array.astype(np.float64) for array in inputs))
+    assert found.shape == wanted.shape
+    assert np.abs(found - wanted).max() <= BOUND * np.abs(wanted).max()
