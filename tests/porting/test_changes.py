@@ -305,3 +305,17 @@ def test_what_is_written_has_the_numbers_of_the_source(name: str, tmp_path: Path
     wanted = formula(*(array.astype(np.float64) for array in inputs))
     assert found.shape == wanted.shape
     assert np.abs(found - wanted).max() <= BOUND * np.abs(wanted).max()
+
+
+def test_what_is_too_large_is_refused_before_it_is_read() -> None:
+    long = EACH.replace("O[i] =", "{" + "i = i;" * 30_000 + "} O[i] =")
+    readable(long)
+    for source in (long, TRITON_EACH.replace("    v =", "    pass\n" * 110_000 + "    v =")):
+        (kernel,) = ttx.port(source).kernels
+        assert "more than 100,000 statements" in kernel.outside
+        assert not ttx.port(source).marks
+
+
+def test_the_name_of_a_file_is_a_text() -> None:
+    with pytest.raises(UsageError):
+        ttx.port(TRITON_EACH, file=5)  # pyright: ignore[reportArgumentType]

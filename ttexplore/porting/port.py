@@ -182,7 +182,7 @@ def port(
     Raises UsageError for a text that is in none of these languages or has no valid syntax, and if the packages that
     read C++ are not installed (extra `port`); Cancelled, and BackendError where the time is over.
     """
-    text = _readable(text_of("the source of a kernel", source), file)
+    text = _readable(text_of("the source of a kernel", source), text_of("the name of a file", file))
     work = Work(Control.checked(cancel, time_limit_seconds, None).of("the port"))
     work.check()
     reading = _read(text, file, work)

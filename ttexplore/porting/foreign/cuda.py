@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ttexplore.errors import UsageError
@@ -52,7 +53,7 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import CUDA, KITTENS, by_name
-from ttexplore.porting.foreign.work import DEEPEST, Refused, TooLarge, Work
+from ttexplore.porting.foreign.work import Refused, TooLarge, Work, is_large, refuse_large
 from ttexplore.porting.foreign.writing import is_name
 from ttexplore.record import Span
 
@@ -200,12 +201,10 @@ def _shadowed(function: Node) -> Refused | None:
     return None
 
 
-def _unresolved(root: Node, constants: Mapping[str, float]) -> set[str]:
+def _unresolved(nodes: list[Node], constants: Mapping[str, float]) -> set[str]:
     """The macros of a file that are no numbers."""
     return {
-        _text(one.child_by_field_name("name"))
-        for one in _nodes(root)
-        if one.type in ("preproc_def", "preproc_function_def")
+        _text(one.child_by_field_name("name")) for one in nodes if one.type in ("preproc_def", "preproc_function_def")
     } - {*constants}
 
 
@@ -226,9 +225,10 @@ def read_cuda(source: str, file: str, work: Work) -> Reading:
     if the packages of the extra `port` are not installed."""
     data = source.encode("utf-8")
     root = _parser().parse(data).root_node
-    definitions = [one for one in _nodes(root) if one.type == "function_definition"]
+    nodes = list(_nodes(root))
+    definitions = [one for one in nodes if one.type == "function_definition"]
     device = [one for one in definitions if _qualified(one, "__global__") or _qualified(one, "__device__")]
-    error = next((one for one in _nodes(root) if one.type == "ERROR" or one.is_missing), None)
+    error = next((one for one in nodes if one.type == "ERROR" or one.is_missing), None)
     if error is not None and not device:
         line, column = error.start_point[0] + 1, error.start_point[1] + 1
         raise UsageError(
@@ -236,15 +236,16 @@ def read_cuda(source: str, file: str, work: Work) -> Reading:
             span=Span(file, line, column, line, column + 1),
         )  # fmt: skip
     kittens = "kittens" in source
-    own = _defined(root)
+    own = _defined(nodes)
     functions = {_name_of(one): one for one in device}
     names = [_name_of(one) for one in definitions]
     rows = _KITTENS if kittens else _CUDA
-    marks = [mark for one in device for mark in _marks(one, rows, own)]
-    marks += [_mark(one, "<<<>>>", rows["<<<>>>"]) for one in _nodes(root) if one.type == "kernel_call_syntax"]
-    constants = _constants(root)
+    # Marks of what is too large to be read are left out.
+    marks = [mark for one in device if not is_large(_nodes(one)) for mark in _marks(one, rows, own)]
+    marks += [_mark(one, "<<<>>>", rows["<<<>>>"]) for one in nodes if one.type == "kernel_call_syntax"]
+    constants = _constants(root, nodes)
     ambiguous = {one for one in names if names.count(one) > 1 or one not in functions}
-    file_of = _File(functions, ambiguous, constants, _unresolved(root, constants), _aliases(root))
+    file_of = _File(functions, ambiguous, constants, _unresolved(nodes, constants), _aliases(root))
     kernels = [_Evaluation(file_of, kittens, work).kernel(one) for one in device if _qualified(one, "__global__")]
     if not kernels and kittens:
         kernels = [
@@ -315,10 +316,10 @@ def _last(path: str) -> str:
     return re.split(r"::|\.|->", re.sub(r"<.*", "", path, flags=re.S))[-1].strip()
 
 
-def _defined(root: Node) -> set[str]:
+def _defined(nodes: list[Node]) -> set[str]:
     """The names that a file defines: functions, types, template parameters."""
     found: set[str] = set()
-    for one in _nodes(root):
+    for one in nodes:
         match one.type:
             case "function_definition":
                 found.add(_name_of(one))
@@ -345,7 +346,7 @@ def _defined(root: Node) -> set[str]:
     return found
 
 
-def _constants(root: Node) -> dict[str, float]:
+def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
     """The macros and constants of a file that are numbers."""
     found: dict[str, float] = {}
     twice: set[str] = set()
@@ -363,7 +364,12 @@ def _constants(root: Node) -> dict[str, float]:
                 twice |= {name} if name in found else set[str]()
                 if number is not None and (whole or not is_macro) and (fits or (number.is_integer() and number >= 0)):
                     found[name] = number
-    gone = {_text(part) for one in _nodes(root) if _text(one).startswith("#undef") for part in one.children}
+    gone = {
+        _text(part)
+        for one in nodes
+        if one.type == "preproc_call" and _text(one).startswith("#undef")
+        for part in one.children
+    }
     return {name: number for name, number in found.items() if name not in twice | gone}
 
 
@@ -538,12 +544,12 @@ class _Evaluation:
         return kind in _FRACTIONS or _CONVERTING.match(kind) is not None or kind in _templates(function)
 
     def evaluate(self, function: Node) -> None:
-        line = _line(function)
-        if not is_name(_name_of(function)):
+        name, line = _name_of(function), _line(function)
+        if not is_name(name):
             raise Refused(f"the name {_short(_declarator(function))}", _line(function))
+        refuse_large(name, _nodes(function), lambda: 0)
         for one in self.called(function):
-            if _depth(one) > DEEPEST:
-                raise TooLarge(f"{_name_of(one)} nests more than {DEEPEST} deep")
+            refuse_large(_name_of(one), _nodes(one), partial(_depth, one))
             if refusal := _not_understood(one, self.kittens, self.file.macros):
                 raise refusal
         for name, pointer in _parameters(function):

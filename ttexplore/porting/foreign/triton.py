@@ -50,7 +50,7 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import TRITON, TRITON_AROUND, by_name
-from ttexplore.porting.foreign.work import DEEPEST, Refused, TooLarge, Work
+from ttexplore.porting.foreign.work import DEEPEST, Refused, TooLarge, Work, is_large, refuse_large
 from ttexplore.record import Span
 
 _ROWS = by_name(TRITON)
@@ -116,20 +116,23 @@ def read_triton(source: str, file: str, work: Work) -> Reading:
         raise UsageError(
             "U027", "the source is not valid Python, or nests too deep", hint="give the text of the kernel alone"
         ) from error
-    names = _Names.of(tree)
-    kernels = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and names.is_kernel(one)]
+    nodes = list(ast.walk(tree))
+    names = _Names.of(tree, nodes)
+    kernels = [one for one in nodes if isinstance(one, ast.FunctionDef) and names.is_kernel(one)]
     functions = {one.name: one for one in kernels}
     twice = {one.name for one in kernels if functions[one.name] is not one}
-    # Marks of what nests too deep to be read are left out.
-    marks = [mark for one in kernels if _depth(one) <= DEEPEST for mark in _marks(one, names, functions)]
+    # Marks of what is too large or nests too deep to be read are left out.
+    large = {one.name for one in kernels if is_large(ast.walk(one))}
+    readable = [one for one in kernels if one.name not in large and _depth(one) <= DEEPEST]
+    marks = [mark for one in readable for mark in _marks(one, names, functions)]
     called = {
-        node.func.id for one in kernels for node in ast.walk(one)
+        node.func.id for one in readable for node in ast.walk(one)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }  # fmt: skip
     read: list[ForeignKernel] = []
     for one in kernels:
         if one.name not in called:
-            defined = {each.name for each in _called(one, functions)} & twice
+            defined = {each.name for each in _called(one, functions)} & twice if one.name not in large else set[str]()
             reason = f"{min(defined)} is defined more than once" if defined else ""
             made = ForeignKernel(one.name, one.lineno, (), unread=reason)
             read.append(made if reason else _Evaluation(one, functions, names, work).kernel())
@@ -149,9 +152,9 @@ class _Names:
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
-    def of(cls, tree: ast.Module) -> _Names:
+    def of(cls, tree: ast.Module, nodes: list[ast.AST]) -> _Names:
         triton, language, functions = {"triton"}, {"tl"}, dict[str, str]()
-        for node in ast.walk(tree):
+        for node in nodes:
             match node:
                 case ast.Import(names):
                     for one in names:
@@ -170,7 +173,7 @@ class _Names:
                     language |= {one.asname or one.name for one in names if one.name.startswith("triton_lang")}
                 case _:
                     pass
-        bindings = _bindings(tree)
+        bindings = _bindings(nodes)
         meant = triton | language | functions.keys() | {"range", "min", "max", "abs", "float"}
         own = {name for name, count in bindings.items() if name in meant and count}
         numbers = {name: value for name, value in _numbers(tree).items() if bindings[name] == 1}
@@ -209,10 +212,10 @@ class _Names:
         return path[-1] if len(path) == 2 and path[0] in self.functions else ""
 
 
-def _bindings(tree: ast.Module) -> collections.Counter[str]:
+def _bindings(nodes: list[ast.AST]) -> collections.Counter[str]:
     """How often a module binds each name, other than by importing it from triton."""
     found = collections.Counter[str]()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names):
                 found.update(
@@ -430,9 +433,9 @@ class _Evaluation:
         )  # fmt: skip
 
     def evaluate(self) -> None:
+        refuse_large(self.function.name, ast.walk(self.function), lambda: 0)
         for function in _called(self.function, self.functions):
-            if _depth(function) > DEEPEST:
-                raise TooLarge(f"{function.name} nests more than {DEEPEST} deep")
+            refuse_large(function.name, ast.walk(function), functools.partial(_depth, function))
             if refusal := _not_understood(function, self.names):
                 raise refusal
         arguments = self.function.args

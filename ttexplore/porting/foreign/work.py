@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ttexplore.control import FREE, Control
@@ -28,6 +30,23 @@ class TooLarge(Refused):
         Exception.__init__(self, reason)
 
 
+def is_large(nodes: Iterable[object]) -> bool:
+    """Whether a function has more statements and expressions than are read."""
+    return next(itertools.islice(iter(nodes), MOST_STEPS, None), None) is not None
+
+
+def refuse_large(name: str, nodes: Iterable[object], depth: Callable[[], int]) -> None:
+    """Refuse a function before it is read, if it nests too deep or has more statements and expressions than are read.
+    Raises TooLarge."""
+    if is_large(nodes):
+        raise TooLarge(f"{name} has {_MOST}")
+    if depth() > DEEPEST:
+        raise TooLarge(f"{name} nests more than {DEEPEST} deep")
+
+
+_MOST = f"more than {MOST_STEPS:,} statements and expressions, loops and calls written out"
+
+
 @dataclass
 class Work:
     """The work on one source; it ends as `control` says."""
@@ -45,7 +64,7 @@ class Work:
         """Count another statement or expression. Raises TooLarge, Cancelled, or BackendError where the time is over."""
         self.steps += 1
         if self.steps > MOST_STEPS:
-            raise TooLarge(f"it has more than {MOST_STEPS:,} statements and expressions, loops and calls written out")
+            raise TooLarge(f"it has {_MOST}")
         if self.steps % 256 == 0:
             self.check()
 
