@@ -305,8 +305,8 @@ class Partition:
     def with_values(self, values: Mapping[tuple[int, int], dict[str, int]]) -> Partition:
         """This partition with more values, by core."""
         cores = tuple(
-            dataclasses.replace(core, values=core.values | values[core.x, core.y]) for core in self.cores
-        )  # fmt: skip
+            [CoreWork(one.x, one.y, one.items, one.values | values[one.x, one.y], one.listed) for one in self.cores]
+        )
         return dataclasses.replace(self, cores=cores)
 
     def items_of(self, core: CoreWork) -> Sequence[int]:
@@ -392,17 +392,15 @@ class SharedInput:
     @property
     def core_values(self) -> dict[tuple[int, int], dict[str, int]]:
         """Of each core, whether it `sends`, to how many `receivers`, and its places in logical coordinates."""
-        return {core: self._values(one, core) for one in self.multicasts for core in one.cores.cores}
-
-    def _values(self, multicast: Multicast, core: tuple[int, int]) -> dict[str, int]:
-        sends = core == multicast.sender
-        first, last = self.destinations(multicast) if sends else (core, core)
-        places = dict(zip(self.places, (multicast.sender, first, last), strict=True))
-        return {
-            self.named("sends"): int(sends),
-            self.named("receivers"): len(multicast.receivers) if sends else 0,
-            **{f"{name}_{axis}": at for name, place in places.items() for axis, at in zip("xy", place, strict=True)},
-        }
+        names = self.named("sends"), self.named("receivers"), *(f"{one}_{axis}" for one in self.places for axis in "xy")
+        made: dict[tuple[int, int], dict[str, int]] = {}
+        for one in self.multicasts:
+            for core in one.cores.cores:
+                made[core] = dict(zip(names, (0, 0, *one.sender, *core, *core), strict=True))
+            first, last = self.destinations(one)
+            values = 1, len(one.receivers), *one.sender, *first, *last
+            made[one.sender] = dict(zip(names, values, strict=True))
+        return made
 
     def destinations(self, multicast: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
         """The corners of the rectangle that the sender sends to; its own place if there is nobody."""

@@ -15,7 +15,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops.costs import COPY_CYCLES, INIT_CYCLES, PACK_CYCLES, SECTION_CYCLES, pack_cycles, unpack_cycles
 from ttexplore.options import Partials
-from ttexplore.passes.predicted_time import Sent, microseconds, predicted_cycles
+from ttexplore.passes.predicted_time import microseconds, predicted_cycles, roles_of
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, PartialSums, Plan
 from ttexplore.target import Target
 
@@ -67,7 +67,7 @@ def _predicted(program: Program, target: Target) -> float | None:
     if work is None or plan.partition is None:
         return None
     items = {(core.x, core.y): core.items for core in plan.partition.cores}
-    shared = {one.tensor: Sent.along(one.multicasts) for one in plan.shared}
+    shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
     cycles = predicted_cycles(work, items, target, shared)
     for sums in plan.partials:
         handshake, update = _hand_over_cycles(sums, plan, target)

@@ -18,7 +18,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.noc_links import busiest_cycles
 from ttexplore.ops import FORMS
-from ttexplore.passes.predicted_time import Sent, microseconds, predicted_cycles, predicted_moves
+from ttexplore.passes.predicted_time import microseconds, predicted_cycles, predicted_moves, roles_of
 from ttexplore.passes.tile_graph import tile_graph
 from ttexplore.plan import Loader, Plan, TensorLayout
 from ttexplore.target import Target
@@ -101,7 +101,7 @@ def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str
         return set(), ()
     loops = [{one.tensor for one in work.loads if one.loops == loops} for loops in {one.loops for one in work.loads}]
     items = {(core.x, core.y): core.items for core in plan.partition.cores}
-    shared = {one.tensor: Sent.along(one.multicasts) for one in plan.shared}
+    shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
 
     def by_links(*by_writer: str) -> int:
         return target.costs.launch_cycles + busiest_cycles(predicted_moves(work, plan, by_writer), plan, target)

@@ -51,20 +51,16 @@ _ELEMENTWISE_CYCLES = 128
 _PARTIAL_BYTES = DATA_FORMATS["Float32"].tile_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """How the cores get one input: the receivers of each core that sends it, and all cores that only receive it."""
+# How cores get one input: the number of those that a core sends it to, -1 if it only receives it.
+Roles = Mapping[Core, int]
 
-    receivers: Mapping[Core, int]
-    receiving: frozenset[Core]
 
-    @classmethod
-    def along(cls, multicasts: Iterable[Multicast]) -> Sent:
-        receivers = {one.sender: one.receivers for one in multicasts}
-        return cls(
-            {sender: len(cores) for sender, cores in receivers.items()},
-            frozenset(itertools.chain.from_iterable(receivers.values())),
-        )
+def roles_of(multicasts: Iterable[Multicast]) -> Roles:
+    found: dict[Core, int] = {}
+    for one in multicasts:
+        receivers = one.receivers
+        found |= dict.fromkeys(receivers, -1) | {one.sender: len(receivers)}
+    return found
 
 
 def item_works(program: Program, target: Target) -> dict[str, ItemWork] | None:
@@ -104,28 +100,25 @@ def item_works(program: Program, target: Target) -> dict[str, ItemWork] | None:
     }
 
 
-# What several cores do alike: their number of work items, and for each shared input the receivers that they send it to,
-# -1 where they receive it.
-_Kind = tuple[int, tuple[int, ...]]
+# What several cores do alike: their number of work items, and their role for each shared input.
+_Kind = tuple[int, ...]
 
 
 def predicted_cycles(
-    work: ItemWork, items: Mapping[Core, int], target: Target, shared: Mapping[str, Sent],
+    work: ItemWork, items: Mapping[Core, int], target: Target, shared: Mapping[str, Roles],
     by_writer: Collection[str] = (),
 ) -> float:  # fmt: skip
     """The cycles from the launch to the end, with the work items of each core, inputs that are `shared`, and inputs
     that the writer loads."""
     costs = target.costs
-    kinds = Counter[_Kind](
-        (count, tuple(one.receivers.get(core, 0) if core not in one.receiving else -1 for one in shared.values()))
-        for core, count in items.items()
-    )
+    roles = [[one.get(core, 0) for core in items] for one in shared.values()]
+    kinds = Counter[_Kind](zip(items.values(), *roles, strict=True))
     total = sum(items.values())
     writing = work.written_bytes * total / costs.dram_write_bytes_per_cycle
     # What comes before the last work item is written while others are computed.
     last = work.written_bytes * len(items) / costs.dram_write_bytes_per_cycle
     slowest = 0.0
-    for (count, _), computed in _computed(work, kinds, [*shared], target, by_writer).items():
+    for (count, *_), computed in _computed(work, kinds, [*shared], target, by_writer).items():
         # The writer stores a result before it loads what the next item needs.
         slowest = max(slowest, computed + ((count - 1) * last if by_writer else 0))
     return costs.launch_cycles + max(slowest, writing - last) + last
@@ -135,12 +128,12 @@ def predicted_moves(work: ItemWork, plan: Plan, by_writer: Collection[str]) -> l
     """What cores move after B1, with inputs that the writer loads, for the bytes over each link: no program is faster
     than the busiest of them. Partial sums that cores hand on are left out."""
     assert plan.partition is not None, "B1 decides it"
-    shared = {one.tensor: Sent.along(one.multicasts) for one in plan.shared}
+    shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
     # Of each kind of core: its number of work items, and which inputs it reads and sends.
     alike: dict[tuple[int, tuple[tuple[bool, bool], ...]], list[Core]] = {}
     for one in plan.partition.cores:
         core = (one.x, one.y)
-        roles = tuple((core not in sent.receiving, core in sent.receivers) for sent in shared.values())
+        roles = tuple([((role := each.get(core, 0)) >= 0, role > 0) for each in shared.values()])
         alike.setdefault((one.items, roles), []).append(core)
     moves: list[tuple[Sequence[Core], Moved]] = []
     for (items, roles), cores in alike.items():
@@ -172,14 +165,14 @@ def _computed(
 ) -> dict[_Kind, float]:
     """The cycles until cores of each kind have computed all. `kinds` counts the cores."""
     loading = {kind: _Loading() for kind in kinds}
-    most = max(count for count, _ in kinds)
+    most = max(count for count, *_ in kinds)
     turns = serial = 0
     groups = itertools.groupby(sorted(work.loads, key=lambda one: one.loops), key=lambda one: one.loops)
     for loops, together in groups:
         step = [*together]
         ways: list[tuple[_Loading, bool, _Step, float]] = []
         for kind, cores in kinds.items():
-            roles = dict(zip(shared, kind[1], strict=True))
+            roles = dict(zip(shared, kind[1:], strict=True))
             for writes in (False, True):
                 loads = [one for one in step if (one.tensor in by_writer) == writes]
                 if loads:

@@ -23,7 +23,7 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.ir.work import ItemWork
 from ttexplore.options import TOPOLOGIES
 from ttexplore.passes.launch_grid import grid_loops
-from ttexplore.passes.predicted_time import Sent, microseconds, predicted_cycles
+from ttexplore.passes.predicted_time import Roles, microseconds, predicted_cycles, roles_of
 from ttexplore.passes.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import (
     MOST_LISTED_ITEMS,
@@ -38,6 +38,8 @@ from ttexplore.plan import (
 from ttexplore.target import Target
 
 _Core = tuple[int, int]
+# The work items of each core, by their block indices.
+_Blocks = dict[_Core, list[Block]]
 # Of more blocks than this, those that the index expressions compute are not compared, only the block indices in them.
 _MOST_BLOCKS = 1 << 16
 _LISTED = f"{MOST_LISTED_ITEMS:,}"
@@ -74,13 +76,13 @@ def with_shared_inputs(
     found: list[_Way] = []
     notes: list[str] = []
     wanted = asked or [one.name for one in plan.layouts if one.role != "output"]
-    for name, made in _all_ways(program, plan.partition, wanted).items():
+    for name, made in _all_ways(program, wanted)(plan.partition).items():
         if isinstance(made, str):
             if name in asked:
                 raise _not_shared(name, made)
             notes.append(f"{name} is not shared: {made}")
             continue
-        ways = [one for one in made if one.topology == asked.get(name, one.topology) and one.saved_bytes]
+        ways = [one for one in made if one.topology == asked.get(name, one.topology)]
         if ways:
             # Of topologies that save as much, the first.
             found.append(max(ways, key=lambda one: one.saved_bytes))
@@ -117,14 +119,27 @@ def _sharing(program: Program, ways: Sequence[_Way], notes: Iterable[str]) -> Pr
     )  # fmt: skip
 
 
-def _all_ways(program: Program, partition: Partition, tensors: Collection[str]) -> dict[str, list[_Way] | str]:
-    """The ways to share each of these tensors, or why there are none."""
-    plan = program.plan
+# With a partition, the ways to share each of some tensors, or why there are none.
+_AllWays = Callable[[Partition], "dict[str, list[_Way] | str]"]
+
+
+def _all_ways(program: Program, tensors: Collection[str]) -> _AllWays:
     copies = tensor_copies(grid_loops(program.kernel))
     moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
-    return {
-        one.name: _ways(program, partition, one, copies, moves[one.name]) for one in plan.layouts if one.name in tensors
-    }
+    layouts = [one for one in program.plan.layouts if one.name in tensors]
+
+    def all_ways(partition: Partition) -> dict[str, list[_Way] | str]:
+        @functools.cache
+        def blocks() -> _Blocks:
+            found: _Blocks = {}
+            for core in partition.cores:
+                look_around()
+                found[core.x, core.y] = [item_block(partition.grid, item) for item in partition.items_of(core)]
+            return found
+
+        return {one.name: _ways(program, partition, blocks, one, copies, moves[one.name]) for one in layouts}
+
+    return all_ways
 
 
 # The choice by time
@@ -149,10 +164,12 @@ def _with_fastest(program: Program, target: Target, others: Sequence[Partition])
     assert plan.partition is not None, "it is decided"
     if work is None or len(plan.partition.cores) < 2:
         return program
-    own = _choice(program, plan.partition, work, target)
+    inputs = [one.name for one in plan.layouts if one.role == "input"]
+    all_ways = functools.cache(lambda: _all_ways(program, inputs))
+    own = _choice(program, plan.partition, work, target, all_ways)
     best = own
     for one in others if own.possible else ():
-        other = _choice(program, one, work, target)
+        other = _choice(program, one, work, target, all_ways)
         if other.ways and other.cycles < best.cycles * _WORTH:
             best = other
     if not own.possible:
@@ -178,20 +195,20 @@ def _with_fastest(program: Program, target: Target, others: Sequence[Partition])
     return _sharing(program.with_plan(partition=best.partition), [*best.ways.values()], notes)
 
 
-def _choice(program: Program, partition: Partition, work: ItemWork, target: Target) -> _Choice:
+def _choice(
+    program: Program, partition: Partition, work: ItemWork, target: Target, all_ways: Callable[[], _AllWays]
+) -> _Choice:  # fmt: skip
     """The fastest of the ways to share inputs with a partition; none unless that pays."""
     items = {(core.x, core.y): core.items for core in partition.cores}
 
     def cycles(ways: Mapping[str, _Way]) -> float:
-        return predicted_cycles(work, items, target, {name: one.sent for name, one in ways.items()})
+        return predicted_cycles(work, items, target, {name: one.roles for name, one in ways.items()})
 
     alone = cycles({})
     if alone * _WORTH < predicted_cycles(work.without_reading, items, target, {}):
         # Reading takes no longer than what has to be done anyway.
         return _Choice(partition, {}, alone, alone, ())
-    found = _all_ways(program, partition, [one.name for one in program.plan.layouts if one.role == "input"])
-    ways = {name: kept for name, made in found.items() if not isinstance(made, str)
-            if (kept := [one for one in made if one.saved_bytes])}  # fmt: skip
+    ways = {name: made for name, made in all_ways()(partition).items() if made and not isinstance(made, str)}
     free = target.semaphores - len(program.plan.semaphores)
     best, chosen = _fastest(ways, cycles, free // _SEMAPHORES)
     return _Choice(partition, chosen if best < alone * _WORTH else {}, best, alone, tuple(ways))
@@ -260,9 +277,9 @@ class _Way:
     saved_bytes: int
 
     @functools.cached_property
-    def sent(self) -> Sent:
+    def roles(self) -> Roles:
         """Who sends it and who receives it."""
-        return Sent.along(self.multicasts)
+        return roles_of(self.multicasts)
 
     def numbered(self, first: int) -> SharedInput:
         """With its semaphores."""
@@ -273,9 +290,10 @@ class _Way:
 
 
 def _ways(
-    program: Program, partition: Partition, layout: TensorLayout, copies: list[TensorCopy], moves: int
-) -> list[_Way] | str:
-    """The ways to share an input, or why there are none."""
+    program: Program, partition: Partition, blocks: Callable[[], _Blocks], layout: TensorLayout,
+    copies: list[TensorCopy], moves: int,
+) -> list[_Way] | str:  # fmt: skip
+    """The ways to share an input that save anything, or why there are none."""
     plan = program.plan
     own = [one for one in copies if one.tensor == layout.name]
     if layout.role != "input":
@@ -296,19 +314,18 @@ def _ways(
     buffer = _filled(program, copy)
     if buffer is None:
         return "its blocks do not arrive in a circular buffer that the reader fills with nothing else"
-    needed = _needed(copy, partition)
-    blocks = {(core.x, core.y): core.items * prod(copy.loops) for core in partition.cores}
-    block_bytes = plan.buffer(buffer).block_pages * plan.accessor(layout.name).page_bytes
-    read = sum(blocks.values()) * block_bytes
+    groups = _groups(_needed(copy, partition, blocks))
+    items = {(core.x, core.y): core.items for core in partition.cores}
+    item_bytes = prod(copy.loops) * plan.buffer(buffer).block_pages * plan.accessor(layout.name).page_bytes
+    read = sum(items.values()) * item_bytes
     made: list[_Way] = []
     for topology in TOPOLOGIES:
-        multicasts = tuple(
-            Multicast(one.first, one)
-            for cores in _groups(needed)
-            for one in _rectangles(cores, topology)
-        )  # fmt: skip
-        saved = read - sum(blocks[one.sender] for one in multicasts) * block_bytes
-        made.append(_Way(layout.name, buffer, topology, multicasts, read, saved))
+        if topology != "grid" and not any(_has_line(cores, topology) for cores in groups):
+            continue
+        multicasts = tuple([Multicast(one.first, one) for cores in groups for one in _rectangles(cores, topology)])
+        saved = read - sum([items[one.sender] for one in multicasts]) * item_bytes
+        if saved:
+            made.append(_Way(layout.name, buffer, topology, multicasts, read, saved))
     return made
 
 
@@ -337,17 +354,14 @@ def _filled(program: Program, copy: TensorCopy) -> str | None:
     return buffer.name
 
 
-def _needed(copy: TensorCopy, partition: Partition) -> dict[_Core, Hashable]:
+def _needed(copy: TensorCopy, partition: Partition, blocks_of: Callable[[], _Blocks]) -> dict[_Core, Hashable]:
     """What each core needs of an input: equal for cores that need the same blocks in the same order."""
     if partition.work_items > _MOST_BLOCKS and all(
         axis in copy.axes or extent == 1 for axis, extent in enumerate(partition.grid)
     ):
         # Each work item has a place of its own.
         return {(core.x, core.y): (core.x, core.y) for core in partition.cores}
-    blocks: dict[_Core, list[Block]] = {}
-    for core in partition.cores:
-        look_around()
-        blocks[core.x, core.y] = [item_block(partition.grid, item) for item in partition.items_of(core)]
+    blocks = blocks_of()
     # Of a work item, the block indices that the copy's place depends on.
     places = {tuple(block[axis] for axis in copy.axes): block for given in blocks.values() for block in given}
     found: dict[Block, Hashable] = {place: place for place in places}
@@ -361,28 +375,30 @@ def _needed(copy: TensorCopy, partition: Partition) -> dict[_Core, Hashable]:
     }
 
 
-def _groups(needed: Mapping[_Core, Hashable]) -> list[set[_Core]]:
+def _groups(needed: Mapping[_Core, Hashable]) -> list[list[_Core]]:
     """The cores that need the same."""
-    groups: dict[Hashable, set[_Core]] = {}
+    groups: dict[Hashable, list[_Core]] = {}
     for core, blocks in needed.items():
-        groups.setdefault(blocks, set()).add(core)
+        groups.setdefault(blocks, []).append(core)
     return list(groups.values())
 
 
-def _rectangles(cores: set[_Core], topology: Topology) -> Iterator[CoreRange]:
+def _has_line(cores: Collection[_Core], topology: Topology) -> bool:
+    """Whether two of these cores are in one row, or in one column."""
+    return len({core[topology == "row"] for core in cores}) < len(cores)
+
+
+def _rectangles(cores: Collection[_Core], topology: Topology) -> Iterator[CoreRange]:
     """The cores as rectangles: parts of rows, parts of columns, or any."""
     left = set(cores)
-    while left:
-        x, y = first = min(left, key=lambda core: core[::-1])
-        width = 1 if topology == "column" else _run((x + n, y) in left for n in itertools.count())
-        height = 1 if topology == "row" else _run(
-            all((x + m, y + n) in left for m in range(width)) for n in itertools.count()
-        )  # fmt: skip
-        made = CoreRange(first, (x + width - 1, y + height - 1))
-        left -= set(made.cores)
+    for x, y in sorted(cores, key=lambda core: core[::-1]):
+        if (x, y) not in left:
+            continue
+        width = height = 1
+        while topology != "column" and (x + width, y) in left:
+            width += 1
+        while topology != "row" and all((x + m, y + height) in left for m in range(width)):
+            height += 1
+        made = CoreRange((x, y), (x + width - 1, y + height - 1))
+        left.difference_update(made.cores)
         yield made
-
-
-def _run(inside: Iterator[bool]) -> int:
-    """How many hold from the first on."""
-    return len(list(itertools.takewhile(bool, inside)))
