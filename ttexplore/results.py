@@ -27,7 +27,7 @@ from ttexplore.views.code import code_html
 from ttexplore.views.comparison import comparison_html, comparison_text
 from ttexplore.views.diff import diff_html, diff_text, error_html
 from ttexplore.views.error_map import TileErrors
-from ttexplore.views.markup import content_id, escape
+from ttexplore.views.markup import content_id
 from ttexplore.views.run import SideFigures, run_html
 from ttexplore.views.step_changes import StepChanges, between, between_files, changed_files, step_changes
 from ttexplore.views.theme import fragment
@@ -136,7 +136,7 @@ class ErrorCard(Printed):
     record: ErrorRecord
 
     def _repr_html_(self) -> str:
-        label = f"error {escape(self.record.code)}".strip()
+        label = f"error {self.record.code}".strip()
         card = error_html(self.record)
         return fragment(content_id("ttx-error", card), label, card)
 

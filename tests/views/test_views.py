@@ -52,6 +52,7 @@ from ttexplore.views.plan_lines import flat_plan
 from ttexplore.views.rows import Gap, align, counts, ir_rows, plan_rows, with_context
 from ttexplore.views.run import SideFigures, correlation, run_html
 from ttexplore.views.theme import HEAT, HEAT_TEXT, heat_step
+from ttexplore.views.why import MadeBy, Why
 
 N150 = get_target("wormhole_n150")
 P150 = get_target("blackhole_p150")
@@ -85,6 +86,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "device run": device_card,
     "hostile device run": lambda: device_card("<script>alert(1)</script>\u202e\x07"),
     "code": lambda: code_html(CPP),
+    "hostile why": lambda: Why(HOSTILE, 1, HOSTILE, (MadeBy(HOSTILE, HOSTILE, ((1, HOSTILE),)),))._repr_html_(),
     "hostile code": lambda: code_html(hostile_trace().source),
     "long code": lambda: code_html(long_trace(1200).source),
     "run": run_card,

@@ -86,7 +86,7 @@ class Verdict(Printed):
             f'<div class="card {style}"><p><b>{glyph}{escape(self._headline)}</b></p>'
             f'<p class="pre">{_code_spans(self.message)}</p></div>'
         )
-        return fragment(content_id("ttx-verdict", card), f"exercise {escape(self.name)}", card)
+        return fragment(content_id("ttx-verdict", card), f"exercise {self.name}", card)
 
 
 @dataclass
@@ -133,7 +133,7 @@ class Exercise(Printed):
             self.given_hints += 1
             text = f"Hint {self.given_hints} of {len(hints)}: {hints[self.given_hints - 1]}"
         card = f'<div class="card"><p>{_code_spans(text)}</p></div>'
-        return Static(fragment(content_id("ttx-hint", card), f"hint of {escape(self.name)}", card), text)
+        return Static(fragment(content_id("ttx-hint", card), f"hint of {self.name}", card), text)
 
     def solution(self) -> Static:
         """A solution, folded in a notebook: what can stand in the learner's cell."""

@@ -210,7 +210,7 @@ class Beside(Printed):
             for number, (name, table) in enumerate(parts)
         )
         content = f'{STYLE}{title}<div class="files">{sections}</div>'
-        return fragment(content_id("ttx-beside", content), f"{escape(self.lane.kernel)} on both machines", content)
+        return fragment(content_id("ttx-beside", content), f"{self.lane.kernel} on both machines", content)
 
 
 def _by_line(listing: Listing) -> dict[tuple[str, int], tuple[int, ...]]:

@@ -83,7 +83,7 @@ class ConceptMap(Printed):
     def _repr_html_(self) -> str:
         head = f'<div class="head"><h3>{escape(self.kernel)}</h3><span class="q">what stands for what</span></div>'
         content = STYLE + head + concepts_table(self)
-        return fragment(content_id("ttx-concepts", content), f"concepts of {escape(self.kernel)}", content)
+        return fragment(content_id("ttx-concepts", content), f"concepts of {self.kernel}", content)
 
 
 def facts_text(facts: Sequence[Fact]) -> list[str]:

@@ -235,7 +235,7 @@ class SideBySideTable(Printed):
 
     def _repr_html_(self) -> str:
         content = STYLE + side_by_side_html(self)
-        return fragment(content_id("ttx-side-by-side", content), f"{escape(self.name)}, side by side", content)
+        return fragment(content_id("ttx-side-by-side", content), f"{self.name}, side by side", content)
 
 
 def side_by_side(name: str, topics: Sequence[Topic], both: Programs) -> SideBySideTable:

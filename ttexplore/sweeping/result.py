@@ -225,7 +225,7 @@ class Sweep(Printed):
             f'<div class="head"><h3>{escape(self.kernel)}</h3><span>{escape(self.summary)}</span></div>'
             f'<table class="t facts"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{refused}{drawn}'
         )
-        return fragment(content_id("ttx-sweep", content), f"sweep of {escape(self.kernel)}", content)
+        return fragment(content_id("ttx-sweep", content), f"sweep of {self.kernel}", content)
 
 
 _HEAD = ("#", "✓", "estimate µs", "bound", "DRAM KiB", "L1 KiB", "schedule")

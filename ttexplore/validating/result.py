@@ -204,7 +204,7 @@ class Validation(Printed):
             f"</table></div>{wrong}"
             f'<div class="scroll drawn">{self.plot().svg}</div>'
         )
-        return fragment(content_id("ttx-validation", content), f"validation of {escape(self.kernel)}", content)
+        return fragment(content_id("ttx-validation", content), f"validation of {self.kernel}", content)
 
 
 _GLYPHS: dict[State, str] = {"passed": "✓", "failed": "✗ failed", "refused": "– refused", "not done": "… not done"}

@@ -91,4 +91,4 @@ def code_html(listing: Listing, *, max_bytes: int = 100_000) -> str:
     head = f'<div class="head"><h3>{name}</h3> <span class="q">{plural(len(listing.lines), "line")}</span></div>'
     note = ORIGIN_NOTE if any(line.origins for line in listing.lines) else ""
     table = code_table(listing, max_bytes=max_bytes)
-    return fragment(content_id("ttx-code", listing.name, table), f"code {escape(listing.name)}", head + table + note)
+    return fragment(content_id("ttx-code", listing.name, table), f"code {listing.name}", head + table + note)

@@ -180,7 +180,7 @@ def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400
     )
     body = step_body(step, layout=layout, max_rows=max_rows, max_plan_rows=max_rows, max_bytes=max_bytes)
     identifier = content_id("ttx-diff", step.name, body, layout)
-    return fragment(identifier, f"step {escape(title)}", head + body + ORIGIN_NOTE)
+    return fragment(identifier, f"step {title}", head + body + ORIGIN_NOTE)
 
 
 def diff_text(step: StepRecord) -> str:

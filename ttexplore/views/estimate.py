@@ -200,7 +200,7 @@ def predictions_html(title: str, launches: Sequence[Prediction]) -> str:
 
 
 def _region(title: str, content: str) -> str:
-    return fragment(content_id("ttx-estimate", content), f"estimated time of {escape(title)}", content)
+    return fragment(content_id("ttx-estimate", content), f"estimated time of {title}", content)
 
 
 def _body(found: Prediction, place: str = "") -> str:

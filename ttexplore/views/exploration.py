@@ -75,7 +75,7 @@ def exploration_html(
     # The page's own style covers its drawings.
     shown = "".join(drawings).replace(svg_style(), "")
     content = head + steps + shown + files + ORIGIN_NOTE + cut
-    return fragment(content_id("ttx", content), f"exploration of {escape(trace.kernel)}", content)
+    return fragment(content_id("ttx", content), f"exploration of {trace.kernel}", content)
 
 
 def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, times: bool = False) -> str:

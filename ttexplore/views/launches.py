@@ -38,7 +38,7 @@ def launches_html(kernel: str, target: str, rows: Sequence[LaunchRow]) -> str:
     body = "".join(_row(row) for row in rows)
     title = f"<h3>{escape(kernel)} on {escape(target)}: {plural(len(rows), 'launch')}, one after another</h3>"
     content = f'{title}<table class="t"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    return fragment(content_id("ttx-launches", content), f"launches of {escape(kernel)}", content)
+    return fragment(content_id("ttx-launches", content), f"launches of {kernel}", content)
 
 
 def _row(row: LaunchRow) -> str:

@@ -91,7 +91,7 @@ def run_html(
     )
     note = f'<p class="pre{" q" if passed and compared else ""}">{paragraphs(message)}</p>' if message else ""
     card = f'<div class="card {_CARDS[passed]}"><div class="opts"><b>{verdict}</b> {shown}</div>{note}{compared}</div>'
-    label = f"run on {escape(backend)}: {word}"
+    label = f"run on {backend}: {word}"
     return fragment(content_id("ttx-run", card), label, card)
 
 

@@ -7,6 +7,8 @@ with a glyph, a hatch or a number.
 
 from __future__ import annotations
 
+from ttexplore.views.markup import escape
+
 GREEN = "#009e73"
 VERMILLION = "#d55e00"
 BLUE = "#0072b2"
@@ -197,8 +199,9 @@ def html_style() -> str:
 
 
 def fragment(identifier: str, label: str, content: str) -> str:
-    """A whole HTML fragment: one labelled region with its style. `label` is escaped already."""
-    return f'<div class="ttx" id="{identifier}" role="region" aria-label="{label}">{html_style()}{content}</div>\n'
+    """A whole HTML fragment: one labelled region with its style. `label` is plain text, `content` is HTML."""
+    head = f'<div class="ttx" id="{identifier}" role="region" aria-label="{escape(label)}">'
+    return f"{head}{html_style()}{content}</div>\n"
 
 
 def heat_step(value: int, largest: int) -> int:

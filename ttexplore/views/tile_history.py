@@ -133,7 +133,7 @@ class TileHistory(Printed):
         stops = f'<table class="t"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
         head = f'<div class="head"><h3>{escape(self._title)}</h3></div>'
         content = f'{head}{told}<div class="scroll">{stops}</div>'
-        return fragment(content_id("ttx-tile", content), f"history of {escape(self._title)}", content)
+        return fragment(content_id("ttx-tile", content), f"history of {self._title}", content)
 
 
 def tile_grid(layout: TensorLayout) -> Index:
