@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -204,7 +205,8 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
         ),
         (edit("trace.json", "files", "/tmp/own.txt", value=NO_TEXT), "it has a file '/tmp/own.txt'"),
         (edit("trace.json", "files", "Makefile", value=NO_TEXT), "it has a file 'Makefile'"),
-        (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "its parts are inconsistent"),
+        (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "'Float8' is not a data format"),
+        (edit("trace.json", "plan", "layouts", 0, "data_format", value="Bfp4"), "'Bfp4' is not a data format"),
         (edit("trace.json", "plan", "layouts", 0, "dtype", value="float9"), "'float9' is not a dtype of a tensor"),
         (edit("trace.json", "plan", "partition", "core_grid", value=[10**9, 1]), "no chip has more than 64 columns"),
         (edit("trace.json", "plan", "layouts", 0, "shape", value=[-64, 64]), "a tensor has an extent below 1"),
@@ -238,6 +240,24 @@ def test_another_packing_is_refused(file: Path, tmp_path: Path) -> None:
         for name in archive.namelist():
             other.writestr(name, archive.read(name))
     with pytest.raises(UsageError, match=r"ttx\.json uses an unsupported compression method"):
+        ttx.load(tmp_path / "other.ttx")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("trace.json", "it has 'trace.json' twice"),
+        ("inputs", "it has 'inputs' twice"),
+        ("../out.py", "it has '../out.py', which no save writes"),
+        ("\x1b[31m", r"it has '\x1b[31m', which no save writes"),
+    ],
+)
+def test_a_member_that_no_save_writes_is_refused(file: Path, tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / "other.ttx").write_bytes(file.read_bytes())
+    with zipfile.ZipFile(tmp_path / "other.ttx", "a") as archive:
+        archive.writestr(name, "{}")
+    with pytest.raises(UsageError, match=re.escape(why)):
         ttx.load(tmp_path / "other.ttx")
 
 

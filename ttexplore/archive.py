@@ -13,6 +13,7 @@ import os
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -26,6 +27,7 @@ from ttexplore.errors import UsageError
 from ttexplore.files import write_file
 from ttexplore.given import path as path_of
 from ttexplore.plan import (
+    DATA_FORMATS,
     EXPORTED_FILES,
     FORMAT_OF_DTYPE,
     MOST_WORK_ITEMS,
@@ -43,6 +45,7 @@ Array = NDArray[Any]
 _Lists = Mapping[str, "_Lists"]
 
 VERSION = 1
+_MEMBERS: tuple[str, ...] = ("ttx.json", "trace.json", "inputs", "reference")
 # The limit for inputs and reference together; larger ones are omitted.
 LARGEST_ARRAYS_BYTES = 16 << 20
 # The limit for an unpacked member: a recorded GEMM has 2 MiB.
@@ -136,6 +139,10 @@ def read_archive(path: str | Path) -> Archive:
 
 
 def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
+    # Of two members of one name, other programs may read the other.
+    if strange := Counter(file.namelist()) - Counter(_MEMBERS):
+        name = min(strange)
+        raise malformed(path, f"it has {name!r}{' twice' if name in _MEMBERS else ', which no save writes'}")
     head = _object(file, "ttx.json", path)
     if head.get("version") != VERSION:
         raise malformed(path, f"it has version {head.get('version')!r}, and this ttexplore reads version {VERSION}")
@@ -232,6 +239,8 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
         raise ValueError(f"{strange[0]!r} is not a valid name of a tensor or buffer")
     if strange := [one.dtype for one in plan.layouts if one.dtype not in FORMAT_OF_DTYPE]:
         raise ValueError(f"{strange[0]!r} is not a dtype of a tensor")
+    if strange := [f for one in (*plan.layouts, *plan.buffers) if (f := one.data_format) not in DATA_FORMATS]:
+        raise ValueError(f"{strange[0]!r} is not a data format")
     if any(extent < 1 for layout in plan.layouts for extent in layout.shape):
         raise ValueError("a tensor has an extent below 1")
     if any(prod(layout.shape) > _LARGEST_TENSOR for layout in plan.layouts):

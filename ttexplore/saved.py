@@ -155,7 +155,8 @@ class SavedExploration(Explored):
 
     def reference(self, inputs: Inputs = None, seed: int = 0) -> tuple[Array, ...]:
         """The outputs of the kernel, in storage dtype. Raises UsageError for inputs without a saved reference."""
-        found = self._reference(self._inputs(inputs, seed), FREE)
+        with _fitting():
+            found = self._reference(self._inputs(inputs, seed), FREE)
         if found is None:
             raise _needs_kernel("the reference of these inputs")
         return found
