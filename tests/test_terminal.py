@@ -112,6 +112,15 @@ def test_a_word_that_is_cut_has_a_mark() -> None:
         assert max(map(len, fold(" " * 70 + "x" * 99, columns).splitlines())) <= columns
 
 
+@pytest.mark.parametrize("columns", [-5, *range(1, 12)])
+@pytest.mark.parametrize("code", [False, True])
+def test_the_narrowest_terminals(columns: int, code: bool) -> None:
+    text = f"{' ' * 9}name  {'x' * 40} one two\n+   {'y' * 30}"
+    parts = fold(text, columns, code=code).splitlines()
+    assert max(map(len, parts)) <= max(columns, 8)
+    assert "".join("".join(parts).split()).replace("↪", "") == "".join(text.split())
+
+
 def test_a_file_or_pipe_has_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "72")
     assert terminal_columns() == 72

@@ -14,6 +14,8 @@ _COLUMN = re.compile(r"\S {2,}(?=\S)")
 # What stands before the code in a row of a diff.
 _CODE_START = re.compile(r"[-+~≈⇄]? *")
 _CODE_INDENT = 2
+# With fewer, what continues a line is no shorter than the line.
+_FEWEST_COLUMNS = 8
 
 
 def terminal_columns() -> int:
@@ -22,13 +24,14 @@ def terminal_columns() -> int:
 
 
 def fold(text: str, columns: int, *, code: bool = False) -> str:
-    """`text` in lines of at most `columns` characters, 0 for any number.
+    """`text` in lines of at most `columns` characters, but not fewer than 8; 0 for any number.
 
     A table's row, a fact or a sentence goes on below the last column that begins in the left half. `code` goes on with
     more indentation, after :data:`CONTINUED`, because the end of a line means something there.
     """
     if not columns:
         return text
+    columns = max(columns, _FEWEST_COLUMNS)
     return "\n".join(part for line in text.split("\n") for part in _folded(line, columns, code))
 
 
