@@ -69,6 +69,15 @@ def shown(value: object) -> str:
 _LONGEST_SHOWN = 100
 
 
+def said(error: BaseException) -> str:
+    """What an exception of the user's Python says, with its type."""
+    try:
+        text = str(error)
+    except Exception:  # Its __str__ is the user's, too.
+        text = "its text raises another error"
+    return f"{type(error).__name__}: {text}"
+
+
 def unknown(what: str, given: object, accepted: Iterable[str]) -> UsageError:
     """Return the error for a name that is not among the `accepted` ones; its hint suggests the closest one."""
     names = list(accepted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -426,6 +427,17 @@ def test_errors_in_a_kernel_name_their_line(
     assert error.span.line == BODY_LINE + line
     assert error.span.file.endswith("kernels.py")
     assert error.span.column > 8
+
+
+SILENT = "class Silent(Exception):\n    def __str__(self):\n        raise RuntimeError('no text')\n"
+
+
+def test_an_exception_without_a_text_is_told(trace_body: Callable[..., Any], tmp_path: Path) -> None:
+    error = raised(trace_body, f"{SILENT}raise Silent")
+    assert (error.code, error.message) == ("TTX-K011", "Silent: its text raises another error")
+    (tmp_path / "silent.py").write_text(f"{SILENT}raise Silent\n")
+    error = raised(load_kernel, f"{tmp_path / 'silent.py'}::kernel")
+    assert (error.code, error.message) == ("TTX-U004", "Silent: its text raises another error")
 
 
 def test_python_errors_keep_their_cause(trace_body: Callable[..., Any]) -> None:

@@ -27,6 +27,7 @@ from ttexplore.errors import (
     UsageError,
     caller_too_deep,
     out_of_memory,
+    said,
     shown,
 )
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
@@ -130,7 +131,7 @@ def _kernel_error(error: BaseException, span: Span | None) -> TTExploreError:
         return out_of_memory("reading the kernel", span)
     if isinstance(error, RecursionError) and (of_the_caller := caller_too_deep("reading the kernel", span)):
         return of_the_caller
-    text = str(error)
+    text = said(error)
     if isinstance(error, UnknownName):
         return KernelError("K011", error.message, hint=error.hint, span=span)
     if "does not support item assignment" in text:
@@ -148,7 +149,7 @@ def _kernel_error(error: BaseException, span: Span | None) -> TTExploreError:
     if hint is None:
         names_one = any(_is_expression(word) for word in re.findall(r"\w+", text))
         hint = OPERATORS_AND_T if names_one else "the kernel's own Python raised this while it was traced"
-    return KernelError("K011", f"{type(error).__name__}: {text}", hint=hint, span=span)
+    return KernelError("K011", text, hint=hint, span=span)
 
 
 def _is_expression(name: str) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ttexplore.errors import TTExploreError, UsageError, shown
+from ttexplore.errors import TTExploreError, UsageError, said, shown
 from ttexplore.language.alias import tilelang_alias
 from ttexplore.language.kernel import JitKernel, PrimFunc, TracedKernel, Tuned, is_kernel_function, trace, trace_named
 from ttexplore.language.spans import code_file, error_span
@@ -61,7 +61,7 @@ def load_module(file: str | Path) -> types.ModuleType:
     except (Exception, SystemExit) as error:
         raise UsageError(
             "U004",
-            f"{type(error).__name__}: {error}",
+            said(error),
             hint=_hint(error),
             span=error_span(error, {file: file}),
         ) from error
@@ -73,7 +73,7 @@ def _hint(error: BaseException) -> str:
     match error:
         case ModuleNotFoundError():
             return f"install {error.name}, or move the code that imports it to a file without kernels"
-        case ImportError() if "relative import" in str(error):
+        case ImportError() if "relative import" in said(error):
             return "import neighbouring files by their plain names: the file is not part of a package here"
         case ImportError():
             return "check the name against dir() of the module"
