@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +34,6 @@ def roofline(
         points.append(RoofPoint(label, found.us, found.traffic_us, found.compute_peak_us))
     times = dictionary("marks", {} if marks is None else marks, "labels", '{"measured": 69.0}')
     for label, us in times.items():
-        if isinstance(us, bool) or not isinstance(us, int | float) or not 0 < us < math.inf:
+        if isinstance(us, bool) or not isinstance(us, int | float) or not 0 < us <= sys.float_info.max:
             raise wrong(f"the mark {label!r}", us, "a time in microseconds, above 0")
     return Drawing(roofline_svg(points, [*times.items()]))

@@ -231,6 +231,8 @@ def test_lowerings_are_drawn_with_what_they_take() -> None:
         ("one", {"m": 0}, "the mark 'm' is 0"),
         ("one", {"m": "fast"}, "the mark 'm' is 'fast'"),
         ("one", {"m": math.nan}, "the mark 'm' is nan"),
+        ("one", {"m": math.inf}, "the mark 'm' is inf"),
+        ("one", {"m": 10**400}, "the mark 'm' is 10"),
         ("one", [5], r"marks is \[5\]"),
     ],
 )
