@@ -59,6 +59,29 @@ TRITON_PRODUCT = f"""{HEAD}def mm(a, b, c, M, N, K, am, ak, bk, bn, cm, cn,
         y += BK * bk
     tl.store(c + m[:, None] * cm + n[None, :] * cn, acc, mask=(m[:, None] < M) & (n[None, :] < N))
 """
+TILES = """
+#define T 16
+__global__ void mm(const float* A, const float* B, float* O, int M, int N, int K) {
+    __shared__ float a[T][T];
+    __shared__ float b[T][T];
+    int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+    float acc = 0.0f;
+    for (int t = 0; t < (K + T - 1) / T; ++t) {
+        a[threadIdx.y][threadIdx.x] = (row < M && t * T + threadIdx.x < K) ? A[row * K + t * T + threadIdx.x] : 0.0f;
+        b[threadIdx.y][threadIdx.x] = (col < N && t * T + threadIdx.y < K) ? B[(t * T + threadIdx.y) * N + col] : 0.0f;
+        __syncthreads();
+        for (int k = 0; k < T; ++k) acc += a[threadIdx.y][k] * b[k][threadIdx.x];
+        __syncthreads();
+    }
+    if (row < M && col < N) O[row * N + col] = acc;
+}
+"""
+SHARED_ROW = """
+__global__ void k(const float* x, const float* w, float* o, int rows, int cols) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (r < rows && c < cols) o[r * cols + c] = x[r * cols + c] + w[c];
+}
+"""
 SQUARES = f"""{HEAD}def k(x, o, step, n, B: tl.constexpr):
     row = tl.program_id(0)
     acc = tl.zeros((B,), dtype=tl.float32)
@@ -149,6 +172,13 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
         [
             ("pid * B", "pid * B * 2"),
             ("mask = i < n", "mask = pid < n"),
+            ("v * 2.0 + w", "v.to(tl.foo) + w"),
+            ("v * 2.0 + w", "v.to(v) + w"),
+            ("v * 2.0 + w", "(v > w) + (v > 0)"),
+            ("program_id(0)", "program_id(3)"),
+            ("\ndef k(", "\ndef k2(x): pass\ntl.load = k2\n@triton.jit\ndef k("),
+            ("pid * B + tl.arange(0, B)", "pid + tl.arange(0, B) * B"),
+            ("pid * B", "(pid * tl.num_programs(0) + tl.program_id(1)) * B"),
             ("mask = i < n", "mask = tl.arange(0, B) < n"),
         ],
     ),
@@ -173,6 +203,24 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
                 "other=1.0)\n        w = tl.load(y, mask=r[:, None] < K - k * BK, other=1.0)",
             ),
             ("K - k * BK, other", "K - k * k, other"),
+        ],
+    ),
+    "a product of tiles": (
+        TILES,
+        [
+            ("t * T + threadIdx.x < K", "t * T + threadIdx.y < K"),
+            ("(K + T - 1) / T", "(N + T - 1) / T"),
+            (": 0.0f;", ": 1.0f;"),
+            ("blockIdx.y * T", "blockIdx.y * 8"),
+            ("(t * T + threadIdx.y) * N", "(t * T + threadIdx.y) * K"),
+        ],
+    ),
+    "a sum with a row": (
+        SHARED_ROW,
+        [
+            ("w[c]", "w[c * rows]"),
+            ("r < rows && c < cols", "r * cols + c < rows * cols"),
+            ("w[c]", "w[r + c]"),
         ],
     ),
     "sums of rows": (
@@ -239,7 +287,7 @@ def test_what_is_unchanged_is_written(name: str) -> None:
 def test_a_change_of_the_meaning_is_refused(name: str, before: str, after: str) -> None:
     source = CHANGES[name][0]
     assert before in source
-    assert skeleton(source.replace(before, after, 1)) == ""
+    assert skeleton(source.replace(before, after, 2 if before == ": 0.0f;" else 1)) == ""
 
 
 def around(body: str, above: str = "") -> str:
@@ -281,6 +329,8 @@ COMPUTED: dict[str, tuple[str, Callable[..., Array]]] = {
         PRODUCT.replace("M && col < N", "K && col < K").replace("* N + col", "* K + col"),
         lambda a, b: a @ b,
     ),
+    "product of tiles": (TILES, lambda a, b: a @ b),
+    "sum with a row": (SHARED_ROW, lambda x, w: x + w),
     "sums of squares": (SQUARES, lambda x: (x * x).sum(axis=1)),
     "sums of sums": (
         SQUARES.replace("tl.zeros((B,), dtype=tl.float32)", "0.0")

@@ -624,8 +624,8 @@ class _Evaluation:
         left = next(iter(sorted(self.partial - found)), "")
         inputs = [part for one in self.stores for part in walk(one.value) if isinstance(part, Input)]
         sizes: dict[str, set[str]] = {}
-        for one in (*self.stores, *inputs):
-            for axis, size in places.sizes_of_groups(one.place or NOWHERE):
+        for place in (*(one.place or NOWHERE for one in (*self.stores, *inputs)), *self.bounds):
+            for axis, size in places.sizes_of_groups(place, self.file.constants):
                 sizes.setdefault(axis, set()).add(size)
         several = [axis for axis, one in sizes.items() if len(one) > 1]
         if several:
@@ -1307,6 +1307,15 @@ class _Evaluation:
             # Beyond the edge there are no elements.
             inside, beyond = (then, otherwise) if self.bounded(condition) else (otherwise, then)
             number = _beyond(beyond)
+            for index, _ in bounds_of(condition if self.bounded(condition) else negated(condition)):
+                if any(
+                    isinstance(one, Input)
+                    and one.place is not None
+                    and _shares(one.place, index)
+                    and not places.moves_with(one.place, index)
+                    for one in walk(inside)
+                ):
+                    return Unread("elements that another index chooses")
             return Unread("elements beyond the edge") if number is None else edge(inside, Number(number))
         if _threads(condition):
             # What threads without an element add to a reduction.
@@ -1385,7 +1394,10 @@ class _Evaluation:
             sides, inner = sides[::-1], inner[::-1]
         if not inner[0]:
             return Unread("a transposed A")
-        return Product(self.value(sides[0]), self.value(sides[1]), inner[1])
+        factors = self.value(sides[0]), self.value(sides[1])
+        if all(isinstance(one, Input) and one.beyond not in (None, 0.0) for one in factors):
+            return Unread("a product of elements beyond the edge")
+        return Product(*factors, inner[1])
 
     def call(self, node: Node) -> Value:
         called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
@@ -1737,6 +1749,11 @@ def _in_lane(value: Value, lane: Place, sign: float) -> Value | None:
             return replace(value, place=places.plus(place, lane, sign))
         case _:
             return None
+
+
+def _shares(place: Place, index: Place) -> bool:
+    """Whether two places have an index in common."""
+    return any(one[0] in ("p", "r", "k") for one in places.atoms(place) & places.atoms(index))
 
 
 def _beyond(value: Value) -> float | None:

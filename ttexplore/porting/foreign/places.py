@@ -352,6 +352,8 @@ def steps(place: Place, wraps: bool = False) -> Steps | str:
         return "at indices that are neither rows nor columns"
     found = Steps(strides)
     begins = [one for one in strides if found.within(one) is None]
+    if any(strides[one] == (one[2],) for one in begins):
+        return "in blocks that overlap or leave gaps"
     if len({strides[one] for one in strides}) < len(strides) or not all(
         _is_pitch(strides[one], strides) for one in begins
     ):
@@ -361,7 +363,7 @@ def steps(place: Place, wraps: bool = False) -> Steps | str:
 
 def _is_pitch(names: tuple[str, ...], strides: Mapping[Atom, tuple[str, ...]]) -> bool:
     """Whether a stride may be the distance of elements or rows: one, the names of sizes, or a number of them."""
-    if any(re.match(r"(block|grid)Dim\.", one) for one in names):
+    if any(re.match(r"(block|grid)Dim\.|tl\.num_programs", one) for one in names):
         return False
     numbers = [one for one in names if one.startswith("#")]
     return not numbers or (len(names) == 1 and () in strides.values())
@@ -403,9 +405,9 @@ def _is_axis(one: Atom, strides: Mapping[Atom, tuple[str, ...]]) -> bool:
     return threads == {one[1].rpartition(".")[2]} and (not inside or threads <= {each[:1] for each in inside})
 
 
-def length_along(axis: list[Atom], bounds: Mapping[Place, Place]) -> set[str] | str:
+def length_along(axis: list[Atom], every: frozenset[Atom], bounds: Mapping[Place, Place]) -> set[str] | str:
     """The lengths up to which the indices of an axis go, by loops, numbers of blocks and comparisons, those that are
-    computed left out; or why not all indices below a length are there."""
+    computed left out; or why not all indices below a length are there. `every` index of the place is known."""
     *_, (kind, name, size) = axis
     own, found = frozenset(axis), set[str]()
     end = name.partition(" of ")[2] if kind == "k" else ""
@@ -414,7 +416,10 @@ def length_along(axis: list[Atom], bounds: Mapping[Place, Place]) -> set[str] | 
         end = digit[3]
     divided = re.fullmatch(r"\((.+) (?:cdiv|//) (.+)\)", end)
     if divided is not None and (kind == "p" or divided[2] == size):
-        end = divided[1]
+        # Rounded up, as K + B - 1 divided by B.
+        terms = divided[1].split("+")
+        names = [one for one in terms if one not in ("-1", size)]
+        end = names[0] if len(terms) == 3 and len(names) == 1 else divided[1]
     found |= {end} if re.fullmatch(r"[A-Za-z_][\w.]*", end) else set[str]()
     for index, length in bounds.items():
         compared = frozenset(one for one in atoms(index) if one[0] in _INDICES)
@@ -422,6 +427,8 @@ def length_along(axis: list[Atom], bounds: Mapping[Place, Place]) -> set[str] | 
             return f"only a part of an index is compared with {written(length)}"
         if own <= compared and "blockDim." in written(length) and any(one[0] in ("p", "k") for one in own):
             return f"only elements up to {written(length)} are read"
+        if own < compared <= every:
+            return f"rows and columns together are compared with {written(length)}"
         if compared == own and re.fullmatch(r"[A-Za-z_][\w.]*", written(length)):
             found.add(written(length))
     return found
@@ -445,7 +452,7 @@ def unnumbered(indices: Iterable[Atom]) -> str:
     return ""
 
 
-def sizes_of_groups(place: Place) -> set[tuple[str, str]]:
+def sizes_of_groups(place: Place, constants: Mapping[str, float]) -> set[tuple[str, str]]:
     """The numbers of threads by which an address moves from group to group, each with the axis of the threads."""
     found = steps(place, wraps=True)
     if isinstance(found, str):
@@ -455,8 +462,9 @@ def sizes_of_groups(place: Place) -> set[tuple[str, str]]:
         for outer in found.indices - {inner}:
             more = _without(found.strides[outer], found.strides[inner])
             follows = len(found.strides[outer]) == len(found.strides[inner]) + 1 and outer[0] in ("p", "k")
-            if follows and inner[1].startswith("threadIdx.") and len(more) == 1 and more[0].startswith("#"):
-                sizes.add((inner[1], more[0]))
+            if follows and inner[1].startswith("threadIdx.") and len(more) == 1:
+                size = f"#{constants[more[0]]:g}" if more[0] in constants else more[0]
+                sizes |= {(inner[1], size)} if size.startswith("#") else set[tuple[str, str]]()
     return sizes
 
 

@@ -98,15 +98,17 @@ def contradicted(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> st
     begin after the length of another axis."""
     compared = frozenset(written(one) for one in bounds.values())
     rows: list[tuple[str, str, str]] = []
+    gaps: list[tuple[str, str]] = []
     lengths: set[str] = set()
-    for access in _accesses(stores):
+    # What is compared may be read elsewhere from the chip, where another index stands for its own.
+    for access in (*_accesses(stores), *(Input("what is compared", place=one) for one in bounds)):
         found = "nowhere" if access.place is None else steps(access.place, wraps=True)
         if isinstance(found, str):
             continue
         long: set[str] = set()
         pitches: set[str] = set()
         for axis in found.axes(compared):
-            own = length_along(axis, bounds)
+            own = length_along(axis, found.indices, bounds)
             if isinstance(own, str):
                 return own
             if len(own) > 1:
@@ -118,6 +120,11 @@ def contradicted(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> st
                 first = min((found.strides[one] for one in axis), key=len)
                 pitches |= {*first} if len(first) == 1 else set[str]()
         rows += [(access.tensor, one, pitch) for one in long for pitch in pitches]
+        if all(found.strides.values()) and access.place not in bounds:
+            gaps += [(access.tensor, one) for one in pitches]
+    for tensor, pitch in gaps:
+        if pitch in lengths:
+            return f"elements of {tensor} are read {pitch} elements after each other"
     for tensor, length, pitch in rows:
         if pitch in lengths and pitch != length:
             return f"rows of {tensor} have {length} elements, but begin {pitch} elements after each other"

@@ -75,6 +75,8 @@ _SAME = {"multiple_of", "max_contiguous", "cast", "trans", "to", "advance"}
 _DESCRIPTOR_LOADS = {"_experimental_descriptor_load", "load_tensor_descriptor"}
 _DESCRIPTOR_STORES = {"_experimental_descriptor_store", "store_tensor_descriptor"}
 _PYTHON = {*dir(builtins)}
+_TRUTHS = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
+_DTYPE = re.compile(r"b?float(16|32|64)|float8\w+|u?int\d+|tf32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,9 @@ def _bindings(nodes: list[ast.AST]) -> collections.Counter[str]:
             case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
                 found[name] += 1
             case ast.Name(name, ast.Store() | ast.Del()):
+                found[name] += 1
+            case ast.Attribute(ast.Name(name), _, ast.Store() | ast.Del()):
+                # A module with a part that is another one.
                 found[name] += 1
             case ast.Global(names) | ast.Nonlocal(names):
                 found.update(dict.fromkeys(names, 2))
@@ -804,6 +809,8 @@ class _Evaluation:
                 return replace(pointer, axes=axes, scalars=scalars, place=place)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             return Unread("arithmetic on addresses")
+        if name in ("+", "-") and all(isinstance(one, Op) and one.name in _TRUTHS for one in (left, right)):
+            return Unread("arithmetic on single bits")
         if name == "pow" and isinstance(left, Number):
             return Unread("a power of a number")
         made = operation(name, left, right)
@@ -853,7 +860,7 @@ class _Evaluation:
             case "program_id" | "num_programs", _:
                 axis = self.argument(node, 0, "axis")
                 number = self.value(axis) if axis is not None else None
-                if not isinstance(number, Number):
+                if not isinstance(number, Number) or number.value not in (0.0, 1.0, 2.0):
                     raise Refused(_short(node), node.lineno)
                 own = places.atom("p", f"{number.value:g})") if name == "program_id" else places.atom(
                     "s", f"tl.num_programs({number.value:g})"
@@ -891,6 +898,8 @@ class _Evaluation:
             case _, [address, value, at] if name in _DESCRIPTOR_STORES:
                 self.stored(self.moved(self.value(address), at), self.value(value))
                 return ZERO
+            case "dot", _ if "out_dtype" in keywords and self.is_whole(keywords["out_dtype"]):
+                return Unread("a product of whole numbers")
             case "dot", [a, b, *rest] if len(rest) < 2:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
             case "sum" | "max" | "min", [value, *rest] if len(rest) < 2:
@@ -1010,6 +1019,13 @@ class _Evaluation:
         found = self.value(node)
         if isinstance(found, _Pointer | _Many):
             return Unread("a conversion of addresses")
+        path = self.names.path(to)
+        is_known = _DTYPE.fullmatch(self.names.in_language(to)) is not None or path[-1:] in (
+            ("dtype",),
+            ("element_ty",),
+        )
+        if not is_known and not (len(path) == 1 and path[0] in self.constants):
+            raise Refused(f"the dtype {_short(to)}", to.lineno)
         return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
 
     def extreme(self, name: str, arguments: list[ast.expr]) -> Value:
