@@ -375,3 +375,41 @@ def test_values_that_stay_in_dst_around_such_a_loop() -> None:
         run = exploration.run(inputs)
         assert run.passed, run.message
         np.testing.assert_allclose(run.outputs[0], want, rtol=2e-3, atol=2e-3 * np.max(np.abs(want), initial=0))
+
+
+# The least and the greatest int32, and neighbours of the numbers that the kernels below compare with.
+FAR = np.array([2**31 - 1, -(2**31), 3_000_000, 2_999_999, -(2**31) + 1, 2**31 - 2, 5, -1], np.int32)
+
+
+def chosen(condition: Callable[[Any], Any], *, in_parallel: bool) -> Any:
+    @T.prim_func
+    def kernel(L: T.Tensor((8,), "int32"), A: T.Tensor((256, 32), "float32"), B: T.Tensor((256, 32), "float32")):
+        with T.Kernel(8) as bx:
+            x = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx * 32, 0], x)
+            if in_parallel:
+                if L[bx] != 4:
+                    for i, j in T.Parallel(32, 32):
+                        x[i, j] = T.if_then_else(condition(L[bx]), x[i, j] * 2, x[i, j])
+            else:
+                if condition(L[bx]):
+                    T.fill(x, 7)
+            T.copy(x, B[bx * 32, 0])
+
+    return kernel
+
+
+@pytest.mark.parametrize("in_parallel", [False, True])
+@pytest.mark.parametrize("condition", [
+    lambda v: v > 2_999_999, lambda v: v == -(2**31), lambda v: v != -(2**31), lambda v: v >= 2**31 - 1,
+    lambda v: (v > 2_999_999) & (v < 2**31 - 1),
+])  # fmt: skip
+def test_any_int32_decides_what_is_chosen(condition: Callable[[Any], Any], *, in_parallel: bool) -> None:
+    exploration = ttx.explore(chosen(condition, in_parallel=in_parallel))
+    a = np.random.default_rng(3).integers(-9, 9, (256, 32)).astype(np.float32)
+    holds = np.repeat(np.array([bool(condition(int(number))) for number in FAR]), 32)[:, None]
+    wanted = np.where(holds, a * 2 if in_parallel else np.float32(7), a)
+    for backend in ("interpreter", "emulator"):
+        run = exploration.run([FAR, a], backend=backend)
+        assert run.passed, run.message
+        assert np.array_equal(run.outputs[0], wanted)

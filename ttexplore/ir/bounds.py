@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import tvm
@@ -10,7 +11,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, bound_form, constant, statements
-from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.index import (
     INT32_LEAST,
     INT32_MOST,
@@ -45,6 +46,8 @@ MAX_SIZE = 1 << 24
 MAX_INDEX = 1 << 30
 # TVM's proofs try each form of a division and of what it divides: time doubles with each one inside another.
 _PROVED_DEPTH = 16
+# Names of any int32 in a condition that is proved.
+_MOST_FULL = 4
 _NARROW = ("int8", "uint8", "int16", "uint16")
 
 
@@ -69,7 +72,9 @@ class Bounds:
         self.known = _Values()
         # How many conditions held before each loop around the statement, and the limits of elements of tensors.
         self.before: list[int] = []
-        self.limits: dict[ir.Var, tuple[int, int]] = {}
+        self.limits: dict[ir.Expr, tuple[int, int]] = {}
+        # What names stand for that proofs write out.
+        self.names: dict[ir.Var, ir.Expr] = {}
         for size in size_variables(function):
             self._size(size)
 
@@ -146,6 +151,7 @@ class Bounds:
         if not is_large(self.proofs.simplify(value), _PROVED_DEPTH):
             self.proofs.bind(variable, value, True)
             self.known.stands_for(variable, value)
+            self.names[variable] = value
             return
         bound = self.proofs.const_int_bound(value)
         if -MAX_INDEX <= bound.min_value <= bound.max_value <= MAX_INDEX:
@@ -159,7 +165,7 @@ class Bounds:
 
     def proves(self, condition: ir.Expr) -> bool:
         """Whether a condition always holds."""
-        return bool(self.proofs.can_prove(condition)) or self.known.fulfil(condition) or self._proves_apart(condition)
+        return self._can_prove(condition) or self.known.fulfil(condition) or self._proves_apart(condition)
 
     def proves_in_loops(self, condition: ir.Expr) -> bool:
         """Whether a condition always holds, also by what loops count to: the verifier knows less."""
@@ -188,6 +194,26 @@ class Bounds:
         """Whether a number is always a multiple of another one."""
         rest = tirx.floormod(value, unit)
         return bool(self.proofs.can_prove(tirx.EQ(rest, tirx.const(0, rest.ty.dtype))))
+
+    def _can_prove(self, condition: ir.Expr) -> bool:
+        """Whether TVM proves a condition: what it says of the least int32 contradicts itself, so it must also prove the
+        condition with that in place of names, and with 0."""
+        if not self.proofs.can_prove(condition):
+            return False
+        if all(least > INT32_LEAST for least, _ in self.limits.values()):
+            return True
+        condition = written_out(condition, self.names)
+        full = [one for one in nodes_of(condition) if self.limits.get(one, (0, 0))[0] == INT32_LEAST]
+        if len(full) > _MOST_FULL:
+            return False
+        least, zero = tirx.const(INT32_LEAST, "int32"), tirx.const(0, "int32")
+        samples = [
+            dict.fromkeys(some, least) for count in range(len(full)) for some in itertools.combinations(full, count + 1)
+        ]
+        return all(
+            self.proofs.can_prove(replaced(condition, lambda one, values=values: values.get(one, one)))
+            for values in (*samples, dict.fromkeys(full, zero))
+        )
 
     def _proves_apart(self, condition: ir.Expr) -> bool:
         """Prove ``least <= blocks - index``: TVM knows that an index is below the number of blocks, but not this."""

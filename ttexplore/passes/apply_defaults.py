@@ -18,7 +18,12 @@ from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.flat_blocks import with_flat_blocks, with_joined_loops
 from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
 from ttexplore.passes.integers import check_integers
-from ttexplore.passes.loaded_scalars import notes_on_decisions, with_checked_places, with_loaded_scalars
+from ttexplore.passes.loaded_scalars import (
+    notes_on_decisions,
+    with_checked_places,
+    with_loaded_scalars,
+    with_named_choices,
+)
 from ttexplore.passes.merged_loops import with_merged_loops
 from ttexplore.passes.owners import with_owners
 from ttexplore.passes.parallel_orders import with_ordered_axes, with_ordered_parallel
@@ -95,6 +100,7 @@ def apply_defaults(program: Program, target: Target, *, partials: Partials) -> P
         without_guarded_fills,
         with_branches_as_loops,
         with_ordered_parallel,
+        with_named_choices,
         with_checked_places,
     ):
         kernel = better(kernel, firings)

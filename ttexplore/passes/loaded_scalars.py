@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeGuard
 
 from tvm import ir, tirx
 
@@ -36,6 +37,66 @@ def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     made = rewrite(_LOADED, _Decisions(function, firings))
     check_decisions(made)
     return made
+
+
+def with_named_choices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with a name for each condition of a T.Parallel that elements of tensors decide, alike for all of it: a
+    name is compared as an int32, and so with any numbers, what T.Parallel computes is float32.
+
+                                                              choice = T.Select(Count_value > 2000000, 1, 0)
+        for i, j in T.Parallel(32, 32):                       for i, j in T.Parallel(32, 32):
+            x[i, j] = T.if_then_else(                   ==>       x[i, j] = T.if_then_else(choice != 0, 1.0, x[i, j])
+                Count_value > 2000000, 1.0, x[i, j])
+    """
+    names = [one.var for one in walk(function.body) if _is_number(one)]
+    return rewrite(_NAMED, _Choices(function, firings, names)) if names else function
+
+
+def _is_number(statement: tirx.Stmt) -> TypeGuard[tirx.Bind]:
+    """Whether a statement names an element of a tensor."""
+    if not isinstance(statement, tirx.Bind) or (load := deciding_load(statement.value)) is None:
+        return False
+    return not is_on_chip(load.source)
+
+
+class _Choices(Context):
+    """`decided` are the names that depend on elements of tensors."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, names: Iterable[ir.Var]) -> None:
+        super().__init__(function, firings)
+        self.decided = set[ir.Expr](names)
+        for one in walk(function.body):
+            if isinstance(one, tirx.Bind) and any(part in self.decided for part in nodes_of(one.value)):
+                self.decided.add(one.var)
+
+    def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if self.is_in_nest or not is_parallel(statement):
+            return None
+        loops, body = parallel_body(statement)
+        inside = {one.loop_var for one in loops} | {one.var for one in body if isinstance(one, tirx.Bind)}
+        made: list[tirx.Stmt] = []
+        values: dict[ir.Expr, ir.Expr] = {}
+        for value in (one.value for one in body if isinstance(one, tirx.Bind | tirx.BufferStore)):
+            for part in nodes_of(value):
+                if part not in values and isinstance(part, _COMPARED) and self.is_decided(part, inside):
+                    name = tirx.Var("choice", "int32")
+                    made.append(tirx.Bind(name, tirx.Select(part, tirx.const(1, "int32"), tirx.const(0, "int32"))))
+                    values[part] = tirx.NE(name, tirx.const(0, "int32"))
+        return [*made, _with_values(statement, values)] if made else None
+
+    def is_decided(self, condition: ir.Expr, inside: Collection[ir.Expr]) -> bool:
+        """Whether elements of tensors decide a comparison of whole numbers, for all elements alike."""
+        nodes = nodes_of(condition)
+        alike = not loads_of(condition) and not any(one in inside for one in nodes)
+        return alike and any(one in self.decided for one in nodes) and all(
+            str(one.ty.dtype) == "int32" for one in parts_of(condition)
+        )  # fmt: skip
+
+
+_COMPARED = tirx.LT | tirx.LE | tirx.GT | tirx.GE | tirx.EQ | tirx.NE
+_NAMED = (
+    StatementRule("choice", "A condition that is alike for all elements gets a name before them.", _Choices.nest),
+)
 
 
 def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -309,6 +370,9 @@ def _used_as_values(function: tirx.PrimFunc) -> set[ir.Expr]:
                         waiting += nodes_of(inner.value)
             case tirx.For():
                 needed[one.loop_var] = [*nodes_of(one.min), *nodes_of(one.extent)]
+            case tirx.Bind(value=tirx.Select() as chosen):
+                # What is compared becomes no part of the value.
+                needed[one.var] = [part for side in parts_of(chosen)[1:] for part in nodes_of(side)]
             case tirx.Bind():
                 needed[one.var] = nodes_of(one.value)
             case _:

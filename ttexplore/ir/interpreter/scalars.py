@@ -79,6 +79,7 @@ def check(core: Core, holds: int) -> None:
         raise KernelError(
             "K001",
             "a place that elements of tensors decide is outside of its tensor",
-            hint="check the elements, or test them: `if index >= 0:`",
+            hint="check the elements, or test them: `if index >= 0:`; those that T.Parallel computes with are at most "
+            "2^20",
             span=core.span,
         )
