@@ -184,3 +184,27 @@ def test_nothing_to_do_is_refused(made: Callable[[], Any], message: str) -> None
     assert message in error.message
     assert error.hint
     assert error.span is not None
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("turns", [lambda by: by * 0, lambda by: by - by])
+@pytest.mark.parametrize("to", [lambda by, k: by, lambda by, k: k])
+def test_stores_in_a_loop_whose_length_is_computed_to_be_zero(turns: Any, to: Any, *, atomic: bool) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "float32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(2) as by:
+            x = T.alloc_shared((32, 32), "float32")
+            T.copy(A[by * 32, 0], x)
+            for k in T.serial(turns(by)):
+                if atomic:
+                    T.atomic_add(C[to(by, k) * 32, 0], x)
+                else:
+                    T.copy(x, C[to(by, k) * 32, 0])
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    a, c = np.ones((64, 32), np.float32), np.arange(64 * 32, dtype=np.float32).reshape(64, 32)
+    for backend in ("interpreter", "emulator"):
+        run = exploration.run([a, c], backend=backend)
+        assert run.passed, run.message
+        assert np.array_equal(run.outputs[0], c)

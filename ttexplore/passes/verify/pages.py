@@ -801,6 +801,11 @@ class _Stores:
         if loop.turns is None or not isinstance(loop.low, int):
             self.unknown |= {one.tensor for one in walk([loop]) if isinstance(one, Store)}
             return
+        if loop.turns < 1:
+            for one in walk([loop]):
+                if isinstance(one, Store):
+                    self.none_of(one.tensor)
+            return
         # Each loop has its own axis, so that the values of any two combine by broadcasting. Long ones come in parts.
         at_once = max(1, _ROWS_AT_ONCE // self.around)
         for begin in range(loop.low, loop.low + loop.turns, at_once):
@@ -859,7 +864,15 @@ class _Stores:
                 return
         for test in self.tests:
             pages = np.where(test[(..., *[None] * rank)], pages, _NOWHERE)
-        self.found.setdefault(tensor, np.zeros(accessor.pages * per_page, bool))[pages[pages >= 0]] = True
+        self.none_of(tensor)[pages[pages >= 0]] = True
+
+    def none_of(self, tensor: str) -> Pages:
+        """The pages of a tensor that are stored to as far as known: at first none."""
+        if tensor not in self.found:
+            layout, accessor = self.plan.layout(tensor), self.plan.accessor(tensor)
+            per_page = accessor.page_bytes // layout.element_bytes if tensor in self.single else 1
+            self.found[tensor] = np.zeros(accessor.pages * per_page, bool)
+        return self.found[tensor]
 
 
 def _in_tile() -> tuple[Rows, Rows]:
