@@ -258,3 +258,49 @@ def test_uses_that_are_refused(stored: Any, message: str, hint: str) -> None:
     assert message in error.message
     assert hint in error.hint
     assert error.span is not None
+
+
+@pytest.mark.parametrize("kind", ["add", "max"])
+@pytest.mark.parametrize(("shape", "base", "at"), [
+    ((64, 32), (2, 32, 32), lambda by: (by * 32, 0)),
+    ((64, 32), (2, 32, 32), lambda by: (0, 0)),
+    ((2, 32, 32), (64, 32), lambda by: (by, 0, 0)),
+    ((2, 64, 32), (128, 32), lambda by: (by, 32, 0)),
+])  # fmt: skip
+def test_blocks_of_views_are_updated(kind: str, shape: Any, base: Any, at: Any) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor(base, "float32")):
+        view = T.reshape(C, shape)
+        with T.Kernel(2) as by:
+            x = T.alloc_shared((32, 32), "float32")
+            T.copy(A, x)
+            getattr(T, f"atomic_{kind}")(view[at(by)], x)
+
+    random = np.random.default_rng(1)
+    a, c = (random.integers(-9, 9, size).astype(np.float32) for size in ((32, 32), base))
+    wanted = c.copy().reshape(shape)
+    for by in range(2):
+        *before, row, column = at(by)
+        block = wanted[(*before, slice(row, row + 32), slice(column, column + 32))]
+        block[...] = block + a if kind == "add" else np.maximum(block, a)
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    for backend in ("interpreter", "emulator"):
+        run = exploration.run([a, c], backend=backend)
+        assert run.passed, run.message
+        assert np.array_equal(run.outputs[0], wanted.reshape(base))
+
+
+def test_blocks_of_views_with_another_shape_in_the_tensor_are_not_updated() -> None:
+    with pytest.raises(Unsupported) as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((64, 32), "float32")):
+            view = T.reshape(C, (32, 64))
+            with T.Kernel(2) as by:
+                x = T.alloc_shared((32, 32), "float32")
+                T.copy(A, x)
+                T.atomic_add(view[0, by * 32], x)
+
+    assert caught.value.code == "TTX-L006"
+    assert "over the memory of C (64, 32): it is not a block of 32 x 32 elements there" in caught.value.message

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.atomics import ATOMICS, updated
-from ttexplore.ir.build import constant, variable
+from ttexplore.ir.build import constant, shape_of, variable
 from ttexplore.language.builder import Builder, current, element, sequence, unsupported
 from ttexplore.language.spans import caller_span
 from ttexplore.language.tile import as_region, extents, note_hints, same_block
@@ -103,6 +103,7 @@ def _update_block(builder: Builder, kind: str, dst: object, value: object) -> No
             hint="update a region with a block of the same shape",
         )
     sizes = [extent for extent in extents(target) if extent != 1] or [1]
+    target = _of_base(builder, what, target, sizes)
     loops = [variable(name) for name in _LOOPS[: len(sizes)]]
     old = builder.read(target.source, _places(target, loops, sizes))
     given = element(value, what) if source is None else builder.read(source.source, _places(source, loops, sizes))
@@ -115,6 +116,20 @@ def _update_block(builder: Builder, kind: str, dst: object, value: object) -> No
             loop, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made, span=span
         )
     builder.emit(made)
+
+
+def _of_base(builder: Builder, what: str, target: ir.TensorRegion, sizes: list[int]) -> ir.TensorRegion:
+    """The block of a tensor that a block of its view is. Raises Unsupported where it has another shape there."""
+    base = builder.views.base_of(target.source)
+    found = builder.views.of_base(target)
+    if found is None or [extent for extent in extents(found) if extent != 1] != [one for one in sizes if one != 1]:
+        raise Unsupported(
+            "L006",
+            f"{what} of a block of {target.source.name}, over the memory of {base.name} {tuple(shape_of(base))}: it is "
+            f"not a block of {' x '.join(map(str, sizes))} elements there",
+            hint=f"update {base.name} in its own shape, block by block",
+        )
+    return found
 
 
 def _places(block: ir.TensorRegion, loops: list[ir.Var], sizes: list[int]) -> tuple[ir.Expr, ...]:
