@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -567,6 +568,14 @@ def test_a_program_that_ignores_the_time_limit_ends_with_all_it_started(tmp_path
         "the program did not end within the time limit of 0.5 seconds, nor when it was asked where it is"
     )
     assert gone(started_in(tmp_path))
+
+
+def test_a_process_that_left_the_group_of_its_child_is_not_waited_for() -> None:
+    """It holds the child's pipes open; what the child itself has written is there."""
+    code = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid, flush=True)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True) as child:
+        written, _ = process.finish(child, 300, None)
+    os.kill(int(written), signal.SIGKILL)  # it is still there
 
 
 def test_what_a_program_starts_ends_when_its_run_is_cancelled(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from ttexplore.errors import BackendError, refuse_cancelled
 
 # Cancelling takes effect within this time.
 _POLL_SECONDS = 0.1
+# After the end of a child, its pipes are read for so long.
+_LEFT_BEHIND_SECONDS = 1.0
 # Longer limits are treated as this one: waiting for pipes counts milliseconds in 32 bits.
 LONGEST_SECONDS = 2e6
 # With less free space than this, a folder counts as full.
@@ -30,8 +32,8 @@ def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Eve
     """Wait for the child to end, and return what it wrote to its pipes.
 
     The child leads a process group. What it has started may hold its pipes open; once the child has ended, that is
-    killed. Raises TimeoutExpired if it does not end within `seconds`, Cancelled if `cancel` is set; the child then
-    continues.
+    killed, and not waited for where it has left the group. Raises TimeoutExpired if the child does not end within
+    `seconds`, Cancelled if `cancel` is set; the child then continues.
     """
     deadline = time.monotonic() + min(seconds, LONGEST_SECONDS)
     while True:
@@ -41,9 +43,17 @@ def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Eve
             return child.communicate(timeout=min(left, _POLL_SECONDS))
         except subprocess.TimeoutExpired:
             if child.poll() is not None:
-                kill_group(child)
-            elif time.monotonic() >= deadline:
+                break
+            if time.monotonic() >= deadline:
                 raise
+    kill_group(child)
+    try:
+        return child.communicate(timeout=_LEFT_BEHIND_SECONDS)
+    except subprocess.TimeoutExpired as held:
+        # A process of another group holds the pipes open, perhaps for ever.
+        for pipe in filter(None, (child.stdout, child.stderr)):
+            pipe.close()
+        return held.output or b"", held.stderr or b""
 
 
 def kill_group(child: subprocess.Popen[bytes]) -> None:
