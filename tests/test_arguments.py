@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,6 +93,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "plan": lowering.plan, "timeline": timeline, "recording": timeline.recording, "estimate": lowering.estimate(),
         "graph": lowering.dot(), "comparison": ttx.compare(lowering, saved), "target": lowering.target,
         "port": ttx.port(CUDA), "gallery": gallery, "entry": next(iter(gallery)), "porting": ttx.porting,
+        "table": ttx.porting.table(),
         "exercise": ttx.exercise(next(iter(EXERCISES))), "lane": gemm.gpu(environment=Path("nowhere")),
     }  # fmt: skip
 
@@ -160,3 +163,11 @@ def test_no_argument_raises_a_raw_exception(
                     raw.add(f"{called}({parameter}=VALUES[{number}]): {type(error).__name__}")
     assert sorted(raw) == []
     assert calls > 5000
+
+
+def test_a_report_with_names_that_no_file_can_hold(objects: dict[str, Any], tmp_path: Path) -> None:
+    lowering = objects["lowering"]
+    page = ttx.report(tmp_path / "page.html", lowering, lowering, names=["\ud800", "b"], run=False)
+    text = page.read_text(encoding="utf-8")
+    assert 'href="#lowering=%5Cud800"' in text
+    assert json.loads(re.findall(r'id="lowerings">(.*?)</script>', text)[0])[0]["name"] == "\\ud800"

@@ -950,7 +950,10 @@ def report(
     pages = [one._reported(run) for one in explorations]
     if called is not None:
         pages = [
-            [dataclasses.replace(own[0], name=name)] if len(own) == 1 else own
+            # As the page and its links can have it.
+            [dataclasses.replace(own[0], name=name.encode("utf-8", "backslashreplace").decode())]
+            if len(own) == 1
+            else own
             for own, name in zip(pages, cast(Sequence[str], called), strict=True)
         ]
     return write_file(path, report_html(title, [page for own in pages for page in own]))

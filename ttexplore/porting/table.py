@@ -33,6 +33,7 @@ class Table(Printed):
 
     def __getitem__(self, name: str) -> Pattern:
         """The row of this name. Raises UsageError for other names."""
+        name = text_of("the row", name)
         for pattern in self.patterns:
             if pattern.name == name:
                 return pattern
