@@ -369,3 +369,45 @@ def test_blocks_that_are_not_asked(asked: Any, message: str, hint: str) -> None:
     assert message in error.message
     assert hint in error.hint
     assert error.span is not None
+
+
+def joined(*, both: bool, by_words: bool) -> Any:
+    @T.prim_func
+    def kernel(P: T.Tensor((96, 32), "int32"), Q: T.Tensor((96, 32), "int32"), C: T.Tensor((96, 32), "float32")):
+        with T.Kernel(3) as bx:
+            x = T.alloc_shared((32, 32), "float32")
+            T.fill(x, 1)
+            p, q = P[bx * 32 : bx * 32 + 32, 0:32], Q[bx * 32 : bx * 32 + 32, 0:32]
+            if by_words:
+                if T.any_of(p) and T.all_of(q):
+                    T.fill(x, 3)
+            elif both:
+                if T.any_of(p) & T.all_of(q):
+                    T.fill(x, 3)
+            else:
+                if T.any_of(p) | T.all_of(q):
+                    T.fill(x, 3)
+            T.copy(x, C[bx * 32, 0])
+
+    return kernel
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_questions_are_joined_by_operators(*, both: bool) -> None:
+    p, q = np.zeros((96, 32), np.int32), np.ones((96, 32), np.int32)
+    p[5, 7] = p[70, 31] = 4
+    q[33, 0] = q[95, 31] = 0
+    exploration = ttx.explore(joined(both=both, by_words=False))
+    wanted = np.repeat([3, 1, 1] if both else [3, 1, 3], 32).astype(np.float32)[:, None] * np.ones(32, np.float32)
+    for backend in ("interpreter", "emulator"):
+        run = exploration.run([p, q], backend=backend)
+        assert run.passed, run.message
+        assert np.array_equal(run.outputs[0], wanted)
+
+
+def test_questions_that_words_join_are_rejected_with_the_operators() -> None:
+    with pytest.raises(KernelError) as caught:
+        joined(both=True, by_words=True)
+    assert (caught.value.code, caught.value.hint) == (
+        "TTX-K014", "write it as an `if` statement; join T.any_of and T.all_of by & and |, which ask both",
+    )  # fmt: skip

@@ -528,7 +528,7 @@ class Hooks:
             raise KernelError(
                 "K014",
                 "part of an expression stores a value, and whether it is evaluated is known only when the kernel runs",
-                hint="write it as an `if` statement",
+                hint="write it as an `if` statement; join T.any_of and T.all_of by & and |, which ask both",
                 span=self.spans[index],
             )
         if ended.state is not None:
