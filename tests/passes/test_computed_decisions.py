@@ -55,3 +55,17 @@ def test_what_only_the_compute_kernel_knows(body: str, line: int, what: str, tmp
     assert error.message == f"{what} depends on an element of the block q, which only the compute kernel knows"
     assert error.span is not None
     assert error.span.line == _HEAD.count("\n") + line
+
+
+@pytest.mark.parametrize(("dtype", "advised"), [("uint8", True), ("int32", False)])
+def test_variables_of_int32_are_advised(dtype: str, advised: bool, tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    # Of a block, nothing can be decided; of an element of F, only by a variable of int32.
+    value = "F[1]" if advised else "q[0, 0]"
+    body = f"v = T.alloc_var('{dtype}', init=0)\nif {value} > 1:\n    v = 2\nelif {value} > 0:\n    v = 3\nif v > 2:"
+    text = f"{body}{_STORE}\nT.copy(c, P[by, 0:32])"
+    file.write_text(_HEAD + "".join(f"        {one}\n" for one in text.split("\n")))
+    error = ttx.explore(f"{file}::kernel").error
+    assert error is not None
+    assert error.code == "TTX-L005"
+    assert ('or variables of int32, T.alloc_var("int32", init=0);' in error.hint) == advised

@@ -6,7 +6,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import expressions_of, op_name, regions, scope_of, statements
+from ttexplore.ir.build import dtype_of, expressions_of, op_name, regions, scope_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body
 from ttexplore.ir.limited import condition_of
@@ -86,10 +86,13 @@ def refused(what: str, load: ir.TensorLoad, statement: tirx.Stmt) -> Unsupported
     is_variable = scope_of(load.source) == "local.var"
     holder = f"the variable {load.source.name}" if is_variable else f"an element of the block {load.source.name}"
     value = load.source.name if is_variable else f"{load.source.name}[...]"
+    # What such variables are set to by other decisions is known, where no other dtype rounds it or wraps around.
+    other = is_variable and dtype_of(load.source) not in ("int32", "bool")
+    variables = ' or variables of int32, T.alloc_var("int32", init=0)' if other else ""
     return Unsupported(
         "L005",
         f"{what} depends on {holder}, which only the compute kernel knows",
-        hint="decide by block indices, loop indices and elements of input tensors; or choose elements in T.Parallel: "
-        f"T.if_then_else({value} > 0, new, old)",
+        hint=f"decide by block indices, loop indices and elements of input tensors{variables}; or choose elements in "
+        f"T.Parallel: T.if_then_else({value} > 0, new, old)",
         span=span_of(statement),
     )
