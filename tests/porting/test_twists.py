@@ -140,7 +140,7 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "cast": (cu("y[i] = (int)(x[i] * 4.0f);"), "a conversion to whole numbers"),
     "whole variable": (cu("int v = x[i] * 4.0f; y[i] = v;"), "a conversion to whole numbers"),
-    "bits": (cu("if (i < n) y[i] = x[i] * (n & 1);"), "bits of numbers"),
+    "bits": (cu("if (i < n) y[i] = x[i] * (m & 1);", "const float *x, float *y, int n, int m"), "bits of numbers"),
     "later condition": (cu("if (x[i] > 0.5f) return; y[i] = x[i];"), "a branch on elements"),
     "t shift": (
         ew("tl.store(y + i, tl.load(x + i + 1, mask=i < n), mask=i < n)"),
@@ -444,6 +444,75 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
         ATTENTION.replace("m[:, None] >= j[None, :]", "m[:, None] + 1 >= j[None, :]"),
         "its scores are masked, but not as in causal attention",
     ),
+    "c bool": (cu("bool v = x[i]; if (i < n) y[i] = v * 3.0f;"), "a conversion to bool"),
+    "c char": (cu("if (i < n) y[i] = x[i] * (char)300;"), "a number that its type does not have"),
+    "c unsigned": (cu("if (i < n) y[i] = x[i] * (unsigned)-1;"), "a number that its type does not have"),
+    "c short": (cu("unsigned short w = 65537; if (i < n) y[i] = x[i] * w;"), "a number that its type does not have"),
+    "c char of the file": ("const char w = 300;\n" + cu("if (i < n) y[i] = x[i] * w;"), "the name w"),
+    "c truncated": ("__device__ int f(float v) { return v; }\n" + cu("if (i < n) y[i] = f(x[i]);"), "whole numbers"),
+    "c alias": (
+        "typedef int R;\n__device__ R f(float v) { return v; }\n" + cu("if (i < n) y[i] = f(x[i]);"),
+        "whole numbers",
+    ),
+    "c alias of an argument": (
+        "using R = int;\n__device__ float f(R v) { return v; }\n" + cu("if (i < n) y[i] = f(x[i]);"),
+        "whole numbers",
+    ),
+    "c truth": (
+        "__device__ bool f(float v) { return v; }\n" + cu("if (i < n) y[i] = f(x[i]);"),
+        "a conversion to bool",
+    ),
+    "c type of a template": (
+        "template<class T> __device__ T f(T v) { return v; }\n" + cu("if (i < n) y[i] = f<int>(x[i]);"),
+        "`f<int>(x[i])`",
+    ),
+    "c name of a type": (
+        "typedef int R;\n" + cu("if (i < n) y[i] = x[i] / 2;", "const R *x, R *y, int n"),
+        "y has whole numbers",
+    ),
+    "c whole output": (cu("if (i < n) y[i] = x[i] * 2.5f;", "const float *x, int *y, int n"), "y has whole numbers"),
+    "c true output": (cu("if (i < n) y[i] = x[i] * 2.5f;", "const float *x, bool *y, int n"), "y has whole numbers"),
+    "c halved condition": (cu("if (i < n) y[i] = x[i] * ((x[i] > 0.5f) / 2);"), "a division of whole numbers"),
+    "c halved choice": (cu("if (i < n) y[i] = x[i] * ((x[i] > 0.5f ? 7 : 1) / 2);"), "a division of whole numbers"),
+    "c overflow": (cu("if (i < n) y[i] = x[i] * (2147483647 + 1);"), "a number that its type does not have"),
+    "c elvis": (cu("if (i < n) y[i] = x[i] ?: 2.0f;"), "`x[i] ?: 2.0f`"),
+    "c every second block": (
+        "__global__ void k(const float *x, float *y, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x * 2 + threadIdx.x; if (i < n) y[i] = 2.0f * x[i];\n}\n",
+        "in blocks that overlap or leave gaps",
+    ),
+    "c count": (cu("if (i < n) y[i] = x[i] / n;"), "n, which counts elements, is one of its values"),
+    "t every second block": (
+        ew("tl.store(y + i, 2.0 * tl.load(x + i))").replace("program_id(0) * B", "program_id(0) * B * 2"),
+        "in blocks that overlap or leave gaps",
+    ),
+    "t one of two blocks": (
+        ew(
+            "for o in range(1):\n    j = (tl.program_id(0) * 2 + o) * B + tl.arange(0, B)\n"
+            "    tl.store(y + j, 2.0 * tl.load(x + j))"
+        ),
+        "in blocks that overlap or leave gaps",
+    ),
+    "t all blocks but one": (
+        ew(
+            "for p in range(tl.program_id(0), tl.cdiv(n, B) - 1, tl.num_programs(0)):\n"
+            "    j = p * B + tl.arange(0, B)\n    tl.store(y + j, 2.0 * tl.load(x + j, mask=j < n), mask=j < n)"
+        ),
+        "the range of a loop",
+    ),
+    "t counted": (ew("tl.store(y + i, tl.load(x + i, mask=i < n) / n, mask=i < n)"), "n, which counts elements"),
+    "t size": (
+        row("v = tl.load(x + at + i, mask=i < n, other=0.0)\ntl.store(y + at + i, v - tl.sum(v) / B, mask=i < n)"),
+        "B, which counts elements, is one of its values",
+    ),
+    "t function bound again": (
+        ew("tl.store(y + i, f(tl.load(x + i)))") + "@triton.jit\ndef f(v):\n    return 2.0 * v\nf = g\n",
+        "f is defined more than once",
+    ),
+    "t language bound": (
+        ew("tl.store(y + i, tl.exp(tl.load(x + i)))") + "tl.exp = tl.sqrt\n",
+        "is not understood",
+    ),
     "a undivided": (
         ATTENTION.replace("acc / total[:, None]", "acc"),
         "its sum of values is not divided by that of the weights",
@@ -607,6 +676,22 @@ WRITTEN: dict[str, tuple[str, Callable[..., Array]]] = {
         lambda x: 2 * x,
     ),
     "not": (cu("if (i < n) y[i] = !(x[i] > 0.5f) ? x[i] : 2.0f * x[i];"), lambda x: np.where(x > 0.5, 2 * x, x)),
+    "truth of a number": (cu("bool w = 2.9f; if (i < n) y[i] = x[i] * w;"), lambda x: x),
+    "type of a number": (cu("auto w = 7; if (i < n) y[i] = x[i] * (w / 2);"), lambda x: 3 * x),
+    "whole product": (cu("int w = 3; w *= 2.6f; if (i < n) y[i] = x[i] * w;"), lambda x: 7 * x),
+    "false condition": (cu("if (i < n) y[i] = 1 > 2 ? x[i] : 3.0f * x[i];"), lambda x: 3 * x),
+    "t false condition": (ew("tl.store(y + i, tl.load(x + i) * (2 if 3 > 4 else 5))"), lambda x: 5 * x),
+    "t two blocks": (
+        ew(
+            "for o in range(2):\n    j = (tl.program_id(0) * 2 + o) * B + tl.arange(0, B)\n"
+            "    tl.store(y + j, 2.0 * tl.load(x + j))"
+        ),
+        lambda x: 2 * x,
+    ),
+    "t default": (
+        ew("tl.store(y + i, tl.load(x + i) * f)", "f=-3.0, ").replace("B: tl.constexpr", "B: tl.constexpr = 32"),
+        lambda x: -3 * x,
+    ),
     "whole numbers": (cu("if (i < n) y[i] = x[i] * (7 / 2);"), lambda x: 3 * x),
     "swapped factors": (
         mm("for (int k = 0; k < K; ++k) acc += B[k * N + col] * A[row * K + k];\n C[row * N + col] = acc;"),

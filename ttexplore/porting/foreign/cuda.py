@@ -362,7 +362,11 @@ def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
                 whole = value is not None and re.fullmatch(r"\s*([\w.]+|\w*\(.*\))\s*", _text(value)) is not None
                 fits = not re.search(r"\b(unsigned|int|long|short|char|bool|size_t|u?int\d+_t)\b", kind)
                 twice |= {name} if name in found else set[str]()
-                if number is not None and (whole or not is_macro) and (fits or (number.is_integer() and number >= 0)):
+                if (
+                    number is not None
+                    and (whole or not is_macro)
+                    and (fits or (number.is_integer() and 0 <= number <= _most(kind)))
+                ):
                     found[name] = number
     gone = {
         _text(part)
@@ -371,6 +375,12 @@ def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
         for part in one.children
     }
     return {name: number for name, number in found.items() if name not in twice | gone}
+
+
+def _most(kind: str) -> int:
+    """The largest number that each constant of a type of whole numbers can be, signed or not."""
+    bits = ((1, r"\bbool\b"), (7, r"\b(char|u?int8_t)\b"), (15, r"\b(short|u?int16_t)\b"))
+    return (1 << next((one for one, names in bits if re.search(names, kind)), 31)) - 1
 
 
 # Functions of constants, and the constants of <math.h> and <float.h>.
@@ -604,12 +614,15 @@ class _Evaluation:
 
     def unnamed(self) -> str:
         """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
+        counts = set(map(places.written, self.bounds.values())) - self.lengths
         for one in self.stores:
             if one.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(one.tensor, "")):
                 return f"{one.tensor} has whole numbers"
             for part in walk(one.value):
                 if isinstance(part, Scalar) and part.name not in self.scalars:
                     return f"what {part.name} is, is not known"
+                if isinstance(part, Scalar) and part.name in counts:
+                    return f"{part.name}, which counts elements, is one of its values"
                 if isinstance(part, Scalar) and part.name in self.lengths and len(self.lengths) > 1:
                     return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
                 if isinstance(part, Input) and (
@@ -1228,6 +1241,7 @@ class _Evaluation:
 
     def converted(self, value: Value, kind: str) -> Value:
         """A value as one of a type: the same, as far as the type has it."""
+        kind = self.file.aliases.get(_base(kind), kind)
         base = _base(kind)
         if _CONVERTING.match(base) is None:
             return Unread("an index as a fraction") if base in _FRACTIONS and is_index(value) else value
@@ -1299,6 +1313,8 @@ class _Evaluation:
         return _FUNCTIONS.get(_last(text)) in ("max", "min", "abs") and all(map(self.integral, given))
 
     def conditional(self, node: Node) -> Value:
+        if node.child_by_field_name("consequence") is None:
+            raise Refused(_short(node), _line(node))
         condition = self.value(node.child_by_field_name("condition"))
         then, otherwise = (self.value(node.child_by_field_name(side)) for side in ("consequence", "alternative"))
         if is_constant(condition) and not self.is_argument(condition, node):

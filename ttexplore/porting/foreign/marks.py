@@ -28,7 +28,7 @@ class ForeignKernel:
     """A kernel of a source: its name and line, what it stores, its parameters that are numbers, and the parameters that
     are lengths of rows, because indices are compared with them. `unread` says why the values are not known, `variants`
     which conditions on constants of the kernel were taken to hold. `updates` are what loops make of variables in each
-    turn, `bounds` the indices that masks compare, each with its length."""
+    turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of its parameters."""
 
     name: str
     line: int
@@ -39,6 +39,7 @@ class ForeignKernel:
     variants: tuple[str, ...] = ()
     updates: Mapping[str, Value] = field(default_factory=dict[str, Value])
     bounds: Mapping[Place, Place] = field(default_factory=dict[Place, Place])
+    defaults: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, slots=True)

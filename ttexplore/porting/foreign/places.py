@@ -249,6 +249,11 @@ def turns(depth: int, start: Place, end: Place, step: Place) -> tuple[Place, Pla
     return turn, plus(start, times(turn, step))
 
 
+def is_count(end: Place) -> bool:
+    """Whether a loop that ends there visits all that a parameter, or a product of such numbers, counts."""
+    return len(end) == 1 and all(factor == 1 and {one[0] for one in product} == {"s"} for product, factor in end)
+
+
 def length_of(end: Place) -> set[str]:
     """The parameter that a loop goes up to, if it is one."""
     names = {one[1] for one in atoms(end)}

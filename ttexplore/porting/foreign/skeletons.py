@@ -74,7 +74,7 @@ class _Module:
     ) -> str:  # fmt: skip
         """The whole text. `before` are lines of the factory before the kernel."""
         lines = Lines()
-        every = joined(", ", [parameters, *(code("{name}=1.0", name=one) for one in scalars)])
+        every = joined(", ", [parameters, *scalars])
         lines.add(0, code("import ttexplore.language as T"), code(""), code(""))
         lines.add(0, code("def {name}({parameters}):", name=self.function, parameters=every))
         lines.add(1, code('"""{summary}"""', summary=summary))
@@ -212,14 +212,16 @@ def _expression(value: Value, parts: list[Code]) -> Code:
 
 
 def _scalars(kernel: ForeignKernel, names: Names, values: Iterable[Value]) -> list[Code]:
-    """The parameters that are numbers in these values, but lengths."""
+    """The parameters that are numbers in these values, but lengths, each with its default."""
     found = dict.fromkeys(
         one.name
         for value in values
         for one in walk(value)
         if isinstance(one, Scalar) and one.name not in kernel.lengths
     )
-    return [names.of(one) for one in found]
+    return [
+        code("{name}={default}", name=names.of(one), default=number(kernel.defaults.get(one, 1.0))) for one in found
+    ]
 
 
 def _rank(axes: frozenset[str], two: bool) -> Rank:

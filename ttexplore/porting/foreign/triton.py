@@ -122,7 +122,7 @@ def read_triton(source: str, file: str, work: Work) -> Reading:
     names = _Names.of(tree, nodes)
     kernels = [one for one in nodes if isinstance(one, ast.FunctionDef) and names.is_kernel(one)]
     functions = {one.name: one for one in kernels}
-    twice = {one.name for one in kernels if functions[one.name] is not one}
+    twice = {one.name for one in kernels if functions[one.name] is not one} | _bound_again(tree)
     # Marks of what is too large or nests too deep to be read are left out.
     large = {one.name for one in kernels if is_large(ast.walk(one))}
     readable = [one for one in kernels if one.name not in large and _depth(one) <= DEEPEST]
@@ -212,6 +212,33 @@ class _Names:
         if len(path) == 1 and path[0] in self.functions:
             return self.functions[path[0]]
         return path[-1] if len(path) == 2 and path[0] in self.functions else ""
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, float]:
+    """The parameters that are numbers by default."""
+    by_position = zip(arguments.args[::-1], arguments.defaults[::-1], strict=False)
+    found: dict[str, float] = {}
+    for one, default in (*by_position, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
+        match default:
+            case ast.Constant(int() | float() as number):
+                found[one.arg] = float(number)
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
+                found[one.arg] = -float(number)
+            case _:
+                pass
+    return found
+
+
+def _bound_again(tree: ast.Module) -> set[str]:
+    """The names that a module, outside of its functions and classes, binds more than once."""
+    found = collections.Counter[str]()
+    for statement in tree.body:
+        match statement:
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                found[name] += 1
+            case _:
+                found.update(_bindings(list(ast.walk(statement))))
+    return {name for name, count in found.items() if count > 1}
 
 
 def _bindings(nodes: list[ast.AST]) -> collections.Counter[str]:
@@ -435,6 +462,7 @@ class _Evaluation:
         return ForeignKernel(
             self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread(), tuple(self.variants.texts), self.updates, self.bounds,
+            _defaults(self.function.args),
         )  # fmt: skip
 
     def evaluate(self) -> None:
@@ -500,10 +528,13 @@ class _Evaluation:
         if blocks := self.turned & self.sizes:
             return f"it goes over {min(blocks)} in a loop, and over as many elements of a block"
         parameters = {one.arg for one in self.function.args.args}
+        counts = (self.sizes | set(map(places.written, self.bounds.values()))) - self.lengths
         for store in self.stores:
             for one in walk(store.value):
                 if isinstance(one, Scalar) and one.name not in parameters:
                     return f"what {one.name} is, is not known"
+                if isinstance(one, Scalar) and one.name in counts:
+                    return f"{one.name}, which counts elements, is one of its values"
                 if isinstance(one, Scalar) and one.name in self.lengths and len(self.lengths) > 1:
                     return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
         return ""
@@ -678,7 +709,7 @@ class _Evaluation:
                 start, end, step = (
                     (NOWHERE, found[0], places.number(1.0)) if len(found) == 1 else (*found, places.number(1.0))[:3]
                 )
-                if start and {one[0] for one in places.atoms(start)} == {"p"}:
+                if start and {one[0] for one in places.atoms(start)} == {"p"} and places.is_count(end):
                     # A persistent loop: another number of a block.
                     own = places.atom("p", f"{places.written(start)} by {places.written(step)}")
                     return own, own

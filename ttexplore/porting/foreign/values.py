@@ -7,7 +7,8 @@ blocks are folded into what they add up. Names mean nothing, except those of the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ttexplore.porting.foreign import places
@@ -579,6 +580,11 @@ def is_constant(condition: Value) -> bool:
     return condition.leaves <= {"Number", "Scalar"}
 
 
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
 def operation(name: str, *arguments: Value) -> Value:
     """An operation; of indices and parameters, an index again."""
     made = Op(name, arguments)
@@ -587,6 +593,8 @@ def operation(name: str, *arguments: Value) -> Value:
     match name, arguments:
         case "+" | "-" | "*", (Number(left), Number(right)):
             return Number(left + right if name == "+" else left - right if name == "-" else left * right)
+        case _, (Number(left), Number(right)) if name in _COMPARED:
+            return Number(float(_COMPARED[name](left, right)))
         case "where", (Op(">" | ">=", (above, below)), then, otherwise) if (above, below) == (then, otherwise):
             return Op("max", (then, otherwise))
         case "where", (Op("<" | "<=", (below, above)), then, otherwise) if (below, above) == (then, otherwise):
