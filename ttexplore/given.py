@@ -35,6 +35,8 @@ def plain(value: Any, depth: int = 0) -> Any:
     match value:
         case str():
             return str(value)
+        case int() | float() | None:
+            return value
         case list() | tuple():
             items = [plain(one, depth + 1) for one in cast(Sequence[object], value)]
             return tuple(items) if isinstance(value, tuple) else items

@@ -181,7 +181,7 @@ def spans_of(node: Node) -> tuple[Span, ...]:
     span = node.span
     if span is None:
         return ()
-    parts = list(span.spans) if isinstance(span, ir.SequentialSpan) else [span]
+    parts = list(span.spans) if type(span) is ir.SequentialSpan else [span]
     return tuple(
         Span(str(part.source_name.name), int(part.line), int(part.column), int(part.end_line), int(part.end_column))
         for part in parts

@@ -50,14 +50,15 @@ def nodes_of(expression: ir.Expr) -> list[ir.Expr]:
     waiting: list[tuple[ir.Expr, bool]] = [(expression, False)]
     while waiting:
         one, visited = waiting.pop()
-        if identity(one) in found:
+        number = identity(one)
+        if number in found:
             continue
         parts = () if visited else parts_of(one)
         if parts:
             waiting.append((one, True))
             waiting += [(part, False) for part in reversed(parts)]
         else:
-            found[identity(one)] = one
+            found[number] = one
     return list(found.values())
 
 

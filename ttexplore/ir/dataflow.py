@@ -51,7 +51,7 @@ def is_on_chip(buffer: tirx.Buffer) -> bool:
 
 
 def is_parallel(statement: tirx.Stmt) -> TypeGuard[tirx.For]:
-    return isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.PARALLEL
+    return type(statement) is tirx.For and statement.kind == tirx.ForKind.PARALLEL
 
 
 def blocks(body: tirx.Stmt) -> list[tirx.Stmt]:
@@ -402,9 +402,9 @@ class _Scan:
         return state
 
     def statement(self, statement: tirx.Stmt, state: _State) -> _State:
-        if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
+        if type(statement) is tirx.AllocBuffer or type(statement) is tirx.Bind:
             return state
-        if isinstance(statement, tirx.For) and not is_parallel(statement):
+        if type(statement) is tirx.For and not is_parallel(statement):
             known = self.left.setdefault(statement, [])
             for before, after in known:
                 if before == state:

@@ -401,7 +401,7 @@ class Reader:
             buffers[operand.name] = buffer
             if slot is not None:
                 values[operand.name] = self.expression(slot)
-        if not isinstance(statement, tirx.Bind):
+        if type(statement) is not tirx.Bind:
             return Call(place, form.name, form, values, buffers)
         least, most = RANGES[str(statement.var.ty.dtype)]
         return Call(place, form.name, form, values, buffers, self.variable(statement.var), least, most)

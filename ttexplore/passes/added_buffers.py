@@ -16,7 +16,7 @@ class NewBuffers(Context):
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self._taken = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
+        self._taken = {str(one.buffer.name) for one in walk(function.body) if type(one) is tirx.AllocBuffer}
         self._taken |= {str(parameter.name) for parameter in function.params}
 
     def allocate(

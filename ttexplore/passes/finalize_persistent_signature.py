@@ -28,8 +28,8 @@ def core_arguments(function: tirx.PrimFunc) -> list[Argument]:
     values: list[Argument] = []
     lists: list[Argument] = []
     for statement in walk(function.body):
-        value = statement.value if isinstance(statement, tirx.Bind) else None
-        if not isinstance(value, ir.Call):
+        value = statement.value if type(statement) is tirx.Bind else None
+        if type(value) is not ir.Call:
             continue
         match value.op.name:
             case "tt.core_value":

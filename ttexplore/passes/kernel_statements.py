@@ -15,7 +15,7 @@ def packed_by(statement: tirx.Stmt) -> tirx.Buffer | None:
     """The circular buffer that a tile loop packs into, or that tilize or untilize fills; None for other statements."""
     if op_name(statement) in ("tt.tilize", "tt.untilize"):
         return buffer_of(operands(statement)["out"])
-    inner = statements(statement.body) if isinstance(statement, tirx.For) else []
+    inner = statements(statement.body) if type(statement) is tirx.For else []
     return buffer_of(operands(inner[0])["out"]) if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
 
 

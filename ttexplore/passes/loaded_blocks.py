@@ -180,9 +180,10 @@ def _decided(function: tirx.PrimFunc) -> set[ir.Expr]:
 
 def _written(statement: tirx.Stmt) -> list[tirx.Buffer]:
     """The buffers that a statement itself may write."""
-    if isinstance(statement, tirx.BufferStore):
+    if type(statement) is tirx.BufferStore:
         return [statement.buffer]
-    if not op_name(statement):
+    name = op_name(statement)
+    if not name:
         return []
     parts = regions(statement)
-    return [one.source for one in (parts[1:] if op_name(statement) == "tl.copy" else parts)]
+    return [one.source for one in (parts[1:] if name == "tl.copy" else parts)]

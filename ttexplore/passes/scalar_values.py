@@ -366,34 +366,31 @@ def steering(function: tirx.PrimFunc) -> set[ir.Expr]:
     waiting: list[ir.Expr] = []
     values: dict[ir.Expr, list[ir.Expr]] = {}
     for one in walk(function.body):
-        match one:
-            case tirx.For():
-                waiting += [one.min, one.extent]
-            case tirx.IfThenElse() if _is_of_scalars(one):
-                # It steers what depends on it.
-                for given in _given_values(one):
-                    values.setdefault(given, []).append(one.condition)
-            case tirx.IfThenElse() | tirx.While():
-                waiting.append(one.condition)
-            case tirx.Bind():
-                values.setdefault(one.var, []).append(one.value)
-            case tirx.BufferStore():
-                values.setdefault(one.buffer, []).append(one.value)
-                waiting.extend(one.indices)
-                if (condition := condition_of(one.value)) is not None:
-                    waiting.append(condition)
-            case tirx.Evaluate(value=ir.Call()):
-                ranges = (part for region in regions(one) for part in region.region)
-                waiting += (bound for part in ranges for bound in (part.min, part.extent))
-            case _:
-                pass
-        if isinstance(one, tirx.Bind | tirx.BufferStore):
+        if type(one) is tirx.For:
+            waiting += [one.min, one.extent]
+        elif type(one) is tirx.IfThenElse and _is_of_scalars(one):
+            # It steers what depends on it.
+            for given in _given_values(one):
+                values.setdefault(given, []).append(one.condition)
+        elif type(one) is tirx.IfThenElse or type(one) is tirx.While:
+            waiting.append(one.condition)
+        elif type(one) is tirx.Bind:
+            values.setdefault(one.var, []).append(one.value)
+        elif type(one) is tirx.BufferStore:
+            values.setdefault(one.buffer, []).append(one.value)
+            waiting.extend(one.indices)
+            if (condition := condition_of(one.value)) is not None:
+                waiting.append(condition)
+        elif op_name(one):
+            ranges = (part for region in regions(one) for part in region.region)
+            waiting += (bound for part in ranges for bound in (part.min, part.extent))
+        if type(one) is tirx.Bind or type(one) is tirx.BufferStore:
             waiting += (index for load in loads_of(one.value) for index in load.indices)
     found: set[ir.Expr] = set()
     while waiting:
         for one in nodes_of(waiting.pop()):
-            holder = one.source if isinstance(one, ir.TensorLoad) else one
-            if isinstance(holder, ir.Var) and holder not in found:
+            holder = one.source if type(one) is ir.TensorLoad else one
+            if type(holder) is ir.Var and holder not in found:
                 found.add(holder)
                 waiting.extend(values.get(holder, []))
     return found

@@ -147,10 +147,10 @@ class _Finder:
         """The tensor whose element the value needs, or "". Without `direct`, only elements in names and scalar
         variables count, because T.Parallel reports the tensors that it reads itself."""
         for node in nodes_of(value):
-            holder = node.source if isinstance(node, ir.TensorLoad) else node
-            if isinstance(holder, ir.Var) and holder in self.held:
+            holder = node.source if type(node) is ir.TensorLoad else node
+            if type(holder) is ir.Var and holder in self.held:
                 return self.held[holder][0]
-            if direct and isinstance(node, ir.TensorLoad) and not is_on_chip(node.source):
+            if direct and type(node) is ir.TensorLoad and not is_on_chip(node.source):
                 return str(node.source.name)
         return ""
 

@@ -136,7 +136,7 @@ _NUMBER_STAGES = 2
 
 
 def _reads(statement: tirx.Stmt) -> TypeGuard[tirx.Bind]:
-    form = bound_form(statement) if isinstance(statement, tirx.Bind) else None
+    form = bound_form(statement) if type(statement) is tirx.Bind else None
     return form is not None and form.op in READ_NUMBERS
 
 
@@ -164,14 +164,14 @@ def _select(
                 made += [statement, *firings.made(_HAND_ON, statement, numbers.sent(statement))]
             else:
                 made += firings.made(_HAND_ON, statement, [numbers.received(statement, role)])
-        elif isinstance(statement, tirx.Bind) and (form := bound_form(statement)) is not None:
+        elif type(statement) is tirx.Bind and (form := bound_form(statement)) is not None:
             if form.op.role == role:
                 made += firings.made(_CHECK, statement, [tirx.Evaluate(statement.value, statement.span)])
-        elif isinstance(statement, tirx.AllocBuffer | tirx.Bind):
+        elif type(statement) is tirx.AllocBuffer or type(statement) is tirx.Bind:
             made.append(statement)
-        elif isinstance(statement, tirx.For):
+        elif type(statement) is tirx.For:
             inner = _select(statements(statement.body), role, plan, firings, numbers, outermost=False)
-            if any(not isinstance(one, tirx.AllocBuffer | tirx.Bind) for one in inner):
+            if any(type(one) not in (tirx.AllocBuffer, tirx.Bind) for one in inner):
                 made.append(with_body(statement, inner))
             if role == "compute":
                 made += _sent(statement, plan, firings)

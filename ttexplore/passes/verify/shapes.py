@@ -17,8 +17,8 @@ from ttexplore.ir.sizes import constant_extents
 from ttexplore.ir.storage import tile_grid
 
 # The operations that move whole blocks between tensors and circular buffers.
-_MOVES = ("tt.read_block", "tt.read_strips", "tt.read_elements", "tt.write_block", "tt.write_strips",
-          "tt.write_elements")  # fmt: skip
+MOVES = frozenset({"tt.read_block", "tt.read_strips", "tt.read_elements", "tt.write_block", "tt.write_strips",
+                   "tt.write_elements"})  # fmt: skip
 
 
 def check_shapes(function: tirx.PrimFunc, shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, tuple[int, ...]]:
@@ -26,13 +26,14 @@ def check_shapes(function: tirx.PrimFunc, shapes: Mapping[str, tuple[int, ...]])
     the function allocates. Raises VerifyError."""
     known = dict(shapes)
     for statement in walk(function.body):
-        if isinstance(statement, tirx.AllocBuffer):
+        name = op_name(statement)
+        if type(statement) is tirx.AllocBuffer:
             # From C2 on, a circular buffer is allocated by its pages.
             if scope_of(statement.buffer) == "tt.cb" and len(shape_of(statement.buffer)) < 3:
                 known[str(statement.buffer.name)] = shape_of(statement.buffer)
-        elif op_name(statement) == "tl.copy" and not attribute(statement, "transpose"):
+        elif name == "tl.copy" and not attribute(statement, "transpose"):
             _check_copy(statement)
-        elif op_name(statement) in _MOVES:
+        elif name in MOVES:
             _check_move(statement, known)
     return known
 
