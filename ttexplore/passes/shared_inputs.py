@@ -397,7 +397,7 @@ def _rectangles(cores: Collection[_Core], topology: Topology) -> Iterator[CoreRa
         width = height = 1
         while topology != "column" and (x + width, y) in left:
             width += 1
-        while topology != "row" and all((x + m, y + height) in left for m in range(width)):
+        while topology != "row" and left.issuperset([(x + m, y + height) for m in range(width)]):
             height += 1
         made = CoreRange((x, y), (x + width - 1, y + height - 1))
         left.difference_update(made.cores)

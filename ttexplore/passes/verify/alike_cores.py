@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ttexplore.ir.index import CoreItem, CoreValue, Expression, Key, Range, Values, value_range
+from ttexplore.ir.index import CoreItem, CoreValue, Expression, Key, Range, Values, Variable, value_range
 from ttexplore.plan import CoreWork
 
 T = TypeVar("T")
@@ -21,20 +21,29 @@ class Apart(Exception):
         self.labels = labels
 
 
-def by_likeness(cores: Sequence[CoreWork], look: Callable[[Sequence[CoreWork]], T]) -> list[tuple[list[CoreWork], T]]:
-    """What is seen of groups of cores that do the same. `look` raises Apart for cores that do not."""
-    left, seen = [list(cores)], list[tuple[list[CoreWork], T]]()
+def by_likeness(
+    cores: Sequence[CoreWork], look: Callable[[Sequence[CoreWork]], T], flags: Sequence[str] = ()
+) -> list[tuple[list[CoreWork], T]]:  # fmt: skip
+    """What is seen of groups of cores that do the same. `look` raises Apart for cores that do not; those with other
+    numbers of work items, or other values of the `flags`, are not even tried together."""
+    left = _parts(cores, [(core.items, *map(core.values.get, flags)) for core in cores])
+    seen: list[tuple[list[CoreWork], T]] = []
     while left:
         group = left.pop()
         try:
             seen.append((group, look(group)))
         except Apart as apart:
-            parts: dict[Hashable, list[CoreWork]] = {}
-            for label, core in zip(apart.labels, group, strict=True):
-                parts.setdefault(label, []).append(core)
+            parts = _parts(group, apart.labels)
             assert len(parts) > 1, "cores that come apart do not do the same"
-            left += parts.values()
+            left += parts
     return seen
+
+
+def _parts(cores: Sequence[CoreWork], labels: Sequence[Hashable]) -> list[list[CoreWork]]:
+    parts: dict[Hashable, list[CoreWork]] = {}
+    for label, core in zip(labels, cores, strict=True):
+        parts.setdefault(label, []).append(core)
+    return [*parts.values()]
 
 
 class CoreRanges:
@@ -55,7 +64,9 @@ class CoreRanges:
 
     def of(self, e: Expression) -> Range | None:
         """The range of an expression on each core: what it is if the core is looked at alone. Raises Apart."""
-        found = value_range(e, self.known)
+        if type(e) is int:
+            return e, e
+        found = self.known.get(e) if type(e) is Variable else value_range(e, self.known)
         if len(self.cores) == 1 or (found is not None and found[0] is found[1]):
             return found
         if found is not None or any(value_range(e, self._alone(number)) for number in range(len(self.cores))):

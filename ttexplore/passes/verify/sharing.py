@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -208,7 +208,7 @@ def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -
         return made
 
     try:
-        groups = by_likeness(partition.cores, follow)
+        groups = by_likeness(partition.cores, follow, [one.named("sends") for one in (*plan.shared, *plan.partials)])
     except VerifyError:
         # The first core of which something is wrong is told, not the first group.
         groups = [([core], follow([core])) for core in partition.cores]
@@ -441,6 +441,8 @@ class _Cores:
         self.sent = defaultdict[str, NDArray[np.bool_]](lambda: np.zeros(count, np.bool_))
         self.pages = defaultdict[str, NDArray[np.int64]](lambda: np.zeros((_PAGES, 2, count), np.int64))
         self.page_counts = defaultdict[str, NDArray[np.int64]](lambda: np.zeros(count, np.int64))
+        # Who is reached is the same in all turns of a loop.
+        self.reaches: dict[Hashable, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         self.kernels: list[_Running] = []
         for index, group in enumerate(groups):
             numbers = np.flatnonzero(self.group == index)
@@ -517,11 +519,11 @@ class _Cores:
     def need(self, cores: NDArray[np.int64], name: str, page: Range) -> None:
         """What is next in a circular buffer has one more page."""
         counts, pages = self.page_counts[name], self.pages[name]
-        at = counts[cores[0]]
+        at = int(counts[cores[0]])
         if at == len(pages):
             pages = self.pages[name] = np.concatenate([pages, np.zeros_like(pages)])
         pages[at, 0, cores], pages[at, 1, cores] = page
-        counts[cores] += 1
+        counts[cores] = at + 1
 
     def send(self, kernel: _Running, event: _Event) -> None:
         call, name = event.call, event.call.buffer("cb")
@@ -577,11 +579,15 @@ class _Cores:
     def reached(self, kernel: _Running, to_all: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The senders and receivers of the multicasts of a group, but for senders that receive their own."""
         event, count = kernel.events[kernel.at], len(kernel.cores)
-        columns = [_column(event.values[name], count) for name in (*CORNERS, "receivers")]
-        found = [self.rectangle(core, row, kernel.role, event.call, to_all)
-                 for core, row in zip(kernel.cores.tolist(), zip(*columns, strict=True), strict=True)]  # fmt: skip
-        receivers = self.outside(kernel, [*itertools.chain.from_iterable(found)])
-        return np.repeat(kernel.cores, [*map(len, found)]), receivers
+        columns = (_column(event.values[name], count) for name in (*CORNERS, "receivers"))
+        rows = tuple(zip(*columns, strict=True))
+        key = kernel.group, kernel.role, event.call, rows
+        if key not in self.reaches:
+            found = [self.rectangle(core, row, kernel.role, event.call, to_all)
+                     for core, row in zip(kernel.cores.tolist(), rows, strict=True)]  # fmt: skip
+            receivers = self.outside(kernel, [*itertools.chain.from_iterable(found)])
+            self.reaches[key] = np.repeat(kernel.cores, [*map(len, found)]), receivers
+        return self.reaches[key]
 
     def rectangle(self, core: int, row: Sequence[int], role: str, call: Call, to_all: object) -> list[int]:
         """The cores that a multicast reaches, but for its sender."""
