@@ -23,7 +23,7 @@ from ttexplore.language.containers import items_of
 from ttexplore.language.dtypes import dtype_name, held, integer_range, number_of
 from ttexplore.language.elements import Reads
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
-from ttexplore.language.spans import caller_span
+from ttexplore.language.spans import caller_place, caller_span
 from ttexplore.language.standins import StandIn
 from ttexplore.language.state import Lost, Snapshot
 from ttexplore.language.views import Views
@@ -319,7 +319,9 @@ class Builder:
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
     # Calls that only statements can execute, and where they were made, until one does.
-    waiting: list[tuple[ir.Call, Span | None]] = field(default_factory=list["tuple[ir.Call, Span | None]"])
+    waiting: list[tuple[ir.Call, Callable[[], Span | None]]] = field(
+        default_factory=list["tuple[ir.Call, Callable[[], Span | None]]"]
+    )
     span: Span | None = None
     operands: list[Operand] = field(default_factory=list[Operand])
 
@@ -377,17 +379,17 @@ class Builder:
 
     def execute(self, call: ir.Call) -> None:
         """Record that a statement executes a call, or that another call stands for it."""
-        self.waiting = [(other, span) for other, span in self.waiting if not other.same_as(call)]
+        self.waiting = [(other, place) for other, place in self.waiting if not other.same_as(call)]
 
     def check_executed(self) -> None:
         """Check that statements execute all calls that only they can: those of a function that is not part of the
         kernel would be lost. Raises KernelError for the first other one."""
-        for lost, span in self.waiting:
+        for lost, place in self.waiting:
             raise KernelError(
                 "K010",
                 f"no statement of the kernel executes this {str(lost.op.name).replace('tl.', 'T.')}",
                 hint="decorate the function that calls it with @T.macro, or make the call a statement of its own",
-                span=span,
+                span=place(),
             )
 
     def read(self, buffer: tirx.Buffer, indices: tuple[object, ...]) -> ir.TensorLoad:
@@ -652,7 +654,7 @@ def statement_call(
     """The call of an operation, for a statement of the kernel: if none executes it, the trace is refused."""
     made, builder = call(op_name, operands, attributes), traced_now()
     if builder is not None:
-        builder.waiting.append((made, caller_span(builder.files)))
+        builder.waiting.append((made, caller_place(builder.files)))
     return made
 
 

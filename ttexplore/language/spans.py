@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 import re
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ttexplore.errors import KernelError
@@ -145,13 +146,16 @@ def node_span(file: str, node: Located, last: Located | None = None) -> Span:
 
 def frame_span(frame: types.FrameType, instruction: int, file: str) -> Span:
     """The source range of the instruction (a byte offset) in `frame`."""
-    line, column, end_line, end_column = frame.f_lineno, 1, frame.f_lineno, 1
-    for index, position in enumerate(frame.f_code.co_positions()):
-        if 2 * index == instruction:
-            start, stop, begin, end = position
-            line, end_line = start or line, stop or start or line
-            column, end_column = (begin or 0) + 1, (end or 0) + 1
-            break
+    return _code_span(frame.f_code, frame.f_lineno, instruction, file)
+
+
+def _code_span(code: types.CodeType, at: int, instruction: int, file: str) -> Span:
+    line, column, end_line, end_column = at, 1, at, 1
+    if instruction >= 0:
+        positions = itertools.islice(code.co_positions(), instruction // 2, None)
+        start, stop, begin, end = next(positions, (None,) * 4)
+        line, end_line = start or line, stop or start or line
+        column, end_column = (begin or 0) + 1, (end or 0) + 1
     return Span(file, line, column, end_line, end_column)
 
 
@@ -171,10 +175,15 @@ def error_span(error: BaseException, files: Mapping[str, str]) -> Span | None:
 
 def caller_span(files: Mapping[str, str]) -> Span | None:
     """The current place of the innermost calling frame in one of `files`."""
+    return caller_place(files)()
+
+
+def caller_place(files: Mapping[str, str]) -> Callable[[], Span | None]:
+    """The same, found when it is asked for: that takes long in a long function."""
     frame = sys._getframe(1)
     while frame is not None:
         file = files.get(frame.f_code.co_filename)
         if file is not None:
-            return frame_span(frame, frame.f_lasti, file)
+            return functools.partial(_code_span, frame.f_code, frame.f_lineno, frame.f_lasti, file)
         frame = frame.f_back
-    return None
+    return lambda: None

@@ -90,8 +90,9 @@ def _with_kept(traced: TracedKernel) -> TracedKernel:
     function = with_kept_parts(traced.function)
     if function is traced.function:
         return traced
-    read, _ = read_and_written(function)
-    notes = (note_on_input(name, reason) for name, reason in kept_parts(function).items() if name not in read)
+    kept = kept_parts(function)
+    read = read_and_written(function)[0] if kept else set[str]()
+    notes = (note_on_input(name, reason) for name, reason in kept.items() if name not in read)
     return dataclasses.replace(traced, function=function, notes=(*traced.notes, *notes))
 
 

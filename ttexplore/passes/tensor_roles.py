@@ -77,28 +77,24 @@ def touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
     """Each buffer that a statement itself reads or writes, whole blocks or elements; nested statements do not count."""
     found: list[tuple[tirx.Buffer, AccessKind]] = []
     values: list[ir.Expr] = []
-    match statement:
-        case tirx.For():
-            values = [statement.min, statement.extent]
-        case tirx.IfThenElse() | tirx.While():
-            values = [statement.condition]
-        case tirx.Bind():
-            values = [statement.value]
-        case tirx.BufferStore():
-            values = [statement.value, *statement.indices]
-            found.append((statement.buffer, "write"))
-        case tirx.Evaluate() if op_name(statement).startswith("tl."):
-            blocks = regions(statement)
-            values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
-            values += [bound for one in blocks for part in elements(one.region) for bound in (part.min, part.extent)]
-            # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
-            found.extend((one.source, "read") for one in blocks[:-1])
-            adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
-            reduction = reduction_of(statement)
-            adds = adds or (reduction is not None and not reduction.clear)
-            found.extend((one.source, "update" if adds else "write") for one in blocks[-1:])
-        case _:
-            # Nothing else touches a buffer.
-            pass
+    if type(statement) is tirx.For:
+        values = [statement.min, statement.extent]
+    elif type(statement) is tirx.IfThenElse or type(statement) is tirx.While:
+        values = [statement.condition]
+    elif type(statement) is tirx.Bind:
+        values = [statement.value]
+    elif type(statement) is tirx.BufferStore:
+        values = [statement.value, *statement.indices]
+        found.append((statement.buffer, "write"))
+    elif (name := op_name(statement)).startswith("tl."):
+        blocks = regions(statement)
+        values = [one for one in arguments(statement) if type(one) is not ir.TensorRegion]
+        values += [bound for one in blocks for part in elements(one.region) for bound in (part.min, part.extent)]
+        # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
+        found.extend((one.source, "read") for one in blocks[:-1])
+        adds = name == "tl.gemm" and not attribute(statement, "clear_accum")
+        reduction = reduction_of(statement)
+        adds = adds or (reduction is not None and not reduction.clear)
+        found.extend((one.source, "update" if adds else "write") for one in blocks[-1:])
     found.extend((load.source, "read") for value in values for load in loads_of(value))
     return found
