@@ -54,8 +54,9 @@ from ttexplore.language.portable import portable
 from ttexplore.options import OPTIONS, option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.launches import launches_of, old_contents, used_names
-from ttexplore.passes.pipeline import PIPELINE, Applied, lower
+from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.requested import with_annotations
+from ttexplore.passes.step import Applied
 from ttexplore.passes.tensor_roles import tensor_roles
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan, Precision, Size
 from ttexplore.porting.checks import Facts, PortingChecks, porting_checks
@@ -159,11 +160,11 @@ def _lowered(
     return Exploration(traced, target, options, _steps(applied))
 
 
-def _steps(applied: Iterable[Applied]) -> tuple[Step, ...]:
-    made: list[Step] = []
+def _steps(applied: Iterable[Applied], before: Step | None = None) -> tuple[Step, ...]:
+    steps: list[Step] = []
     for index, one in enumerate(applied):
-        made.append(Step(index, one, made[-1] if made else None))
-    return tuple(made)
+        steps.append(Step(index, one, steps[-1] if steps else before))
+    return tuple(steps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,6 +212,11 @@ class Step(BaseStep):
     def after(self) -> Program:
         return self.applied.after
 
+    @functools.cached_property
+    def parts(self) -> tuple[Step, ...]:
+        """The steps that this one consists of, in order; none for most."""
+        return _steps(self.applied.parts, self.previous)
+
     @property
     def plan(self) -> Plan:
         return self.after.plan
@@ -239,7 +245,7 @@ class Step(BaseStep):
             self.index, self.name, self.letter, self.stage, self.summary, self.applied.step.docstring,
             before.text != after.text, plans[0] != plans[1], self.seconds, before, after, plans[0], plans[1],
             to_json(self.options), self.error.record() if self.error else None,
-            {one.rule: sentences[one.rule] for one in firings}, firings,
+            {one.rule: sentences[one.rule] for one in firings}, firings, tuple(one.record for one in self.parts),
         )  # fmt: skip
 
 
@@ -265,7 +271,8 @@ class Exploration(Explored):
 
     @property
     def steps(self) -> Steps[Step]:
-        return Steps(self._steps, [name for one in PIPELINE for name in (one.name, one.letter)])
+        every = [one for step in PIPELINE for one in (step, *step.parts)]
+        return Steps(self._steps, [name for one in every for name in (one.name, one.letter)])
 
     @property
     def plan(self) -> Plan:
@@ -662,14 +669,18 @@ class Exploration(Explored):
         control.tell("computing the reference")
         of_reference = control.of(f"{control.what}, still at the reference,")
         reference, rounding = self._reference(arrays, of_reference), self._rounding(arrays, of_reference)
+        last: StepCheck | None = None
         results: list[StepCheck] = []
         for number, step in enumerate(self._steps, 1):
-            if results and runs_alike(step.before, step.after):
-                one = dataclasses.replace(results[-1], step=step.name, letter=step.letter)
-            else:
-                one = self._checked_step(step, arrays, control, (reference, rounding), first=not results)
-            results.append(one)
-            control.tell(f"{number} of {len(self._steps)}: {one.headline}")
+            parts: list[StepCheck] = []
+            for leaf in step.leaves:
+                if last is not None and runs_alike(leaf.before, leaf.after):
+                    last = dataclasses.replace(last, step=leaf.name, letter=leaf.letter, executed=False)
+                else:
+                    last = self._checked_step(leaf, arrays, control, (reference, rounding), first=last is None)
+                parts.append(last)
+            results.append(StepCheck.of_parts(step.name, step.letter, parts) if step.parts else parts[0])
+            control.tell(f"{number} of {len(self._steps)}: {results[-1].headline}")
         return Check(tuple(results))
 
     def _checked_step(

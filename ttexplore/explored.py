@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +109,16 @@ class BaseStep(Printed, ABC):
     @abstractmethod
     def error(self) -> TTExploreError | None: ...
 
+    @functools.cached_property
+    @abstractmethod
+    def parts(self) -> tuple[Self, ...]:
+        """The steps that this one consists of, in order; none for most."""
+
+    @property
+    def leaves(self) -> tuple[Self, ...]:
+        """The parts of the step, or the step itself."""
+        return self.parts or (self,)
+
     def diff(self, other: BaseStep | None = None) -> StepDiff:
         """The changes of the step, in the IR and in the plan; with another step, of this lowering or of another one,
         what differs from what that step left to what this step left.
@@ -144,8 +154,9 @@ StepT = TypeVar("StepT", bound=BaseStep)
 
 
 class Steps(Printed, Sequence[StepT], Generic[StepT]):
-    """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``. Names from TileLang's
-    documents are accepted, too (:mod:`ttexplore.pass_names`)."""
+    """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``. Parts of a step have
+    names and letters, too: ``steps["A0.4"]``. Names from TileLang's documents are accepted
+    (:mod:`ttexplore.pass_names`)."""
 
     def __init__(self, steps: Sequence[StepT], pipeline: Sequence[str] = ()) -> None:
         self._steps = tuple(steps)
@@ -170,11 +181,11 @@ class Steps(Printed, Sequence[StepT], Generic[StepT]):
             raise UsageError(
                 "U001", f"there is no step {shown(key)}", hint="give a number, a name, or a letter such as B1"
             )
-        for step in self._steps:
+        for step in self._all():
             if key in (step.name, step.letter) or pass_name(key) == step.name:
                 return step
         if key in self._pipeline or pass_name(key) in self._pipeline:
-            failed = self._steps[-1]
+            failed = self._steps[-1].leaves[-1]
             raise UsageError("U006", f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
         letters = ", ".join(step.letter for step in self._steps)
         meant = unknown("step", key, self._names()).hint.partition("? ")
@@ -190,13 +201,19 @@ class Steps(Printed, Sequence[StepT], Generic[StepT]):
     def __getattr__(self, name: str) -> StepT:
         # Private names are protocol queries: whether this is a NumPy array, a widget.
         if not name.startswith("_"):
-            for step in self._steps:
+            for step in self._all():
                 if name in (step.name, step.letter) or pass_name(name) == step.name:
                     return step
         raise AttributeError(f"there is no step {name!r}")
 
+    def _all(self) -> Iterator[StepT]:
+        """The steps, each followed by its parts."""
+        for step in self._steps:
+            yield step
+            yield from step.parts
+
     def _names(self) -> list[str]:
-        return [name for step in self._steps for name in (step.letter, step.name)]
+        return [name for step in self._all() for name in (step.letter, step.name)]
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._names()]

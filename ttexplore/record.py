@@ -133,7 +133,8 @@ class FiringRecord:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """The run of one pass. `plan_before` and `plan_after` are the plan in JSON form; `options` are the values used.
+    """The run of one step, and of its parts, if it has some. `plan_before` and `plan_after` are the plan in JSON form;
+    `options` are the values used.
 
     `rules` has a sentence for each rule that made lines, `firings` the lines that each made: lines without a firing
     were kept.
@@ -156,6 +157,12 @@ class StepRecord:
     error: ErrorRecord | None = None
     rules: dict[str, str] = field(default_factory=dict[str, str])
     firings: tuple[FiringRecord, ...] = field(default=(), repr=False)
+    parts: tuple[StepRecord, ...] = field(default=(), repr=False)
+
+    @property
+    def leaves(self) -> tuple[StepRecord, ...]:
+        """The parts, or the step itself."""
+        return self.parts or (self,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +219,7 @@ def _converter(kind: object) -> _Convert:
     if not isinstance(kind, type):
         raise TypeError(f"{kind!r} is not a type of records")
     if dataclasses.is_dataclass(kind):
-        fields = {name: _converter(hint) for name, hint in typing.get_type_hints(kind).items()}
-        return functools.partial(_made, kind, fields)
+        return functools.partial(_made, kind)
     return functools.partial(_checked, kind)
 
 
@@ -255,8 +261,15 @@ def _values(value: _Convert, data: object) -> dict[str, object]:
     return {key: value(item) for key, item in _fields(data).items()}
 
 
-def _made(kind: Callable[..., object], fields: dict[str, _Convert], data: object) -> object:
+def _made(kind: Callable[..., object], data: object) -> object:
+    fields = _converters(kind)
     return kind(**{name: fields[name](item) for name, item in _fields(data).items()})
+
+
+@functools.cache
+def _converters(kind: object) -> dict[str, _Convert]:
+    """The converters of a record's fields; found when the first one is made, because steps hold steps."""
+    return {name: _converter(hint) for name, hint in typing.get_type_hints(kind).items()}
 
 
 def _checked(kind: type, data: object) -> object:

@@ -237,7 +237,8 @@ class Run(Printed):
 
 @dataclass(frozen=True)
 class StepCheck:
-    """The comparison of the interpreter's result after a step with the reference."""
+    """The comparison of the interpreter's result after a step with the reference. `parts` are those of its parts. A
+    step that changes nothing that is executed has the result of the step before, and is not `executed`."""
 
     step: str
     letter: str
@@ -245,6 +246,23 @@ class StepCheck:
     pcc: float
     max_rel_error: float
     message: str
+    executed: bool = True
+    parts: tuple[StepCheck, ...] = ()
+
+    @classmethod
+    def of_parts(cls, step: str, letter: str, parts: Sequence[StepCheck]) -> StepCheck:
+        """The result of a step that consists of parts: that of the first that fails, or of the last one."""
+        shown = next((one for one in parts if not one.passed), parts[-1])
+        message = shown.message if shown.passed else f"{shown.letter} {shown.step}: {shown.message}"
+        return cls(
+            step, letter, shown.passed, shown.pcc, shown.max_rel_error, message,
+            any(one.executed for one in parts), tuple(parts),
+        )  # fmt: skip
+
+    @property
+    def leaves(self) -> tuple[StepCheck, ...]:
+        """The results of the step's parts, or the result itself."""
+        return self.parts or (self,)
 
     @property
     def headline(self) -> str:
@@ -255,8 +273,8 @@ class StepCheck:
 
 @dataclass(frozen=True)
 class Check(Printed):
-    """The execution of every step. Truthy if all give the reference's result; `first_bad` names the first that does
-    not."""
+    """The execution of every step and of its parts. Truthy if all give the reference's result; `first_bad` names the
+    first step, or part of one, that does not."""
 
     results: tuple[StepCheck, ...]
 
@@ -266,7 +284,8 @@ class Check(Printed):
 
     @property
     def first_bad(self) -> str | None:
-        return next((result.step for result in self.results if not result.passed), None)
+        leaves = (leaf for result in self.results for leaf in result.leaves)
+        return next((leaf.step for leaf in leaves if not leaf.passed), None)
 
     def __bool__(self) -> bool:
         return self.ok

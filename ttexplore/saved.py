@@ -102,6 +102,11 @@ class SavedStep(BaseStep):
         return from_json(Plan, self._record.plan_after)
 
     @functools.cached_property
+    def parts(self) -> tuple[SavedStep, ...]:
+        """The steps that this one consists of, in order; none for most."""
+        return tuple(map(SavedStep, self._record.parts))
+
+    @functools.cached_property
     def listing(self) -> Listing:
         return self._record.after
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import GOLDEN_FOLDER
-from ttexplore.passes.pipeline import PIPELINE, Pass
+from ttexplore.passes.pipeline import PIPELINE
+from ttexplore.passes.step import Pass
 
 FOLDER = Path(__file__).parent
 

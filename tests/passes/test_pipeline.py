@@ -15,7 +15,8 @@ from tests.corpus.spine import SPINE
 from ttexplore.errors import VerifyError
 from ttexplore.exploration import Exploration, Step
 from ttexplore.ir.program import Program
-from ttexplore.passes.pipeline import Pass, lower
+from ttexplore.passes.pipeline import lower
+from ttexplore.passes.step import Pass
 from ttexplore.passes.verify import Verifier
 from ttexplore.record import to_json
 from ttexplore.target import Target

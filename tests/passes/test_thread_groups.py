@@ -53,7 +53,7 @@ def test_slots_are_the_depth_of_the_circular_buffer() -> None:
         plan = ttx.explore(ring(6, slots)).plan
         assert [plan.buffer(name).pages for name in ("a", "b")] == [4 * slots, 4 * slots]
     notes = ttx.explore(ring(6, 3)).plan.notes
-    assert notes[:7] == (
+    assert notes[2:9] == (
         "threads 0 to 127: load blocks: the reader",
         "threads 128 to 255: compute: the compute kernel; store: the writer",
         "barrier full[0], full[1], full[2]: full: arriving is the push of a, b, waiting its cb_wait_front",

@@ -12,7 +12,8 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import gemm
 from ttexplore.ir.program import Program
-from ttexplore.passes.pipeline import PIPELINE, Applied, Pass, lower
+from ttexplore.passes.pipeline import PIPELINE, lower
+from ttexplore.passes.step import Applied, Pass
 from ttexplore.passes.unseen import Facts, Unseen, hidden
 from ttexplore.plan import ComputeConfig, Plan
 from ttexplore.target import Target

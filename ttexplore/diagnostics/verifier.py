@@ -199,4 +199,10 @@ VERIFIER = (
         "A library, or ttexplore itself, raised an exception that no rule expects.",
         "Please report it with the kernel. Rewriting the named line may avoid it.",
     ),
+    diagnostic(
+        "V061", "a step without what it relies on",
+        "Each step of the lowering names what it relies on and what it establishes for the steps after it. Both are "
+        "checked.",
+        "This is a fault of the compiler: please report the kernel.",
+    ),
 )  # fmt: skip

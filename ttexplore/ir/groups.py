@@ -93,7 +93,7 @@ def thread_groups(function: tirx.PrimFunc) -> ThreadGroups | None:
     """The groups of a kernel; None for one that is for no threads. Raises Unsupported for branches by thread that
     depend on more than the thread."""
     found = walk(function.body)
-    if not any(_is_for_threads(one) for one in found):
+    if not any(is_for_threads(one) for one in found):
         return None
     count = next((int(n) for one in found if (n := _threads(one)) is not None), WARP_GROUP)
     names = {one.var: one.value for one in found if isinstance(one, tirx.Bind)}
@@ -122,7 +122,7 @@ def _threads(statement: tirx.Stmt) -> int | None:
     return None if value is None else int(value)
 
 
-def _is_for_threads(statement: tirx.Stmt) -> bool:
+def is_for_threads(statement: tirx.Stmt) -> bool:
     match statement:
         case tirx.AllocBuffer():
             return scope_of(statement.buffer) == BARRIER_SCOPE or TENSOR_MEMORY in dict(statement.annotations)

@@ -8,7 +8,7 @@ from tvm import tirx
 
 from ttexplore.ir.adapter import identity
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import walk
+from ttexplore.ir.rewrite import Firing, Placement, walk
 from ttexplore.record import FiringRecord, Listing
 
 # What a statement is known by: itself or, where it was made anew around another body, its variable or condition.
@@ -42,7 +42,12 @@ class _Side:
         self.texts = {line.node: line.text.strip() for line in listing.lines if line.node is not None}
         self.nodes: dict[_Key, list[int]] = {}
         # TVM's objects are known by where they are in memory, so they have to stay there.
-        self.statements = [one for function in program.functions.values() for one in walk(function.body)]
+        self.statements: list[tirx.Stmt] = []
+        self.roles: list[str] = []
+        for role, function in program.functions.items():
+            own = walk(function.body)
+            self.statements += own
+            self.roles += [role] * len(own)
         for number, statement in enumerate(self.statements):
             for key in _keys(statement):
                 self.nodes.setdefault(key, []).append(number)
@@ -54,16 +59,24 @@ class _Side:
 
 class _Lines:
     def __init__(self, before: Program, after: Program, listings: tuple[Listing, Listing]) -> None:
-        self.firings = after.firings
+        self.firings: tuple[Firing, ...] = after.firings
         self.old, self.new = _Side(before, listings[0]), _Side(after, listings[1])
         # The statements that are there before and after: `stays` has their numbers before, `kept` those after.
         self.stays: set[int] = set()
         self.kept: set[int] = set()
         for number, statement in enumerate(self.new.statements):
-            same = [one for one in self.old.of(statement) if self.old.texts[one] == self.new.texts[number]]
-            if same:
+            text, role = self.new.texts[number], self.new.roles[number]
+            key = next((key for key in _keys(statement) if key in self.old.nodes), None)
+            if key is None:
+                continue
+            same = [one for one in self.old.nodes[key] if self.old.texts[one] == text]
+            # Of several kernels that have the statement, the same one.
+            same = [one for one in same if self.old.roles[one] == role] or same
+            again = [one for one in self.new.nodes[key] if self.new.texts[one] == text and self.new.roles[one] == role]
+            self.stays.update(same)
+            # Of a statement that is there more often than before, a rule made all: they are all alike.
+            if len(again) <= len(same):
                 self.kept.add(number)
-                self.stays.update(same)
 
     def records(self) -> tuple[FiringRecord, ...]:
         # By firing: the earlier one that made what it was made of, and the statements before and after it.
@@ -72,7 +85,12 @@ class _Lines:
         made: list[set[int]] = []
         makers: dict[_Key, int] = {}
         claimed: set[int] = set()
-        for position, (_, source, statements) in enumerate(self.firings):
+        for position, (rule, source, statements) in enumerate(self.firings):
+            if isinstance(rule, Placement):
+                parents.append(None)
+                sources.append(())
+                made.append(set())
+                continue
             inner = [one for statement in statements for one in walk(statement)]
             new = {number for one in inner for number in self.new.of(one)} - self.kept - claimed
             claimed |= new
@@ -87,8 +105,11 @@ class _Lines:
             if parent is not None:
                 made[parent] |= new
         found: dict[tuple[str, tuple[int, ...]], set[int]] = {}
+        for rule, _, statements in self.firings:
+            for statement in statements if isinstance(rule, Placement) else ():
+                found[rule.name, tuple(self.old.of(statement))] = {*self.new.of(statement)}
         for firing, before, new in zip(self.firings, sources, made, strict=True):
-            if new:
+            if new or not self.stays.issuperset(before):
                 found.setdefault((firing.rule.name, before), set()).update(new)
         return tuple(FiringRecord(rule, before, tuple(sorted(new))) for (rule, before), new in found.items())
 
@@ -103,6 +124,10 @@ class _Lines:
         made anew with the same text, out of `new`, is kept."""
         if source is None:
             return ()
+        if not statements:
+            # Left out, in each kernel that has it no more.
+            inside = [number for one in walk(source) for number in self.old.of(one)]
+            return tuple(sorted({number for number in inside if number not in self.stays}))
         header = self.old.of(source)[:1]
         if self.stays.issuperset(header) and not any(set(_keys(one)) & {*_keys(source)} for one in statements):
             return tuple(header)

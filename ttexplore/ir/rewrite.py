@@ -29,6 +29,11 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Placement(Rule):
+    """A rule that puts statements elsewhere as they are, perhaps in several places."""
+
+
+@dataclass(frozen=True)
 class StatementRule(Rule, Generic[ContextT]):
     """A rule that :func:`rewrite` asks about each statement: `replacement` gives the statements that take its place, or
     None where the rule has nothing to say. A statement that is in the answer as it was is kept."""
@@ -38,7 +43,7 @@ class StatementRule(Rule, Generic[ContextT]):
 
 class Firing(NamedTuple):
     """What a rule made: the `statements` took the place of `source`, or were added because of it; None is the whole
-    kernel."""
+    kernel. Without statements, `source` was left out."""
 
     rule: Rule
     source: tirx.Stmt | None
@@ -57,8 +62,7 @@ class Firings:
         span = None if source is None else source.span
         for statement in new:
             _stamp(statement, span)
-        if new:
-            self.all.append(Firing(rule, source, new))
+        self.all.append(Firing(rule, source, new))
         return [*new]
 
 

@@ -1,15 +1,18 @@
-"""A0: start the plan from the target's defaults."""
+"""A0: start the plan from the target's defaults, and normalize the kernel, in parts that can be opened one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+
+from tvm import tirx
 
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import Firings
+from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.options import Partials
 from ttexplore.passes.asked_blocks import with_asked_blocks
 from ttexplore.passes.bit_reductions import BITS, note_on_bits, with_bits_reduced
 from ttexplore.passes.branch_loops import with_branches_as_loops
+from ttexplore.passes.chosen_partials import with_chosen_partials
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.deciding_variables import with_named_variables
 from ttexplore.passes.direct_tensors import with_staged_tensors
@@ -35,97 +38,396 @@ from ttexplore.passes.read_elements import check_elements
 from ttexplore.passes.rows_by_index import ROWS, note_on_rows, with_rows_by_index
 from ttexplore.passes.scalar_values import with_scalar_blocks
 from ttexplore.passes.scans import SCAN, note_on_scan, with_scans_as_loops
+from ttexplore.passes.step import Pass
 from ttexplore.passes.thread_groups import with_one_sequence
 from ttexplore.passes.turn_values import with_turn_values
+from ttexplore.passes.verify.normal_form import (
+    BLOCKS_ARE_MATRICES,
+    BRANCHES_ARE_LOOPS,
+    COPIES_KEEP_WIDE_DTYPES,
+    DECIDERS_HAVE_NAMES,
+    LOOPS_ARE_COUNTED,
+    NESTS_ARE_FLAT,
+    NESTS_USE_BLOCKS,
+    NO_INTEGER_PRODUCTS,
+    NO_SCANS,
+    NO_THREAD_GROUPS,
+)
 from ttexplore.passes.while_loops import with_counted_loops
 from ttexplore.passes.wide_indices import with_wide_indices, with_wide_numbers
 from ttexplore.passes.work_orders import note_on_work
 from ttexplore.target import Target
 
+_Rewrite = Callable[[tirx.PrimFunc, Firings], tirx.PrimFunc]
+# What the plan says about the statements that some rules change.
+_NOTES: dict[Rule, Callable[[tirx.Stmt], str]] = {
+    SCAN: note_on_scan,
+    BITS: note_on_bits,
+    ROWS: note_on_rows,
+    CAST: note_on_cast,
+    PRODUCT: note_on_product,
+}
 
-def apply_defaults(program: Program, target: Target, *, partials: Partials) -> Program:
+
+def apply_defaults(
+    program: Program, target: Target, lowered: Callable[..., Program], *, partials: Partials
+) -> Program:  # fmt: skip
     """Start the plan from the target's defaults and normalize the kernel.
 
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
-    runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
+    runs, tensors in 32x32 tiles in DRAM, interleaved over its banks. Each other part brings the kernel into a plainer
+    form on which later passes rely; what each part requires and establishes is checked, so that their order explains
+    itself.
 
-    Each `while` first becomes a loop over the number of its turns, scans of blocks and reductions of bits become loops,
-    and groups of threads that wait for each other at barriers become one sequence of statements.
+    Raises what its parts raise: Unsupported for what has no plainer form, KernelError for elements outside of their
+    block or tensor, for races, and for waits that never end.
+    """
+    *normalizing, last = PARTS
+    assert last.function is give_updates_owners, "it alone has options"
+    for part in normalizing:
+        program = part.function(program, target)
+    return give_updates_owners(program, target, lowered, partials=partials)
 
-    Later passes rely on these changes: each T.Parallel does something; in a T.Parallel, loops that count together
-    become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors choose are
-    filled row by row; T.any_of and T.all_of of computed blocks become loops; tensors that the kernel works on directly
-    are copied to and from blocks on the chip; parts of blocks become blocks of their own; copies that convert to 8 bits
-    or fewer cast in a T.Parallel, and products of integers become products of numbers; a fill in only the first
-    iteration of a loop moves before it; other branches around operations on blocks become loops of one iteration or
-    none; what decides branches, lengths and places has a name, and places are checked at run time; the loops of a
-    T.Parallel nest follow the axis order of its stores; and arithmetic in narrow integer types is computed in int32.
 
-    Work items that update the same elements of a tensor with T.atomic_add, T.atomic_max or T.atomic_min run on one
-    core, in a loop that takes the place of an axis of the launch grid. With `partials="noc"` they run on several cores,
-    which hand on what they have updated so far; with ``auto``, as is predicted to be faster.
+def record_defaults(program: Program, target: Target) -> Program:
+    """Record the target's defaults in the plan.
 
-    Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, KernelError for elements
-    outside of their block or tensor, and the errors of groups of threads: KernelError for races and for waits
-    that never end, Unsupported for groups that are no sequence.
+    plan.notes: none  ==>  work: contiguous, row-major
+                           tensors: DRAM, interleaved, 32x32 tiles
+    """
+    notes = (note_on_work(program.options), f"tensors: {_tensors(program)}")
+    return program.with_plan(target=target.name, notes=(*program.plan.notes, *notes))
+
+
+def count_while_loops(program: Program, target: Target) -> Program:
+    """Turn each `while` into a loop over the number of its iterations.
+
+        x = bx                        x = bx
+        while x < n:                  x_first = x
+            T.copy(A[x, 0], a)   ==>  turns = max((n - x_first + 3) // 4, 0)
+            x += 4                    for turn in range(turns):
+                                          x = x_first + turn * 4
+                                          T.copy(A[x, 0], a)
+                                          x += 4
+                                      x = x_first + turns * 4
+
+    Then checks that no integer arithmetic of the kernel leaves int32. Raises Unsupported if it can, and for loops
+    whose number of iterations is not known when they begin.
+    """
+    program = _rewritten(program, with_counted_loops)
+    check_integers(program.kernel, program.plan.size_values)
+    return program
+
+
+def expand_scans(program: Program, target: Target) -> Program:
+    """Expand scans, and reductions of bits, into loops that the chip can run.
+
+        T.cumsum(a, dim=1)  ==>  T.fill(a_scan, 0)
+                                 for place in range(64):
+                                     for i, j in T.Parallel(32, 64):
+                                         a_one[i, j] = T.if_then_else(j == place, a[i, j], 0)
+                                     T.reduce_sum(a_one, a_part, dim=1)
+                                     for i, j in T.Parallel(32, 64):
+                                         if j >= place:
+                                             a_scan[i, j] += a_part[i]
+                                 T.copy(a_scan, a)
+
+    A reduction of bits, such as T.reduce_bitor, becomes a loop over the bits. Raises Unsupported for tensors, for more
+    than two dimensions, and for other dtypes than float32, bfloat16, float16 and int32.
+    """
+    return _rewritten(program, with_scans_as_loops, with_bits_reduced)
+
+
+def order_thread_groups(program: Program, target: Target) -> Program:
+    """Order groups of threads that wait for each other at barriers into one sequence of statements.
+
+        for k in range(n):                              for k in T.Pipelined(n, num_stages=2):
+            with T.ws(1):                                   T.copy(A[..., k * 64], a)
+                T.barrier_wait(empty[k % 2], ...)    ==>    T.gemm(a, b, c)
+                T.tma_copy(A[..., k * 64], a[k % 2, :, :], barrier=full[k % 2])
+                T.barrier_arrive(full[k % 2])
+            with T.ws(0):
+                T.barrier_wait(full[k % 2], ...)
+                T.gemm(a[k % 2, :, :], b, c)
+                T.barrier_arrive(empty[k % 2])
+
+    Then checks that no iteration of a T.Parallel stores what another one uses, and that elements that are read lie
+    inside of their block or tensor. Raises KernelError for races and for waits that never end, Unsupported for groups
+    that are no such sequence.
     """
     firings = Firings()
-    kernel = with_counted_loops(program.kernel, firings)
-    check_integers(kernel, program.plan.size_values)
-    kernel = with_bits_reduced(with_scans_as_loops(kernel, firings), firings)
-    kernel, groups = with_one_sequence(kernel, firings)
-    notes = (*program.plan.notes, *groups, note_on_work(program.options), f"tensors: {_tensors(program)}")
+    kernel, notes = with_one_sequence(program.kernel, firings)
     check_elements(kernel)
     check_races(kernel)
-    for better in (
-        without_empty_nests,
-        with_launched_places,
-        with_wide_indices,
-        with_merged_loops,
-        with_plain_elements,
-        with_turn_values,
-        with_rows_by_index,
-        with_asked_blocks,
-        with_named_variables,
-        with_scalar_blocks,
-        with_loaded_scalars,
-        with_wide_numbers,
-        with_ordered_axes,
-        with_joined_loops,
-        with_staged_tensors,
-        with_flat_blocks,
-        with_whole_blocks,
-        with_casts_for_copies,
-        with_products_of_numbers,
-        without_guarded_fills,
-        with_branches_as_loops,
-        with_ordered_parallel,
-        with_named_choices,
-        with_checked_places,
-    ):
-        kernel = better(kernel, firings)
-    kernel, owned = with_owners(kernel, program.plan.size_values, firings, over_noc=partials == "noc")
-    program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
-    notes = (*notes, *owned, *notes_on_decisions(kernel), *_on_rewrites(firings))
-    return program.with_plan(target=target.name, notes=notes)
+    program = _with_kernel(program, kernel, firings)
+    return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
 
 
-def _on_rewrites(firings: Firings) -> Iterator[str]:
+def launch_persistent_tiles(program: Program, target: Target) -> Program:
+    """Launch the tiles of T.Persistent instead of one block for each core.
+
+        with T.Kernel(cores) as block:                           with T.Kernel(8, 4) as (bx, by):
+            for bx, by in T.Persistent([8, 4], cores, block): ==>    ...
+                ...
+
+    The options `policy` and `order` then say which core takes which tile. Kernels that do more than this loop keep it.
+    """
+    return _rewritten(program, with_launched_places)
+
+
+def widen_indices(program: Program, target: Target) -> Program:
+    """Widen starts, bounds, conditions and indices in narrow integer types to int32.
+
+    for k in range(T.int8(bx * 100), 4)    ==>    for k in range((bx * 100 + 128) % 256 - 128, 4)
+    """
+    return _rewritten(program, with_wide_indices)
+
+
+def flatten_parallel_nests(program: Program, target: Target) -> Program:
+    """Flatten each T.Parallel: branches become choices, loops inside of it are unrolled or merged into it.
+
+        for i, j in T.Parallel(32, 32):               for i, j in T.Parallel(32, 32):
+            if i >= j:                          ==>       c[i, j] = T.if_then_else(i >= j, a[i, j], c[i, j])
+                c[i, j] = a[i, j]                         d[i, j] = d[i, j] + a[i, j] * 0
+            for k in range(2):                            d[i, j] = d[i, j] + a[i, j] * 1
+                d[i, j] += a[i, j] * k
+
+    A T.Parallel in which nothing is done is left out; loops that count together through one axis become one, and
+    scalar variables that are stored in it become names. Raises Unsupported for loops of unknown or great length, and
+    for stores to tensors under a condition about values of elements.
+    """
+    return _rewritten(program, without_empty_nests, with_merged_loops, with_plain_elements, with_turn_values)
+
+
+def gather_rows(program: Program, target: Target) -> Program:
+    """Gather blocks whose rows elements of an index tensor choose, row by row.
+
+        for i, j in T.Parallel(64, 128):           T.clear(k_block)
+            k_block[i, j] = K[Index[bx, i], j]     for row in range(64):
+                                                       place = Index[bx, row]
+                                          ==>          if place >= 0 and place < 4096:
+                                                           T.copy(K[place, 0:128], k_row)
+                                                       else:
+                                                           T.clear(k_row)
+                                                       for i, j in T.Parallel(64, 128):
+                                                           k_block[i, j] = T.if_then_else(i == row, k_row[j], ...)
+
+    What lies outside of the tensor is zero, and so is what lies outside of the index tensor.
+    """
+    return _rewritten(program, with_rows_by_index)
+
+
+def name_deciding_variables(program: Program, target: Target) -> Program:
+    """Name the values of scalar variables on which places, lengths and conditions depend.
+
+        group = T.alloc_var("int32")
+        group = 0                                  group = 0
+        for i in range(3):                         group_1 = T.if_then_else(bx >= Starts[0], 0, group)
+            if bx >= Starts[i]:             ==>    group_2 = T.if_then_else(bx >= Starts[1], 1, group_1)
+                group = i                          group_3 = T.if_then_else(bx >= Starts[2], 2, group_2)
+        T.copy(B[group, 0, 0], b)                  T.copy(B[group_3, 0, 0], b)
+
+    T.any_of and T.all_of of a computed block become a loop over its elements, which stores such a variable. Raises
+    Unsupported for those of too many elements.
+    """
+    return _rewritten(program, with_asked_blocks, with_named_variables)
+
+
+def stage_scalars(program: Program, target: Target) -> Program:
+    """Compute scalars that are operands in blocks of one element.
+
+        sink = Sinks[bx]                             T.copy(Sinks[bx : bx + 1], sink)
+        rate = T.alloc_var("float32")                rate = T.alloc_fragment((1,), "float32")
+        rate = T.exp2(-5.0 - bx)              ==>    for i in T.Parallel(1):
+                                                         rate[i] = T.exp2(-5.0 - bx)
+        for i in T.Parallel(64):                     for i in T.Parallel(64):
+            c[i] = a[i] * rate + sink                    c[i] = a[i] * rate[0] + sink[0]
+
+    Scalars that places, lengths or conditions depend on stay as they are.
+    """
+    return _rewritten(program, with_scalar_blocks)
+
+
+def name_deciding_elements(program: Program, target: Target) -> Program:
+    """Name the elements of tensors that decide branches, lengths of loops and places of blocks.
+
+        for k in range(Counts[bx]):       Counts_value = Counts[bx]
+            if Mask[bx, k]:               for k in range(Counts_value):
+                T.copy(A[k * 64, 0], a)       Mask_value = Mask[bx, k]
+                                      ==>     if Mask_value:
+                                                  T.copy(A[k * 64, 0], a)
+
+    Each is read right before the statement that it decides; arithmetic on it is computed in int32. Raises Unsupported
+    where something depends on what the chip computes.
+    """
+    return _rewritten(program, with_loaded_scalars, with_wide_numbers)
+
+
+def stage_tensors(program: Program, target: Target) -> Program:
+    """Copy tensors to and from blocks on the chip, where the kernel works on their elements.
+
+        for i, j in T.Parallel(32, 64):                   T.copy(A[by * 32 : +32, bx * 64 : +64], A_block)
+            C[by * 32 + i, bx * 64 + j] =            ==>  for i, j in T.Parallel(32, 64):
+                A[by * 32 + i, bx * 64 + j] * 2               C_block[i, j] = A_block[i, j] * 2
+                                                          T.copy(C_block, C[by * 32 : +32, bx * 64 : +64])
+
+    Before that, the loops of a T.Parallel of three and more axes are put in the order of the axes that they store, and
+    joined where they store one axis together. Raises Unsupported for elements that make no block.
+    """
+    return _rewritten(program, with_ordered_axes, with_joined_loops, with_staged_tensors)
+
+
+def flatten_blocks(program: Program, target: Target) -> Program:
+    """Flatten blocks of three and more dimensions to matrices: all axes but the last one become the rows.
+
+        for b, i, j in T.Parallel(2, 8, 32):          for b_i, j in T.Parallel(16, 32):
+            c[b, i, j] = a[b, i, j] + v[b, j]   ==>       c[b_i, j] = a[b_i, j] + v[b_i // 8, j]
+
+    Raises Unsupported for parts of such blocks that are no rows.
+    """
+    return _rewritten(program, with_flat_blocks)
+
+
+def extract_block_parts(program: Program, target: Target) -> Program:
+    """Extract rows, columns, elements and regions of blocks into blocks of their own.
+
+        for i, j in T.Parallel(4, 64):          a_masked = a where its row is 2, else 0
+            o[i, j] = a[2, j] * b[i, j]    ==>  T.reduce_sum(a_masked, a_row, dim=0)
+                                                for i, j in T.Parallel(4, 64):
+                                                    o[i, j] = a_row[j] * b[i, j]
+
+        T.copy(a[:, 64:96], b)             ==>  T.copy_tiles(a, b, 0, 2)
+
+        T.copy(v, a[:, k])                 ==>  a[i, j] = v[i] where j is k, else a[i, j]
+
+    What has another form is left as it is, for later passes to refuse.
+    """
+    return _rewritten(program, with_whole_blocks)
+
+
+def legalize_dtypes(program: Program, target: Target) -> Program:
+    """Legalize dtypes: copies that convert to 8 bits or fewer, and products of integers.
+
+        T.copy(c, C[by * 32, bx * 32])  ==>  for i, j in T.Parallel(32, 32):
+                                                 c_cast[i, j] = T.cast(c[i, j], "float8_e4m3fn")
+                                             T.copy(c_cast, C[by * 32, bx * 32])
+
+        T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 64):
+                                  b_high[i, j] = T.floor(T.cast(b[i, j], "float32") / 16)
+                                  b_low[i, j] = T.cast(b[i, j], "float32") - b_high[i, j] * 16
+                              T.gemm(a, b_high, c_high, clear_accum=True)
+                              T.gemm(a, b_low, c_low, clear_accum=True)
+                              for i, j in T.Parallel(32, 64):
+                                  c[i, j] += T.cast(c_high[i, j] * 16 + c_low[i, j], "int32")
+
+    Raises Unsupported for products of integers whose sums DST does not hold exactly.
+    """
+    return _rewritten(program, with_casts_for_copies, with_products_of_numbers)
+
+
+def turn_branches_into_loops(program: Program, target: Target) -> Program:
+    """Turn branches around operations on blocks into loops of one iteration or none.
+
+        if by * 64 < n:                      for taken in range(select(by * 64 < n, 1, 0)):
+            T.copy(A[by * 64, 0], S)    ==>      T.copy(A[by * 64, 0], S)
+        else:                                for taken in range(select(not by * 64 < n, 1, 0)):
+            T.clear(S)                           T.clear(S)
+
+    A fill in only the first iteration of a loop moves before the loop, other conditional fills become a choice for each
+    element. Raises Unsupported for conditions and lengths of loops that depend on what the chip computes.
+    """
+    return _rewritten(program, without_guarded_fills, with_branches_as_loops)
+
+
+def check_chosen_places(program: Program, target: Target) -> Program:
+    """Check, while the kernel runs, places that elements of tensors choose.
+
+        page = Table[bx, k]                            page = Table[bx, k]
+        T.copy(K[page * 64, 0], k_shared)    ==>       checked = tt.check_read(page * 64 >= 0)
+                                                       T.copy(K[page * 64, 0], k_shared)
+
+    Before that, the loops of each T.Parallel are put in the order of the axes that they store, and conditions in them
+    that only elements of tensors decide get a name.
+    """
+    program = _rewritten(program, with_ordered_parallel, with_named_choices, with_checked_places)
+    notes = notes_on_decisions(program.kernel)
+    return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
+
+
+def give_updates_owners(
+    program: Program, target: Target, lowered: Callable[..., Program], *, partials: Partials
+) -> Program:  # fmt: skip
+    """Give each element that several work items update one owner: they run on one core, one after another.
+
+        with T.Kernel(2, 2, 4) as (bx, by, bz):          with T.Kernel(2, 2) as (bx, by):
+            T.atomic_add(C[by * 32, bx * 32], c)   ==>       for bz in range(4):
+                                                                 T.atomic_add(C[by * 32, bx * 32], c)
+
+    With `partials="noc"` they run on several cores, which hand on what they have updated so far; with ``auto``, as is
+    predicted to be faster: both are lowered up to B1, and the plan notes both times.
+
+    Raises KernelError where two work items use an element that one of them writes without T.atomic_add, Unsupported
+    where the places of other reads and writes are not known.
+    """
+    if partials == "auto":
+        return with_chosen_partials(program, target, lowered, lambda chosen: _owned(program, chosen))
+    return _owned(program, partials)
+
+
+def _owned(program: Program, partials: Partials) -> Program:
+    firings = Firings()
+    kernel, notes = with_owners(program.kernel, program.plan.size_values, firings, over_noc=partials == "noc")
+    program = _with_kernel(program, kernel, firings)
+    return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
+
+
+def _rewritten(program: Program, *rewrites: _Rewrite) -> Program:
+    """The program with its kernel rewritten, and with notes on what some rules did."""
+    firings, kernel = Firings(), program.kernel
+    for rewrite in rewrites:
+        kernel = rewrite(kernel, firings)
+    program = _with_kernel(program, kernel, firings)
+    notes = tuple(_on_rewrites(firings))
+    return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
+
+
+def _with_kernel(program: Program, kernel: tirx.PrimFunc, firings: Firings) -> Program:
+    return program if kernel is program.kernel else program.with_kernel(kernel, firings)
+
+
+def _on_rewrites(firings: Firings) -> Iterable[str]:
     """How copies cast, integers are multiplied, blocks are scanned and bits are reduced, and why."""
-    for firing in firings.all:
-        if firing.rule is CAST and firing.source is not None:
-            yield note_on_cast(firing.source)
-        if firing.rule is PRODUCT and firing.source is not None:
-            yield note_on_product(firing.source)
-        if firing.rule is SCAN and firing.source is not None:
-            yield note_on_scan(firing.source)
-        if firing.rule is BITS and firing.source is not None:
-            yield note_on_bits(firing.source)
-        if firing.rule is ROWS and firing.source is not None:
-            yield note_on_rows(firing.source)
+    return (
+        _NOTES[firing.rule](firing.source) for firing in firings.all
+        if firing.rule in _NOTES and firing.source is not None
+    )  # fmt: skip
 
 
 def _tensors(program: Program) -> str:
     asked = list(program.options.layouts or {})
     default = "DRAM, interleaved, 32x32 tiles"
     return f"{', '.join(asked)} as asked for, others in {default}" if asked else default
+
+
+PARTS: tuple[Pass, ...] = (
+    Pass("A0.1", "layout", record_defaults),
+    Pass("A0.2", "layout", count_while_loops, establishes=(LOOPS_ARE_COUNTED,)),
+    Pass("A0.3", "layout", expand_scans, requires=(LOOPS_ARE_COUNTED,), establishes=(NO_SCANS,)),
+    Pass("A0.4", "layout", order_thread_groups, requires=(LOOPS_ARE_COUNTED,), establishes=(NO_THREAD_GROUPS,)),
+    Pass("A0.5", "layout", launch_persistent_tiles, requires=(NO_THREAD_GROUPS,)),
+    Pass("A0.6", "layout", widen_indices, requires=(LOOPS_ARE_COUNTED,)),
+    Pass("A0.7", "layout", flatten_parallel_nests, requires=(NO_THREAD_GROUPS,), establishes=(NESTS_ARE_FLAT,)),
+    Pass("A0.8", "layout", gather_rows, requires=(NESTS_ARE_FLAT,)),
+    Pass("A0.9", "layout", name_deciding_variables, requires=(LOOPS_ARE_COUNTED,)),
+    Pass("A0.10", "layout", stage_scalars, requires=(NESTS_ARE_FLAT,)),
+    Pass("A0.11", "layout", name_deciding_elements, establishes=(DECIDERS_HAVE_NAMES,)),
+    Pass("A0.12", "layout", stage_tensors, requires=(NESTS_ARE_FLAT,), establishes=(NESTS_USE_BLOCKS,)),
+    Pass("A0.13", "layout", flatten_blocks, requires=(NESTS_USE_BLOCKS,), establishes=(BLOCKS_ARE_MATRICES,)),
+    Pass("A0.14", "layout", extract_block_parts, requires=(BLOCKS_ARE_MATRICES,)),
+    Pass("A0.15", "layout", legalize_dtypes, establishes=(COPIES_KEEP_WIDE_DTYPES, NO_INTEGER_PRODUCTS)),
+    Pass(
+        "A0.16", "layout", turn_branches_into_loops, requires=(DECIDERS_HAVE_NAMES,), establishes=(BRANCHES_ARE_LOOPS,)
+    ),
+    Pass("A0.17", "layout", check_chosen_places, requires=(DECIDERS_HAVE_NAMES, NESTS_ARE_FLAT)),
+    Pass("A0.18", "layout", give_updates_owners, requires=(BRANCHES_ARE_LOOPS,), trial_until="B1"),
+)

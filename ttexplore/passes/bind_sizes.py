@@ -14,7 +14,7 @@ from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import size_variables
 from ttexplore.passes.integers import check_integers
-from ttexplore.passes.pipeline import Applied
+from ttexplore.passes.step import Applied
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan, Size
 from ttexplore.target import Target
@@ -61,7 +61,12 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
         after = _bound(one.after, now, sizes)
         if one.error is None:
             verify(after, target)
-        made.append(dataclasses.replace(one, before=before, after=after, looked_at=None))
+        # No part of a step decides anything by sizes.
+        parts = tuple(
+            dataclasses.replace(part, before=_bound(part.before, now, sizes), after=_bound(part.after, now, sizes))
+            for part in one.parts
+        )
+        made.append(dataclasses.replace(one, before=before, after=after, looked_at=None, parts=parts))
     return tuple(made)
 
 

@@ -22,7 +22,7 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )  # fmt: skip
-from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.ops import FORMS, OPS
 from ttexplore.ops.op import Op
 from ttexplore.ops.protocol import CONFIGURATION_OPS
@@ -31,6 +31,9 @@ from ttexplore.plan import Plan
 _START = Rule("start of the engine", "The compute engine starts once, with the buffers of its first operation.")
 _FORMAT = Rule("data format", "The unpacker or the packer switches to the format of another circular buffer.")
 _INIT = Rule("init", "An operation gets its init where another operation of its engine ran last.")
+_ANEW = Rule(
+    "set up anew", "What sets the engine up gives way to what sets it up for the statements that are there now."
+)
 _UNINIT = Rule("uninit", "The uninit of an operation, after its loop, restores what its init changed.")
 
 _SETUP = frozenset(name for name, form in FORMS.items() if form.phase or form.op in CONFIGURATION_OPS)
@@ -49,6 +52,13 @@ def set_up(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.PrimFu
     allocations = [one for one in made if isinstance(one, tirx.AllocBuffer)]
     rest = [one for one in made if not isinstance(one, tirx.AllocBuffer)]
     return with_function_body(function, [*allocations, operation, *rest])
+
+
+def leave_out(function: tirx.PrimFunc, firings: Firings) -> None:
+    """Record that what sets the engine up in a kernel gives way to what will be set up for other statements."""
+    for one in walk(function.body):
+        if op_name(one) in _SETUP:
+            firings.made(_ANEW, one, [])
 
 
 def operations(body: tirx.Stmt) -> list[tirx.Stmt]:

@@ -44,7 +44,7 @@ from ttexplore.passes.dst.schedule import Schedule, schedule
 from ttexplore.passes.dst.sections import write_group
 from ttexplore.passes.dst.spills import Fresh, Spill, SpillBuffers
 from ttexplore.passes.dst.steps import Reader, Step, Touch, Touches
-from ttexplore.passes.engine_setup import set_up
+from ttexplore.passes.engine_setup import leave_out, set_up
 from ttexplore.passes.lifetimes import sharing_notes, with_numbers
 from ttexplore.passes.tile_graph import tile_graph_with
 from ttexplore.plan import CircularBuffer, Plan
@@ -102,6 +102,7 @@ def insert_dst_management(
         buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers), compute=compute, notes=notes
     )  # fmt: skip
     firings = management.firings
+    leave_out(program.functions["compute"], firings)
     functions = {**program.functions, "compute": set_up(function, plan, firings)}
     return dataclasses.replace(program, plan=plan).with_functions(functions, firings)
 
@@ -182,6 +183,8 @@ class _Management:
         self.dst_allocation = allocation(DST, (self.capacity, 32, 32), dtype, "tt.dst")
         self.firings.made(_DST, None, [self.dst_allocation])
         held = [one for one in allocations.values() if scope_of(one.buffer) == "tt.dst"]
+        for one in held:
+            self.firings.made(_DST, one, [])
         if places := dict.fromkeys(place for one in held for place in spans_of(one)):
             set_span(self.dst_allocation, to_tvm_spans(places))
         self.dst = self.dst_allocation.buffer

@@ -86,7 +86,12 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
         moves = _Movement(function, firings, program.plan, target, role)
         # A block that is in place leaves bindings unused.
         moved = _moved(moves)
-        functions[role] = with_function_body(function, pruned([*moves.allocations, *moves.bindings, *moved], set()))
+        body = pruned([*moves.allocations, *moves.bindings, *moved], set())
+        functions[role] = with_function_body(function, body)
+        left = {one.var for one in walk(functions[role].body) if isinstance(one, tirx.Bind)}
+        for one in walk(function.body):
+            if isinstance(one, tirx.Bind) and one.var not in left:
+                firings.made(_UNUSED, one, [])
         if moves.element_buffer is not None:
             name, reason = str(moves.element_buffer.name), _BESIDE[role][1]
             added.append(CircularBuffer(name, 1, 1, "Float16_b", role, role, reason=reason))
@@ -103,6 +108,10 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
 
 _RESERVE = Rule("reserve", "The producer waits until a circular buffer has room for a block.")
 _PUSH = Rule("push", "The producer hands over a complete block.")
+_UNUSED = Rule("unused name", "A name that no statement of the kernel uses any more is left out.")
+_MARKER = Rule(
+    "protocol for a block", "Waiting for a block and freeing it take the place of saying that it is received or sent."
+)
 _WAIT = Rule("wait", "The consumer waits until a block has arrived.")
 _POP = Rule("pop", "The consumer frees the room of a block after its last use in the sequence.")
 _TRANSFERS = Rule("transfers", "A block moves over the NoC, tile by tile or in parts of tiles.")
@@ -851,8 +860,8 @@ class _Compute:
         made: list[tirx.Stmt] = []
         for position, (statement, child) in enumerate(zip(body, children, strict=True)):
             made += before.get(position, [])
-            if op_name(statement) not in ("tt.receive_block", "tt.send_block"):
-                made += child
+            is_marker = op_name(statement) in ("tt.receive_block", "tt.send_block")
+            made += self.made(_MARKER, statement) if is_marker else child
             made += after.get(position, [])
         return made
 

@@ -24,7 +24,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import Firings, Rule, walk
+from ttexplore.ir.rewrite import Firings, Placement, Rule, walk
 from ttexplore.ops import FORMS
 from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
 from ttexplore.passes.core_resources import check_l1, number_buffers
@@ -36,6 +36,9 @@ from ttexplore.target import Target
 
 _MARKERS = ("tt.receive_block", "tt.send_block", "tt.send_number", "tt.check_read", "tt.check_write")
 
+_KERNELS = Placement(
+    "one of three kernels", "A kernel keeps its own operations, and the loops, names and buffers that they need."
+)
 _NUMBERS = Rule("buffer of numbers", "Numbers that kernels share go from the reader through a circular buffer.")
 _HAND_ON = Rule("hand on a number", "The reader hands a number of a tensor on to the kernels that need it.")
 _CHECK = Rule("check of a place", "The kernel that reads or stores at a place checks it.")
@@ -72,6 +75,7 @@ def split_device_kernel(program: Program, target: Target, *, loaded_by: str | Ma
         numbers.needed(role, kept)
         parameters = [parameter for parameter in elements(program.kernel.params) if identity(parameter) in used]
         functions[role] = with_function_body(program.kernel, kept, parameters)
+    firings.made(_KERNELS, None, walk(program.kernel.body))
     functions = {role: functions[role] for role in KERNEL_ROLES}
     _check_complete(program.kernel, functions)
     made = program.with_functions(functions, firings)

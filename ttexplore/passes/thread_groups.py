@@ -34,6 +34,7 @@ from ttexplore.ir.groups import (
     SYNC,
     ThreadGroups,
     is_asynchronous,
+    is_for_threads,
     thread_groups,
     without_barrier,
 )
@@ -90,6 +91,9 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     made = writer.body(items)
     for one in reversed(launch):
         made = [with_body(one, made)]
+    for one in walk(function.body):
+        if is_for_threads(one) or one in found.taken or (isinstance(one, tirx.Bind) and one.var in found.names):
+            firings.made(_RULE, one, [])
     return with_function_body(function, made), _notes(traces[0], slots)
 
 
@@ -206,7 +210,8 @@ class _Writer:
                 other = None if item.otherwise is None else self.body(item.otherwise, depth)
                 if not then and not other:
                     return []
-                return [when(self.expression(statement.condition), then, statement.span, otherwise=other)]
+                made = when(self.expression(statement.condition), then, statement.span, otherwise=other)
+                return self.firings.made(_RULE, statement, [made])
             case _:
                 raise AssertionError(item)
 
@@ -227,6 +232,7 @@ class _Writer:
         )  # fmt: skip
         for one in others:
             inherit_places(one, [made])
+            self.firings.made(_RULE, one, [])
         return self.firings.made(_RULE, first, [made]) if others or stages else [made]
 
     def filled(self, item: Loop) -> list[tirx.Buffer]:

@@ -33,6 +33,9 @@ def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.Prim
 _LEFT = Rule("what is used", "A T.Parallel keeps the statements that an output depends on.")
 
 
+_REMOVED = Rule("unused value", "What no output depends on is left out.")
+
+
 class _Liveness:
     """The webs that outputs depend on: `live`, by number."""
 
@@ -101,11 +104,11 @@ class _Liveness:
             return self.parallel(statement, notes)
         if isinstance(statement, tirx.For):
             inner = self.body(statements(statement.body), notes)
-            return [with_body(statement, inner)] if inner else []
+            return [with_body(statement, inner)] if inner else self.firings.made(_REMOVED, statement, [])
         written = self.written.get(statement, ())
         if written and not self.live_targets(statement):
             notes.append(_note(self.webs[written[0]].buffer, statement))
-            return []
+            return self.firings.made(_REMOVED, statement, [])
         return [statement]
 
     def parallel(self, statement: tirx.Stmt, notes: list[str]) -> list[tirx.Stmt]:
@@ -116,7 +119,7 @@ class _Liveness:
         notes += [_note(_target(one), one) for one in gone]
         if not gone:
             return [statement]
-        return self.firings.made(_LEFT, statement, [_nest(statement, kept)]) if kept else []
+        return self.firings.made(_LEFT, statement, [_nest(statement, kept)] if kept else [])
 
 
 def _nest(statement: tirx.Stmt, body: list[tirx.Stmt]) -> tirx.Stmt:

@@ -34,7 +34,7 @@ from ttexplore.views.tile_history import tile_grid
 from ttexplore.views.work_map import work_map_svg
 
 # Version of this form: a page made by another version says so instead of showing nonsense.
-FORM = 3
+FORM = 4
 
 # The tabs of the explorer, in order.
 TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if", "GPU")
@@ -119,7 +119,11 @@ def explorer_data(
     tables = _Tables()
     source = tables.listing_of(trace.source.lines)
     set_to = {one.name: one for one in settings}
-    steps = [_step(tables, step, forms or {}, set_to) for step in trace.steps]
+    steps: list[dict[str, Any]] = []
+    for step in trace.steps:
+        whole = len(steps)
+        steps.append(_step(tables, step, forms or {}, set_to, -1))
+        steps += [_step(tables, part, forms or {}, set_to, whole) for part in step.parts]
     files = [_file(tables, name, listing) for name, listing in trace.files.items()]
     data: dict[str, Any] = {
         "form": FORM,
@@ -162,13 +166,13 @@ def _own_line(line: Line) -> int:
 
 
 def _step(
-    tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm], settings: Mapping[str, Setting]
+    tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm], settings: Mapping[str, Setting], part_of: int
 ) -> dict[str, Any]:
     ir, plan = ir_rows(step), plan_rows(step)
     glyph, state = status(step)
     prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
     return {
-        "name": visible(step.name), "letter": visible(step.letter), "stage": visible(step.stage),
+        "name": visible(step.name), "letter": visible(step.letter), "stage": visible(step.stage), "part_of": part_of,
         "summary": visible(step.summary), "prose": [visible(line) for line in prose.splitlines()],
         "glyph": glyph, "state": state, "ms": round(1000 * step.seconds, 2),
         "ir": _diff(tables, step.before.lines, step.after.lines, ir, step),

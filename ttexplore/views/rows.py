@@ -11,7 +11,7 @@ import dataclasses
 import difflib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Hashable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +27,11 @@ GLYPHS: dict[RowKind, str] = {
     "equal": " ", "added": "+", "removed": "−", "changed": "±", "indented": "~", "renamed": "≈", "moved": "⇄",
 }  # fmt: skip
 
+# The texts of lines, and whether rules have replaced or made them.
+_Keys = list[tuple[str, bool]]
+# The statements before and after a step that rules replaced and made, and the keys of the lines that it kept.
+_Touched = tuple[Container[int | None], Container[int | None], Set[tuple[str, bool]]]
+_ALL: _Touched = ((), (), frozenset())
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _NAME = re.compile(r"[^\W\d]\w*")
 # Two lines are shown as one changed line when at least this share of their tokens agrees.
@@ -88,10 +93,35 @@ NO_CHANGE = Counts(0, 0, 0)
 
 
 def ir_rows(step: StepRecord) -> tuple[DiffRow, ...]:
-    """All rows of the IR before and after a step."""
+    """All rows of the IR before and after a step. Lines with equal texts stand beside each other only if rules have
+    kept both, or replaced one by the other."""
     before, after = step.before.lines, step.after.lines
-    rows = align(before, after, [line.text.strip() for line in before], [line.text.strip() for line in after])
-    return _with_moves(_with_renames(rows, before, after))
+    made = {node for firing in step.firings for node in firing.after}
+    replaced = _replaced_nodes(step, made)
+    keys = _keys(before, replaced), _keys(after, made)
+    touched: _Touched = (replaced, made, {one for one in {*keys[0]} & {*keys[1]} if not one[1]})
+    rows = align(before, after, *keys, touched)
+    return _with_moves(_with_renames(rows, before, after), touched)
+
+
+def _replaced_nodes(step: StepRecord, made: Container[int | None]) -> set[int | None]:
+    """The statements before a step that are gone after it. Rules were also asked about some that they kept: as many of
+    each text as there are after it that no rule made."""
+    asked = {node for firing in step.firings for node in firing.before}
+    kept = Counter(line.text.strip() for line in step.after.lines if line.node not in made)
+    kept.subtract(line.text.strip() for line in step.before.lines if line.node not in asked)
+    replaced: set[int | None] = set()
+    for line in step.before.lines:
+        text = line.text.strip()
+        if line.node in asked:
+            if kept[text] <= 0:
+                replaced.add(line.node)
+            kept[text] -= 1
+    return replaced
+
+
+def _keys(lines: Sequence[Line], touched: Container[int | None]) -> _Keys:
+    return [(line.text.strip(), line.node in touched) for line in lines]
 
 
 def plan_rows(step: StepRecord) -> tuple[DiffRow, ...]:
@@ -168,28 +198,44 @@ def _substitution(old: str, new: str) -> dict[str, str] | None:
     return names
 
 
-def _with_moves(rows: tuple[DiffRow, ...]) -> tuple[DiffRow, ...]:
-    """Marks statements that were removed at one place and came, the only ones of their text, at another."""
+def _with_moves(rows: tuple[DiffRow, ...], touched: _Touched) -> tuple[DiffRow, ...]:
+    """Marks statements that were removed at one place and came at another, in order, if as many of their text came as
+    went: first those that rules kept, then all others."""
+    kept = [
+        (row.before is None or row.before.node not in touched[0])
+        and (row.after is None or row.after.node not in touched[1])
+        for row in rows
+    ]
+    return _with_some_moves(_with_some_moves(rows, kept), [True] * len(rows))
+
+
+def _with_some_moves(rows: tuple[DiffRow, ...], chosen: Sequence[bool]) -> tuple[DiffRow, ...]:
     gone: dict[str, list[int]] = {}
     came: dict[str, list[int]] = {}
     for position, row in enumerate(rows):
+        if not chosen[position]:
+            continue
         if row.kind == "removed" and row.before and row.before.node is not None:
             gone.setdefault(row.before.text.strip(), []).append(position)
         elif row.kind == "added" and row.after and row.after.node is not None:
             came.setdefault(row.after.text.strip(), []).append(position)
-    made = list(rows)
-    for text, places in gone.items():
-        if len(places) == len(came.get(text, ())) == 1:
-            old, new = places[0], came[text][0]
-            made[old] = dataclasses.replace(rows[old], kind="moved", partner=rows[new].after_number)
-            made[new] = dataclasses.replace(rows[new], kind="moved", partner=rows[old].before_number)
-    return tuple(made)
+    marked = list(rows)
+    for text, positions in gone.items():
+        partners = came.get(text, [])
+        if len(positions) != len(partners):
+            continue
+        for old, new in zip(positions, partners, strict=True):
+            marked[old] = dataclasses.replace(rows[old], kind="moved", partner=rows[new].after_number)
+            marked[new] = dataclasses.replace(rows[new], kind="moved", partner=rows[old].before_number)
+    return tuple(marked)
 
 
 def align(
-    before: Sequence[Line], after: Sequence[Line], before_keys: Sequence[str], after_keys: Sequence[str]
-) -> tuple[DiffRow, ...]:
-    """Rows that pair the lines with equal keys in order, and similar lines in between."""
+    before: Sequence[Line], after: Sequence[Line], before_keys: Sequence[Hashable], after_keys: Sequence[Hashable],
+    touched: _Touched = _ALL,
+) -> tuple[DiffRow, ...]:  # fmt: skip
+    """Rows that pair the lines with equal keys in order, and similar lines in between, of which rules have `touched`
+    both or none."""
     if before_keys == after_keys and all(one.text == other.text for one, other in zip(before, after, strict=True)):
         return tuple(_paired(before, after, i, i) for i in range(len(before)))
     rows: list[DiffRow] = []
@@ -199,7 +245,7 @@ def align(
         if tag == "equal":
             rows.extend(_paired(before, after, i, j) for i, j in zip(range(i1, i2), range(j1, j2), strict=True))
         else:
-            rows.extend(_replaced(before, after, range(i1, i2), range(j1, j2)))
+            rows.extend(_replaced(before, after, range(i1, i2), range(j1, j2), touched))
     return tuple(rows)
 
 
@@ -213,10 +259,12 @@ def _paired(before: Sequence[Line], after: Sequence[Line], i: int, j: int) -> Di
     return DiffRow("changed", old, new, i + 1, j + 1, old_tokens, new_tokens)
 
 
-def _replaced(before: Sequence[Line], after: Sequence[Line], old: range, new: range) -> list[DiffRow]:
+def _replaced(
+    before: Sequence[Line], after: Sequence[Line], old: range, new: range, touched: _Touched
+) -> list[DiffRow]:  # fmt: skip
     rows: list[DiffRow] = []
     i, j = old.start, new.start
-    for pair_i, pair_j in [*_similar_pairs(before, after, old, new), (old.stop, new.stop)]:
+    for pair_i, pair_j in [*_similar_pairs(before, after, old, new, touched), (old.stop, new.stop)]:
         rows.extend(DiffRow("removed", before[k], None, k + 1, None) for k in range(i, pair_i))
         rows.extend(DiffRow("added", None, after[k], None, k + 1) for k in range(j, pair_j))
         if pair_i < old.stop and pair_j < new.stop:
@@ -225,14 +273,23 @@ def _replaced(before: Sequence[Line], after: Sequence[Line], old: range, new: ra
     return rows
 
 
-def _similar_pairs(before: Sequence[Line], after: Sequence[Line], old: range, new: range) -> list[tuple[int, int]]:
+def _similar_pairs(
+    before: Sequence[Line], after: Sequence[Line], old: range, new: range, touched: _Touched
+) -> list[tuple[int, int]]:
     """Pairs in order with the largest sum of similarities, each at least :data:`_SIMILAR`."""
     if not old or not new or len(old) * len(new) > _LARGEST_PAIRING:
         return []
     old_bags = [Counter(_words(before[i].text)) for i in old]
     new_bags = [Counter(_words(after[j].text)) for j in new]
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-    score = [[_similarity(one, other) for other in new_bags] for one in old_bags]
+    keys = _keys([before[i] for i in old], touched[0]), _keys([after[j] for j in new], touched[1])
+    score = [
+        [
+            _similarity(one, other) if key == twin or (key[1] == twin[1] and not {key, twin} & touched[2]) else 0.0
+            for twin, other in zip(keys[1], new_bags, strict=True)
+        ]
+        for key, one in zip(keys[0], old_bags, strict=True)
+    ]
     for i in reversed(range(len(old))):
         for j in reversed(range(len(new))):
             together = best[i + 1][j + 1] + score[i][j] if score[i][j] >= _SIMILAR else 0.0

@@ -50,7 +50,8 @@ from ttexplore.ir.kernel import (
     Statement,
     Store,
 )  # fmt: skip
-from ttexplore.ir.limited import full_extents, is_limited
+from ttexplore.ir.limited import condition_of, full_extents, is_limited
+from ttexplore.ir.limited import value_of as stored_value
 from ttexplore.ir.quantified import Quantified, quantified_of
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.scans import scan_of
@@ -448,8 +449,13 @@ class TirWriter(_Lines[ir.Var]):
                 value = f"np.where({self.chosen}, {value}, {name}.get(({indices},), {_unwritten(s.buffer)}))"
             self.emit(depth, f"{name}[({indices},)] = {value}")
             return
-        chosen = f", {self.chosen}" if self.chosen else ""
-        self.emit(depth, f"core.store('{s.buffer.name}', ({indices},), {self.expression(s.value)}{chosen})")
+        conditions = [self.chosen] if self.chosen else []
+        if (condition := condition_of(s.value)) is not None:
+            conditions.append(self.expression(condition))
+        chosen = f", {functools.reduce(_both, conditions)}" if conditions else ""
+        self.emit(
+            depth, f"core.store('{s.buffer.name}', ({indices},), {self.expression(stored_value(s.value))}{chosen})"
+        )
 
     def branches(self, s: tirx.IfThenElse, depth: int) -> None:
         """Both branches of a condition in T.Parallel, each for the elements that it is for."""
@@ -459,7 +465,7 @@ class TirWriter(_Lines[ir.Var]):
         self.emit(depth, f"{place} = {self.expression(s.condition)}")
         for body, holds in ((s.then_case, place), (s.else_case, f"np.logical_not({place})")):
             if body is not None:
-                self.chosen = f"np.logical_and({around}, {holds})" if around else holds
+                self.chosen = _both(around, holds) if around else holds
                 self.body(body, depth)
         self.chosen = around
 
@@ -549,6 +555,10 @@ def _cast(values: ArrayLike, dtype: str) -> Array:
 @lifted
 def _reinterpreted(values: ArrayLike, before: str, after: str) -> Array:
     return np.asarray(values).astype(numpy_dtype(before)).view(numpy_dtype(after))
+
+
+def _both(one: str, other: str) -> str:
+    return f"np.logical_and({one}, {other})"
 
 
 def _unknown(what: str, at: Node | Place) -> Unsupported:

@@ -30,6 +30,7 @@ from ttexplore.passes.verify.engine import check_engine
 from ttexplore.passes.verify.handshake import check_handshake
 from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
 from ttexplore.passes.verify.partial_sums import check_partials
+from ttexplore.passes.verify.predicates import Contracts
 from ttexplore.passes.verify.protocol import check_protocol
 from ttexplore.passes.verify.ranges import core_ranges
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
@@ -50,6 +51,8 @@ class Verifier:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        # What steps require and establish.
+        self.contracts = Contracts()
         self.reader = Reader()
         self.functions: dict[str, tirx.PrimFunc] = {}
         self.kernels: dict[str, Kernel] = {}
@@ -60,14 +63,14 @@ class Verifier:
         self.given: dict[Key, Range] = {}
         # The shapes of the circular buffers, in elements, from before they are allocated by their pages.
         self.shapes: Mapping[str, tuple[int, ...]] = {}
-        # The kernel before any pass changed it: it defines what is stored.
+        # The kernel in the normal form that A0 brings it into: it defines what is stored.
         self.first: tirx.PrimFunc | None = None
         self.stored: Callable[[frozenset[str]], Mapping[str, Pages]] | None = None
 
     def copy(self) -> Verifier:
         """A verifier that has checked the same programs, and goes on by itself."""
         made = copy.copy(self)
-        made.reader, made.ends = self.reader.copy(), dict(self.ends)
+        made.contracts, made.reader, made.ends = self.contracts.copy(), self.reader.copy(), dict(self.ends)
         return made
 
     def check(self, program: Program) -> None:
@@ -103,7 +106,7 @@ class Verifier:
             check_partition(plan.partition, self.target)
             self.partition, self.given = plan.partition, core_ranges(plan.partition)
         if not program.is_split:
-            if self.first is None:
+            if not plan.layouts or self.first is None:
                 self.first = program.kernel
             if self.stored is None and plan.partition is not None:
                 read = self.reader.read("kernel", self.first)

@@ -1,0 +1,101 @@
+"""The steps of a lowering: the passes, the sub-steps of those that do several things, and their runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ttexplore.errors import TTExploreError
+from ttexplore.ir.program import Program
+from ttexplore.passes.unseen import Facts
+from ttexplore.passes.verify import Verifier
+from ttexplore.passes.verify.predicates import Predicate
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A step of the pipeline: its letter, its stage and its function, whose keyword arguments are its options.
+
+    With `parts`, it does several things, one after another, each a step of its own; `function` then does them all.
+    `by_sizes` steps run again for other sizes. `requires` must hold of the program before the step, `establishes` holds
+    after it and after each later step, until one `ends` it; the verifier checks all three. A function with
+    `trial_until` gets, as its third argument, a function that lowers on trial up to the step of this letter, for other
+    options of its own.
+    """
+
+    letter: str
+    stage: str
+    function: Callable[..., Program]
+    by_sizes: bool = False
+    parts: tuple[Pass, ...] = ()
+    requires: tuple[Predicate, ...] = ()
+    establishes: tuple[Predicate, ...] = ()
+    ends: tuple[Predicate, ...] = ()
+    trial_until: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def docstring(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def summary(self) -> str:
+        return self.docstring.partition("\n")[0]
+
+    @property
+    def leaves(self) -> tuple[Pass, ...]:
+        """The steps that change the program: its parts, or the step itself."""
+        return self.parts or (self,)
+
+    @functools.cached_property
+    def options(self) -> tuple[str, ...]:
+        """The names of the options; :class:`Options` has their types and defaults."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """One run of a step: the program before and after, or the error that stopped it; `parts` are the runs of its parts.
+
+    What another lowering may take from it: `looked_at` are all options that the pass looked at, its own and those of
+    other passes, and the facts that most passes hand on (:mod:`ttexplore.passes.unseen`), by place; `facts` are these
+    facts after it, which stand for those before it where they were handed on; `verifier` has checked the program after
+    it. None if that is not known.
+    """
+
+    step: Pass
+    before: Program
+    after: Program
+    options: dict[str, Any]
+    seconds: float
+    error: TTExploreError | None = None
+    looked_at: Mapping[str, object] | None = None
+    facts: Facts | None = None
+    verifier: Verifier | None = None
+    parts: tuple[Applied, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Applied, ...]:
+        """The runs of the parts, or the run itself."""
+        return self.parts or (self,)
+
+    @classmethod
+    def of_parts(cls, step: Pass, parts: Sequence[Applied], options: Mapping[str, Any]) -> Applied:
+        """The run of a step as the sum of the runs of its parts; of a step without parts, the run itself."""
+        if not step.parts:
+            (alone,) = parts
+            return alone
+        before, last = parts[0].before, parts[-1]
+        firings = tuple(firing for part in parts for firing in part.after.firings)
+        after = before if last.error else dataclasses.replace(last.after, firings=firings)
+        own = {name: options[name] for name in step.options}
+        seconds = sum(part.seconds for part in parts)
+        return cls(step, before, after, own, seconds, last.error, parts=tuple(parts))

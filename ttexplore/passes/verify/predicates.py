@@ -1,0 +1,108 @@
+"""Predicates of a program: what steps rely on, and what they establish for those after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tvm import tirx
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import statements
+from ttexplore.ir.rewrite import bodies
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A sentence about a program, and a function that says of a statement whether the sentence is false of it. The
+    function also gets the loops and branches around the statement, the innermost last."""
+
+    sentence: str
+    is_violated: Callable[[tirx.Stmt, Sequence[tirx.Stmt]], bool]
+
+    def violation(self, functions: Mapping[str, tirx.PrimFunc]) -> tirx.Stmt | None:
+        """The first statement of which the sentence is false; None if it is true."""
+        return next((one for f in functions.values() if (one := self._first(f.body, [])) is not None), None)
+
+    def _first(self, body: tirx.Stmt, around: list[tirx.Stmt]) -> tirx.Stmt | None:
+        for statement in statements(body):
+            if self.is_violated(statement, around):
+                return statement
+            around.append(statement)
+            for inner in bodies(statement):
+                if (violation := self._first(inner, around)) is not None:
+                    return violation
+            around.pop()
+        return None
+
+
+class Contract(Protocol):
+    """What a step requires, establishes and ends."""
+
+    @property
+    def letter(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def requires(self) -> tuple[Predicate, ...]: ...
+    @property
+    def establishes(self) -> tuple[Predicate, ...]: ...
+    @property
+    def ends(self) -> tuple[Predicate, ...]: ...
+
+
+class Contracts:
+    """The predicates that hold in one lowering, checked before and after each step."""
+
+    def __init__(self) -> None:
+        # The predicates that a step established and none has ended, each with that step.
+        self.holding: dict[Predicate, str] = {}
+        # The functions of which predicates were last seen to be true.
+        self.functions: Mapping[str, tirx.PrimFunc] = {}
+        self.true: frozenset[Predicate] = frozenset()
+
+    def copy(self) -> Contracts:
+        """The same predicates, of which others may hold from here on."""
+        made = Contracts()
+        made.holding, made.functions, made.true = dict(self.holding), self.functions, self.true
+        return made
+
+    def before(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
+        """Check what a step requires. Raises VerifyError with the predicate."""
+        for predicate in self._unknown(step.requires, functions):
+            if (statement := predicate.violation(functions)) is not None:
+                raise VerifyError(
+                    "V061",
+                    f"{step.letter} {step.name} requires that {predicate.sentence}, which is not so here",
+                    hint="a step before it has to establish this: see the order of the pipeline",
+                    span=span_of(statement),
+                )
+        self._know(functions, step.requires)
+
+    def after(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
+        """Check what a step, and the steps before it, established. Raises VerifyError with the predicate."""
+        for predicate in step.ends:
+            self.holding.pop(predicate, None)
+        self.holding |= dict.fromkeys(step.establishes, f"{step.letter} {step.name}")
+        for predicate in self._unknown(self.holding, functions):
+            if (statement := predicate.violation(functions)) is not None:
+                establishing, broke = self.holding[predicate], f"{step.letter} {step.name}"
+                message = (
+                    f"after {broke} it is no longer so that {predicate.sentence}, which {establishing} established"
+                )
+                if establishing == broke:
+                    message = f"{broke} does not establish that {predicate.sentence}"
+                hint = "this is an error of ttexplore itself: please report it with the kernel"
+                raise VerifyError("V061", message, hint=hint, span=span_of(statement))
+        self._know(functions, self.holding)
+
+    def _unknown(
+        self, predicates: Iterable[Predicate], functions: Mapping[str, tirx.PrimFunc]
+    ) -> list[Predicate]:  # fmt: skip
+        return [one for one in predicates if functions is not self.functions or one not in self.true]
+
+    def _know(self, functions: Mapping[str, tirx.PrimFunc], predicates: Iterable[Predicate]) -> None:
+        self.true = frozenset(predicates) | (self.true if functions is self.functions else frozenset())
+        self.functions = functions
