@@ -38,7 +38,7 @@ from ttexplore.plan import (
     TensorLayout,
     launch_extents,
 )
-from ttexplore.record import Trace, from_json, to_json
+from ttexplore.record import StepRecord, Trace, from_json, to_json
 from ttexplore.target import Target
 
 Array = NDArray[Any]
@@ -57,10 +57,12 @@ _MOST_CORES = _LARGEST_GRID**2
 _IN_PLAN: _Lists = {
     "partition": {"grid": {}, "cores": {}, "core_ranges": {}}, "shared": {"multicasts": {}}, "partials": {"chains": {}},
 }  # fmt: skip
-_IN_TRACE: _Lists = {"plan": _IN_PLAN, "steps": {"plan_before": _IN_PLAN, "plan_after": _IN_PLAN, "firings": {}}}
+_IN_STEP: _Lists = {"plan_before": _IN_PLAN, "plan_after": _IN_PLAN, "firings": {}}
+_IN_TRACE: _Lists = {"plan": _IN_PLAN, "steps": {**_IN_STEP, "parts": {**_IN_STEP, "parts": {}}}}
+_MOST_STEPS = 256
 _MOST_ITEMS = {
-    "steps": 256, "firings": 10_000, "grid": 3, "cores": _MOST_CORES, "core_ranges": _MOST_CORES, "shared": 64,
-    "multicasts": _MOST_CORES, "partials": 64, "chains": _MOST_CORES,
+    "steps": _MOST_STEPS, "parts": _MOST_STEPS, "firings": 10_000, "grid": 3, "cores": _MOST_CORES,
+    "core_ranges": _MOST_CORES, "shared": 64, "multicasts": _MOST_CORES, "partials": 64, "chains": _MOST_CORES,
 }  # fmt: skip
 _LARGEST_VALUE = MOST_WORK_ITEMS
 # More than any machine's memory holds, and few enough for every index.
@@ -154,7 +156,7 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
         plan = from_json(Plan, trace.plan)
         target = from_json(Target, head.get("target"))
         # Whether the steps' own are consistent is checked one by one, later.
-        for step in trace.steps:
+        for step in _with_parts(trace):
             for one in (step.plan_before, step.plan_after):
                 _check_work(from_json(Plan, one))
         _check_work(plan)
@@ -169,6 +171,16 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
         _arrays(file, "reference", tensors(plan, ("output", "inout")), path),
     )
     return Archive(trace, plan, target, kept)
+
+
+def _with_parts(trace: Trace) -> list[StepRecord]:
+    """The steps, each followed by its parts. Raises ValueError for too many of them, and for parts of parts."""
+    steps = [one for step in trace.steps for one in (step, *step.parts)]
+    if len(steps) > _MOST_STEPS:
+        raise ValueError(f"there are {len(steps):,} steps and parts, and at most {_MOST_STEPS:,} occur")
+    if any(part.parts for step in trace.steps for part in step.parts):
+        raise ValueError("a part of a step has parts")
+    return steps
 
 
 def _refuse_long(name: str, value: object, lists: _Lists) -> None:

@@ -31,7 +31,7 @@ from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.given import named
 from ttexplore.optional import install_extra
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
-from ttexplore.record import JsonObject, to_json
+from ttexplore.record import JsonObject, StepRecord, to_json
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
 from ttexplore.views.comparison import comparison_text
 from ttexplore.views.plan_lines import flat_plan
@@ -664,16 +664,19 @@ def _step(exploration: Explored, given: str) -> BaseStep:
     return exploration.steps[key]
 
 
+def _described(step: StepRecord) -> JsonObject:
+    """A step and its parts without what they changed."""
+    return {
+        "index": step.index, "letter": step.letter, "name": step.name, "stage": step.stage, "summary": step.summary,
+        "seconds": step.seconds, "options": step.options, "changed_ir": step.changed_ir,
+        "changed_plan": step.changed_plan, "parts": [_described(part) for part in step.parts],
+    }  # fmt: skip
+
+
 def _shown(exploration: Explored) -> Answer:
     """The steps and the plan of one launch."""
     error = exploration.error
-    steps = [
-        {
-            "index": step.index, "letter": step.letter, "name": step.name, "stage": step.stage,
-            "summary": step.summary, "seconds": step.seconds, "options": to_json(step.options),
-        }
-        for step in exploration.steps
-    ]  # fmt: skip
+    steps = [_described(step.record) for step in exploration.steps]
     data: JsonObject = {**_identity(exploration), "steps": steps, "plan": to_json(exploration.plan)}
     if error is not None:
         data["error"] = to_json(error.record())
@@ -753,7 +756,9 @@ def _compare(arguments: argparse.Namespace) -> Answer:
         diff = comparison.diff(arguments.show)
         return Answer(str(diff), {**data, "diff": to_json(diff.record)}, error=error, code=True)
     data["rows"] = [list(row) for row in comparison.rows]
-    data["steps"] = [{"letter": one.letter, "name": one.name, "change": one.kind} for one in comparison.steps]
+    data["steps"] = [
+        {"letter": one.letter, "name": one.name, "change": one.kind} for one in comparison.steps.with_parts
+    ]
     data["files"] = list(comparison.files)
     files = f"files that differ: {', '.join(comparison.files) or 'none'}"
     text = f"{comparison_text(comparison.rows, terminal_columns())}\n\n{comparison.steps}\n\n{files}"

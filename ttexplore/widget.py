@@ -212,7 +212,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     ) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
         other = exploration.lower_again(question["options"], target, Control(cancel, progress=progress))
-        steps = step_changes(exploration.trace.steps, other.trace.steps)
+        steps = step_changes(exploration.trace.steps, other.trace.steps).with_parts
         return {
             "variant": self._added(other), "steps": [[one.glyph, one.words] for one in steps],
             "files": list(changed_files(exploration.trace, other.trace)),
@@ -363,9 +363,9 @@ def _check(
     results = [
         {
             "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",
-            "error": f"{one.max_rel_error:.2e}", "message": visible(one.message),
+            "error": f"{one.max_rel_error:.2e}", "message": "" if len(one.rows) > 1 else visible(one.message),
         }
-        for one in check.results
+        for one in check.rows
     ]  # fmt: skip
     return {"results": results, "first_bad": check.first_bad}, []
 

@@ -11,6 +11,7 @@ import { goTo, placeOf } from "./model/place.js";
 import { Kernel } from "./model/questions.js";
 import { Remembered } from "./model/remembered.js";
 import { explore, opened, select } from "./model/state.js";
+import { neighbourOf } from "./model/steps.js";
 import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
 import { player } from "./parts/clock.js";
@@ -28,7 +29,7 @@ import { runView } from "./views/run.js";
 import { stepsView } from "./views/steps.js";
 import { whatIfView } from "./views/whatif.js";
 
-const FORM = 3;
+const FORM = 4;
 // Widths of the explorer itself: below the first everything stands below each other, below the second the kernel stands
 // above what is beside it elsewhere.
 const NARROW_PIXELS = 900;
@@ -203,7 +204,7 @@ async function render({ model, el }) {
         focusIn(document.body)?.blur();
       } else if (!means) {
         if (target !== root || (key !== "Enter" && key !== " ")) return;
-      } else if ("move" in means) select(store, state.step + means.move);
+      } else if ("move" in means) select(store, neighbourOf(state.lowering.steps, state.step, means.move));
       else if ("turn" in means) store.set({ [means.turn]: !state[means.turn] });
       else store.set(means);
       event.preventDefault();

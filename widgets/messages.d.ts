@@ -90,6 +90,8 @@ export interface Step {
   name: string;
   letter: string;
   stage: string;
+  /** The position of the step that it is a part of; parts follow their step. */
+  part_of: number;
   summary: string;
   prose: string[];
   glyph: string;
@@ -346,6 +348,7 @@ export interface Fix { kernel: string; line: number; text: string; around: strin
 /** Values of options with which the program ends. */
 export interface OptionFix { options: Record<string, string> }
 
+/** A step, or a part of the one before. */
 export type CheckedStep = { letter: string; step: string; passed: boolean; pcc: string; error: string; message: string };
 
 /** What inputs a run takes: a kind with its seed, or `names` of variables where `inputs` is no kind. */
@@ -384,7 +387,7 @@ export interface Answers {
   check: { results: CheckedStep[]; first_bad: string | null };
   record: { buffer: Bytes };
   tile: TileHistory;
-  /** For each step whether it does something else, and the names of the files that differ. */
+  /** For each step, and each part of one, whether it does something else; and the names of the files that differ. */
   fork: { variant: string; buffer: Bytes; steps: StepChange[]; files: string[] };
   /** For each line of the kernel before, the line that it has become, -1 for none; why the lowering failed on the way. */
   edit: { variant: string; buffer: Bytes; moved: number[]; error: Failure | null };

@@ -206,7 +206,7 @@ class ExplorerPage:
 
     def answer_what_if(self, now: Exploration, other: Exploration, variant: str = "1", question: int = -1) -> None:
         """Answers with another lowering, as Python does."""
-        steps = step_changes(now.trace.steps, other.trace.steps)
+        steps = step_changes(now.trace.steps, other.trace.steps).with_parts
         message = {
             "state": "done", "variant": variant, "steps": [[one.glyph, one.words] for one in steps],
             "files": list(changed_files(now.trace, other.trace)),

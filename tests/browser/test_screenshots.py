@@ -28,7 +28,7 @@ def test_pictures_of_the_readme(
     data = {**gemm.data, "where": "gemm.py:10"}
     explorer = show(data, width=1280, height=760, theme=theme, estimate=gemm.estimate_data())
     explorer.find(".badge:enabled").wait_for()
-    explorer.find("[data-step='13']").click()
+    explorer.go("D5")
     explorer.find(".source .l").filter(has_text="T.gemm(").click()
     if tab != "Steps":
         explorer.tab(tab)

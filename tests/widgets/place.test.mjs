@@ -6,7 +6,7 @@ import { opened } from "../../widgets/model/state.js";
 
 const TABS = ["Steps", "Code", "What if"];
 const none = [0, 0, 0, 0, 0];
-const step = (letter) => ({ name: letter, letter, state: "done", ir: { counts: none }, plan: { counts: none } });
+const step = (letter) => ({ name: letter, letter, part_of: -1, state: "done", ir: { counts: none }, plan: { counts: none } });
 const lowering = withListings({ listings: [], files: [{ name: "a" }, { name: "reader.cpp" }], places: [["k.py", 7], ["k.py", 9], ["k.py", 7]], steps: ["A0", "B1", "C2"].map(step) });
 const explorer = () => opened(lowering, {});
 

@@ -24,7 +24,7 @@ test("a listener may set something itself", () => {
 });
 
 const none = [0, 0, 0, 0, 0];
-const step = (name, ir, plan, error = null) => ({ name, state: "done", ir: { counts: ir }, plan: { counts: plan }, error });
+const step = (name, ir, plan, error = null) => ({ name, part_of: -1, state: "done", ir: { counts: ir }, plan: { counts: plan }, error });
 const data = (...steps) => withListings({ listings: [], files: [], places: [["k.py", 7]], target: "n150", steps });
 const some = data(step("trace", none, none), step("plan", none, [2, 1, 0, 0, 0]), step("rewrite", [3, 0, 1, 0, 0], [1, 0, 0, 0, 0]));
 

@@ -14,7 +14,7 @@ from ttexplore.views.theme import fragment
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """One executed step and how its result compares."""
+    """One executed step, or part of one, and how its result compares; `of_parts` where rows of its parts follow."""
 
     letter: str
     step: str
@@ -22,11 +22,13 @@ class CheckRow:
     pcc: float
     max_rel_error: float
     message: str
+    of_parts: bool = False
 
 
 def check_html(rows: Sequence[CheckRow]) -> str:
-    """The checked steps as an HTML fragment: one row each, with the reason below a step that is wrong."""
-    bad = next((row for row in rows if not row.passed), None)
+    """The checked steps as an HTML fragment: one row each, with the reason below a step that is wrong. Rows of parts
+    follow that of their step."""
+    bad = next((row for row in rows if not row.passed and not row.of_parts), None)
     verdict = (
         f'<span class="bad">✖</span> {escape(bad.letter)} {escape(bad.step)} changes the result'
         if bad
@@ -46,5 +48,6 @@ def _row(row: CheckRow) -> str:
     error = f"{row.max_rel_error:.2e}" if math.isfinite(row.max_rel_error) else str(row.max_rel_error)
     cells = (glyph, escape(row.letter), escape(row.step), correlation(row.pcc), error)
     shown = "".join(f"<td>{cell}</td>" for cell in cells)
-    why = "" if row.passed else f'<tr><td></td><td colspan="4" class="pre">{paragraphs(row.message)}</td></tr>'
+    fault = f'<tr><td></td><td colspan="4" class="pre">{paragraphs(row.message)}</td></tr>'
+    why = "" if row.passed or row.of_parts else fault
     return f"<tr>{shown}</tr>{why}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ttexplore.plan import Plan
 from ttexplore.record import StepRecord, Trace
+from ttexplore.views.facts import with_parts
 from ttexplore.views.markup import byte_size, plural, visible
 from ttexplore.views.rows import counts, ir_rows, plan_rows
 
@@ -35,18 +37,31 @@ def dataflow_dot(plan: Plan) -> str:
 
 
 def passes_dot(trace: Trace) -> str:
-    """The passes in order, by stage, each with what it decides (the plan) and what it rewrites (the IR)."""
+    """The passes in order, by stage, each with what it decides (the plan) and what it rewrites (the IR). A pass with
+    parts is a box around those that did something."""
     lines: list[str] = []
     stages: dict[str, list[StepRecord]] = {}
     for step in trace.steps:
         stages.setdefault(step.stage, []).append(step)
     for position, (stage, steps) in enumerate(stages.items()):
         lines += [f"subgraph cluster_{position} {{", f"label={_quoted(stage)};", 'color="gray60";']
-        lines += [_step(step) for step in steps]
+        for step in steps:
+            parts = _inner(step)
+            if parts == [step]:
+                lines.append(_step(step))
+                continue
+            title = _quoted(f"{step.letter} {step.name}")
+            lines += [f"subgraph cluster_{position}_{len(lines)} {{", f"label={title};", *map(_step, parts), "}"]
         lines.append("}")
-    for before, after in zip(trace.steps, trace.steps[1:], strict=False):
+    drawn = [part for step in trace.steps for part in _inner(step)]
+    for before, after in pairwise(drawn):
         lines.append(f"{_quoted(before.letter)} -> {_quoted(after.letter)};")
     return _graph(f"passes of {trace.kernel} on {trace.target}", "TB", lines)
+
+
+def _inner(step: StepRecord) -> list[StepRecord]:
+    """The parts of a step that did something, or the step itself."""
+    return [part for part, is_part in with_parts([step]) if is_part] or [step]
 
 
 def _step(step: StepRecord) -> str:

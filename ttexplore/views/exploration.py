@@ -14,12 +14,12 @@ from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_table
 from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import counts_html, error_html, step_body
-from ttexplore.views.facts import plan_facts, source_location, status, tally
+from ttexplore.views.facts import plan_facts, source_location, status, tally, with_parts
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE
 from ttexplore.views.plan_lines import flat_plan, inline_value
-from ttexplore.views.rows import Counts, counts, ir_rows, plan_rows
+from ttexplore.views.rows import counts, ir_rows, plan_rows
 from ttexplore.views.terms import defined
 from ttexplore.views.theme import fragment, html_style, svg_style
 
@@ -60,16 +60,17 @@ def exploration_html(
     if pair:
         drawings.append(f'<div class="pair">{"".join(pair)}</div>')
     head = _head(trace, plan_facts(plan, target)) + remarks
-    numbers = {step.index: (counts(ir_rows(step)), counts(plan_rows(step))) for step in trace.steps}
+    rows = with_parts(trace.steps)
+    shells = [_shell(step, is_part, times) for step, is_part in rows]
     skeleton = len((head + "".join(drawings).replace(svg_style(), "") + html_style()).encode()) + sum(
-        len(_step_row(step, "", numbers[step.index], times).encode()) + 40 for step in trace.steps
+        len(shell.encode()) + 40 for shell in shells
     )
     room = max(_LARGEST_BYTES - skeleton - 1_500, 10_000)
     listings = {name: listing for name, listing in trace.files.items() if name in _KERNEL_FILES}
     kernels = _files({"kernel source": trace.source, **listings}, int(room * _KERNEL_SHARE))
     room -= len(kernels.encode())
-    steps = _steps(trace, room, numbers, times)
-    room -= len(steps.encode()) - sum(len(_step_row(step, "", numbers[step.index], times)) for step in trace.steps)
+    steps = _steps(rows, shells, room)
+    room -= len(steps.encode()) - sum(map(len, shells))
     others = _files({name: listing for name, listing in trace.files.items() if name not in _KERNEL_FILES}, room)
     files = f'<h4>Code</h4><div class="files">{kernels}{others}</div>'
     # The page's own style covers its drawings.
@@ -82,7 +83,7 @@ def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, 
     """The steps with their changes, then cores, circular buffers, L1 and files. Times only when asked for."""
     title = [visible(trace.kernel), visible(trace.target), source_location(trace)]
     lines = ["  ".join(part for part in title if part), ""]
-    lines += _step_table(trace.steps, times)
+    lines += _step_table([step for step, _ in with_parts(trace.steps)], times)
     if failed := next((step.error for step in trace.steps if step.error), None):
         where = f"{visible(str(failed.span))}: " if failed.span else ""
         lines += [
@@ -134,7 +135,7 @@ def _change(text: str) -> str:
 def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     where = source_location(trace)
     place = f' <code class="q">{escape(where)}</code>' if where else ""
-    failed = next((step for step in trace.steps if step.error), None)
+    failed = next((leaf for step in trace.steps for leaf in step.leaves if leaf.error), None)
     result = tally(trace.steps)
     if failed:
         result = f'<span class="bad">✖</span> stopped at {escape(failed.letter)} {escape(failed.name)}'
@@ -151,21 +152,29 @@ def _section(title: str, drawing: str) -> str:
     return f'<details open class="drawn">{head}<div class="body scroll">{drawing}</div></details>'
 
 
-def _steps(trace: Trace, room_bytes: int, numbers: dict[int, tuple[Counts, Counts]], times: bool) -> str:
-    bodies: dict[int, str] = {}
-    heads = {step.index: _step_head(step) for step in trace.steps}
-    room_bytes -= sum(len(head.encode()) for head in heads.values())
-    waiting = sorted(trace.steps, key=_diff_size)
+def _steps(rows: Sequence[tuple[StepRecord, bool]], shells: Sequence[str], room_bytes: int) -> str:
+    """The rows of the steps and of their parts. A step whose parts are shown leaves the diffs to them."""
+    heads = [_step_head(step) for step, _ in rows]
+    room_bytes -= sum(len(head.encode()) for head in heads)
+    bodies = dict(enumerate(heads))
+    waiting = sorted(
+        (number for number, (step, is_part) in enumerate(rows) if is_part or not _shown_parts(step)),
+        key=lambda number: _diff_size(rows[number][0]),
+    )
     # Small diffs first: what they leave of their share goes to the larger ones.
-    for position, step in enumerate(waiting):
-        diff = _step_diff(step, room_bytes // (len(waiting) - position))
-        bodies[step.index] = heads[step.index] + diff
+    for position, number in enumerate(waiting):
+        diff = _step_diff(rows[number][0], room_bytes // (len(waiting) - position))
+        bodies[number] += diff
         room_bytes -= len(diff.encode())
     parts: list[str] = []
-    for stage, steps in groupby(trace.steps, key=lambda step: step.stage):
+    for stage, numbers in groupby(range(len(rows)), key=lambda number: rows[number][0].stage):
         parts.append(f"<h4>{escape(stage)}</h4>")
-        parts.extend(_step_row(step, bodies[step.index], numbers[step.index], times) for step in steps)
+        parts.extend(shells[number].replace(_BODY, bodies[number]) for number in numbers)
     return f'<div class="steps">{"".join(parts)}</div>'
+
+
+def _shown_parts(step: StepRecord) -> list[StepRecord]:
+    return [part for part, is_part in with_parts([step]) if is_part]
 
 
 def _diff_size(step: StepRecord) -> int:
@@ -175,12 +184,21 @@ def _diff_size(step: StepRecord) -> int:
 
 
 def _step_head(step: StepRecord) -> str:
-    """What the step does, and its options."""
+    """What the step does, its options, and which of its parts did something."""
     prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
     options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
-    return (f'<p class="pre m">{paragraphs(prose)}</p>' if prose else "") + (
-        f'<p><span class="q">options</span> <code>{escape(options)}</code></p>' if options else ""
+    return (
+        (f'<p class="pre m">{paragraphs(prose)}</p>' if prose else "")
+        + (f'<p><span class="q">options</span> <code>{escape(options)}</code></p>' if options else "")
+        + (f'<p class="q">{_of_parts(step)}</p>' if step.parts else "")
     )
+
+
+def _of_parts(step: StepRecord) -> str:
+    shown = ", ".join(escape(part.letter) for part in _shown_parts(step))
+    if not shown:
+        return f"None of its {len(step.parts)} parts changes anything."
+    return f"Of its {plural(len(step.parts), 'part')}, these change something or fail: {shown}. Their diffs are below."
 
 
 def _step_diff(step: StepRecord, room_bytes: int) -> str:
@@ -192,18 +210,24 @@ def _step_diff(step: StepRecord, room_bytes: int) -> str:
     return step_body(step, layout="unified", max_rows=400, max_plan_rows=_PLAN_ROWS, max_bytes=room_bytes, context=2)
 
 
-def _step_row(step: StepRecord, body: str, number: tuple[Counts, Counts], times: bool) -> str:
+# Stands for the content of a row until the room for it is known; no text has it, for all are escaped.
+_BODY = "<body>"
+
+
+def _shell(step: StepRecord, is_part: bool, times: bool) -> str:
+    """The row of a step without its content."""
     glyph, meaning = status(step)
     state = {"✖": "bad", "○": "q"}.get(glyph, "tilde")
     milliseconds = f' <span class="ms">{1000 * step.seconds:.1f} ms</span>' if times else ""
-    attributes = (" open" if step.error else "") + (' class="noop"' if glyph == "○" else "")
+    classes = " ".join(["part"] * is_part + ["noop"] * (glyph == "○"))
+    attributes = (" open" if step.error and not step.parts else "") + (f' class="{classes}"' if classes else "")
     return (
         f"<details{attributes}><summary>"
         f'<span class="k {state}" role="img" aria-label="{meaning}" title="{meaning}">{glyph}</span> '
         f'<span class="letter">{escape(step.letter)}</span> <span class="name">{escape(step.name)}</span> '
-        f'<span class="ir">{_labelled("IR", counts_html(number[0]))}</span> '
-        f'<span class="pl">{_labelled("plan", counts_html(number[1]))}</span>{milliseconds} '
-        f'<span class="what">{escape(step.summary)}</span></summary><div class="body">{body}</div></details>'
+        f'<span class="ir">{_labelled("IR", counts_html(counts(ir_rows(step))))}</span> '
+        f'<span class="pl">{_labelled("plan", counts_html(counts(plan_rows(step))))}</span>{milliseconds} '
+        f'<span class="what">{escape(step.summary)}</span></summary><div class="body">{_BODY}</div></details>'
     )
 
 

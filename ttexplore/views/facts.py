@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ttexplore.plan import Partition, Plan
 from ttexplore.record import StepRecord, Trace
@@ -12,6 +12,8 @@ from ttexplore.views.l1_map import l1_used_bytes
 from ttexplore.views.markup import byte_size, plural, visible
 
 _SHOWN_RANGES = 6
+# The glyph of a step that changes nothing.
+_NOTHING = "○"
 
 
 def source_location(trace: Trace) -> str:
@@ -32,7 +34,16 @@ def status(step: StepRecord) -> tuple[str, str]:
         case (_, _, True):
             return "◐", "changes the plan"
         case _:
-            return "○", "changes nothing"
+            return _NOTHING, "changes nothing"
+
+
+def with_parts(steps: Iterable[StepRecord]) -> list[tuple[StepRecord, bool]]:
+    """The steps, each followed by those of its parts that changed something or failed; with whether each is a part."""
+    return [
+        row
+        for step in steps
+        for row in ((step, False), *((part, True) for part in step.parts if status(part)[0] != _NOTHING))
+    ]
 
 
 _KINDS = (

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ttexplore.characters import Printed
-from ttexplore.record import Listing, Trace
+from ttexplore.record import Listing, StepRecord, Trace
+from ttexplore.views.facts import with_parts
 from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.origins import ORIGIN_KINDS
 from ttexplore.views.plan_lines import flat_plan
@@ -15,8 +16,8 @@ from ttexplore.views.theme import fragment
 
 @dataclass(frozen=True)
 class LineHistory(Printed):
-    """The lines that come from one kernel line: how many after each step (letter, name, count), and which lines of
-    each file, counted from 1, with the best kind of link."""
+    """The lines that come from one kernel line: how many after each step, and after each part of one that changed the
+    program (letter, name, count), and which lines of each file, counted from 1, with the best kind of link."""
 
     line: int
     text: str
@@ -25,7 +26,7 @@ class LineHistory(Printed):
 
     def __str__(self) -> str:
         rows = [f"L{self.line}  {visible(self.text.strip())}", ""]
-        rows += [f"{letter:<3} {visible(name):<32} {plural(count, 'line')}" for letter, name, count in self.steps]
+        rows += [f"{letter:<5} {visible(name):<32} {plural(count, 'line')}" for letter, name, count in self.steps]
         rows.append("")
         rows += [f"{visible(name):<12} {ranges(lines) or '–'}  {kind}".rstrip() for name, lines, kind in self.files]
         return "\n".join(rows)
@@ -61,7 +62,11 @@ def line_history(trace: Trace, line: int) -> LineHistory:
         numbers = [one.origins[0].span.line for one in trace.source.lines if one.origins]
         raise ValueError(f"line {line} is not in the kernel, which spans lines {min(numbers)} to {max(numbers)}")
     file = own[0].origins[0].span.file
-    steps = tuple((step.letter, step.name, len(_linked(step.after, file, line))) for step in trace.steps)
+    steps = tuple(
+        (step.letter, step.name, len(_linked(step.after, file, line)))
+        for step, is_part in with_parts(trace.steps)
+        if step.changed_ir or not is_part
+    )
     files: list[tuple[str, tuple[int, ...], str]] = []
     for name, listing in trace.files.items():
         if name in ("reader.cpp", "compute.cpp", "writer.cpp"):
@@ -83,26 +88,20 @@ def _linked(listing: Listing, file: str, line: int) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class Found(Printed):
-    """Where a text stands: each step's letter and name, and how many lines of its program and of its plan have it.
-    `first` is the letter of the first step that has it, `gone` of the first that has lost it."""
+    """Where a text stands: the letter and name of each step, and of each part of one that changed something, and how
+    many lines of its program and of its plan have it. `first` is the letter of the first step that has it, `gone` of
+    the first that has lost it; where these are steps of several parts, that of the part."""
 
     text: str
     steps: tuple[tuple[str, str, int, int], ...]
-
-    @property
-    def first(self) -> str | None:
-        return next((letter for letter, _, program, plan in self.steps if program + plan), None)
-
-    @property
-    def gone(self) -> str | None:
-        last = max((i for i, (_, _, program, plan) in enumerate(self.steps) if program + plan), default=None)
-        return None if last is None or last + 1 == len(self.steps) else self.steps[last + 1][0]
+    first: str | None = None
+    gone: str | None = None
 
     def __str__(self) -> str:
         if self.first is None:
             return f"{visible(self.text)!r} appears in no step"
         head = f"{visible(self.text)!r} appears first in {self.first}" + (f", gone at {self.gone}" if self.gone else "")
-        rows = [f"{letter:<3} {visible(name):<32} program {program:>3}  plan {plan:>3}"
+        rows = [f"{letter:<5} {visible(name):<32} program {program:>3}  plan {plan:>3}"
                 for letter, name, program, plan in self.steps if program + plan]  # fmt: skip
         return "\n".join([head, *rows])
 
@@ -113,14 +112,20 @@ def find_text(trace: Trace, text: str) -> Found:
     """Looks for `text` in the program and the plan after each step, in any case of letters."""
     wanted = text.lower()
 
-    def count(lines: Sequence[str]) -> int:
-        return sum(wanted in line.lower() for line in lines)
+    def count(step: StepRecord) -> tuple[int, int]:
+        plan = [f"{path}: {value}" for path, value in flat_plan(step.plan_after)]
+        program, decided = (
+            sum(wanted in line.lower() for line in lines) for lines in ([line.text for line in step.after.lines], plan)
+        )
+        return program, decided
 
-    return Found(text, tuple(
-        (step.letter, step.name, count([line.text for line in step.after.lines]),
-         count([f"{path}: {value}" for path, value in flat_plan(step.plan_after)]))
-        for step in trace.steps
-    ))  # fmt: skip
+    leaves = [leaf for step in trace.steps for leaf in step.leaves]
+    having = [number for number, leaf in enumerate(leaves) if any(count(leaf))]
+    after = leaves[having[-1] + 1 :] if having else []
+    return Found(
+        text, tuple((step.letter, step.name, *count(step)) for step, _ in with_parts(trace.steps)),
+        leaves[having[0]].letter if having else None, after[0].letter if after else None,
+    )  # fmt: skip
 
 
 def ranges(numbers: Sequence[int]) -> str:

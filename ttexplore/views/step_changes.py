@@ -35,6 +35,7 @@ WORDS: dict[Change, str] = {
 _NO_DECISIONS = ("options", "annotations", "target", "notes")
 _EXPLANATIONS = ("reason", "reasons")
 _SHOWN_FACTS = 3
+_NOTHING_ELSE: tuple[Change, ...] = ("same", "carried")
 # By these an entry of a list is known, the first that it has.
 _IDENTITIES = (("name",), ("tensor",), ("kernel",), ("x", "y"), ("source", "target"))
 
@@ -42,12 +43,14 @@ _IDENTITIES = (("name",), ("tensor",), ("kernel",), ("x", "y"), ("source", "targ
 @dataclass(frozen=True, slots=True)
 class StepChange:
     """A step of two lowerings: whether it does something else in the second one. `plan` says which plan facts it sets
-    otherwise: path, value in the first, value in the second; None where it does not set it."""
+    otherwise: path, value in the first, value in the second; None where it does not set it. `parts` are the same for
+    each part of the step."""
 
     letter: str
     name: str
     kind: Change
     plan: tuple[tuple[str, object, object], ...] = ()
+    parts: tuple[StepChange, ...] = ()
 
     @property
     def glyph(self) -> str:
@@ -66,11 +69,25 @@ def _shown(value: object) -> str:
 
 
 class StepChanges(Printed, tuple[StepChange, ...]):
-    """What each step of two lowerings does; text in a terminal, a table in a notebook."""
+    """What each step of two lowerings does; text in a terminal, a table in a notebook. Both show those parts of a step
+    that do something else."""
+
+    @property
+    def with_parts(self) -> list[StepChange]:
+        """The steps, each followed by all of its parts."""
+        return [one for step in self for one in (step, *step.parts)]
+
+    @property
+    def _rows(self) -> list[StepChange]:
+        """The steps, each followed by those of its parts that do something else."""
+        return [
+            one for step in self for one in (step, *(part for part in step.parts if part.kind not in _NOTHING_ELSE))
+        ]  # fmt: skip
 
     def __str__(self) -> str:
-        width = max(len(one.name) for one in self)
-        return "\n".join(f"{one.glyph} {one.letter:<3} {one.name:<{width}}  {one.words}" for one in self)
+        rows = self._rows
+        letters, width = max(3, *(len(one.letter) for one in rows)), max(len(one.name) for one in rows)
+        return "\n".join(f"{one.glyph} {one.letter:<{letters}} {one.name:<{width}}  {one.words}" for one in rows)
 
     __repr__ = __str__
 
@@ -78,7 +95,7 @@ class StepChanges(Printed, tuple[StepChange, ...]):
         rows = "".join(
             f'<tr><td title="{WORDS[one.kind]}">{one.glyph}</td><td>{one.letter} {escape(one.name)}</td>'
             f"<td>{escape(one.words)}</td></tr>"
-            for one in self
+            for one in self._rows
         )
         table = f'<table class="t facts" aria-label="steps of two lowerings"><tbody>{rows}</tbody></table>'
         return fragment(content_id("ttx-steps", table), "steps of two lowerings", table)
@@ -92,8 +109,10 @@ def step_changes(here: Sequence[StepRecord], there: Sequence[StepRecord]) -> Ste
 def _change(here: StepRecord | None, there: StepRecord | None) -> StepChange:
     either = here or there
     assert either is not None, "one of the lowerings has this step"
+    both = [one.parts if one else () for one in (here, there)]
+    parts = tuple(_change(one, other) for one, other in zip_longest(*both))
     if here is None or there is None or here.error or there.error:
-        return StepChange(either.letter, either.name, "stopped" if here != there else "same")
+        return StepChange(either.letter, either.name, "stopped" if here != there else "same", parts=parts)
     first, second = plan_delta(here), plan_delta(there)
     facts = tuple(
         (path, first.get(path), second.get(path)) for path in {**first, **second} if first.get(path) != second.get(path)
@@ -101,7 +120,7 @@ def _change(here: StepRecord | None, there: StepRecord | None) -> StepChange:
     kind: Change = "program" if _rewrites_differently(here, there) else "plan" if facts else "carried"
     if kind == "carried" and here.after.text == there.after.text and _decided(here) == _decided(there):
         kind = "same"
-    return StepChange(here.letter, here.name, kind, facts)
+    return StepChange(here.letter, here.name, kind, facts, parts)
 
 
 def changed_files(here: Trace, there: Trace) -> tuple[str, ...]:
@@ -119,6 +138,7 @@ def between(first: StepRecord, second: StepRecord) -> StepRecord:
         second, name=f"{first.name} → {second.letter} {second.name}" if two else second.name, letter=first.letter,
         summary="the programs and plans after two steps" if two else "the same step of two lowerings",
         stage="", before=first.after, plan_before=first.plan_after, options={}, rules={}, firings=(), error=None,
+        parts=(),
     )  # fmt: skip
 
 

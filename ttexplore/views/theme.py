@@ -167,11 +167,14 @@ _STEPS = """
 .ttx .steps summary>.what{flex:1 1 0;min-width:0;color:var(--ttx-muted);overflow:hidden;text-overflow:ellipsis;
 white-space:nowrap}
 .ttx .steps .noop .name{color:var(--ttx-muted)}
+.ttx .steps>.part{margin-left:22px;border-top-style:dotted}
+.ttx .steps .part .letter{width:38px}
+.ttx .steps .part .name{width:198px}
 .ttx .files summary{padding:3px 0}
 .ttx .opts{display:flex;flex-wrap:wrap;gap:0 16px}
 @container (max-width:820px){
 .ttx .steps summary{flex-wrap:wrap}
-.ttx .steps .name{flex:1 1 160px;width:auto}
+.ttx .steps .name,.ttx .steps .part .name{flex:1 1 160px;width:auto}
 .ttx .steps summary>.what{flex:1 0 100%;order:9;padding-left:66px;white-space:normal}
 .ttx .steps .ir{width:78px}
 .ttx .steps .pl{width:78px;margin-right:0}

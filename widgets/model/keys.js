@@ -5,6 +5,7 @@
 /** What the keys do, in words. @param {string[]} tabs */
 export const keys = (tabs) => [
   ["↑ ↓  or  k j", "previous or next step; in a listing, line"],
+  ["← →", "in the list of steps: also parts that changed nothing"],
   ["n p", "next or previous change; of a recorded run, wait; in Code, line of what is pinned"],
   ["N P", "next or previous line of what is pinned"],
   ["t  + -", "play or pause a recorded run, zoom into it"],

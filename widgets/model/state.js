@@ -7,6 +7,7 @@
 
 import { within } from "./figures.js";
 import { kernelFile, litByLine } from "./lowering.js";
+import { positionOf } from "./steps.js";
 import { Store } from "./store.js";
 
 /**
@@ -92,7 +93,8 @@ export function opened(lowering, given) {
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
     busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", wish: {}, edits: {}, emitted: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
-  const failed = lowering.steps.findIndex((step) => step.error);
+  // Where a part failed, its step did, too.
+  const failed = lowering.steps.findLastIndex((step) => step.error);
   const error = lowering.steps[failed]?.error;
   if (error) store.set({ pinned: litByLine(lowering, error.line) });
   select(store, error ? failed : lowering.steps.findIndex((step) => step.ir.counts.some(Boolean)));
@@ -115,7 +117,7 @@ export function select(store, index, patch) {
   const [added, removed] = totals(step);
   store.set({
     ...patch, step: i, part: step.ir.counts.some(Boolean) || !step.plan.counts.some(Boolean) ? "ir" : "plan", open: new Set(),
-    say: `step ${i + 1} of ${steps.length}, ${step.name}, ${step.state}, ${added} added, ${removed} removed`,
+    say: `${positionOf(steps, i)}, ${step.name}, ${step.state}, ${added} added, ${removed} removed`,
   });
 }
 

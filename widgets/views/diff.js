@@ -8,6 +8,7 @@ import { hasWords } from "../model/diff.js";
 import { textsOf } from "../model/live.js";
 import { CLASS, hits } from "../model/lowering.js";
 import { select } from "../model/state.js";
+import { inTime, isIdle, isLeaf } from "../model/steps.js";
 import { meaning } from "../model/terms.js";
 import { counts, errorCard, toggle } from "../parts/cards.js";
 import { button, chip, choice, gapper, h, link, put, quiet } from "../parts/dom.js";
@@ -31,7 +32,7 @@ export function diffPane(store) {
   const toggles = h("div.toggles");
   const error = h("div");
   const where = h("span.found.q");
-  const against = choice("compare with", () => store.set({ against: against.selectedIndex - 1, open: new Set() }));
+  const against = choice("compare with", () => store.set({ against: Number(against.value), open: new Set() }));
   const query = h("input", {
     type: "search", placeholder: "search all steps", label: "search all steps",
     oninput: () => { store.set({ query: query.value.trim().toLowerCase() }); },
@@ -52,14 +53,15 @@ export function diffPane(store) {
     h("div.tools", toggles, against, h("span.search", query, where)),
     error, changes.element);
 
-  store.on(["lowering"], ({ lowering: { steps } }) => put(against, h("option", "compare with"), ...steps.map(({ letter, name }) => h("option", `${letter} ${name}`))));
+  store.on(["lowering"], ({ lowering: { steps } }) => put(against,
+    h("option", { value: "-1" }, "compare with"), ...steps.map((step, i) => !isIdle(step) && h("option", { value: `${i}` }, `${step.letter} ${step.name}`))));
   store.on(["step", "part", "against", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], (state) => {
     const { lowering, step: index, part, query, before: old } = state;
     const step = lowering.steps[index];
     const twin = old?.steps.find(({ letter }) => letter === step.letter)?.[part];
-    against.selectedIndex = other(state) ? state.against + 1 : 0;
+    against.value = `${other(state) ? state.against : -1}`;
     const hiddenRows = changes.show({
-      name: `${index}${part}${against.selectedIndex}`, ...sides(state, part), language: part === "ir" ? "tir" : "json", split: state.split,
+      name: `${index}${part}${against.value}`, ...sides(state, part), language: part === "ir" ? "tir" : "json", split: state.split,
       known: old && twin && [twin.before, twin.after].map((one) => textsOf(old.listings[one])),
     });
     rule.draw();
@@ -73,7 +75,7 @@ export function diffPane(store) {
     const { lowering: { listings, steps }, step, against } = state;
     const { before, after, rows } = steps[step][part];
     if (!other(state)) return { before: listings[before], after: listings[after], rows, why: part === "ir" ? () => ` · ${rule.element.textContent}` : undefined };
-    const [from, to] = [step, against].sort((a, b) => a - b).map((i) => listings[steps[i][part].after]);
+    const [from, to] = inTime(steps, step, against).map((i) => listings[steps[i][part].after]);
     return { before: from, after: to, rows: rowsBetween(from, to, part === "plan") };
   }
 
@@ -83,7 +85,7 @@ export function diffPane(store) {
     const { lowering, part, hidden } = state;
     const compared = other(state);
     put(title,
-      h("span.letter", step.letter), h("b", step.name), h("span.q.what", compared ? `${[step, compared].map(({ letter }) => letter).sort().join(" → ")}: the program and the plan after these steps` : step.summary), changes.pins.element,
+      h("span.letter", step.letter), h("b", step.name), h("span.q.what", compared ? `${inTime(lowering.steps, state.step, state.against).map((i) => lowering.steps[i].letter).join(" → ")}: the program and the plan after these steps` : step.summary), changes.pins.element,
       h("span.q.ms", { title: "time spent in this pass" }, `${step.ms} ms`));
     options.textContent = step.options.map((one) => `${one.name}=${one.shown}`).join("  ");
     prose.textContent = step.prose.join("\n");
@@ -112,21 +114,23 @@ export function diffPane(store) {
   function drawFound() {
     const { lowering: { steps }, step } = store.state;
     if (!found) return put(where);
-    const first = found.findIndex(Boolean);
-    if (first < 0) return put(where, "not found");
-    const gone = found.findLastIndex(Boolean) + 1;
+    // Of a step with parts, these say it more exactly.
+    const leaves = [...steps.keys()].filter((i) => isLeaf(steps, i));
+    const having = leaves.filter((i) => found?.[i]);
+    if (!having.length) return put(where, "not found");
+    const [first, gone] = [having[0], leaves[leaves.indexOf(having[having.length - 1]) + 1]];
     /** @param {number} i */
     const go = (i) => link(steps[i].letter, () => select(store, i), { title: steps[i].name });
-    put(where, "first in ", go(first), " · ", gone < steps.length && ["gone in ", go(gone), " · "], `${found[step]} here`);
+    put(where, "first in ", go(first), " · ", gone > 0 && ["gone in ", go(gone), " · "], `${found[step]} here`);
   }
 
   /** @param {number} direction @param {boolean} [last] whether to look in this step only */
   function nextMatch(direction, last) {
-    const { query, step } = store.state;
+    const { query, step, lowering: { steps } } = store.state;
     if (!query) return store.set({ say: "no more matches" });
     if (changes.seek(direction, (row, { before, after }) => hasWords(row, before, after, query))) return;
     // The next step that has it.
-    const next = found?.[direction > 0 ? "findIndex" : "findLastIndex"]((count, k) => count > 0 && (k - step) * direction > 0) ?? -1;
+    const next = found?.[direction > 0 ? "findIndex" : "findLastIndex"]((count, k) => count > 0 && !isIdle(steps[k]) && (k - step) * direction > 0) ?? -1;
     if (last || next < 0) return store.set({ say: "no more matches" });
     select(store, next);
     nextMatch(direction, true);

@@ -1,5 +1,6 @@
 // Where the pinned kernel lines went: how many lines of each step, and which of each kernel.
 
+/** @import { Step } from "../messages.js" */
 /** @import { Explorer } from "../model/state.js" */
 
 import { range, ranges, runs } from "../model/figures.js";
@@ -11,6 +12,9 @@ const BAR_PIXELS = 13;
 // More links would be a long way for the Tab key.
 const MOST_LINKS = 6;
 
+/** The letter of a step; of a part, what its letter adds to that of its step: ".4". @param {Step[]} steps @param {number} i */
+const labelOf = (steps, i) => steps[i].letter.slice(steps[steps[i].part_of]?.letter.length);
+
 /** @param {Explorer} store */
 export function historyStrip(store) {
   // Hovering changes these often, so they stay.
@@ -20,7 +24,12 @@ export function historyStrip(store) {
   const files = ROLES.map(() => h("span.file"));
   const covered = h("span.q.coverage");
   const strip = h("div.history", { role: "group", label: "history of the pinned lines" });
-  store.on(["lowering"], ({ lowering: { steps } }) => put(cells, steps.map(({ letter }, i) => button([h("span.bar"), h("span.lab", letter)], () => select(store, i), { class: "cell" }))));
+  /** The steps that have cells: of parts, those that change the program. @type {number[]} */
+  let shown;
+  store.on(["lowering"], ({ lowering: { steps } }) => {
+    shown = [...steps.keys()].filter((i) => steps[i].part_of < 0 || steps[i].ir.counts.some(Boolean));
+    put(cells, shown.map((i) => button([h("span.bar"), h("span.lab", labelOf(steps, i))], () => select(store, i), { class: "cell" })));
+  });
   store.on(["hover", "pinned", "lowering", "step"], ({ lowering, step: index, hover, pinned }) => {
     const { steps, places, listings } = lowering;
     const lit = hover || pinned;
@@ -31,16 +40,18 @@ export function historyStrip(store) {
     if (!strip.contains(lit ? cells : hint)) put(strip, lit ? [title, cells, files] : hint, covered);
     if (!lit) return;
     const lines = [...lit.places].map((place) => places[place][1]).sort((a, b) => a - b);
-    const found = steps.map((step) => countLinked(lowering, listings[step.ir.after], lit));
+    const found = shown.map((i) => countLinked(lowering, listings[steps[i].ir.after], lit));
+    const now = shown.includes(index) ? index : steps[index].part_of;
     const most = Math.max(1, ...found);
     title.title = lit.from;
     put(title, !hover && quiet("pinned "), h("b", `L${lines.join(" L")}`));
-    steps.forEach(({ letter, name }, i) => {
+    shown.forEach((number, i) => {
+      const { letter, name } = steps[number];
       const cell = /** @type {HTMLElement} */ (cells.children[i]);
       const bar = /** @type {HTMLElement} */ (cell.firstChild);
       bar.style.height = `${found[i] ? 3 + Math.round((BAR_PIXELS * found[i]) / most) : 0}px`;
       cell.title = `${letter} ${name}: ${found[i]} lines`;
-      classed(cell, "now", i === index);
+      classed(cell, "now", number === now);
     });
     files.forEach((element, k) => {
       const role = ROLES[k];

@@ -19,6 +19,7 @@ import { changeRows } from "./changes.js";
  * @property {string} letter
  * @property {string} name
  * @property {string} words
+ * @property {boolean} part whether it is a part of a step
  * @property {Partial<Record<"ir" | "plan" | "file", [Listing, Listing]>>} texts
  * @property {string} language of the file
  */
@@ -30,15 +31,17 @@ function itemsOf(now, other, { steps, files }) {
   /** @type {(one: number, twin: number) => [Listing, Listing]} */
   const pair = (one, twin) => [now.listings[one], other.listings[twin]];
   return [
-    ...steps.map(([glyph, words], i) => {
+    ...steps.flatMap(([glyph, words], i) => {
       const [one, twin] = [now.steps[i], other.steps[i]];
-      const { letter, name } = one ?? twin;
-      return { glyph, words, letter, name, language: "", texts: one && twin ? { ir: pair(one.ir.after, twin.ir.after), plan: pair(one.plan.after, twin.plan.after) } : {} };
+      const { letter, name, part_of } = one ?? twin;
+      // Of parts, those that do something else.
+      if (part_of >= 0 && "=↓".includes(glyph)) return [];
+      return [{ glyph, words, letter, name, part: part_of >= 0, language: "", texts: one && twin ? { ir: pair(one.ir.after, twin.ir.after), plan: pair(one.plan.after, twin.plan.after) } : {} }];
     }),
     ...now.files.flatMap(({ name, listing, language }) => {
       const twin = other.files.find((file) => file.name === name);
       const [glyph, words] = files.includes(name) ? ["●", "differs"] : ["=", "the same"];
-      return twin && language !== "json" ? [{ glyph, words, letter: "", name, language, texts: { file: pair(listing, twin.listing) } }] : [];
+      return twin && language !== "json" ? [{ glyph, words, letter: "", name, part: false, language, texts: { file: pair(listing, twin.listing) } }] : [];
     }),
   ];
 }
@@ -68,7 +71,7 @@ export function lanesView(store) {
   /** @param {Lowering} now @param {Lowering} other @param {Differences} differences */
   function show(now, other, differences) {
     items = itemsOf(now, other, differences);
-    options = items.map(({ glyph, letter, name, words }, i) => h("div.step", { role: "option", title: `${name}: ${words}`, onclick: () => choose(i) },
+    options = items.map(({ glyph, letter, name, part, words }, i) => h(part ? "div.step.part" : "div.step", { role: "option", title: `${name}: ${words}`, onclick: () => choose(i) },
       h("span", { class: `k ${{ "✖": "bad", "●": "tilde", "◐": "tilde" }[glyph] ?? "q"}`, role: "img", label: words }, glyph),
       h("span.letter", letter), h("span.name", name)));
     put(list, ...options);

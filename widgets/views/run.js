@@ -121,19 +121,19 @@ export function runView(store, kernel, recorded) {
   }
   /** @param {Answers["check"]} answer @returns {[HTMLElement, string]} */
   function checked({ results, first_bad }) {
-    return [bisection(results), first_bad ? `${first_bad} changes the result` : ALL_GOOD];
+    return [bisection(results, first_bad), first_bad ? `${first_bad} changes the result` : ALL_GOOD];
   }
 
-  /** @param {CheckedStep[]} results */
-  function bisection(results) {
-    const bad = results.find((one) => !one.passed);
+  /** @param {CheckedStep[]} results @param {string | null} bad the first step that changes the result */
+  function bisection(results, bad) {
+    const { lowering: { steps } } = store.state;
     /** @param {boolean} passed */
     const judged = (passed) => passed ? "ok" : "bad";
     return h("div", { class: `card ${bad ? "fault" : "good"}` },
-      h("p", h("b", { class: judged(!bad) }, bad ? `✖ ${bad.step} is the first step that changes the result` : `✔ ${ALL_GOOD}`)),
-      h("div.scroll", grid(["", "step", "PCC", "max relative error", ""], results.map((one, i) => h("tr",
+      h("p", h("b", { class: judged(!bad) }, bad ? `✖ ${bad} is the first step that changes the result` : `✔ ${ALL_GOOD}`)),
+      h("div.scroll", grid(["", "step", "PCC", "max relative error", ""], results.map((one) => h("tr",
         h("td", { class: judged(one.passed) }, one.passed ? "✔" : "✖"),
-        heading(link(`${one.letter} ${one.step}`, () => select(store, i, { tab: "Steps" }))),
+        heading(link(`${one.letter} ${one.step}`, () => select(store, steps.findIndex(({ letter }) => letter === one.letter), { tab: "Steps" }))),
         number(one.pcc), number(one.error), h("td", one.passed ? "" : one.message))))));
   }
   if (recorded) put(result, h("p.q", "on emulator, inputs random, seed 0"), isolated(recorded));

@@ -4,10 +4,12 @@
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
+import { along } from "../model/keys.js";
 import { select, totals } from "../model/state.js";
+import { isIdle } from "../model/steps.js";
 import { meaning } from "../model/terms.js";
 import { counts } from "../parts/cards.js";
-import { choice, focusIn, h, pick, put } from "../parts/dom.js";
+import { choice, focusIn, h, pick, put, take } from "../parts/dom.js";
 import { kernelPane } from "../parts/kernel.js";
 import { panes } from "../parts/panes.js";
 import { diffPane } from "./diff.js";
@@ -38,7 +40,12 @@ export function stepsView(store, kernel) {
 
 /** @param {Explorer} store */
 function stepList(store) {
-  const list = h("div.steplist", { role: "listbox", label: "steps" });
+  const list = h("div.steplist", { role: "listbox", label: "steps", onkeydown: (event) => {
+    const to = along(event.key, store.state.step, options.length);
+    if (to === null) return;
+    select(store, to);
+    take(event);
+  } });
   const chooser = choice("step", () => select(store, chooser.selectedIndex));
   chooser.className = "stepchoice";
   /** @type {HTMLElement[]} */
@@ -47,15 +54,21 @@ function stepList(store) {
     /** @param {Step} step */
     const isNew = (step) => before && `${totals(step)}` !== `${before.steps.filter(({ letter }) => letter === step.letter).map(totals)}`;
     options = steps.map((step, i) => h("div", {
-      class: `step ${step.glyph === "○" ? "noop" : ""} ${isNew(step) ? "flash" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
-      "data-step": i, title: `${step.name}: ${step.summary}`, onclick: () => select(store, i),
+      class: isIdle(step) ? "dot" : `step ${step.part_of < 0 ? "" : "part"} ${step.glyph === "○" ? "noop" : ""} ${isNew(step) ? "flash" : ""}`,
+      role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1, label: isIdle(step) ? `${step.letter} ${step.name}: ${step.state}` : null,
+      "data-step": i, title: `${isIdle(step) ? `${step.letter} ` : ""}${step.name}: ${step.summary}`, onclick: () => select(store, i),
     },
-    h("span", { class: `k ${{ "✖": "bad", "○": "q" }[step.glyph] ?? "tilde"}`, role: "img", label: step.state, title: step.state }, step.glyph),
+    !isIdle(step) && [h("span", { class: `k ${{ "✖": "bad", "○": "q" }[step.glyph] ?? "tilde"}`, role: "img", label: step.state, title: step.state }, step.glyph),
     h("span.letter", step.letter),
     h("span.name", step.name),
-    counts(totals(step))));
-    put(list, ...steps.map(({ stage }, i) => [stage !== steps[i - 1]?.stage && h("div.stage", { role: "presentation", "data-meaning": meaning(terms, stage) }, stage), options[i]]));
-    put(chooser, ...steps.map((step) => h("option", `${step.glyph} ${step.letter} ${step.name}`)));
+    counts(totals(step))]));
+    /** What stands for the parts of step `i`. @param {number} i @param {boolean} idle */
+    const parts = (i, idle) => options.filter((_, k) => steps[k].part_of === i && isIdle(steps[k]) === idle);
+    put(list, ...steps.map(({ stage, part_of }, i) => part_of < 0 && [
+      stage !== steps[i - 1]?.stage && h("div.stage", { role: "presentation", "data-meaning": meaning(terms, stage) }, stage),
+      options[i], parts(i, false), h("div.dots", { role: "presentation" }, parts(i, true)),
+    ]));
+    put(chooser, ...steps.map(({ glyph, letter, name, part_of }) => h("option", `${part_of < 0 ? "" : "\u2003"}${glyph} ${letter} ${name}`)));
   });
   store.on(["step", "lowering"], ({ step }) => {
     pick(list, options, step);

@@ -10,6 +10,7 @@ import { estimateOf } from "../model/estimates.js";
 import { inputsWords } from "../model/inputs.js";
 import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
+import { isLeaf } from "../model/steps.js";
 import { work } from "../model/work.js";
 import { busyControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
@@ -40,7 +41,7 @@ export function whatIfView(store, kernel) {
     put(target, ...targets.map((name) => h("option", { selected: name === machine }, name)));
     put(form, why, h("div.fields",
       group("chip", h("label", "target", target)),
-      lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control)))),
+      lowering.steps.filter((step) => step.part_of < 0 && step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control)))),
       h("div.tools", go, busyControl(store, kernel)));
     fill(chosen);
     arrange();
@@ -145,8 +146,10 @@ export function whatIfView(store, kernel) {
     // Where one value was asked for, it is the one that a step rejects.
     const [asks, ...more] = Object.keys(options);
     if (failed && asks && !more.length && other.target === lowering.target) refuse(asks, failed);
-    const first = steps.findIndex(([glyph]) => "●◐✖".includes(glyph));
-    const changed = steps.flatMap(([glyph, words], i) => ("●◐".includes(glyph) ? [`${lowering.steps[i].letter} ${words.split(":")[0]}`] : []));
+    // What a step with parts does otherwise, one of these does.
+    const longer = lowering.steps.length < other.steps.length ? other.steps : lowering.steps;
+    const first = steps.findIndex(([glyph], i) => isLeaf(longer, i) && "●◐✖".includes(glyph));
+    const changed = steps.flatMap(([glyph, words], i) => (isLeaf(longer, i) && "●◐".includes(glyph) ? [`${lowering.steps[i].letter} ${words.split(":")[0]}`] : []));
     const same = steps.every(([glyph]) => glyph === "=") && !files.length;
     const noEmulator = kernel.missing("record");
     const runs = h("div.two.even");
