@@ -163,7 +163,8 @@ def _steps(rows: Sequence[tuple[StepRecord, bool]], shells: Sequence[str], room_
     )
     # Small diffs first: what they leave of their share goes to the larger ones.
     for position, number in enumerate(waiting):
-        diff = _step_diff(rows[number][0], room_bytes // (len(waiting) - position))
+        share = max(room_bytes // (len(waiting) - position), _SMALLEST_TABLE_BYTES + 2 * _FRAME_BYTES)
+        diff = _step_diff(rows[number][0], min(share, room_bytes))
         bodies[number] += diff
         room_bytes -= len(diff.encode())
     parts: list[str] = []
