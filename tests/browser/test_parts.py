@@ -1,0 +1,203 @@
+"""Parts of a step in the explorer: rows for those that changed something, dots for the others, and what leads there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Show
+from tests.browser.explorer_page import NARROW, ExplorerPage
+from ttexplore import Exploration, explore
+from ttexplore.record import ErrorRecord
+from ttexplore.views.explorer import explorer_data
+
+_ROWS = "rows => rows.map((row) => row.querySelector('.letter').innerText)"
+_AFTER_A0 = ["A1", "A2", "A3", "B1", "B2", "C1", "C2", "C3", "D1", "D2", "D3", "D4", "D5", "E1"]
+_IDLE_OF_GROUPS = [f"A0.{n}" for n in (2, 3, *range(5, 19))]
+
+
+@pytest.fixture(scope="module")
+def groups() -> Exploration:
+    """Groups of threads: A0.4 rewrites the program, A0.1 the plan."""
+    return explore("notebooks/gallery/warp_groups.py::group_that_loads")
+
+
+@pytest.fixture(scope="module")
+def sparse() -> Exploration:
+    """Attention whose blocks a mask chooses: A0.11 rewrites, A0.1 and A0.17 decide."""
+    return explore("notebooks/gallery/sparse_attention.py::block_sparse_attention")
+
+
+@pytest.fixture
+def explorer(show: Show, groups: Exploration) -> ExplorerPage:
+    return show(groups.data)
+
+
+def way(explorer: ExplorerPage, key: str, count: int) -> list[str]:
+    """The letters of the steps that a key leads to."""
+    letters: list[str] = []
+    for _ in range(count):
+        explorer.type(key)
+        letters.append(explorer.letter())
+    return letters
+
+
+def test_parts_are_rows_or_dots(show: Show, groups: Exploration, sparse: Exploration) -> None:
+    for exploration, parts in ((groups, ["A0.1", "A0.4"]), (sparse, ["A0.1", "A0.11", "A0.17"])):
+        explorer = show(exploration.data)
+        assert explorer.find(".steplist .step").evaluate_all(_ROWS) == ["A0", *parts, *_AFTER_A0]
+        assert explorer.find(".steplist .part").evaluate_all(_ROWS) == parts
+        dots = explorer.find(".steplist .dot")
+        names = [f"{one.letter} {one.name}" for one in exploration.steps["A0"].parts if one.letter not in parts]
+        assert dots.evaluate_all("dots => dots.map((dot) => dot.title.split(':')[0])") == names
+        assert dots.evaluate_all("dots => dots.map((dot) => dot.ariaLabel)") == [f"{n}: changes nothing" for n in names]
+        # All of them in one line, below the rows of the parts and above the next step.
+        boxes = dots.evaluate_all("dots => dots.map((dot) => dot.getBoundingClientRect().y)")
+        assert len(set(boxes)) == 1
+        above, below = explorer.find(".steplist .part").last, explorer.find(".steplist .step").nth(1 + len(parts))
+        ends = [box["y"] for box in (above.bounding_box(), below.bounding_box()) if box]
+        assert ends[0] < boxes[0] < ends[1]
+
+
+def test_keys_go_through_the_rows_and_the_arrows_to_the_sides_through_all(explorer: ExplorerPage) -> None:
+    explorer.go("A0")
+    explorer.root.focus()
+    assert way(explorer, "j", 4) == ["A0.1", "A0.4", "A1", "A2"]
+    assert way(explorer, "ArrowUp", 5) == ["A1", "A0.4", "A0.1", "A0", "A0"]
+    explorer.find(".steplist [aria-selected=true]").focus()
+    every = [one["letter"] for one in explorer.data["steps"]]
+    assert way(explorer, "ArrowRight", 20) == every[1:21]
+    assert way(explorer, "ArrowLeft", 20) == every[19::-1]
+    # The focus goes along, and only one of the list is a stop for Tab.
+    explorer.type("ArrowRight", "ArrowRight")
+    assert explorer.page.evaluate("document.activeElement.title.split(' ')[0]") == "A0.2"
+    assert explorer.find(".steplist [tabindex='0']").count() == 1
+    # From a dot, keys lead to the nearest rows.
+    assert way(explorer, "ArrowDown", 1) == ["A0.4"]
+
+
+def test_a_dot_shows_its_part(explorer: ExplorerPage) -> None:
+    for letter in ("A0.3", "A0.18"):
+        explorer.go(letter)
+        assert explorer.find(".title .letter").inner_text() == letter
+        assert explorer.find(".dot[aria-selected=true]").count() == 1
+        explorer.spoken(f"{letter}, part {letter[3:]} of 18 of A0, ")
+    explorer.go("A1")
+    explorer.spoken("step 2 of 15, infer_tt_layout")
+
+
+def test_a_search_names_the_part(explorer: ExplorerPage) -> None:
+    explorer.go("E1")
+    explorer.press("/")
+    explorer.page.keyboard.type("barrier_wait")
+    assert explorer.find(".found").inner_text() == "first in A0.1 · gone in A0.4 · 0 here"
+    explorer.find(".found").get_by_role("button", name="A0.4").click()
+    assert explorer.letter() == "A0.4"
+    # Enter passes over dots, which have what the part before them has.
+    explorer.go("A1")
+    explorer.find("input[type=search]").fill("T.gemm")
+    explorer.find("input[type=search]").press("Shift+Enter")
+    explorer.spoken("T.gemm")
+    assert explorer.letter() == "A0.4"
+
+
+def test_a_step_is_compared_with_a_part_in_the_order_of_time(explorer: ExplorerPage) -> None:
+    choice = explorer.find("[aria-label='compare with']")
+    offered = choice.locator("option").all_inner_texts()
+    assert [one.split()[0] for one in offered[1:]] == ["A0", "A0.1", "A0.4", *_AFTER_A0]
+    # The program after A0 is there after that of its parts.
+    explorer.go("A0")
+    choice.select_option(label="A0.1 record_defaults")
+    assert explorer.find(".title .what").inner_text().startswith("A0.1 → A0:")
+    assert explorer.button("program").inner_text().split() == ["program", "−11", "~8"]
+    explorer.go("A0.1")
+    choice.select_option(label="A0 apply_defaults")
+    assert explorer.find(".title .what").inner_text().startswith("A0.1 → A0:")
+    explorer.go("B2")
+    choice.select_option(label="A0.4 order_thread_groups")
+    assert explorer.find(".title .what").inner_text().startswith("A0.4 → B2:")
+
+
+def test_the_history_has_cells_for_parts_that_rewrite(show: Show, groups: Exploration, sparse: Exploration) -> None:
+    for exploration, part, short in ((groups, "A0.4", ".4"), (sparse, "A0.11", ".11")):
+        explorer = show(exploration.data)
+        explorer.find(".source .l").filter(has_text="T.gemm").first.click()
+        assert explorer.find(".cell .lab").all_inner_texts() == ["A0", short, *_AFTER_A0]
+        cells = explorer.find(".cell").evaluate_all("cells => cells.map((cell) => cell.clientWidth)")
+        assert explorer.find(".cell .lab").evaluate_all("labs => labs.map((lab) => lab.scrollWidth)") <= cells
+        explorer.find(".cell").nth(1).click()
+        assert explorer.letter() == part
+        # A part without a cell is one of its step's.
+        explorer.go("A0.2")
+        assert explorer.find(".cell.now .lab").all_inner_texts() == ["A0"]
+
+
+def test_an_option_of_a_step_and_its_part_is_offered_once(explorer: ExplorerPage) -> None:
+    explorer.tab("What if")
+    assert explorer.find(".options [aria-label=partials]").count() == 1
+    groups = explorer.find(".options legend").all_inner_texts()
+    assert [one.split()[0] for one in groups if one.startswith("A0")] == ["A0"]
+
+
+def test_what_if_lists_the_part_that_does_something_else(show: Show) -> None:
+    sums = explore("notebooks/gallery/work.py::split_k_added")
+    explorer = show(sums.data)
+    explorer.tab("What if")
+    explorer.find(".options [aria-label=partials]").select_option("noc")
+    explorer.button("Lower and compare").click()
+    explorer.answer_what_if(sums, sums.fork(partials="noc"))
+    letters = explorer.find(".lanelist .step:has(.letter:not(:empty))")
+    assert letters.evaluate_all(_ROWS) == ["A0", "A0.18", *_AFTER_A0]
+    said = explorer.find(".compared > .tools .q").first.inner_text()
+    assert said.split(", ")[0] == "A0.18 rewrites differently"
+    assert "A0 " not in said
+    explorer.button("Explore this lowering").click()
+    assert explorer.letter() == "A0.18"
+
+
+def test_a_check_leads_to_the_parts(explorer: ExplorerPage, groups: Exploration) -> None:
+    explorer.tab("Run")
+    explorer.button("Check every step").click()
+    results = [
+        {"letter": letter, "step": groups.steps[letter].name, "passed": letter != "A0.4", "pcc": "1", "error": "0",
+         "message": ""}
+        for letter in ("A0", "A0.1", "A0.4", "A1")
+    ]  # fmt: skip
+    explorer.answer({"state": "done", "results": results, "first_bad": "order_thread_groups"})
+    card = explorer.find(".checks .card.fault")
+    assert card.locator("b").inner_text() == "✖ order_thread_groups is the first step that changes the result"
+    assert card.locator("tbody th").all_inner_texts() == [f"{one['letter']} {one['step']}" for one in results]
+    card.get_by_role("button", name="A0.4").click()
+    assert explorer.letter() == "A0.4"
+
+
+def test_a_place_names_a_part(show: Show, groups: Exploration) -> None:
+    explorer = show(groups.data, place={"tab": "Steps", "step": "A0.4"})
+    assert explorer.letter() == "A0.4"
+    explorer.set("place", {"step": "A0.15"})
+    assert explorer.letter() == "A0.15"
+    assert groups.view(step="A0.4").place["step"] == "A0.4"
+
+
+def test_a_part_that_fails_is_shown(show: Show, groups: Exploration) -> None:
+    whole = groups.trace.steps[0]
+    error = ErrorRecord("Unsupported", "too many groups", "use fewer", code="TTX-L001")
+    same: dict[str, Any] = {"error": error, "changed_ir": False, "changed_plan": False}
+    part = dataclasses.replace(whole.parts[3], after=whole.parts[3].before, **same)
+    failed = dataclasses.replace(whole, after=whole.before, parts=(*whole.parts[:3], part), **same)
+    trace = dataclasses.replace(groups.trace, steps=(failed,), files={})
+    explorer = show(explorer_data(trace, groups.steps["A0.3"].plan, groups.target))
+    assert explorer.letter() == "A0.4"
+    assert explorer.find(".steplist .part").evaluate_all(_ROWS) == ["A0.1", "A0.4"]
+    assert "too many groups" in explorer.find(".diffpane .card.fault").inner_text()
+
+
+def test_a_narrow_page_offers_all_parts(show: Show, groups: Exploration) -> None:
+    explorer = show(groups.data, width=NARROW)
+    choice = explorer.find(".stepchoice")
+    offered = choice.locator("option").all_inner_texts()
+    assert [one.split()[1] for one in offered] == [one["letter"] for one in explorer.data["steps"]]
+    choice.select_option(index=4)
+    assert explorer.find(".title b").inner_text() == "order_thread_groups"
