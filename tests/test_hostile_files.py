@@ -173,9 +173,39 @@ def long_chains(trace: Any) -> None:
 
 
 def many_steps(trace: Any) -> None:
-    empty = {**trace["steps"][0], "firings": []}
-    empty["before"] = empty["after"] = {**empty["before"], "lines": []}
-    trace["steps"] = [{**empty, "index": n} for n in range(5_000)]
+    trace["steps"] = [{**empty(trace), "index": n} for n in range(5_000)]
+
+
+def empty(trace: Any) -> Any:
+    """The first step with nothing in it."""
+    nothing = {**trace["steps"][0]["before"], "lines": []}
+    return {**trace["steps"][0], "firings": [], "parts": [], "before": nothing, "after": nothing}
+
+
+def many_parts(trace: Any) -> None:
+    trace["steps"][0]["parts"] = [empty(trace)] * 5_000
+
+
+def many_steps_with_parts(trace: Any) -> None:
+    trace["steps"] = [{**empty(trace), "parts": [empty(trace)] * 30}] * 10
+
+
+def parts_of_a_part(trace: Any) -> None:
+    trace["steps"][0]["parts"][3]["parts"] = [empty(trace)]
+
+
+def many_parts_of_a_part(trace: Any) -> None:
+    trace["steps"][0]["parts"][3]["parts"] = [empty(trace)] * 5_000
+
+
+def many_firings_of_a_part(trace: Any) -> None:
+    trace["steps"][0]["parts"][3]["firings"] = [{"rule": "r", "before": [], "after": []}] * 300_000
+
+
+def huge_grid_of_a_part(trace: Any) -> None:
+    trace["steps"][0]["parts"][3]["plan_after"] = {
+        **trace["plan"], "partition": {**trace["plan"]["partition"], "grid": [2**11, 2**11]}
+    }  # fmt: skip
 
 
 def many_firings(trace: Any) -> None:
@@ -202,6 +232,12 @@ def many_firings(trace: Any) -> None:
         (long_chains, "no chip has more than 4,096 cores"),
         (many_steps, "steps has 5,000 items, and at most 256 occur"),
         (many_firings, "firings has 300,000 items, and at most 10,000 occur"),
+        (many_parts, "parts has 5,000 items, and at most 256 occur"),
+        (many_steps_with_parts, "there are 310 steps and parts, and at most 256 occur"),
+        (parts_of_a_part, "a part of a step has parts"),
+        (many_parts_of_a_part, "parts has 5,000 items, and at most 256 occur"),
+        (many_firings_of_a_part, "firings has 300,000 items, and at most 10,000 occur"),
+        (huge_grid_of_a_part, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
     ],
 )
 def test_more_than_any_lowering_records_is_refused_before_it_is_shown(

@@ -178,6 +178,23 @@ def edit(name: str, *path: Any, value: Any) -> Callable[[dict[str, bytes]], None
     return change
 
 
+def test_a_file_from_before_steps_had_parts_opens(exploration: Exploration, file: Path, tmp_path: Path) -> None:
+    def without_parts(members: dict[str, bytes]) -> None:
+        trace = json.loads(members["trace.json"])
+        for step in trace["steps"]:
+            del step["parts"]
+        members["trace.json"] = json.dumps(trace).encode()
+
+    saved = ttx.load(changed(file, tmp_path / "old.ttx", without_parts))
+    assert [step.letter for step in saved.steps] == [step.letter for step in exploration.steps]
+    assert [step.parts for step in saved.steps] == [()] * 15
+    assert len(saved.data["steps"]) == 15
+    assert saved.steps[0].listing == exploration.steps[0].listing
+    # What A0 changed stands where its parts would have it.
+    assert "A0.1" not in saved._repr_html_()
+    assert "A0.1" in exploration._repr_html_()
+
+
 def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
     return lambda members: members.update({name: content})
 
@@ -197,6 +214,13 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
         (edit("trace.json", "steps", 3, "index", value="3"), "'3' is not a <class 'int'>"),
         (edit("trace.json", "steps", 3, "seconds", value=True), "True is not a <class 'float'>"),
         (edit("trace.json", "steps", 3, "strange", value=1), "KeyError: 'strange'"),
+        (edit("trace.json", "steps", 0, "parts", value="abc"), "is not a list"),
+        (edit("trace.json", "steps", 0, "parts", 17, "index", value="3"), "'3' is not a <class 'int'>"),
+        (edit("trace.json", "steps", 0, "parts", 17, "strange", value=1), "KeyError: 'strange'"),
+        (
+            edit("trace.json", "steps", 0, "parts", 3, "firings", value=[{"rule": "", "before": [99], "after": []}]),
+            "its parts are inconsistent",
+        ),
         (edit("trace.json", "source", "language", value="html"), "'html' is not one of 'python'"),
         (edit("trace.json", "files", value={}), "its parts are inconsistent"),
         (
