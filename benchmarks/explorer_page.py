@@ -1,4 +1,4 @@
-"""The explorer for a lowering of 80 steps and 4,000 lines of IR: first paint, the time to switch steps, that to hover.
+"""The explorer for a lowering of 80 steps, one of 18 parts, and 4,000 lines of IR: first paint, switching, hovering.
 
     python benchmarks/explorer_page.py
 
@@ -8,6 +8,7 @@ from step to step, and the mouse is moved over the lines; what they take is read
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import tempfile
@@ -23,7 +24,7 @@ from ttexplore.record import Line, Listing, Origin, Span, StepRecord, Trace
 from ttexplore.views.explorer import explorer_data, packed
 from ttexplore.views.report import Reported, report_html
 
-STEPS, LINES, KERNEL_LINES = 80, 4000, 60
+STEPS, PARTS, LINES, KERNEL_LINES = 80, 18, 4000, 60
 SWITCHES = 200
 CHROMIUM = "/usr/bin/chromium"
 PINNED_ROW = 8
@@ -62,7 +63,7 @@ def main() -> None:
 def _switch(page: Page) -> None:
     """Goes through all steps and back."""
     for k in range(SWITCHES):
-        page.keyboard.press("k" if k // (STEPS - 1) % 2 else "j")
+        page.keyboard.press("k" if k // (STEPS + PARTS - 1) % 2 else "j")
 
 
 def _hover(page: Page) -> None:
@@ -108,7 +109,7 @@ def _percentiles(microseconds: list[float]) -> tuple[float, float]:
 
 
 def large_trace() -> Trace:
-    """A trace with as many steps and lines as asked for; each step changes some two dozen lines."""
+    """A trace with as many steps, parts and lines as asked for; each of them changes some two dozen lines."""
     chance = random.Random(0)
     spans = [Span("large.py", number + 1, 1, number + 1, 40) for number in range(KERNEL_LINES)]
 
@@ -119,7 +120,7 @@ def large_trace() -> Trace:
 
     lines = [line(number) for number in range(LINES)]
     steps: list[StepRecord] = []
-    for index in range(STEPS):
+    for index in range(PARTS + STEPS - 1):
         before = Listing("tir", tuple(lines))
         for _ in range(24):
             at = chance.randrange(len(lines))
@@ -136,8 +137,10 @@ def large_trace() -> Trace:
                 Listing("tir", tuple(lines)), {}, {}, {},
             )
         )  # fmt: skip
+    parts = tuple(steps[:PARTS])
+    whole = dataclasses.replace(parts[0], name="whole", letter="W", after=parts[-1].after, parts=parts)
     source = Listing("python", tuple(Line(f"statement_{n}", (Origin(spans[n], "exact"),)) for n in range(KERNEL_LINES)))
-    return Trace("large", "wormhole_n150", source, tuple(steps), {}, {}, {})
+    return Trace("large", "wormhole_n150", source, (whole, *steps[PARTS:]), {}, {}, {})
 
 
 if __name__ == "__main__":

@@ -479,7 +479,8 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
     "The lowering": (
         Term(
             "step",
-            "One pass as it ran: the program before and after, the options that it used, and the time that it took.",
+            "One pass as it ran: the program before and after, the options that it used, and the time that it took. "
+            "A step may have parts, which are steps themselves.",
             cuda="CUDA has none: nvcc keeps PTX and SASS, but not the program after each of its passes.",
             see=("pass", "plan"),
         ),

@@ -118,7 +118,7 @@ def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: P
     outdated = explorer.root.evaluate("one => getComputedStyle(one.querySelector('.tabs'), '::after').content")
     assert outdated == '"the last version that could be lowered"'
     facts = explorer.head()
-    assert explorer.find(".steplist [role=option]").count() == len(gemm.steps)
+    assert explorer.find(".steplist [role=option]").count() == len(gemm.data["steps"])
     for theme in ("Steps", "Code"):
         explorer.tab(theme)
         assert violations(explorer) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -14,7 +13,7 @@ from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_table
 from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import counts_html, error_html, step_body
-from ttexplore.views.facts import plan_facts, source_location, status, tally, with_parts
+from ttexplore.views.facts import plan_facts, prose, source_location, status, tally, with_parts
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE
@@ -186,10 +185,9 @@ def _diff_size(step: StepRecord) -> int:
 
 def _step_head(step: StepRecord) -> str:
     """What the step does, its options, and which of its parts did something."""
-    prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
     options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
     return (
-        (f'<p class="pre m">{paragraphs(prose)}</p>' if prose else "")
+        (f'<p class="pre m">{paragraphs(text)}</p>' if (text := prose(step)) else "")
         + (f'<p><span class="q">options</span> <code>{escape(options)}</code></p>' if options else "")
         + (f'<p class="q">{_of_parts(step)}</p>' if step.parts else "")
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +20,7 @@ from ttexplore.record import ErrorRecord, Line, Listing, OptionForm, Origin, Ste
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.core_map import core_map_svg, summary
-from ttexplore.views.facts import plan_facts, source_location, status
+from ttexplore.views.facts import plan_facts, prose, source_location, status
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import byte_size, visible
 from ttexplore.views.measures import core_measures, figures
@@ -170,10 +169,9 @@ def _step(
 ) -> dict[str, Any]:
     ir, plan = ir_rows(step), plan_rows(step)
     glyph, state = status(step)
-    prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
     return {
         "name": visible(step.name), "letter": visible(step.letter), "stage": visible(step.stage), "part_of": part_of,
-        "summary": visible(step.summary), "prose": [visible(line) for line in prose.splitlines()],
+        "summary": visible(step.summary), "prose": [visible(line) for line in prose(step).splitlines()],
         "glyph": glyph, "state": state, "ms": round(1000 * step.seconds, 2),
         "ir": _diff(tables, step.before.lines, step.after.lines, ir, step),
         "plan": _diff(tables, plan_lines(step.plan_before), plan_lines(step.plan_after), plan),

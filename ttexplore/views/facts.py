@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from ttexplore.plan import Partition, Plan
@@ -35,6 +36,11 @@ def status(step: StepRecord) -> tuple[str, str]:
             return "◐", "changes the plan"
         case _:
             return _NOTHING, "changes nothing"
+
+
+def prose(step: StepRecord) -> str:
+    """What the docstring says after its first sentence. An example keeps its indentation."""
+    return textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip("\n")
 
 
 def with_parts(steps: Iterable[StepRecord]) -> list[tuple[StepRecord, bool]]:
