@@ -305,7 +305,7 @@ def test_progress_is_told_at_a_terminal(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     status, _, told = call(capsys, "check", *KERNELS[2])
     assert status == 0
-    assert told.startswith("computing the reference\nexecuting A0 ")
+    assert told.startswith("computing the reference\nexecuting A0.1 ")
     assert "\n1 of 15: A0 " in told
 
 

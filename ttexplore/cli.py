@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
     from ttexplore.exploration import Exploration
     from ttexplore.explored import BaseStep, Explored
+    from ttexplore.views.step_changes import StepChange
 
 SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130
@@ -756,13 +757,16 @@ def _compare(arguments: argparse.Namespace) -> Answer:
         diff = comparison.diff(arguments.show)
         return Answer(str(diff), {**data, "diff": to_json(diff.record)}, error=error, code=True)
     data["rows"] = [list(row) for row in comparison.rows]
-    data["steps"] = [
-        {"letter": one.letter, "name": one.name, "change": one.kind} for one in comparison.steps.with_parts
-    ]
+    data["steps"] = list(map(_change, comparison.steps))
     data["files"] = list(comparison.files)
     files = f"files that differ: {', '.join(comparison.files) or 'none'}"
     text = f"{comparison_text(comparison.rows, terminal_columns())}\n\n{comparison.steps}\n\n{files}"
     return Answer(text, data, error=error)
+
+
+def _change(step: StepChange) -> JsonObject:
+    """Whether a step, and each of its parts, does something else."""
+    return {"letter": step.letter, "name": step.name, "change": step.kind, "parts": list(map(_change, step.parts))}
 
 
 def _sweep(arguments: argparse.Namespace) -> Answer:
