@@ -33,7 +33,8 @@ def pass_golden(golden: Callable[[str, str], None]) -> PassGolden:
     """``pass_golden("C1", Shown(...), ...)`` compares what pass C1 does with tests/golden/passes/C1_<its name>.txt."""
 
     def check(letter: str, *cases: Shown) -> None:
-        title = next(f"{one.letter} {one.name}: {one.summary}" for one in PIPELINE if one.letter == letter)
+        every = [one for step in PIPELINE for one in (step, *step.parts)]
+        title = next(f"{one.letter} {one.name}: {one.summary}" for one in every if one.letter == letter)
         parts = [title]
         shown: Any = None
         for case in cases:
