@@ -210,8 +210,8 @@ def _rewrites_differently(here: StepRecord, there: StepRecord) -> bool:
 
 
 def _differences(here: Listing, there: Listing) -> list[DiffRow]:
-    keys = [[line.text.strip() for line in one.lines] for one in (here, there)]
-    return [row for row in align(here.lines, there.lines, *keys) if row.kind not in ("equal", "indented")]
+    first, second = ([line.text.strip() for line in one.lines] for one in (here, there))
+    return [row for row in align(here.lines, there.lines, first, second) if row.kind not in ("equal", "indented")]
 
 
 def _substitutions(row: DiffRow) -> set[tuple[str, str]]:
