@@ -110,9 +110,9 @@ class BaseStep(Printed, ABC):
     def error(self) -> TTExploreError | None: ...
 
     @functools.cached_property
-    @abstractmethod
     def parts(self) -> tuple[Self, ...]:
         """The steps that this one consists of, in order; none for most."""
+        return ()
 
     @property
     def leaves(self) -> tuple[Self, ...]:

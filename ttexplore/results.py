@@ -265,6 +265,11 @@ class StepCheck:
         return self.parts or (self,)
 
     @property
+    def rows(self) -> tuple[StepCheck, ...]:
+        """The result, and those of the parts that were executed or fail."""
+        return (self, *(part for part in self.parts if part.executed or not part.passed))
+
+    @property
     def headline(self) -> str:
         """The step and how it compares, in one line."""
         verdict = "equals" if self.passed else "differs from"
@@ -290,21 +295,28 @@ class Check(Printed):
     def __bool__(self) -> bool:
         return self.ok
 
+    @property
+    def rows(self) -> tuple[StepCheck, ...]:
+        """The results, each followed by those of its parts that were executed or fail."""
+        return tuple(row for result in self.results for row in result.rows)
+
     def __str__(self) -> str:
-        width = max((len(one.step) for one in self.results), default=0)
-        lines = [f"{'':<8} {'step':<{width}}  {'PCC':<9}  max relative error"]
-        for one in self.results:
-            verdict = "ok" if one.passed else "BAD"
-            lines.append(f"{verdict:<3}  {one.letter:<3} {one.step:<{width}}  {one.pcc:.7f}  {one.max_rel_error:.2e}")
-            lines += [] if one.passed else [f"     {one.message}"]
+        width = max((len(one.step) for one in self.rows), default=0)
+        letters = max([3, *(len(one.letter) for one in self.rows)])
+        lines = [f"{'':<{5 + letters}} {'step':<{width}}  {'PCC':<9}  max relative error"]
+        for one in self.rows:
+            verdict = f"{'ok' if one.passed else 'BAD':<3}  {one.letter:<{letters}}"
+            lines.append(f"{verdict} {one.step:<{width}}  {one.pcc:.7f}  {one.max_rel_error:.2e}")
+            # That of a step with parts is one of theirs.
+            lines += [] if one.passed or len(one.rows) > 1 else [f"     {one.message}"]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return check_html(
-            [CheckRow(r.letter, r.step, r.passed, r.pcc, r.max_rel_error, r.message) for r in self.results]
-        )
+        return check_html([
+            CheckRow(r.letter, r.step, r.passed, r.pcc, r.max_rel_error, r.message, len(r.rows) > 1) for r in self.rows
+        ])  # fmt: skip
 
 
 class LoweringComparison(Printed, str):
@@ -339,7 +351,8 @@ class LoweringComparison(Printed, str):
         Raises UsageError for any other name, and for a step that one of the lowerings did not reach.
         """
         what = text_of("a step or a file", what)
-        found = [next((one for one in side.steps if what in (one.letter, one.name)), None) for side in self._sides]
+        steps = [[one for step in side.steps for one in (step, *step.parts)] for side in self._sides]
+        found = [next((one for one in side if what in (one.letter, one.name)), None) for side in steps]
         if all(found):
             first, second = cast(list[StepRecord], found)
             return StepDiff(between(first, second))
@@ -349,7 +362,7 @@ class LoweringComparison(Printed, str):
             return StepDiff(between_files(first, second))
         if any(found) or any(files):
             raise UsageError("U006", f"only one of the lowerings has {what}", hint="see the error of the other")
-        names = [name for one in self._sides[0].steps for name in (one.letter, one.name)]
+        names = [name for one in steps[0] for name in (one.letter, one.name)]
         raise unknown("step or file", what, [*names, *self._sides[0].files])
 
     def __str__(self) -> str:
