@@ -677,7 +677,7 @@ class Exploration(Explored):
                 if last is not None and runs_alike(leaf.before, leaf.after):
                     last = dataclasses.replace(last, step=leaf.name, letter=leaf.letter, executed=False)
                 else:
-                    last = self._checked_step(leaf, arrays, control, (reference, rounding), first=last is None)
+                    last = self._checked_step(leaf, arrays, control, (reference, rounding), first=not results)
                 parts.append(last)
             results.append(StepCheck.of_parts(step.name, step.letter, parts) if step.parts else parts[0])
             control.tell(f"{number} of {len(self._steps)}: {results[-1].headline}")

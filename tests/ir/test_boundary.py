@@ -79,9 +79,9 @@ def test_the_line_is_that_of_the_innermost_statement(monkeypatch: pytest.MonkeyP
         ("ttexplore.exploration.emit", lambda ex: ex.run(), "writing the C\\+\\+"),
         ("ttexplore.exploration.interpret", lambda ex: ex.run(backend="interpreter"), "interpreting the kernel"),
         ("ttexplore.exploration.interpret", lambda ex: ex.check(), "interpreting the kernel"),
-        ("ttexplore.passes.pipeline.Verifier.check", lambda ex: ttx.explore(difference()).run(), "the step A0 "),
+        ("ttexplore.passes.running.Verifier.check", lambda ex: ttx.explore(difference()).run(), "the step A0.1 "),
         # What comes before the first step that looks at the option has been verified already.
-        ("ttexplore.passes.pipeline.Verifier.check", lambda ex: ex.fork(policy="strided").run(), "the step B1 "),
+        ("ttexplore.passes.running.Verifier.check", lambda ex: ex.fork(policy="strided").run(), "the step B1 "),
     ],
 )
 @pytest.mark.parametrize("error", [ValueError(OVERFLOW), AttributeError("no"), RecursionError(), MemoryError()])

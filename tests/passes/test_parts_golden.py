@@ -163,10 +163,10 @@ def summed(A: T.Tensor((96, 32), FP32), B: T.Tensor((32, 32), FP32)):
 
 
 KERNELS: dict[str, Any] = {
-    "A0.1": double, "A0.2": strided(2, 6, 2), "A0.3": scanned("cumsum", (32, 32), 1), "A0.4": ring(4, 2), "A0.5": persistent,
-    "A0.6": narrow, "A0.7": branches, "A0.8": gathered, "A0.9": grouped, "A0.10": scalars, "A0.11": decided,
-    "A0.12": direct, "A0.13": deep, "A0.14": rows, "A0.15": converted, "A0.16": branching, "A0.17": placed,
-    "A0.18": summed,
+    "A0.1": double, "A0.2": strided(2, 6, 2), "A0.3": scanned("cumsum", (32, 32), 1), "A0.4": ring(4, 2),
+    "A0.5": persistent, "A0.6": narrow, "A0.7": branches, "A0.8": gathered, "A0.9": grouped, "A0.10": scalars,
+    "A0.11": decided, "A0.12": direct, "A0.13": deep, "A0.14": rows, "A0.15": converted, "A0.16": branching,
+    "A0.17": placed, "A0.18": summed,
 }  # fmt: skip
 
 

@@ -74,8 +74,8 @@ def test_passes_that_look_at_no_other_option_do_not_run_again() -> None:
     low = first.fork(math_fidelity="LoFi")
     assert shared(low, first) == every
     assert [low.plan.compute, low.plan.options] != [first.plan.compute, first.plan.options]
-    # A0 notes the policy, and leaves the functions as they are; A2 looks at the engine, an option of C2.
-    assert shared(first.fork(policy="strided"), first) == "A1 A2 A3 B1"
+    # A0.1 notes the policy, and leaves the functions as they are; A2 looks at the engine, an option of C2.
+    assert shared(first.fork(policy="strided"), first) == "A0 A1 A2 A3 B1"
     assert shared(first.fork(eltwise="sfpu"), first) == "A0 A1"
     assert shared(first.fork(target="blackhole_p150"), first) == ""
     # Of several, each as far as it goes.

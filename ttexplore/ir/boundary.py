@@ -52,6 +52,9 @@ def _line(error: Exception) -> Span | None:
     """The kernel's line of what was at work: the last variable of the innermost function that holds a node with one."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for frame in reversed(frames):
+        if frame.f_code.co_name == "__init__":
+            # What failed to be made is no node yet: TVM crashes where it is asked for its span.
+            continue
         for value in reversed(list(frame.f_locals.values())):
             found = _span(value)
             if found is not None:

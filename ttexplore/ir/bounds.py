@@ -203,7 +203,10 @@ class Bounds:
         if all(least > INT32_LEAST for least, _ in self.limits.values()):
             return True
         condition = written_out(condition, self.names)
-        full = [one for one in nodes_of(condition) if self.limits.get(one, (0, 0))[0] == INT32_LEAST]
+        full = [
+            one for one in nodes_of(condition)
+            if self.limits.get(one, (0, 0))[0] == INT32_LEAST and one.ty.dtype == "int32"
+        ]  # fmt: skip
         if len(full) > _MOST_FULL:
             return False
         least, zero = tirx.const(INT32_LEAST, "int32"), tirx.const(0, "int32")

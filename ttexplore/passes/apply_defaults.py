@@ -370,7 +370,9 @@ def give_updates_owners(
     where the places of other reads and writes are not known.
     """
     if partials == "auto":
-        return with_chosen_partials(program, target, lowered, lambda chosen: _owned(program, chosen))
+        return with_chosen_partials(
+            program, target, lambda chosen: lowered(partials=chosen), lambda chosen: _owned(program, chosen)
+        )
     return _owned(program, partials)
 
 

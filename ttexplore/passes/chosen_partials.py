@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ttexplore.errors import TTExploreError
-from ttexplore.ir.atomics import updates
-from ttexplore.ir.build import expressions_of
+from ttexplore.ir.atomics import ATOMIC
+from ttexplore.ir.build import attribute, op_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops.costs import COPY_CYCLES, INIT_CYCLES, PACK_CYCLES, SECTION_CYCLES, pack_cycles, unpack_cycles
@@ -33,10 +33,10 @@ def with_chosen_partials(
 ) -> Program:
     """The program after A0, with partial sums as they are predicted to be faster, and a note that gives both times.
 
-    `begun` lowers the kernel through A0, `lowered` through B1. Where cores can hand on nothing, one core adds up.
-    Raises the errors of `begun`.
+    `begun` gives the updates their owners, `lowered` also lowers through B1. Where cores can hand on nothing, one core
+    adds up. Raises the errors of `begun`.
     """
-    if not any(updates(value) for one in walk(program.kernel.body) for value in expressions_of(one)):
+    if not any(op_name(one) == "tl.copy" and attribute(one, ATOMIC) for one in walk(program.kernel.body)):
         return begun("dram")
     try:
         over_noc = lowered("noc")

@@ -199,17 +199,18 @@ def _substitution(old: str, new: str) -> dict[str, str] | None:
 
 
 def _with_moves(rows: tuple[DiffRow, ...], touched: _Touched) -> tuple[DiffRow, ...]:
-    """Marks statements that were removed at one place and came at another, in order, if as many of their text came as
-    went: first those that rules kept, then all others."""
+    """Marks statements that were removed at one place and came at another: those that rules kept, in order, and others
+    that are the only ones of their text."""
     kept = [
         (row.before is None or row.before.node not in touched[0])
         and (row.after is None or row.after.node not in touched[1])
         for row in rows
     ]
-    return _with_some_moves(_with_some_moves(rows, kept), [True] * len(rows))
+    is_known = any(touched[:2])
+    return _with_some_moves(_with_some_moves(rows, kept, in_order=is_known), [True] * len(rows), in_order=is_known)
 
 
-def _with_some_moves(rows: tuple[DiffRow, ...], chosen: Sequence[bool]) -> tuple[DiffRow, ...]:
+def _with_some_moves(rows: tuple[DiffRow, ...], chosen: Sequence[bool], *, in_order: bool) -> tuple[DiffRow, ...]:
     gone: dict[str, list[int]] = {}
     came: dict[str, list[int]] = {}
     for position, row in enumerate(rows):
@@ -222,7 +223,7 @@ def _with_some_moves(rows: tuple[DiffRow, ...], chosen: Sequence[bool]) -> tuple
     marked = list(rows)
     for text, positions in gone.items():
         partners = came.get(text, [])
-        if len(positions) != len(partners):
+        if len(positions) != len(partners) or (len(positions) > 1 and not in_order):
             continue
         for old, new in zip(positions, partners, strict=True):
             marked[old] = dataclasses.replace(rows[old], kind="moved", partner=rows[new].after_number)

@@ -19,6 +19,7 @@ from ttexplore.ir.build import (
     arguments,
     attribute,
     bound_form,
+    constant,
     dtype_of,
     op_name,
     regions,
@@ -100,7 +101,7 @@ def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool 
     """The function `kernel` of a text in which these are K0, K1, ..."""
     scope: dict[str, Any] = {
         "np": np, "rounded": rounded if rounds else _unrounded, "converted": _converted,
-        "reinterpreted": _reinterpreted, "quantified": _quantified,
+        "reinterpreted": _reinterpreted, "quantified": _quantified, "one_of": _one_of,
         "turns": _turns, "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
         **{f"{_FUNCTION}{name}": lifted(meaning, to_whole=name in TO_WHOLE) for name, meaning in FUNCTIONS.items()},
         **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
@@ -108,6 +109,13 @@ def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool 
     scope |= {f"K{index}": value for index, value in enumerate(constants)}
     exec(compile(text, f"<{name}>", "exec"), scope)
     return scope["kernel"]
+
+
+def _one_of(condition: Any, chosen: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """One of two values, of which only the one that is chosen is computed, where one condition is for all elements."""
+    if isinstance(condition, bool | np.bool_):
+        return chosen() if condition else other()
+    return np.where(condition, chosen(), other())
 
 
 def _quantified(values: Any, of_all: bool) -> int:
@@ -279,6 +287,8 @@ class TirWriter(_Lines[ir.Var]):
     # In a T.Parallel: which elements the branches around a statement choose, "" for all.
     chosen: str = ""
     in_parallel: bool = False
+    # Whether the T.Parallel has one iteration.
+    is_single: bool = False
     # The buffers of which each turn of the T.Parallel has its own.
     of_turns: frozenset[tirx.Buffer] = frozenset()
 
@@ -376,7 +386,11 @@ class TirWriter(_Lines[ir.Var]):
         return text if isinstance(e, tirx.IntImm) else f"np.where({text}, {text}, 1)"
 
     def choice(self, e: ir.Expr, parts: Sequence[ir.Expr]) -> str:
-        text = f"np.where({', '.join(self.expression(part) for part in parts)})"
+        condition, chosen, other = (self.expression(part) for part in parts)
+        text = f"np.where({condition}, {chosen}, {other})"
+        if self.is_single:
+            # The element of the other side, which nobody asks for, may be outside of its block.
+            text = f"one_of({condition}, lambda: {chosen}, lambda: {other})"
         # Of two numbers of Python NumPy makes int64.
         dtype = str(e.ty.dtype)
         return f"converted({text}, '{dtype}')" if dtype == "int32" or dtype in SMALL_INTEGERS else text
@@ -482,11 +496,13 @@ class TirWriter(_Lines[ir.Var]):
                 f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
             )
         outer, self.in_parallel = (self.in_parallel, self.of_turns), True
+        self.is_single = all(constant(one.extent) == 1 for one in loops)
         self.of_turns |= stored_by_turns(loops, s)
         for one in sorted(self.of_turns - outer[1], key=lambda buffer: str(buffer.name)):
             self.emit(depth, f"{self.name(one)} = {{}}")
         self.body(s, depth)
         self.in_parallel, self.of_turns = outer
+        self.is_single = False
 
     def region(self, region: ir.TensorRegion) -> str:
         parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)

@@ -54,11 +54,17 @@ class Contract(Protocol):
 
 
 class Contracts:
-    """The predicates that hold in one lowering, checked before and after each step."""
+    """The predicates that hold in one lowering, checked before and after each step.
+
+    A step may leave a statement as it is that it has no rule for: its predicate is then false until a later step
+    refuses the statement, which has to happen before another one ends the predicate.
+    """
 
     def __init__(self) -> None:
         # The predicates that a step established and none has ended, each with that step.
         self.holding: dict[Predicate, str] = {}
+        # Those that a step should have established, each with an error that names the step and the statement.
+        self.missing: dict[Predicate, VerifyError] = {}
         # The functions of which predicates were last seen to be true.
         self.functions: Mapping[str, tirx.PrimFunc] = {}
         self.true: frozenset[Predicate] = frozenset()
@@ -66,12 +72,13 @@ class Contracts:
     def copy(self) -> Contracts:
         """The same predicates, of which others may hold from here on."""
         made = Contracts()
-        made.holding, made.functions, made.true = dict(self.holding), self.functions, self.true
+        made.holding, made.missing = dict(self.holding), dict(self.missing)
+        made.functions, made.true = self.functions, self.true
         return made
 
     def before(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
         """Check what a step requires. Raises VerifyError with the predicate."""
-        for predicate in self._unknown(step.requires, functions):
+        for predicate in self._unknown([one for one in step.requires if one not in self.missing], functions):
             if (statement := predicate.violation(functions)) is not None:
                 raise VerifyError(
                     "V061",
@@ -79,23 +86,26 @@ class Contracts:
                     hint="a step before it has to establish this: see the order of the pipeline",
                     span=span_of(statement),
                 )
-        self._know(functions, step.requires)
+        self._know(functions, [one for one in step.requires if one not in self.missing])
 
     def after(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
         """Check what a step, and the steps before it, established. Raises VerifyError with the predicate."""
+        name = f"{step.letter} {step.name}"
         for predicate in step.ends:
             self.holding.pop(predicate, None)
-        self.holding |= dict.fromkeys(step.establishes, f"{step.letter} {step.name}")
+            if predicate in self.missing:
+                raise self.missing[predicate]
         for predicate in self._unknown(self.holding, functions):
             if (statement := predicate.violation(functions)) is not None:
-                establishing, broke = self.holding[predicate], f"{step.letter} {step.name}"
-                message = (
-                    f"after {broke} it is no longer so that {predicate.sentence}, which {establishing} established"
+                raise _broken(
+                    f"after {name} it is not so that {predicate.sentence}, which {self.holding[predicate]} established",
+                    statement,
                 )
-                if establishing == broke:
-                    message = f"{broke} does not establish that {predicate.sentence}"
-                hint = "this is an error of ttexplore itself: please report it with the kernel"
-                raise VerifyError("V061", message, hint=hint, span=span_of(statement))
+        for predicate in step.establishes:
+            if (statement := predicate.violation(functions)) is None:
+                self.holding[predicate] = name
+            else:
+                self.missing[predicate] = _broken(f"{name} does not establish that {predicate.sentence}", statement)
         self._know(functions, self.holding)
 
     def _unknown(
@@ -106,3 +116,8 @@ class Contracts:
     def _know(self, functions: Mapping[str, tirx.PrimFunc], predicates: Iterable[Predicate]) -> None:
         self.true = frozenset(predicates) | (self.true if functions is self.functions else frozenset())
         self.functions = functions
+
+
+def _broken(message: str, statement: tirx.Stmt) -> VerifyError:
+    hint = "this is an error of ttexplore itself: please report it with the kernel"
+    return VerifyError("V061", message, hint=hint, span=span_of(statement))

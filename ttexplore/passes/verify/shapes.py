@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tvm import tirx
 
@@ -44,7 +44,8 @@ def _check_copy(statement: tirx.Stmt) -> None:
     extents = constant_extents(block)
     # Of a limited store, as many elements along an axis as the block has, or fewer.
     whole = full_extents(region, tuple(extents))
-    if whole is None or not is_block_of(whole, extents):
+    # Before blocks are matrices, axes of one element do not count.
+    if whole is None or not (is_block_of(whole, extents) or _long(whole) == _long(extents)):
         shown = ", ".join(str(part.extent) for part in region.region)
         raise VerifyError(
             "V036",
@@ -52,6 +53,10 @@ def _check_copy(statement: tirx.Stmt) -> None:
             hint="copy a region with the rows and columns of the block",
             span=span_of(statement),
         )
+
+
+def _long(extents: Sequence[int]) -> list[int]:
+    return [extent for extent in extents if extent != 1]
 
 
 def _check_move(statement: tirx.Stmt, shapes: Mapping[str, tuple[int, ...]]) -> None:
