@@ -228,8 +228,9 @@ def fits(form: str, message: str) -> bool:
 @pytest.mark.xdist_group("faults")
 def test_every_raise_of_the_verifier_is_provoked() -> None:
     """By a fault whose message docs/faults.md holds, or in tests/passes/test_verify.py; a race is the kernel's own, and
-    in tests/passes/test_owners.py."""
+    in tests/passes/test_owners.py, and parts in a wrong order are in tests/passes/test_parts_of_steps.py."""
     elsewhere = {
+        "{} {} requires that {}, which is not so here",
         "the condition {} cannot be decided",
         "{}: the pages of {} that are used are not known: {}",
         "{}: {} is used in {} transfers; at most {} are verified",

@@ -13,6 +13,7 @@ from tvm.tirx import (
     GE,
     LE,
     LT,
+    AllocBuffer,
     Bind,
     BufferRegion,
     BufferStore,
@@ -83,6 +84,7 @@ from tests.rewriting import placed, rewrite
 from ttexplore.ir import adapter
 from ttexplore.ir.branches import branch, branch_condition
 from ttexplore.ir.build import (
+    allocation,
     arguments,
     attribute,
     bind,
@@ -646,7 +648,32 @@ def not_handed_on(program: Program) -> Program:
     return dataclasses.replace(program, functions=program.functions | {"writer": alone.functions["writer"]})
 
 
+def branch_in_nest() -> Edit:
+    """A store of a T.Parallel in a branch."""
+
+    def change(statement: Any) -> list[Any] | None:
+        if not isinstance(statement, BufferStore):
+            return None
+        return [when(EQ(statement.indices[0], const(0, "int32")), [statement], statement.span)]
+
+    return in_kernel("kernel", change)
+
+
+def deep_block() -> Edit:
+    """A block of three dimensions beside each other one."""
+
+    def change(statement: Any) -> list[Any] | None:
+        if not isinstance(statement, AllocBuffer):
+            return None
+        return [statement, allocation("deep", (2, 32, 32), "float32", "shared.dyn", statement.span)]
+
+    return in_kernel("kernel", change)
+
+
 FAULTS: tuple[Fault, ...] = (
+    # what steps rely on
+    Fault("a part puts a branch back into a T.Parallel", difference, branch_in_nest(), step="A0.15"),
+    Fault("a part leaves a block of three dimensions", difference, deep_block(), step="A0.13"),
     # cores that hand on partial sums
     Fault("a core does not wait for room at the next one", handed_on, dropped("writer", "semaphore_wait")),
     Fault("a core waits for twice the room", handed_on, given("writer", "semaphore_wait", 1, 2)),

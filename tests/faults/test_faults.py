@@ -27,6 +27,7 @@ from ttexplore.explored import kernel_line
 from ttexplore.ir.interpreter import interpret
 from ttexplore.ir.program import Program
 from ttexplore.passes.pipeline import PIPELINE
+from ttexplore.passes.step import Pass
 from ttexplore.passes.verify import Verifier
 
 TABLE = Path(__file__).parents[2] / "docs" / "faults.md"
@@ -47,16 +48,31 @@ def verified(fault: Fault) -> Program:
     """Lower the faulty program to the end. Raises the verifier's error."""
     exploration = sound(fault.kernel)
     verifier = Verifier(exploration.target)
-    position = next(i for i, step in enumerate(PIPELINE) if step.letter == fault.step)
-    for step in exploration.steps[:position]:
-        verifier.check(step.after)
-    program = fault.edit(exploration.steps[position].after)
-    verifier.check(program)
-    for step in PIPELINE[position + 1 :]:
-        options = {name: program.plan.options[name] for name in step.options}
-        program = step.function(program, exploration.target, **options)
+    steps = [leaf for step in PIPELINE for leaf in step.leaves]
+    # What is planted after a step with parts is planted after the last one.
+    planted = next(step for step in (*PIPELINE, *steps) if step.letter == fault.step).leaves[-1]
+    position = steps.index(planted)
+    sound_steps = [leaf for step in exploration.steps for leaf in step.leaves]
+
+    def check(step: Pass, program: Program) -> None:
+        verifier.contracts.after(step, program.functions)
         verifier.check(program)
+
+    for step, applied in zip(steps[:position], sound_steps, strict=False):
+        check(step, applied.after)
+    program = fault.edit(sound_steps[position].after)
+    check(planted, program)
+    for step in steps[position + 1 :]:
+        options = {name: program.plan.options[name] for name in step.options}
+        trial = [not_on_trial] if step.trial_until else []
+        verifier.contracts.before(step, program.functions)
+        program = step.function(program, exploration.target, *trial, **options)
+        check(step, program)
     return program
+
+
+def not_on_trial(**options: object) -> Program:
+    raise AssertionError(f"no fault is lowered on trial, with {options}")
 
 
 @functools.cache
