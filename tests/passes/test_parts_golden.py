@@ -30,7 +30,7 @@ def persistent(A: T.Tensor((128, 32), BF16), B: T.Tensor((128, 32), BF16)):
 def narrow(A: T.Tensor((128, 32), BF16), B: T.Tensor((32, 32), BF16)):
     with T.Kernel(1) as bx:
         a = T.alloc_shared((32, 32), BF16)
-        for k in range(T.cast(bx + 2, "int8"), 4):
+        for k in T.serial(T.cast(bx + 2, "int8"), 4):
             T.copy(A[k * 32, 0], a)
         T.copy(a, B)
 

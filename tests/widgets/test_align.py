@@ -102,7 +102,7 @@ def test_few_lines_change_as_python_says(pairs: list[tuple[str, list[str], list[
     for (kind, before, after), rows in zip(near, rows_of(near), strict=True):
         ours = [(ROW_KINDS[row[0]], row[1], row[2]) for row in rows if row[0]]
         keys = [list(map(_KEYS[kind], lines)) for lines in (before, after)]
-        python = align([Line(one) for one in before], [Line(one) for one in after], *keys)
+        python = align([Line(one) for one in before], [Line(one) for one in after], keys[0], keys[1])
         assert ours == [
             (row.kind, (row.before_number or 0) - 1, (row.after_number or 0) - 1)
             for row in python

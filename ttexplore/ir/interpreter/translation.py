@@ -115,7 +115,8 @@ def _one_of(condition: Any, chosen: Callable[[], Any], other: Callable[[], Any])
     """One of two values, of which only the one that is chosen is computed, where one condition is for all elements."""
     if isinstance(condition, bool | np.bool_):
         return chosen() if condition else other()
-    return np.where(condition, chosen(), other())
+    values: Any = np.where(condition, chosen(), other())
+    return values
 
 
 def _quantified(values: Any, of_all: bool) -> int:
