@@ -77,7 +77,7 @@ __global__ void mm(const float* A, const float* B, float* O, int M, int N, int K
 }
 """
 SHARED_ROW = """
-__global__ void k(const float* x, const float* w, float* o, int rows, int cols) {
+__global__ void k(const float* x, const float* w, float* o, int rows, int cols, int ld) {
     int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
     if (r < rows && c < cols) o[r * cols + c] = x[r * cols + c] + w[c];
 }
@@ -90,6 +90,12 @@ SQUARES = f"""{HEAD}def k(x, o, step, n, B: tl.constexpr):
         v = tl.load(x + row * step + i, mask=i < n, other=0.0)
         acc += v * v
     tl.store(o + row, tl.sum(acc, axis=0))
+"""
+SUMS = f"""{HEAD}def k(x, o, step, rows, n, M: tl.constexpr, B: tl.constexpr):
+    r = tl.program_id(0) * M + tl.arange(0, M)
+    i = tl.arange(0, B)
+    v = tl.load(x + r[:, None] * step + i[None, :], mask=(r[:, None] < rows) & (i[None, :] < n), other=0.0)
+    tl.store(o + r, tl.sum(v, axis=1), mask=r < rows)
 """
 SERIAL = """
 __global__ void softmax(const float* x, float* o, int rows, int cols) {
@@ -141,6 +147,9 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
             ("A[i] * 2.0f", "A[i] * (65536 * 65536)"),
             ("A[i] * 2.0f", "A[i] * (uint8_t)(300)"),
             ("A[i]", "(bool)A[i]"),
+            ("A[i] * 2.0f", "A[i] * (-1 > 0u ? 2.0f : 3.0f)"),
+            ("A[i] * 2.0f", "A[i] * (-6 / 2u)"),
+            ("A[i]", "(__nv_fp8_e4m3)A[i]"),
         ],
     ),
     "a product": (
@@ -165,6 +174,8 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
             ("row < M && col < N", "row < N && col < M"),
             ("blockIdx.y * blockDim.y", "blockIdx.y * gridDim.y"),
             ("float acc = 0.0f;", "float acc = 0.0f; N = 16;"),
+            ("O[row * N + col] = acc", "O[row * N + col] = acc + O[col]"),
+            ("O[row * N + col] = acc", "A[row * N + col] = acc"),
         ],
     ),
     "each element in Triton": (
@@ -174,6 +185,7 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
             ("mask = i < n", "mask = pid < n"),
             ("v * 2.0 + w", "v.to(tl.foo) + w"),
             ("v * 2.0 + w", "v.to(v) + w"),
+            ("v * 2.0 + w", "v.to(tl.float8e4nv).to(tl.float32) + w"),
             ("v * 2.0 + w", "(v > w) + (v > 0)"),
             ("program_id(0)", "program_id(3)"),
             ("\ndef k(", "\ndef k2(x): pass\ntl.load = k2\n@triton.jit\ndef k("),
@@ -203,6 +215,9 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
                 "other=1.0)\n        w = tl.load(y, mask=r[:, None] < K - k * BK, other=1.0)",
             ),
             ("K - k * BK, other", "K - k * k, other"),
+            ("tl.dot(v, w)", "tl.dot(v.to(tl.float8e5), w)"),
+            ("dtype=tl.float32", "dtype=tl.int32"),
+            ("    tl.store", "    acc = acc / am\n    tl.store"),
         ],
     ),
     "a product of tiles": (
@@ -221,6 +236,8 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
             ("w[c]", "w[c * rows]"),
             ("r < rows && c < cols", "r * cols + c < rows * cols"),
             ("w[c]", "w[r + c]"),
+            ("o[r * cols + c] = x[r * cols + c] + w[c]", "o[r * cols + c] = x[r * ld + c] / ld"),
+            ("o[r * cols + c] = x[r * cols + c]", "o[r * cols + c] = o[r]"),
         ],
     ),
     "sums of rows": (
@@ -241,6 +258,16 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
             ("acc += v * v", "s = tl.sum(v * v, axis=0)"),
             ("row = tl.program_id(0)", "row = tl.program_id(0) * 2"),
             ("o + row", "o + row * 2"),
+            ("tl.sum(acc, axis=0)", "tl.sum(acc, axis=0) / step"),
+            ("dtype=tl.float32", "dtype=tl.int32"),
+            ("v * v", "v.to(tl.float8e5).to(tl.float32)"),
+        ],
+    ),
+    "sums of blocks of rows": (
+        SUMS,
+        [
+            ("(r[:, None] < rows) & (i[None, :] < n)", "(r[:, None] < n) & (i[None, :] < rows)"),
+            ("mask=r < rows", "mask=r < n"),
         ],
     ),
     "rows of threads": (
@@ -295,6 +322,7 @@ def around(body: str, above: str = "") -> str:
     return above + EACH.replace("O[i] = A[i] * 2.0f + B[i];", f"{{ {body} }}")
 
 
+WHOLE = "constexpr int N = 7;\nconstexpr float S = N / 2;\n"
 COMPUTED: dict[str, tuple[str, Callable[..., Array]]] = {
     "bool of a number": (around("bool w = 2; O[i] = A[i] * w + B[i];"), lambda a, b: a + b),
     "bool of a half": (around("O[i] = A[i] * (bool)(0.5f) + B[i];"), lambda a, b: a + b),
@@ -331,6 +359,36 @@ COMPUTED: dict[str, tuple[str, Callable[..., Array]]] = {
     ),
     "product of tiles": (TILES, lambda a, b: a @ b),
     "sum with a row": (SHARED_ROW, lambda x, w: x + w),
+    "quotient of whole constants": (around("O[i] = A[i] * S + B[i];", WHOLE), lambda a, b: 3 * a + b),
+    "quotient of a constant of fractions": (
+        around("O[i] = A[i] * (S / 2) + B[i];", "constexpr float S = 3;"),
+        lambda a, b: 1.5 * a + b,
+    ),
+    "quotient of a macro of fractions": (
+        around("O[i] = A[i] * (S / 2) + B[i];", "#define S 3.0f\n"),
+        lambda a, b: 1.5 * a + b,
+    ),
+    "comparison of unsigned numbers": (
+        around("O[i] = A[i] * (1 > 0u ? 2.0f : 3.0f) + B[i];"),
+        lambda a, b: 2 * a + b,
+    ),
+    "default of a parameter": (
+        EACH.replace("int n", "int n, float s = -3.5f").replace("2.0f", "s"),
+        lambda a, b: -3.5 * a + b,
+    ),
+    "column in each column": (
+        SHARED_ROW.replace("x[r * cols + c] + w[c]", "x[r] * 2"),
+        lambda x: np.broadcast_to(2 * x[:, None], (256, 256)),
+    ),
+    "row in each row": (
+        SHARED_ROW.replace("x[r * cols + c] + w[c]", "expf(w[c])"),
+        lambda w: np.broadcast_to(np.exp(w), (256, 256)),
+    ),
+    "product of a column and a row": (
+        SHARED_ROW.replace("x[r * cols + c] + w[c]", "x[r] * w[c]"),
+        lambda x, w: np.outer(x, w),
+    ),
+    "sums of blocks of rows": (SUMS, lambda x: x.sum(axis=1)),
     "sums of squares": (SQUARES, lambda x: (x * x).sum(axis=1)),
     "sums of sums": (
         SQUARES.replace("tl.zeros((B,), dtype=tl.float32)", "0.0")

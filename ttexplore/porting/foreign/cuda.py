@@ -347,7 +347,7 @@ def _defined(nodes: list[Node]) -> set[str]:
 
 
 def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
-    """The macros and constants of a file that are numbers."""
+    """The macros and constants of a file that are numbers; whole ones, as C++ has them, are int."""
     found: dict[str, float] = {}
     twice: set[str] = set()
     for one in root.named_children:
@@ -360,14 +360,16 @@ def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
                 number = None if value is None else _computed(_text(value), found)
                 # A macro is a text: outside of parentheses its parts belong to what is around it.
                 whole = value is not None and re.fullmatch(r"\s*([\w.]+|\w*\(.*\))\s*", _text(value)) is not None
-                fits = not re.search(r"\b(unsigned|int|long|short|char|bool|size_t|u?int\d+_t)\b", kind)
+                is_whole = re.search(r"\b(unsigned|int|long|short|char|bool|size_t|u?int\d+_t)\b", kind) is not None
                 twice |= {name} if name in found else set[str]()
                 if (
                     number is not None
                     and (whole or not is_macro)
-                    and (fits or (number.is_integer() and 0 <= number <= _most(kind)))
+                    and (not is_whole or (float(number).is_integer() and 0 <= number <= _most(kind)))
                 ):
-                    found[name] = number
+                    # What is divided later goes by the type.
+                    of_fractions = bool(_FRACTIONS & set(kind.split()))
+                    found[name] = int(number) if is_whole else float(number) if of_fractions else number
     gone = {
         _text(part)
         for one in nodes
@@ -398,7 +400,7 @@ _LONGEST_CONSTANT = 200
 
 
 def _computed(text: str, known: Mapping[str, float]) -> float | None:
-    """The value of an expression of numbers; None for another one."""
+    """The value of an expression of numbers, an int if it is a whole one; None for another one."""
 
     def value(node: ast.expr) -> int | float:
         match node:
@@ -433,7 +435,9 @@ def _computed(text: str, known: Mapping[str, float]) -> float | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(re.sub(r"(?<=[\d.])[fF]\b", "", text.strip()), mode="eval")
-        found = float(value(tree.body))
+        found = value(tree.body)
+        if isinstance(found, int) and abs(found) >= 2**31:
+            return None
     except (SyntaxError, ValueError, KeyError, ArithmeticError, RecursionError, MemoryError):
         return None
     return found if math.isfinite(found) else None
@@ -547,6 +551,7 @@ class _Evaluation:
         return ForeignKernel(
             name, line, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread() or self.unnamed(), tuple(self.variants.texts), bounds=self.bounds,
+            defaults=_defaults(function, self.file.constants),
         )  # fmt: skip
 
     def is_element(self, kind: str, function: Node) -> bool:
@@ -574,7 +579,7 @@ class _Evaluation:
                 self.scalars[name] = None
         self.templates |= _templates(function)
         self.integers |= _integers(function) | self.templates | {
-            name for name, value in self.file.constants.items() if value.is_integer()
+            name for name, value in self.file.constants.items() if isinstance(value, int)
         }  # fmt: skip
         self.unsigned |= _integers(function, unsigned=True)
         self.whole_tensors |= _whole_tensors(function)
@@ -610,7 +615,7 @@ class _Evaluation:
         if not isinstance(value, Scalar) or value.name in self.scalars:
             return None
         number = self.file.constants.get(value.name, _OF_MATH.get(value.name))
-        return None if number is None else Number(number)
+        return None if number is None else Number(float(number))
 
     def unnamed(self) -> str:
         """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
@@ -1196,7 +1201,11 @@ class _Evaluation:
         if name == "+" and raw is not None and self.address(other) is None and _plain(left) == _plain(raw):
             # A step of a reduction in shared memory.
             return self.halving("sum", left, node.child_by_field_name("left"), other)
-        if name == "/" and self.integral(node.child_by_field_name("left")) and self.integral(other):
+        is_whole = self.integral(node.child_by_field_name("left")) and self.integral(other)
+        is_negative = any(isinstance(one, Number) and one.value < 0 for one in (left, right))
+        if is_negative and is_whole and name in _OF_SIGNS and self.is_unsigned(node):
+            return Unread("arithmetic on unsigned numbers")
+        if name == "/" and is_whole:
             name = "//"
             if isinstance(left, Number) and isinstance(right, Number) and right.value:
                 return Number(float(int(left.value / right.value)))
@@ -1215,13 +1224,17 @@ class _Evaluation:
             return None
         if isinstance(made := operation(name, left, right), Number) and abs(made.value) >= 2**31:
             return Unread("a number that its type does not have")
-        words = {_text(one) for side in sides for one in _nodes(side) if one.child_count == 0}
-        if words & self.unsigned or any(re.fullmatch(r"\w+[uU][lL]*", one) and one[0].isdigit() for one in words):
+        if self.is_unsigned(node):
             return None if name in "+*" else Unread("arithmetic on unsigned numbers")
         is_size = left.leaves <= {"Scalar", "Number"} and place_of(Op(name, (left, right))) != UNKNOWN
         if name in ("//", "%") and not is_size:
             return Unread("a division of whole numbers")
         return None
+
+    def is_unsigned(self, node: Node) -> bool:
+        """Whether a part of an expression is an unsigned number."""
+        words = {_text(one) for one in _nodes(node) if one.child_count == 0}
+        return bool(words & self.unsigned) or any(re.fullmatch(r"\d\w*[uU][lL]*", one) for one in words)
 
     def halving(self, kind: str, value: Value, to: Node, source: Node) -> Value:
         """A step of a reduction in shared memory: ``if (t < s) part[t] += part[t + s]`` in a loop that halves s."""
@@ -1243,6 +1256,8 @@ class _Evaluation:
         """A value as one of a type: the same, as far as the type has it."""
         kind = self.file.aliases.get(_base(kind), kind)
         base = _base(kind)
+        if "fp8" in base:
+            return Unread("a conversion to 8 bits")
         if _CONVERTING.match(base) is None:
             return Unread("an index as a fraction") if base in _FRACTIONS and is_index(value) else value
         if base == "bool":
@@ -1818,6 +1833,17 @@ def _whole_tensors(function: Node) -> set[str]:
     return found
 
 
+def _defaults(function: Node, constants: Mapping[str, float]) -> dict[str, float]:
+    """The numbers that parameters have by themselves."""
+    found: dict[str, float] = {}
+    for one in _nodes(function):
+        value = one.child_by_field_name("default_value") if one.type == "optional_parameter_declaration" else None
+        number = None if value is None else _computed(_text(value), constants)
+        if number is not None:
+            found[_text(one.child_by_field_name("declarator"))] = float(number)
+    return found
+
+
 def _types_of(function: Node) -> dict[str, tuple[str, bool]]:
     """The types of parameters, and whether they are those of values, or of addresses or arrays of values."""
     declarator = _declarator(function)
@@ -1844,6 +1870,8 @@ _FRACTIONS = {
     "__nv_fp8_e4m3", "__nv_fp8_e5m2",
 }  # fmt: skip
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "&&", "||", "not"}
+# What depends on the signs of whole numbers.
+_OF_SIGNS = {"<", "<=", ">", ">=", "==", "!=", "/", "%"}
 _VECTORS: Mapping[str, tuple[str, ...]] = {
     "float": ("float2", "float3", "float4"), "double": ("double2",), "half": ("half2",), "__half": ("__half2", "half2"),
 }  # fmt: skip

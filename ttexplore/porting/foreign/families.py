@@ -19,6 +19,7 @@ from ttexplore.porting.foreign.values import (
     Op,
     Product,
     Reduced,
+    Scalar,
     Store,
     Unread,
     Value,
@@ -100,6 +101,8 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
             return Outside(f"it is not known that blocks that are numbered {odd} are all blocks, each once")
     if reason := contradicted(stores, kernel.bounds):
         return Outside(reason)
+    if stride := _counted(stores) - kernel.lengths:
+        return Outside(f"{min(stride)}, which counts elements, is one of its values")
     stores = tuple(replace(one, value=without_edges(one.value)) for one in stores)
     if any(_products(one.value) for one in stores):
         return _attention(stores, kernel.updates) or _gemm(stores)
@@ -117,7 +120,9 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
         return Outside(f"it stores to {shared} in several places")
     row = _rowwise(stores)
     placed = by_rows_and_columns(stores)
-    return Outside(placed) if isinstance(placed, str) else Rowwise(placed, row)
+    if isinstance(placed, str):
+        return Outside(placed)
+    return Outside(odd) if (odd := _reshaped(placed)) else Rowwise(placed, row)
 
 
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|"}
@@ -147,6 +152,15 @@ def _unwritten(stores: tuple[Store, ...]) -> str:
     return ""
 
 
+def _counted(stores: tuple[Store, ...]) -> set[str]:
+    """The values that distances between elements have too."""
+    parts = [one for store in stores for one in walk(store.value)]
+    placed = [one.place for one in (*stores, *(part for part in parts if isinstance(part, Input))) if one.place]
+    return {name for place in placed for kind, name, _ in atoms(place) if kind == "s"} & {
+        one.name for one in parts if isinstance(one, Scalar)
+    }
+
+
 def _several_places(stores: tuple[Store, ...]) -> str:
     """A tensor of which elements at different places make one element, empty if there is none."""
     found: dict[str, set[tuple[str, Place | None]]] = {}
@@ -155,6 +169,16 @@ def _several_places(stores: tuple[Store, ...]) -> str:
             if isinstance(one, Input):
                 found.setdefault(one.tensor, set()).add((one.part, one.place))
     return next((tensor for tensor, parts in found.items() if len(parts) > 1), "")
+
+
+def _reshaped(stores: tuple[Store, ...]) -> str:
+    """Why a tensor has no shape, empty if all have: it is read by rows or columns, and written whole."""
+    for store in stores:
+        for one in walk(store.value):
+            for other in stores:
+                if isinstance(one, Input) and one.tensor == other.tensor and one.axes != other.axes:
+                    return f"{one.tensor} is read by other indices than it is written"
+    return ""
 
 
 def _shared(stores: tuple[Store, ...]) -> str:
@@ -213,6 +237,10 @@ def _gemm(stores: tuple[Store, ...]) -> Gemm | Outside:
     placed = of_product(stores, product.a, product.b, product.transposed)
     if isinstance(placed, str):
         return Outside(placed)
+    if overwritten := {one.tensor for one in stores} & {product.a.tensor, product.b.tensor}:
+        return Outside(f"{min(overwritten)} is a factor of the product that is stored to it")
+    if odd := _reshaped(placed):
+        return Outside(odd)
     return Gemm(product, product.a, product.b, placed)
 
 

@@ -12,6 +12,7 @@ from ttexplore.porting.foreign.places import (
     Atom,
     Place,
     Steps,
+    atoms,
     length_along,
     part_of_columns,
     part_of_rows,
@@ -97,6 +98,13 @@ def contradicted(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> st
     """Why lengths do not fit to each other, empty if they do: indices of an axis that end at two lengths, or rows that
     begin after the length of another axis."""
     compared = frozenset(written(one) for one in bounds.values())
+    # Rows or columns of a block are numbered alike, alone and in a block.
+    ends: dict[Place, Place] = {}
+    for index, length in bounds.items():
+        alone = renamed(index, lambda one: ("r", "r", one[2]) if one[1] in ("r0", "r1") else one)
+        is_row = any(kind == "p" for kind, _, _ in atoms(index))
+        if is_row and (other := ends.setdefault(alone, length)) != length:
+            return f"it compares an index with {written(other)} and with {written(length)}"
     rows: list[tuple[str, str, str]] = []
     gaps: list[tuple[str, str]] = []
     lengths: set[str] = set()

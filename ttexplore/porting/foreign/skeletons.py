@@ -289,7 +289,9 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
     out: dict[str, Rank] = {}
     for store in stores:
         rank = blocks.rank(store.value)
-        out[store.tensor] = "full" if rank == "number" else rank
+        # Without reductions each place of a store is an element of its own, whatever they share.
+        shared = rank == "number" or (not whole and store.axes >= {"r0", "r1"})
+        out[store.tensor] = "full" if shared else rank
     tensors: dict[str, Rank] = {name: blocks.rank(one) for name, one in inputs.items()}
     tensors |= {name: rank for name, rank in out.items() if name not in inputs}
     load: list[Code] = []

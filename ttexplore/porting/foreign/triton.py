@@ -935,8 +935,9 @@ class _Evaluation:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
             case "sum" | "max" | "min", [value, *rest] if len(rest) < 2:
                 return self.reduction(name, node, self.value(value))
-            case "zeros" | "zeros_like", _:
-                return ZERO
+            case "zeros" | "zeros_like", given:
+                dtype = keywords.get("dtype", given[1] if len(given) > 1 else None)
+                return Unread("whole numbers") if dtype is not None and self.is_whole(dtype) else ZERO
             case "full", _:
                 return self.filled(node)
             case "where", [condition, then, otherwise]:
@@ -1057,6 +1058,8 @@ class _Evaluation:
         )
         if not is_known and not (len(path) == 1 and path[0] in self.constants):
             raise Refused(f"the dtype {_short(to)}", to.lineno)
+        if self.names.in_language(to).startswith("float8"):
+            return Unread("a conversion to 8 bits")
         return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
 
     def extreme(self, name: str, arguments: list[ast.expr]) -> Value:
