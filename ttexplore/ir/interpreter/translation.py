@@ -111,12 +111,15 @@ def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool 
     return scope["kernel"]
 
 
+# NumPy's own has no type for arrays that carry their errors.
+_where: Callable[..., Any] = np.where
+
+
 def _one_of(condition: Any, chosen: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """One of two values, of which only the one that is chosen is computed, where one condition is for all elements."""
     if isinstance(condition, bool | np.bool_):
         return chosen() if condition else other()
-    values: Any = np.where(condition, chosen(), other())
-    return values
+    return _where(condition, chosen(), other())
 
 
 def _quantified(values: Any, of_all: bool) -> int:
