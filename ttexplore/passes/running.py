@@ -61,8 +61,15 @@ class Runner:
                 else:
                     self.verifier.contracts.before(step, program.functions)
                     plan = facts.unseen(looking.looked).put_into(program.plan)
-                    after = self._applied(step, _with(program, plan, looking), looking.own)
+                    seen = _with(program, plan, looking)
+                    after = self._applied(step, seen, looking.own)
                     handed_on, looked_at = Facts.of(after.plan), looking.at
+                    if after is seen and not others and number:
+                        # Nothing is new, and all of it is verified.
+                        self.alike = []
+                        self._establish(step, program)
+                        seconds = time.perf_counter() - start
+                        return Applied(step, program, program, own, seconds, None, looked_at, handed_on, self.verifier)
                 others = [one for one in others if one is same or _is_alike(one.after, after)]
                 assert handed_on is not None, "others whose facts are not known are not shared"
                 # The plan of one that is alike, so that what follows sees at once that it is.
@@ -72,7 +79,7 @@ class Runner:
                     self.verifier = others[0].verifier
                 else:
                     self.verifier = self.verifier.copy()
-                    self.verifier.contracts.after(step, after.functions)
+                    self._establish(step, after)
                     self.verifier.check(dataclasses.replace(after, plan=hidden(plan)))
         except BackendError:
             # The lowering was cancelled, or is at its time limit: the kernel is not at fault.
@@ -83,6 +90,11 @@ class Runner:
         self.alike = [one for one in self.alike if any(one[number] is other for other in others if number < len(one))]
         seconds = time.perf_counter() - start
         return Applied(step, program, after, own, seconds, None, looked_at, handed_on, self.verifier)
+
+    def _establish(self, step: Pass, program: Program) -> None:
+        contracts = self.verifier.contracts.copy()
+        contracts.after(step, program.functions)
+        self.verifier = self.verifier.with_contracts(contracts)
 
     def _applied(self, step: Pass, program: Program, own: Mapping[str, object]) -> Program:
         if not step.trial_until:

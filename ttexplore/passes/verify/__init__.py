@@ -70,7 +70,13 @@ class Verifier:
     def copy(self) -> Verifier:
         """A verifier that has checked the same programs, and goes on by itself."""
         made = copy.copy(self)
-        made.contracts, made.reader, made.ends = self.contracts.copy(), self.reader.copy(), dict(self.ends)
+        made.reader, made.ends = self.reader.copy(), dict(self.ends)
+        return made
+
+    def with_contracts(self, contracts: Contracts) -> Verifier:
+        """The same verifier, with other predicates that hold."""
+        made = copy.copy(self)
+        made.contracts = contracts
         return made
 
     def check(self, program: Program) -> None:

@@ -22,20 +22,27 @@ class Predicate:
     sentence: str
     is_violated: Callable[[tirx.Stmt, Sequence[tirx.Stmt]], bool]
 
-    def violation(self, functions: Mapping[str, tirx.PrimFunc]) -> tirx.Stmt | None:
-        """The first statement of which the sentence is false; None if it is true."""
-        return next((one for f in functions.values() if (one := self._first(f.body, [])) is not None), None)
 
-    def _first(self, body: tirx.Stmt, around: list[tirx.Stmt]) -> tirx.Stmt | None:
+def violations(
+    predicates: Iterable[Predicate], functions: Mapping[str, tirx.PrimFunc]
+) -> dict[Predicate, tirx.Stmt]:  # fmt: skip
+    """The predicates that are false of a program, each with the first statement of which it is."""
+    found: dict[Predicate, tirx.Stmt] = {}
+    left, around = list(predicates), list[tirx.Stmt]()
+
+    def visit(body: tirx.Stmt) -> None:
         for statement in statements(body):
-            if self.is_violated(statement, around):
-                return statement
+            for predicate in left:
+                if predicate not in found and predicate.is_violated(statement, around):
+                    found[predicate] = statement
             around.append(statement)
             for inner in bodies(statement):
-                if (violation := self._first(inner, around)) is not None:
-                    return violation
+                visit(inner)
             around.pop()
-        return None
+
+    for function in functions.values() if left else ():
+        visit(function.body)
+    return found
 
 
 class Contract(Protocol):
@@ -78,15 +85,15 @@ class Contracts:
 
     def before(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
         """Check what a step requires. Raises VerifyError with the predicate."""
-        for predicate in self._unknown([one for one in step.requires if one not in self.missing], functions):
-            if (statement := predicate.violation(functions)) is not None:
-                raise VerifyError(
-                    "V061",
-                    f"{step.letter} {step.name} requires that {predicate.sentence}, which is not so here",
-                    hint="a step before it has to establish this: see the order of the pipeline",
-                    span=span_of(statement),
-                )
-        self._know(functions, [one for one in step.requires if one not in self.missing])
+        required = [one for one in step.requires if one not in self.missing]
+        for predicate, statement in violations(self._unknown(required, functions), functions).items():
+            raise VerifyError(
+                "V061",
+                f"{step.letter} {step.name} requires that {predicate.sentence}, which is not so here",
+                hint="a step before it has to establish this: see the order of the pipeline",
+                span=span_of(statement),
+            )
+        self._know(functions, required)
 
     def after(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
         """Check what a step, and the steps before it, established. Raises VerifyError with the predicate."""
@@ -95,17 +102,15 @@ class Contracts:
             self.holding.pop(predicate, None)
             if predicate in self.missing:
                 raise self.missing[predicate]
-        for predicate in self._unknown(self.holding, functions):
-            if (statement := predicate.violation(functions)) is not None:
+        false = violations([*self._unknown(self.holding, functions), *step.establishes], functions)
+        for predicate, statement in false.items():
+            if predicate in self.holding:
                 raise _broken(
                     f"after {name} it is not so that {predicate.sentence}, which {self.holding[predicate]} established",
                     statement,
                 )
-        for predicate in step.establishes:
-            if (statement := predicate.violation(functions)) is None:
-                self.holding[predicate] = name
-            else:
-                self.missing[predicate] = _broken(f"{name} does not establish that {predicate.sentence}", statement)
+            self.missing[predicate] = _broken(f"{name} does not establish that {predicate.sentence}", statement)
+        self.holding |= dict.fromkeys((one for one in step.establishes if one not in false), name)
         self._know(functions, self.holding)
 
     def _unknown(
