@@ -248,6 +248,11 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
             ("i = off +", "i ="),
             ("i = off +", "i = off + off +"),
             ("i < n", "off < n"),
+            ("tl.zeros((B,), dtype=tl.float32)", "tl.full((B,), 0, tl.int32)"),
+            ("tl.zeros((B,), dtype=tl.float32)", "tl.full((B,), 0.0, dtype=tl.float8e5)"),
+            ("tl.zeros((B,), dtype=tl.float32)", "tl.full((B,), 0, tl.int1)"),
+            ("tl.zeros((B,), dtype=tl.float32)", "tl.full((B,), 0, bool)"),
+            ("dtype=tl.float32", "dtype=tl.float8e4nv"),
             ("acc += v * v", "acc += tl.sum(v)"),
             ("acc += v * v", "acc += 1.0"),
             ("tl.zeros((B,), dtype=tl.float32)", "tl.full((B,), 1.0, tl.float32)"),
@@ -376,6 +381,15 @@ COMPUTED: dict[str, tuple[str, Callable[..., Array]]] = {
         EACH.replace("int n", "int n, float s = -3.5f").replace("2.0f", "s"),
         lambda a, b: -3.5 * a + b,
     ),
+    "default of a whole number": (
+        EACH.replace("int n", "int n, int s = 2.7f").replace("2.0f", "s"),
+        lambda a, b: 2 * a + b,
+    ),
+    "default of a bool": (EACH.replace("int n", "int n, bool s = false").replace("2.0f", "s"), lambda a, b: 0 * a + b),
+    "fraction that a whole number is made of": (
+        around("float s = 3; int w = s; O[i] = A[i] * (s / 2) + w * B[i];"),
+        lambda a, b: 1.5 * a + 3 * b,
+    ),
     "column in each column": (
         SHARED_ROW.replace("x[r * cols + c] + w[c]", "x[r] * 2"),
         lambda x: np.broadcast_to(2 * x[:, None], (256, 256)),
@@ -397,6 +411,41 @@ COMPUTED: dict[str, tuple[str, Callable[..., Array]]] = {
         lambda x: (x * x).sum(axis=1),
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("above", "body"),
+    [
+        ("constexpr int S = 3;", "float S = 3; O[i] = A[i] * (S / 2) + B[i];"),
+        ("constexpr float S = 3;", "float v; { float S = 5; v = S; } O[i] = A[i] * S + v * B[i];"),
+        ("constexpr int S = 3; __device__ float f(float S) { return S / 2; }", "O[i] = A[i] * f(3) + B[i];"),
+        ("", "float v; { float q = 3; v = q; } int q = 3; O[i] = A[i] * (q / 2) + v * B[i];"),
+        ("", "float v; { auto q = 3; v = q; } auto q = 3.0f; O[i] = A[i] * (q / 2) + v * B[i];"),
+    ],
+)
+def test_a_name_of_several_types_is_refused(above: str, body: str) -> None:
+    source = around(body, above)
+    readable(source)
+    (kernel,) = ttx.port(source).kernels
+    assert "a second variable" in kernel.outside
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "reason"),
+    [
+        ("int s = 3", "(s / 2)", "//"),
+        ("bool s = true", "(s / 2)", "//"),
+        ("unsigned s = -1", "s", "the default of s"),
+        ("int s = 0x10", "s", "the default of s"),
+        ("char s = 300", "s", "the default of s"),
+        ("half s = 0.1f", "s", "the default of s"),
+    ],
+)
+def test_a_parameter_with_a_default_is_refused(parameter: str, value: str, reason: str) -> None:
+    source = EACH.replace("int n", f"int n, {parameter}").replace("2.0f", value)
+    readable(source)
+    (kernel,) = ttx.port(source).kernels
+    assert reason in kernel.outside
 
 
 @pytest.mark.parametrize("name", COMPUTED)

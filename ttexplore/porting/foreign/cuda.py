@@ -128,7 +128,7 @@ _BARRIERS = {
 }  # fmt: skip
 
 
-def _not_understood(function: Node, kittens: bool, macros: set[str]) -> Refused | None:
+def _not_understood(function: Node, kittens: bool, file: _File) -> Refused | None:
     """What of a function no rule understands, wherever it is; None if there is nothing."""
     body = function.child_by_field_name("body")
     above = function.parent
@@ -139,7 +139,7 @@ def _not_understood(function: Node, kittens: bool, macros: set[str]) -> Refused 
     for node in _nodes(function):
         if node.type == "ERROR" or node.is_missing:
             return Refused(_short(node) if _text(node).strip() else "a text that is no C++", _line(node))
-        if node.child_count == 0 and _text(node) in macros:
+        if node.child_count == 0 and _text(node) in file.macros:
             return Refused(f"the macro {_text(node)}", _line(node))
     understood = _UNDERSTOOD | _OF_KITTENS if kittens else _UNDERSTOOD
     for node in _nodes(body):
@@ -176,7 +176,7 @@ def _not_understood(function: Node, kittens: bool, macros: set[str]) -> Refused 
                 pass
         if not fits:
             return Refused(_short(node), _line(node))
-    return _shadowed(function)
+    return _shadowed(function) or _typed_again(function, file)
 
 
 _BINARY = {"+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "<<", ">>", "&"}
@@ -199,6 +199,33 @@ def _shadowed(function: Node) -> Refused | None:
             elif one.type in ("compound_statement", "if_statement", "else_clause", "for_statement"):
                 pending.append((one, visible))
     return None
+
+
+def _typed_again(function: Node, file: _File) -> Refused | None:
+    """A name that is declared with several types, in whatever blocks: names have one type in a function."""
+    kinds: dict[str, tuple[str, bool]] = {}
+    for name, (kind, _) in _types_of(function).items():
+        is_whole = _CONVERTING.match(file.aliases.get(kind, kind)) is not None
+        if name in file.constants and is_whole != isinstance(file.constants[name], int):
+            return Refused(f"a second variable {name}", _line(function))
+    for name, kind, one in _declared(function.child_by_field_name("body")):
+        key = _base(kind), one.type == "pointer_declarator"
+        is_unknown = name in kinds and key[0] == "auto"
+        if name in file.variables or is_unknown or kinds.setdefault(name, key) != key:
+            return Refused(f"a second variable {name}", _line(one))
+    return None
+
+
+def _declared(node: Node) -> Iterator[tuple[str, str, Node]]:
+    """The variables that code declares, outside of functions in it, with their types and declarators."""
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if one.type == "declaration":
+            for part in one.children_by_field_name("declarator"):
+                target = part.child_by_field_name("declarator") if part.type == "init_declarator" else part
+                yield _root(_text(target)), _text(one.child_by_field_name("type")), target
+        pending += [part for part in reversed(one.named_children) if part.type != "function_definition"]
 
 
 def _unresolved(nodes: list[Node], constants: Mapping[str, float]) -> set[str]:
@@ -245,7 +272,10 @@ def read_cuda(source: str, file: str, work: Work) -> Reading:
     marks += [_mark(one, "<<<>>>", rows["<<<>>>"]) for one in nodes if one.type == "kernel_call_syntax"]
     constants = _constants(root, nodes)
     ambiguous = {one for one in names if names.count(one) > 1 or one not in functions}
-    file_of = _File(functions, ambiguous, constants, _unresolved(nodes, constants), _aliases(root))
+    file_of = _File(
+        functions, ambiguous, constants, _unresolved(nodes, constants), _aliases(root),
+        {name for name, *_ in _declared(root)},
+    )  # fmt: skip
     kernels = [_Evaluation(file_of, kittens, work).kernel(one) for one in device if _qualified(one, "__global__")]
     if not kernels and kittens:
         kernels = [
@@ -492,13 +522,15 @@ def _is_called(node: Node) -> bool:
 
 @dataclass(frozen=True)
 class _File:
-    """What a file defines: its functions on the GPU, names of several or other functions, and its macros."""
+    """What a file defines: its functions on the GPU, names of several or other functions, its macros, and its variables
+    outside of functions."""
 
     functions: Mapping[str, Node]
     ambiguous: set[str]
     constants: Mapping[str, float]
     macros: set[str]
     aliases: Mapping[str, str]
+    variables: set[str]
 
 
 @dataclass
@@ -537,6 +569,8 @@ class _Evaluation:
     whole_tensors: set[str] = field(default_factory=set[str])
     bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
     templates: set[str] = field(default_factory=set[str])
+    # The defaults of parameters, None for one that is not understood.
+    defaults: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
 
     def kernel(self, function: Node) -> ForeignKernel:
         """Read a kernel; what is not understood is why it is unread."""
@@ -551,7 +585,7 @@ class _Evaluation:
         return ForeignKernel(
             name, line, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread() or self.unnamed(), tuple(self.variants.texts), bounds=self.bounds,
-            defaults=_defaults(function, self.file.constants),
+            defaults={name: one for name, one in self.defaults.items() if one is not None},
         )  # fmt: skip
 
     def is_element(self, kind: str, function: Node) -> bool:
@@ -565,7 +599,7 @@ class _Evaluation:
         refuse_large(name, _nodes(function), lambda: 0)
         for one in self.called(function):
             refuse_large(_name_of(one), _nodes(one), partial(_depth, one))
-            if refusal := _not_understood(one, self.kittens, self.file.macros):
+            if refusal := _not_understood(one, self.kittens, self.file):
                 raise refusal
         for name, pointer in _parameters(function):
             if pointer:
@@ -578,10 +612,11 @@ class _Evaluation:
                 self.known[name] = Scalar(name)
                 self.scalars[name] = None
         self.templates |= _templates(function)
-        self.integers |= _integers(function) | self.templates | {
+        self.defaults |= _defaults(function, self.file)
+        self.integers |= _integers(function, self.file.aliases) | self.templates | {
             name for name, value in self.file.constants.items() if isinstance(value, int)
         }  # fmt: skip
-        self.unsigned |= _integers(function, unsigned=True)
+        self.unsigned |= _integers(function, self.file.aliases, unsigned=True)
         self.whole_tensors |= _whole_tensors(function)
         self.run(function.child_by_field_name("body"))
 
@@ -626,6 +661,8 @@ class _Evaluation:
             for part in walk(one.value):
                 if isinstance(part, Scalar) and part.name not in self.scalars:
                     return f"what {part.name} is, is not known"
+                if isinstance(part, Scalar) and self.defaults.get(part.name, 0.0) is None:
+                    return f"the default of {part.name} is not known"
                 if isinstance(part, Scalar) and part.name in counts:
                     return f"{part.name}, which counts elements, is one of its values"
                 if isinstance(part, Scalar) and part.name in self.lengths and len(self.lengths) > 1:
@@ -811,7 +848,7 @@ class _Evaluation:
         for one in node.children_by_field_name("declarator"):
             target = one.child_by_field_name("declarator") if one.type == "init_declarator" else one
             name = _root(_text(target))
-            if _WHOLE.match(kind):
+            if _CONVERTING.match(kind):
                 self.integers.add(name)
                 self.unsigned |= {name} if _UNSIGNED.match(kind) else set[str]()
             elif _base(kind) == "auto" and one.type == "init_declarator":
@@ -1554,8 +1591,10 @@ class _Evaluation:
             raise Refused(_short(node), _line(node))
         inner = replace(
             self, known={}, tensors={}, columns={}, shapes={}, written={}, returned=None, left=False,
-            depth=self.depth + 1, integers=_integers(function) | {*self.file.constants} & self.integers,
-            unsigned=_integers(function, unsigned=True), templates=self.templates | _templates(function),
+            depth=self.depth + 1,
+            integers=_integers(function, self.file.aliases) | {*self.file.constants} & self.integers,
+            unsigned=_integers(function, self.file.aliases, unsigned=True),
+            templates=self.templates | _templates(function),
             types={name: kind for name, (kind, _) in _types_of(function).items()},
         )  # fmt: skip
         for (name, pointer), one in zip(parameters, given, strict=True):
@@ -1833,15 +1872,31 @@ def _whole_tensors(function: Node) -> set[str]:
     return found
 
 
-def _defaults(function: Node, constants: Mapping[str, float]) -> dict[str, float]:
-    """The numbers that parameters have by themselves."""
-    found: dict[str, float] = {}
+def _defaults(function: Node, file: _File) -> dict[str, float | None]:
+    """The numbers that parameters have by themselves, as their types have them; None for what is not understood."""
+    known = {**file.constants, "true": 1, "false": 0}
+    found: dict[str, float | None] = {}
     for one in _nodes(function):
-        value = one.child_by_field_name("default_value") if one.type == "optional_parameter_declaration" else None
-        number = None if value is None else _computed(_text(value), constants)
-        if number is not None:
-            found[_text(one.child_by_field_name("declarator"))] = float(number)
+        if one.type == "optional_parameter_declaration":
+            kind = _base(_text(one.child_by_field_name("type")))
+            number = _computed(_text(one.child_by_field_name("default_value")), known)
+            name = _text(one.child_by_field_name("declarator"))
+            found[name] = None if number is None else _default_as(number, file.aliases.get(kind, kind))
     return found
+
+
+def _default_as(number: float, kind: str) -> float | None:
+    """A number as one of a type; None if the type has not this one, or is not known."""
+    if kind == "bool":
+        return float(number != 0)
+    if _CONVERTING.match(kind):
+        lowest, highest = _range(kind)
+        return float(int(number)) if lowest <= int(number) <= highest else None
+    if kind in ("float", "double"):
+        return float(number) if abs(number) <= _OF_MATH["FLT_MAX"] else None
+    # Types of 16 bits all have numbers of 8 digits, which need no rounding.
+    is_exact = (math.frexp(number)[0] * 256).is_integer() and (number == 0 or 2.0**-14 <= abs(number) < 2.0**15)
+    return float(number) if kind in _FRACTIONS and "fp8" not in kind and is_exact else None
 
 
 def _types_of(function: Node) -> dict[str, tuple[str, bool]]:
@@ -1914,14 +1969,12 @@ _WHOLE = re.compile(r"^(const |constexpr )*(unsigned|signed|int|long|short|size_
 _UNSIGNED = re.compile(r"^(const |constexpr )*(unsigned|size_t|uint)")
 
 
-def _integers(function: Node, unsigned: bool = False) -> set[str]:
+def _integers(function: Node, aliases: Mapping[str, str], unsigned: bool = False) -> set[str]:
     """The parameters and variables of a function that are whole numbers, or those that are `unsigned`."""
-    found: set[str] = set()
-    kinds = _UNSIGNED if unsigned else _WHOLE
-    for one in _nodes(function):
-        if one.type in ("parameter_declaration", "declaration") and kinds.match(_text(one)):
-            found |= {_text(part) for part in _nodes(one) if part.type == "identifier" and "*" not in _text(one)}
-    return found
+    kinds = {name: kind for name, (kind, _) in _types_of(function).items()}
+    kinds |= {name: _base(kind) for name, kind, _ in _declared(function.child_by_field_name("body"))}
+    wanted = _UNSIGNED if unsigned else _CONVERTING
+    return {name for name, kind in kinds.items() if wanted.match(aliases.get(kind, kind))}
 
 
 def _root(text: str) -> str:

@@ -937,7 +937,7 @@ class _Evaluation:
                 return self.reduction(name, node, self.value(value))
             case "zeros" | "zeros_like", given:
                 dtype = keywords.get("dtype", given[1] if len(given) > 1 else None)
-                return Unread("whole numbers") if dtype is not None and self.is_whole(dtype) else ZERO
+                return self.held_as(dtype) or ZERO
             case "full", _:
                 return self.filled(node)
             case "where", [condition, then, otherwise]:
@@ -1009,9 +1009,7 @@ class _Evaluation:
         if value is None:
             raise Refused(_short(node), node.lineno)
         found = self.value(value)
-        if dtype is not None and self.is_whole(dtype) and not (isinstance(found, Number) and found.value.is_integer()):
-            raise Refused(_short(node), node.lineno)
-        return found
+        return self.held_as(dtype) or found
 
     def rounded_up(self, above: _Known, below: _Known, node: ast.Call) -> Value:
         if isinstance(above, _Pointer | _Many) or isinstance(below, _Pointer | _Many):
@@ -1051,6 +1049,21 @@ class _Evaluation:
         found = self.value(node)
         if isinstance(found, _Pointer | _Many):
             return Unread("a conversion of addresses")
+        self.check_dtype(to)
+        if self.names.in_language(to).startswith("float8"):
+            return Unread("a conversion to 8 bits")
+        return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
+
+    def held_as(self, dtype: ast.expr | None) -> Unread | None:
+        """Say why numbers of a dtype are not those of elements; None if they are, or no dtype is given."""
+        if dtype is None:
+            return None
+        self.check_dtype(dtype)
+        is_short = self.names.in_language(dtype).startswith("float8")
+        return Unread("numbers of 8 bits") if is_short else Unread("whole numbers") if self.is_whole(dtype) else None
+
+    def check_dtype(self, to: ast.expr) -> None:
+        """Refuse what is no dtype that is known, nor that of a tensor or a constant of the kernel."""
         path = self.names.path(to)
         is_known = _DTYPE.fullmatch(self.names.in_language(to)) is not None or path[-1:] in (
             ("dtype",),
@@ -1058,9 +1071,6 @@ class _Evaluation:
         )
         if not is_known and not (len(path) == 1 and path[0] in self.constants):
             raise Refused(f"the dtype {_short(to)}", to.lineno)
-        if self.names.in_language(to).startswith("float8"):
-            return Unread("a conversion to 8 bits")
-        return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
 
     def extreme(self, name: str, arguments: list[ast.expr]) -> Value:
         values = [one for one in map(self.value, arguments) if not isinstance(one, _Pointer | _Many)]
