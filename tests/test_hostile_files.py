@@ -204,7 +204,7 @@ def many_firings_of_a_part(trace: Any) -> None:
 
 def huge_grid_of_a_part(trace: Any) -> None:
     trace["steps"][0]["parts"][3]["plan_after"] = {
-        **trace["plan"], "partition": {**trace["plan"]["partition"], "grid": [2**11, 2**11]}
+        **trace["plan"], "partition": {**trace["plan"]["partition"], "grid": [2**14, 2**13]}
     }  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def many_firings(trace: Any) -> None:
         (parts_of_a_part, "a part of a step has parts"),
         (many_parts_of_a_part, "parts has 5,000 items, and at most 256 occur"),
         (many_firings_of_a_part, "firings has 300,000 items, and at most 10,000 occur"),
-        (huge_grid_of_a_part, "there are 4,194,304 work items, and at most 2,097,152 are lowered"),
+        (huge_grid_of_a_part, "there are 134,217,728 work items, and at most 67,108,864 are lowered"),
     ],
 )
 def test_more_than_any_lowering_records_is_refused_before_it_is_shown(

@@ -20,7 +20,7 @@ def test_threads_explore_at_once() -> None:
     def told(number: int) -> str:
         exploration = ttx.explore(gemm(64, 64, 64, 32, 32, 32)) if number % 2 else ttx.explore(ELEMENTWISE, M=64, N=64)
         record = to_json(exploration.trace)
-        for step in record["steps"]:
+        for step in [leaf for one in record["steps"] for leaf in (one, *one["parts"])]:
             del step["seconds"]
         return f"{json.dumps(record)} {exploration.check()} {exploration.run().outputs}"
 

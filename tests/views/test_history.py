@@ -46,8 +46,8 @@ def test_the_search_names_the_first_step_and_where_a_text_is_gone(exploration: E
     found = exploration.find("cb_reserve_back")
     assert (found.first, found.gone) == ("D3", None)
     found = exploration.find("T.GEMM(")
-    assert (found.first, found.gone) == ("A0.1", "C2")
-    assert str(found).splitlines()[0] == "'T.GEMM(' appears first in A0.1, gone at C2"
+    assert (found.first, found.gone) == ("A0", "C2")
+    assert str(found).splitlines()[0] == "'T.GEMM(' appears first in A0, gone at C2"
     assert str(exploration.find("nowhere")) == "'nowhere' appears in no step"
 
 

@@ -104,7 +104,7 @@ def test_a_check_names_the_part_that_changes_the_result_once() -> None:
 def test_searches_and_histories_name_the_part() -> None:
     groups, sparse = explored(_GROUPS), explored(_SPARSE)
     found = groups.find("barrier_wait")
-    assert (found.first, found.gone) == ("A0.1", "A0.4")
+    assert (found.first, found.gone) == ("A0", "A0.4")
     assert [row[0] for row in found.steps if row[2]] == ["A0.1"]
     found = sparse.find("Mask_value = ")
     assert (found.first, found.gone) == ("A0.11", None)

@@ -122,9 +122,13 @@ def find_text(trace: Trace, text: str) -> Found:
     leaves = [leaf for step in trace.steps for leaf in step.leaves]
     having = [number for number, leaf in enumerate(leaves) if any(count(leaf))]
     after = leaves[having[-1] + 1 :] if having else []
+    first = leaves[having[0]].letter if having else None
+    if having[:1] == [0] and any(wanted in line.text.lower() for line in leaves[0].before.lines):
+        # It is the kernel's own, and no part brought it.
+        first = trace.steps[0].letter
     return Found(
-        text, tuple((step.letter, step.name, *count(step)) for step, _ in with_parts(trace.steps)),
-        leaves[having[0]].letter if having else None, after[0].letter if after else None,
+        text, tuple((step.letter, step.name, *count(step)) for step, _ in with_parts(trace.steps)), first,
+        after[0].letter if after else None,
     )  # fmt: skip
 
 
