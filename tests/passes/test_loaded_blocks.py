@@ -215,3 +215,19 @@ def test_a_number_that_the_other_arm_loads() -> None:
     assert error.message == "the position of a read or write depends on an element of n that not all kernels know"
     assert "use elements of tensors right where they decide" in error.hint
     assert error.span is not None
+
+
+def test_a_place_by_shifted_elements() -> None:
+    """With the least int32, which is tried, too, the shift leaves int32."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), N: T.Tensor((2,), "int32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[((N[bx] << 4) // 16 % 4) * 32, 0], a)
+            T.copy(a, C[bx * 32, 0])
+
+    def expected(a: Numbers, n: Numbers) -> Numbers:
+        return np.concatenate([a.reshape(4, 32, 32)[at % 4] for at in n])
+
+    held(kernel, {1: [7, 2]}, expected, 1e-6)

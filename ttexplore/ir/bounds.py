@@ -213,10 +213,14 @@ class Bounds:
         samples = [
             dict.fromkeys(some, least) for count in range(len(full)) for some in itertools.combinations(full, count + 1)
         ]
-        return all(
-            self.proofs.can_prove(replaced(condition, lambda one, values=values: values.get(one, one)))
-            for values in (*samples, dict.fromkeys(full, zero))
-        )
+        try:
+            return all(
+                self.proofs.can_prove(replaced(condition, lambda one, values=values: values.get(one, one)))
+                for values in (*samples, dict.fromkeys(full, zero))
+            )
+        except ValueError:
+            # With such a number the arithmetic leaves int32, of which TVM makes no constants: nothing is proved.
+            return False
 
     def _proves_apart(self, condition: ir.Expr) -> bool:
         """Prove ``least <= blocks - index``: TVM knows that an index is below the number of blocks, but not this."""
