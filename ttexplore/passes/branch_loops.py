@@ -18,11 +18,6 @@ from ttexplore.passes.computed_decisions import refused
 def with_branches_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with a loop of one turn or none for each branch around operations on blocks.
 
-        if by * 64 < n:                      for taken in range(select(by * 64 < n, 1, 0)):
-            T.copy(A[by * 64, 0], S)    ==>      T.copy(A[by * 64, 0], S)
-        else:                                for taken in range(select(not by * 64 < n, 1, 0)):
-            T.clear(S)                           T.clear(S)
-
     All kernels of a core then take the same turns, and values in DST stay as they are where none is taken. A condition
     that always or never holds goes. A block that both sides overwrite, and that is read after them, is cleared before
     them, so that it holds something whatever is taken. Raises Unsupported for conditions and lengths of loops that

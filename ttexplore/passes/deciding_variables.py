@@ -32,13 +32,6 @@ def with_named_variables(function: tirx.PrimFunc, firings: Firings) -> tirx.Prim
     """The kernel with names in place of integer variables that decide something, as far as it is known where each value
     comes from.
 
-        group = T.alloc_var("int32")
-        group = 0                                  group = 0
-        for i in range(3):                         group_1 = T.if_then_else(bx >= Starts[0], 0, group)
-            if bx >= Starts[i]:             ==>    group_2 = T.if_then_else(bx >= Starts[1], 1, group_1)
-                group = i                          group_3 = T.if_then_else(bx >= Starts[2], 2, group_2)
-        T.copy(B[group, 0, 0], b)                  T.copy(B[group_3, 0, 0], b)
-
     Loops of at most 64 turns over such variables are unrolled, also where fewer turns are taken. A variable that is
     carried through a loop over blocks, or that a branch around blocks stores, stays as it is.
     """

@@ -52,9 +52,6 @@ def with_joined_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
 def with_flat_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel whose blocks have at most two dimensions: all axes but the last one become the rows.
 
-        for b, i, j in T.Parallel(2, 8, 32):          for b_i, j in T.Parallel(16, 32):
-            c[b, i, j] = a[b, i, j] + v[b, j]   ==>       c[b_i, j] = a[b_i, j] + v[b_i // 8, j]
-
     A reduction along another axis than the last is one of rows, after that axis has become the last. Raises Unsupported
     for parts of such blocks that are no rows.
     """

@@ -41,14 +41,6 @@ _HIGH = 16
 def with_products_of_numbers(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with products of integers as products of numbers that the matrix unit computes exactly.
 
-        T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 64):
-                                  b_high[i, j] = T.floor(T.cast(b[i, j], "float32") / 16)
-                                  b_low[i, j] = T.cast(b[i, j], "float32") - b_high[i, j] * 16
-                              T.gemm(a, b_high, c_high, clear_accum=True)
-                              T.gemm(a, b_low, c_low, clear_accum=True)
-                              for i, j in T.Parallel(32, 64):
-                                  c[i, j] += T.cast(c_high[i, j] * 16 + c_low[i, j], "int32")
-
     Raises Unsupported for sums that DST does not hold exactly, and for products of int32.
     """
     return rewrite([PRODUCT], _Products(function, firings))

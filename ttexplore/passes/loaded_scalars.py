@@ -24,12 +24,6 @@ from ttexplore.passes.loaded_blocks import Element, LoadedBlocks
 def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with a name for each element of a tensor that decides something, read right before the statement.
 
-        for k in range(Counts[bx]):       Counts_value = Counts[bx]
-            if Mask[bx, k]:               for k in range(Counts_value):
-                T.copy(A[k * 64, 0], a)       Mask_value = Mask[bx, k]
-                                      ==>     if Mask_value:
-                                                  T.copy(A[k * 64, 0], a)
-
     What a condition lets nobody ask for is read at the first element instead: `k < n and Mask[k]` reads Mask[0] where
     k is not less than n. An element of a block that holds a part of a tensor is an element of that tensor. Raises
     Unsupported where something depends on a name of what the chip computes.
@@ -101,10 +95,6 @@ _NAMED = (
 
 def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with a check before each place that elements of tensors decide, where it may be outside.
-
-        page = Table[bx, k]                            page = Table[bx, k]
-        T.copy(K[page * 64, 0], k_shared)    ==>       checked = tt.check_read(page * 64 >= 0)
-                                                       T.copy(K[page * 64, 0], k_shared)
 
     The part of a block past the end of a tensor is read as zeros and never stored, as everywhere. An index of one
     element, and an element that is read, are checked at both ends.

@@ -54,10 +54,6 @@ def with_owners(
     and a note for each such axis; with `over_noc`, only where the updated places are not known before the kernel runs:
     the other tensors are marked for B1, whose cores hand what they update on to one another.
 
-        with T.Kernel(2, 2, 4) as (bx, by, bz):          with T.Kernel(2, 2) as (bx, by):
-            T.atomic_add(C[by * 32, bx * 32], c)   ==>       for bz in range(4):
-                                                                 T.atomic_add(C[by * 32, bx * 32], c)
-
     If only groups of neighbouring blocks share elements, as the heads of a group do, the axis is divided. All places
     are computed for all work items. An update whose place is not known before the kernel runs, as where elements of
     tensors decide it, may touch any element along that axis of its tensor: all work items that may share one run on

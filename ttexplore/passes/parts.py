@@ -25,15 +25,6 @@ from ttexplore.passes.nest_parts import Parts
 def with_whole_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel whose statements work on whole blocks.
 
-        for i, j in T.Parallel(4, 64):          a_masked = a where its row is 2, else 0
-            o[i, j] = a[2, j] * b[i, j]    ==>  T.reduce_sum(a_masked, a_row, dim=0)
-                                                for i, j in T.Parallel(4, 64):
-                                                    o[i, j] = a_row[j] * b[i, j]
-
-        T.copy(a[:, 64:96], b)             ==>  T.copy_tiles(a, b, 0, 2)
-
-        T.copy(v, a[:, k])                 ==>  a[i, j] = v[i] where j is k, else a[i, j]
-
     A row, a column or an element is chosen with a mask and a sum, which is exact: all other terms are zero. Regions
     that start at tiles move as tiles. What is stored to a part of a block is chosen there, and the rest of the block
     stays. What has another form is left as it is, for later passes to refuse.

@@ -19,10 +19,6 @@ _LAUNCHED = Rule("launched places", "The places of T.Persistent are the launch g
 def with_launched_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with its launch grid over the places of T.Persistent, where it launches one block for each core.
 
-        with T.Kernel(cores) as block:                           with T.Kernel(8, 4) as (bx, by):
-            for bx, by in T.Persistent([8, 4], cores, block): ==>    ...
-                ...
-
     The options policy and order then say which core takes which place. Kernels that do more than this loop keep it.
     """
     loops = grid_loops(function)

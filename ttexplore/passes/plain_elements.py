@@ -25,12 +25,6 @@ MAX_TURNS = 64
 def with_plain_elements(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel without branches and loops inside of T.Parallel.
 
-        for i, j in T.Parallel(32, 32):               for i, j in T.Parallel(32, 32):
-            if i >= j:                          ==>       c[i, j] = T.if_then_else(i >= j, a[i, j], c[i, j])
-                c[i, j] = a[i, j]                         d[i, j] = d[i, j] + a[i, j] * 0
-            for k in range(2):                            d[i, j] = d[i, j] + a[i, j] * 1
-                d[i, j] += a[i, j] * k
-
     What only one branch stores keeps its value in the other. Stores to tensors keep their condition, unless it only
     says that an element is one of the tensor's: others are never stored. Raises Unsupported for stores to tensors under
     a condition that is about values of elements, and for loops of unknown or great length.

@@ -30,16 +30,6 @@ from ttexplore.passes.added_buffers import NewBuffers
 def with_rows_by_index(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with a loop over the rows of a block that elements of an index tensor choose.
 
-        for i, j in T.Parallel(64, 128):           T.clear(k_block)
-            k_block[i, j] = K[Index[bx, i], j]     for row in range(64):
-                                                       place = Index[bx, row]
-                                          ==>          if place >= 0 and place < 4096:
-                                                           T.copy(K[place, 0:128], k_row)
-                                                       else:
-                                                           T.clear(k_row)
-                                                       for i, j in T.Parallel(64, 128):
-                                                           k_block[i, j] = T.if_then_else(i == row, k_row[j], ...)
-
     What lies outside of the tensor is zero, and so is what lies outside of the index tensor. A vector is a column of
     rows of one element.
     """

@@ -110,15 +110,11 @@ class Runner:
             after = step.function(program, self.target, lowered, **{**own, **changed})
             for one in later:
                 options = {name: getattr(program.options, name) for name in one.options}
-                after = one.function(after, self.target, **{**options, **changed_of(one, changed)})
+                options |= {name: value for name, value in changed.items() if name in options}
+                after = one.function(after, self.target, **options)
             return after
 
         return lowered
-
-
-def changed_of(step: Pass, changed: Mapping[str, object]) -> dict[str, object]:
-    """Those of the changed options that a step has."""
-    return {name: value for name, value in changed.items() if name in step.options}
 
 
 def _with(program: Program, plan: Any, looking: _Looking) -> Program:

@@ -32,16 +32,6 @@ _MOST_AXES = 2
 def with_scans_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with scans of blocks as loops over the places of their axis.
 
-        T.cumsum(a, dim=1)  ==>  T.fill(a_scan, 0)
-                                 for place in range(64):
-                                     for i, j in T.Parallel(32, 64):
-                                         a_one[i, j] = T.if_then_else(j == place, a[i, j], 0)
-                                     T.reduce_sum(a_one, a_part, dim=1)
-                                     for i, j in T.Parallel(32, 64):
-                                         if j >= place:
-                                             a_scan[i, j] += a_part[i]
-                                 T.copy(a_scan, a)
-
     Elements are chosen and added in order: a product with ones and zeros on the matrix unit would cut float32, round
     what lies beside large elements, and make NaN of infinities. Raises Unsupported for tensors, for more than two
     dimensions, and for other dtypes than float32, bfloat16, float16 and int32.

@@ -54,16 +54,6 @@ _RULE = Rule(
 def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
     """The kernel without groups of threads, and notes for the plan about what became of them.
 
-        for k in range(n):                              for k in T.Pipelined(n, num_stages=2):
-            with T.ws(1):                                   T.copy(A[..., k * 64], a)
-                T.barrier_wait(empty[k % 2], ...)    ==>    T.gemm(a, b, c)
-                T.tma_copy(A[..., k * 64], a[k % 2, :, :], barrier=full[k % 2])
-                T.barrier_arrive(full[k % 2])
-            with T.ws(0):
-                T.barrier_wait(full[k % 2], ...)
-                T.gemm(a[k % 2, :, :], b, c)
-                T.barrier_arrive(empty[k % 2])
-
     The proof follows all groups through all turns: every two accesses to one place, one of which writes, must be
     ordered by barriers, and the sequence must have them in that order. Raises KernelError for races, for waits that
     never end and for phases that can be missed, Unsupported for groups that are no such sequence.

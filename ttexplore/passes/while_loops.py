@@ -32,15 +32,6 @@ _ZERO = tirx.const(0, "int32")
 def with_counted_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with a loop over a number of turns in place of each `while`.
 
-        x = bx                        x = bx
-        while x < n:                  x_first = x
-            T.copy(A[x, 0], a)   ==>  turns = max((n - x_first + 3) // 4, 0)
-            x += 4                    for turn in range(turns):
-                                          x = x_first + turn * 4
-                                          T.copy(A[x, 0], a)
-                                          x += 4
-                                      x = x_first + turns * 4
-
     What a variable holds at the start of each turn is known where a turn adds a number to it that is the same in all
     turns, or where it moves on to the next multiple of a number or to an end, as in stream-K:
     ``x = T.min((x // 8 + 1) * 8, end)``. How many turns there are is known where each turn brings a comparison of such
