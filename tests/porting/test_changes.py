@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ttexplore as ttx
-from tests.porting.test_port import BOUND, HEAD, KITTENS_GEMM, KITTENS_SOFTMAX, ROPE, readable
+from tests.porting.test_port import HEAD, KITTENS_GEMM, KITTENS_SOFTMAX, ROPE, check_written, readable
 from ttexplore.errors import UsageError
 
 Array = NDArray[Any]
@@ -451,17 +451,7 @@ def test_a_parameter_with_a_default_is_refused(parameter: str, value: str, reaso
 @pytest.mark.parametrize("name", COMPUTED)
 def test_what_is_written_has_the_numbers_of_the_source(name: str, tmp_path: Path) -> None:
     source, formula = COMPUTED[name]
-    readable(source)
-    (kernel,) = ttx.port(source).kernels
-    assert kernel.outside == ""
-    file = tmp_path / "ported.py"
-    file.write_text(kernel.skeleton, encoding="utf-8")
-    explored = ttx.explore(f"{file}::{kernel.factory}")
-    inputs = explored.inputs(kind="uniform")
-    found = explored.reference(list(inputs))[0].astype(np.float64)
-    wanted = formula(*(array.astype(np.float64) for array in inputs))
-    assert found.shape == wanted.shape
-    assert np.abs(found - wanted).max() <= BOUND * np.abs(wanted).max()
+    check_written(source, formula, tmp_path)
 
 
 def test_what_is_too_large_is_refused_before_it_is_read() -> None:

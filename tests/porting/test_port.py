@@ -304,6 +304,22 @@ def readable(source: str) -> None:
         pytest.skip("the extra port is not installed")
 
 
+def check_written(source: str, formula: Callable[..., Array], tmp_path: Path) -> Array:
+    """Check that a source is written as a kernel that computes a formula; return what that gives for random inputs."""
+    readable(source)
+    (kernel,) = ttx.port(source).kernels
+    assert kernel.outside == ""
+    file = tmp_path / "ported.py"
+    file.write_text(kernel.skeleton, encoding="utf-8")
+    explored = ttx.explore(f"{file}::{kernel.factory}")
+    inputs = explored.inputs(kind="uniform")
+    ported = explored.reference(list(inputs))[0].astype(np.float64)
+    expected = formula(*(array.astype(np.float64) for array in inputs))
+    assert ported.shape == expected.shape
+    assert np.abs(ported - expected).max() <= BOUND * np.abs(expected).max()
+    return expected
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_kernel_is_written_as_it_computes(name: str, tmp_path: Path) -> None:
     source, row, formula = CASES[name]

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ttexplore as ttx
-from tests.porting.test_port import ATTENTION, BOUND, HEAD, readable
+from tests.porting.test_port import ATTENTION, HEAD, check_written, readable
 
 Array = NDArray[Any]
 
@@ -717,15 +717,4 @@ def test_what_a_skeleton_cannot_say_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_is_written_computes_the_same(name: str, tmp_path: Path) -> None:
     source, formula = WRITTEN[name]
-    readable(source)
-    (kernel,) = ttx.port(source).kernels
-    assert kernel.outside == ""
-    file = tmp_path / "ported.py"
-    file.write_text(kernel.skeleton, encoding="utf-8")
-    explored = ttx.explore(f"{file}::{kernel.factory}")
-    inputs = explored.inputs(kind="uniform")
-    found = explored.reference(list(inputs))[0].astype(np.float64)
-    wanted = formula(*(array.astype(np.float64) for array in inputs))
-    assert found.shape == wanted.shape
-    assert np.ptp(wanted) > 0
-    assert np.abs(found - wanted).max() <= BOUND * np.abs(wanted).max()
+    assert np.ptp(check_written(source, formula, tmp_path)) > 0
