@@ -30,7 +30,28 @@ BACKENDS = [
 TARGETS = ["wormhole_n150", "blackhole_p150"]
 INPUTS = [["random", "normally distributed", True], ["ones", "1 everywhere", False]]
 
+# As on a slow machine: what does not wait for it fails each time.
+_UNPACKING_MS = 30
+
 _MODEL = """
+// Not those of a test that sets the clock.
+const {setTimeout: start, requestAnimationFrame: nextFrame} = window;
+const {json} = Response.prototype;
+const after = (way, ...time) => new Promise((passed) => way.call(window, passed, ...time));
+let unpacked = Promise.resolve();
+Response.prototype.json = function () {
+  const value = after(start, UNPACKING_MS).then(() => json.call(this));
+  unpacked = Promise.allSettled([unpacked, value]);
+  return value;
+};
+// Waits until all that has come is unpacked and drawn. Long lists learn in the first frame how tall they are, and draw
+// their rows then.
+window.drawn = async () => {
+  await after(start, 0);
+  await unpacked;
+  await after(nextFrame);
+  await after(nextFrame);
+};
 window.sent = [];
 window.models = [];
 window.cleanups = [];
@@ -52,6 +73,7 @@ window.mount = async (packed, state, displays) => {
     const el = document.body.firstElementChild.appendChild(document.createElement("div"));
     window.cleanups.push(await widget.render({model, el}));
   }
+  await drawn();
 };
 """
 
@@ -78,7 +100,7 @@ def serve(context: BrowserContext) -> None:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>explorer</title>'
         '<meta name="color-scheme" content="light dark">'
         f"<style>{widget_style()}body{{margin:0;background:light-dark(#fff,#14171c)}}</style></head>"
-        f"<body><main></main><script>{_MODEL}</script></body></html>"
+        f"<body><main></main><script>const UNPACKING_MS = {_UNPACKING_MS};{_MODEL}</script></body></html>"
     )
     files = {"/": (page, "text/html; charset=utf-8"), "/explorer.js": (widget_module(), "text/javascript")}
 
@@ -194,12 +216,13 @@ class ExplorerPage:
         return self.page.evaluate("sent")
 
     def answer(self, message: Mapping[str, Any], data: Mapping[str, Any] | None = None, question: int = -1) -> None:
-        """Answers a question as Python would; `data` goes with it as bytes."""
+        """Answers a question as Python would, and waits until the page shows that; `data` goes with it as bytes."""
         self.page.evaluate(
-            """([question, message, packed]) => {
+            """async ([question, message, packed]) => {
                 const raw = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
                 const bytes = packed ? [new DataView(raw.buffer)] : [];
                 models[0].emit("msg:custom", {id: sent.at(question).id, ...message}, bytes);
+                await drawn();
             }""",
             [question, message, base64.b64encode(packed(dict(data))).decode() if data else ""],
         )
