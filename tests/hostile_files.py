@@ -181,7 +181,7 @@ def attack(content: bytes, folder: Path, *, run: bool) -> tuple[Counter[str], li
             wrong.append(f"{what}: {type(error).__name__}: {error}"[:300])
             return None
         finally:
-            if (seconds := time.monotonic() - start) > 20:
+            if (seconds := time.monotonic() - start) > 120:
                 wrong.append(f"{what}: took {seconds:.0f} s")
         ends[f"{what} done"] += 1
         return made

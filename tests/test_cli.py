@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -215,10 +214,7 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys; from ttexplore.cli import main; main(['--help']);"
         "print(sorted({'tvm', 'numpy', 'ml_dtypes', 'IPython'} & sys.modules.keys()))"
     )
-    start = time.perf_counter()
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
-    # 0.1 s on an idle machine.
-    assert time.perf_counter() - start < 2.0
     assert result.stdout.splitlines()[-1] == "[]"
 
 

@@ -270,7 +270,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: got.append((tmp_path / "pipe").read_text()))
     reader.start()
     write_file(tmp_path / "pipe", "text")
-    reader.join(10)
+    reader.join(60)
     assert got == ["text"]
     assert os.listdir(tmp_path) == ["pipe"]
 

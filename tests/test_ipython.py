@@ -212,7 +212,7 @@ def test_the_cells_after_a_failed_one_do_not_run(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     cells = [new_code_cell(source) for source in ("%load_ext ttexplore", "%%ttexplore\nx = 1", "print('after')")]
     notebook = new_notebook(cells=cells)
-    client = NotebookClient(notebook, kernel_name="python3", timeout=60)
+    client = NotebookClient(notebook, kernel_name="python3", timeout=300)
     with pytest.raises(CellExecutionError, match="The cell failed: UsageError, see above"):
         client.execute()
     shown, failed = notebook.cells[1].outputs

@@ -32,6 +32,8 @@ from ttexplore.errors import BackendError, Cancelled
 A = Tensor("a", (32, 32))
 COPY = tile_program("copy_init(0); copy_tile(0, t, 0);", [A])
 ONES = [np.ones((32, 32), ml_dtypes.bfloat16)]
+# What ends at once takes some hundredths of a second, but on a busy machine.
+PATIENCE_SECONDS = 30.0
 ENDLESS = with_text(COPY, "reader", "    Noc noc;", "    Noc noc;\n    for (volatile bool on = true; on;) {}")
 
 
@@ -444,27 +446,30 @@ def test_compiling_at_once_leaves_one_file(tmp_path: Path) -> None:
     assert list((tmp_path / "emulator").iterdir()) == [made[0][1]]
 
 
-def cancelled_after(seconds: float, run: Callable[[threading.Event], Any]) -> float:
-    """Cancels what runs after so many seconds, and returns how long that took."""
+def cancelled_once(is_there: Callable[[], Any], run: Callable[[threading.Event], Any]) -> None:
+    """Cancels what runs, half a second after something is there, and sees that it ends at once."""
     cancel = threading.Event()
     at: list[float] = []
 
     def set_it() -> None:
+        while not is_there():
+            time.sleep(0.01)
+        time.sleep(0.5)
         at.append(time.monotonic())
         cancel.set()
 
-    threading.Timer(seconds, set_it).start()
+    threading.Thread(target=set_it, daemon=True).start()
     with pytest.raises(Cancelled, match="the run was cancelled") as caught:
         run(cancel)
     assert caught.value.hint
-    return time.monotonic() - at[0]
+    assert time.monotonic() - at[0] < PATIENCE_SECONDS
 
 
 def test_a_run_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     children: list[subprocess.Popen[bytes]] = []
     started = backend._started
     monkeypatch.setattr(backend, "_started", lambda *_: children.append(started(*_)) or children[-1])
-    assert cancelled_after(0.5, lambda cancel: Emulator().run(ENDLESS, ONES, cancel=cancel)) < 1.0
+    cancelled_once(lambda: children, lambda cancel: Emulator().run(ENDLESS, ONES, cancel=cancel))
     (child,) = children
     assert child.returncode == -9
 
@@ -472,19 +477,23 @@ def test_a_run_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_compiling_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that the compiler has started."""
     slow = tmp_path / "c++"
-    slow.write_text(f"#!/bin/sh\nsleep 60 & echo $! >> {tmp_path}/children\nwait\n")
+    slow.write_text(f"#!/bin/sh\nsleep 600 & echo $! >> {tmp_path}/children\nwait\n")
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert cancelled_after(0.5, lambda cancel: Emulator(tmp_path).run(COPY, ONES, cancel=cancel)) < 1.0
-    children = (tmp_path / "children").read_text().split()
+    file = tmp_path / "children"
+    cancelled_once(
+        lambda: file.exists() and file.read_text(), lambda cancel: Emulator(tmp_path).run(COPY, ONES, cancel=cancel)
+    )
+    children = file.read_text().split()
     assert children
     assert all(gone(int(child)) for child in children)
     assert list(tmp_path.glob("emulator/*")) == []
 
 
 def gone(process_id: int) -> bool:
-    """Whether a process ends within two seconds."""
-    for _ in range(100):
+    """Whether a process ends at once."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
         try:
             if Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
@@ -531,7 +540,7 @@ def forking(folder: Path, then: str) -> Program:
         FILE* file = fopen("{folder}/started", "w");
         fprintf(file, "%d", static_cast<int>(getpid()));
         fclose(file);
-        for (int i = 0; i < 60; ++i) {{
+        for (int i = 0; i < 600; ++i) {{
             sleep(1);
         }}
         _exit(0);
@@ -546,7 +555,8 @@ def forking(folder: Path, then: str) -> Program:
 
 
 def started_in(folder: Path) -> int:
-    for _ in range(200):
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
         if (folder / "started").exists() and (number := (folder / "started").read_text()):
             return int(number)
         time.sleep(0.02)
@@ -557,15 +567,15 @@ def test_what_a_program_starts_ends_with_its_run(tmp_path: Path) -> None:
     start = time.monotonic()
     np.testing.assert_array_equal(Emulator().run(forking(tmp_path, ""), ONES).outputs[0], ONES[0])
     assert gone(started_in(tmp_path))
-    # The other process holds the pipes of the runner, for a minute.
-    assert time.monotonic() - start < 30
+    # The other process holds the pipes of the runner, for ten minutes.
+    assert time.monotonic() - start < 300
 
 
 def test_a_program_that_ignores_the_time_limit_ends_with_all_it_started(tmp_path: Path) -> None:
-    error = error_of(forking(tmp_path, "for (volatile bool on = true; on;) {}"), time_limit_seconds=0.5)
+    error = error_of(forking(tmp_path, "for (volatile bool on = true; on;) {}"), time_limit_seconds=1)
     assert error.code == "TTX-B003"
     assert error.message == (
-        "the program did not end within the time limit of 0.5 seconds, nor when it was asked where it is"
+        "the program did not end within the time limit of 1 seconds, nor when it was asked where it is"
     )
     assert gone(started_in(tmp_path))
 
@@ -581,7 +591,7 @@ def test_a_process_that_left_the_group_of_its_child_is_not_waited_for() -> None:
 def test_what_a_program_starts_ends_when_its_run_is_cancelled(tmp_path: Path) -> None:
     program = forking(tmp_path, "for (volatile bool on = true; on;) {}")
     Emulator().toolchain().kernels(kernel_sources(program.texts, program.plan))
-    cancelled_after(0.5, lambda cancel: Emulator().run(program, ONES, cancel=cancel))
+    cancelled_once(lambda: started_in(tmp_path), lambda cancel: Emulator().run(program, ONES, cancel=cancel))
     assert gone(started_in(tmp_path))
 
 
@@ -604,7 +614,7 @@ import time
 from ttexplore.backends.process import workspace
 with workspace() as folder:
     print(folder, flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -648,11 +658,11 @@ def test_a_run_keeps_its_time_limit_by_itself(tmp_path: Path) -> None:
     """As on a system that does not tell it that its parent has ended."""
     runner = endless_job(tmp_path)
     start = time.monotonic()
-    subprocess.run([str(runner), "job.txt", "1", str(os.getpid())], cwd=tmp_path, timeout=20, check=True)
-    assert 0.9 < time.monotonic() - start < 10
+    subprocess.run([str(runner), "job.txt", "1", str(os.getpid())], cwd=tmp_path, timeout=60, check=True)
+    assert time.monotonic() - start > 0.9
     assert (tmp_path / "result.txt").read_text().startswith("timeout\x1ethe reader kernel on core (0, 0) was running")
     # Started for a process that has ended already, it does nothing.
-    done = subprocess.run([str(runner), "job.txt", "1", "1"], cwd=tmp_path, timeout=20, check=False)
+    done = subprocess.run([str(runner), "job.txt", "1", "1"], cwd=tmp_path, timeout=60, check=False)
     assert done.returncode == 3
 
 

@@ -329,14 +329,14 @@ def test_an_answer_of_another_form_is_an_error(small: Exploration, tmp_path: Pat
 
 
 def test_the_time_limit_ends_the_process(small: Exploration, tmp_path: Path) -> None:
-    fake_environment(tmp_path, "sleep 60 & echo $! > " + str(tmp_path / "child") + "; wait")
+    fake_environment(tmp_path, "sleep 600 & echo $! > " + str(tmp_path / "child") + "; wait")
     start = time.monotonic()
-    with pytest.raises(BackendError, match="TileLang did not end within 1 seconds") as caught:
-        small.gpu(environment=tmp_path, time_limit_seconds=1)
-    assert (caught.value.code, time.monotonic() - start < 20) == ("TTX-B003", True)
+    with pytest.raises(BackendError, match="TileLang did not end within 2 seconds") as caught:
+        small.gpu(environment=tmp_path, time_limit_seconds=2)
+    assert (caught.value.code, time.monotonic() - start < 300) == ("TTX-B003", True)
     assert caught.value.hint == "raise the limit: ex.gpu(time_limit_seconds=600)"
     process = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and _runs(process):
         time.sleep(0.05)
     assert not _runs(process)
@@ -350,13 +350,13 @@ def _runs(process: int) -> bool:
 
 
 def test_cancelling_ends_the_process(small: Exploration, tmp_path: Path) -> None:
-    fake_environment(tmp_path, "sleep 60")
+    fake_environment(tmp_path, "sleep 600")
     cancel, told = threading.Event(), list[str]()
     threading.Timer(0.5, cancel.set).start()
     start = time.monotonic()
     with pytest.raises(Cancelled):
         small.gpu(environment=tmp_path, cancel=cancel, progress=told.append)
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 300
     assert told == ["TileLang lowers main for sm_90a"]
 
 

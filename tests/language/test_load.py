@@ -458,7 +458,7 @@ def test_threads_load_files_at_once(kernel_file: Callable[..., str], capsys: pyt
     assert (sys.stdout, sys.argv, sys.path, sys.meta_path) == (streams, arguments, path, hooks)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [*(f"kept {number}" for number in range(len(lines) - 1)), "afterwards"]
-    assert len(lines) > 100
+    assert len(lines) > 10
 
 
 def test_a_stream_that_is_put_elsewhere_meanwhile_stays(
