@@ -18,7 +18,7 @@ import ttexplore.doctor
 from ttexplore import course
 from ttexplore.backends.ttnn.environment import DeviceEnvironment
 from ttexplore.cli import COMMANDS, OVERVIEW, lab_command, main, parse_pairs, parse_value, verified_device
-from ttexplore.diagnostics import CATALOGUE
+from ttexplore.diagnostics import catalogue
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.optional import EXTRAS
 
@@ -132,7 +132,7 @@ def test_wrong_use(words: list[str], message: str, capsys: pytest.CaptureFixture
     status, printed, complaint = call(capsys, *words)
     code = complaint[complaint.rindex("[") + 1 : -2]
     assert (status, printed, complaint) == (2, "", f"UsageError: {message} [{code}]\n")
-    assert CATALOGUE[code].kind == "UsageError"
+    assert catalogue()[code].kind == "UsageError"
     if words[0] in COMMANDS and words[0] != "lab" and words[-1] != "-o":
         expected = {"kind": "UsageError", "message": problem, "hint": hint, "span": None, "code": code}
         assert call_json(capsys, *words) == (2, {"error": expected})

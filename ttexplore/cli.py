@@ -898,25 +898,24 @@ def _doctor(arguments: argparse.Namespace) -> Answer:
 
 
 def _explain(arguments: argparse.Namespace) -> Answer:
-    from ttexplore.diagnostics import CATALOGUE, PREFIX
-    from ttexplore.diagnostics.examples import examples
+    from ttexplore.diagnostics import PREFIX, catalogue, examples
     from ttexplore.glossary import term
 
     if arguments.code is None:
-        lines = [f"{one.code}  {one.title}" for one in CATALOGUE.values()]
-        return Answer("\n".join(lines), {"codes": {one.code: one.title for one in CATALOGUE.values()}})
+        lines = [f"{one.code}  {one.title}" for one in catalogue().values()]
+        return Answer("\n".join(lines), {"codes": {one.code: one.title for one in catalogue().values()}})
     given = str(arguments.code).upper()
     code = given if given.startswith(PREFIX) else PREFIX + given
-    if code not in CATALOGUE:
+    if code not in catalogue():
         meant = term(arguments.code)
         if meant is not None:
             return Answer(meant.text, to_json(meant))
-        close = difflib.get_close_matches(code, CATALOGUE, 1)
+        close = difflib.get_close_matches(code, catalogue(), 1)
         hint = (
             f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes; docs/glossary.md, all terms"
         )
         raise UsageError("U001", f"there is no code or term {arguments.code!r}", hint=hint)
-    one = CATALOGUE[code]
+    one = catalogue()[code]
     example = examples()[code]
     return Answer(
         f"{one.text}\n\nExample:\n{example.text}", {**to_json(one), "kind": one.kind, "example": to_json(example)}

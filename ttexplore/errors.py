@@ -13,7 +13,7 @@ import threading
 from collections.abc import Generator, Iterable
 
 from ttexplore.characters import Printed
-from ttexplore.diagnostics.diagnostic import PREFIX
+from ttexplore.diagnostics import PREFIX
 from ttexplore.record import ErrorRecord, Span
 
 
