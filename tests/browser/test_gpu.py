@@ -18,7 +18,7 @@ from ttexplore.control import FREE
 from ttexplore.errors import BackendError
 from ttexplore.gpu.beside import Beside
 from ttexplore.porting.linked import linked_source
-from ttexplore.porting.patterns import PATTERNS
+from ttexplore.porting.pattern import patterns
 from ttexplore.record import ErrorRecord
 from ttexplore.views.assets import gpu_module
 from ttexplore.views.explorer import error_data
@@ -308,7 +308,7 @@ def test_what_a_kernel_was_ported_from_stands_beside_it(
     row = source.locator(f".l[data-i='{line - 1}']")
     row.hover()
     told = pane.locator(".construct")
-    arithmetic = PATTERNS["element-wise arithmetic"]
+    arithmetic = patterns()["element-wise arithmetic"]
     assert arithmetic.note in told.inner_text()
     assert arithmetic.pitfall in told.inner_text()
     assert "tl.max is unknown" in told.inner_text()
@@ -326,7 +326,7 @@ def test_what_a_kernel_was_ported_from_stands_beside_it(
     source.focus()
     explorer.type("Home", *["ArrowDown"] * (line - 2))
     before = next(one for one in port.marks if one.line == line - 1)
-    assert PATTERNS[before.row].note in told.inner_text()
+    assert patterns()[before.row].note in told.inner_text()
     found = violations(explorer, theme)
     pane.get_by_role("tab", name="Constructs").click()
     assert violations(explorer, theme) + found == []

@@ -11,7 +11,7 @@ from ttexplore.control import FREE
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.porting.linked import linked_source
-from ttexplore.porting.patterns import PATTERNS
+from ttexplore.porting.pattern import patterns
 from ttexplore.porting.port import Port
 
 TWO = SOFTMAX + SOFTMAX.partition("@triton.jit")[2].replace("def rows", "@triton.jit\ndef again", 1)
@@ -85,7 +85,7 @@ def test_the_explorer_is_told_of_each_construct(port: Port, exploration: Explora
     for mark, (line, column, word, row) in zip(port.marks, told["marks"], strict=True):
         assert text[line - 1][column - 1 :].startswith(word)
         assert told["rows"][row]["name"] == mark.row
-        assert told["rows"][row]["pitfall"] == PATTERNS[mark.row].pitfall
+        assert told["rows"][row]["pitfall"] == patterns()[mark.row].pitfall
     # A page has it without being asked.
     assert [one["arch"] for one in exploration.lanes_data()] == ["port"]
 

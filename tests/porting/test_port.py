@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import ttexplore as ttx
 from ttexplore.errors import UsageError
 from ttexplore.porting.foreign.words import CUDA, KITTENS, TRITON, TRITON_AROUND, by_name
-from ttexplore.porting.patterns import PATTERNS
+from ttexplore.porting.pattern import patterns
 
 Array = NDArray[Any]
 BOUND = 2e-2
@@ -431,7 +431,7 @@ def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_words_belong_to_rows() -> None:
     for words in (TRITON, TRITON_AROUND, CUDA, KITTENS):
-        assert set(by_name(words).values()) <= set(PATTERNS)
+        assert set(by_name(words).values()) <= set(patterns())
 
 
 def test_a_port_as_text_and_html() -> None:

@@ -197,7 +197,7 @@ def page() -> str:
         "and `ttx.porting.cheat_sheet()` has those of whole kernels. Words of TileLang occur in the example of a row,",
         "words of TT-Metalium in the C++ that it becomes. Steps are passes of the pipeline ([names.md](names.md)),",
         "terms lead to the [glossary](glossary.md), which says what CUDA has in their place.",
-        "This page is written by `tests/porting` (`pytest --update-golden`) from `ttexplore/porting/patterns.py`.",
+        "This page is written by `tests/porting` (`pytest --update-golden`) from `ttexplore/porting/patterns.toml`.",
     ]  # fmt: skip
     for section in sections():
         parts += [

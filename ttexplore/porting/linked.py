@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ttexplore.porting.foreign.marks import Mark
-from ttexplore.porting.patterns import PATTERNS
+from ttexplore.porting.pattern import patterns
 from ttexplore.porting.port import Port, PortedKernel
 from ttexplore.record import JsonObject, Line, Listing, Origin, lines_of
 from ttexplore.views.explorer import listings_data
@@ -41,7 +41,7 @@ def linked_source(port: Port, kernel: PortedKernel, ours: Listing) -> Listing:
 
 
 def _equivalents(mark: Mark, language: str, ours: Listing) -> list[Line]:
-    rows = [one for one in PATTERNS.values() if one.name == mark.row or mark.text in one.words[language]]
+    rows = [one for one in patterns().values() if one.name == mark.row or mark.text in one.words[language]]
     words = list(dict.fromkeys(word for row in rows for word in row.tilelang))
     named = re.findall(r"\w+", mark.text)
     own = [f"T.{named[-1]}"] if named else []
@@ -74,7 +74,7 @@ def port_data(port: Port, kernel: PortedKernel, ours: Listing, offered: Mapping[
                     "name": row.name, "note": row.note, "pitfall": row.pitfall,
                     "tilelang": list(row.tilelang), "metalium": list(row.metalium),
                 }
-                for row in map(PATTERNS.__getitem__, names)
+                for row in map(patterns().__getitem__, names)
             ],
             "marks": [
                 [one.line, one.column, visible(one.text), names.index(one.row) if one.row else -1] for one in port.marks

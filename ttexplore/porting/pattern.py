@@ -1,9 +1,12 @@
-"""A row of the porting table: one construct, and how each language writes it."""
+"""The rows of the porting table: a construct each, and how each language writes it, as ``patterns.toml`` has them."""
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ttexplore.characters import Printed
 from ttexplore.glossary import TERMS, Term
@@ -50,11 +53,7 @@ class Pattern(Printed):
     @property
     def words(self) -> dict[str, tuple[str, ...]]:
         """The words of each language by its name, in the order of the columns."""
-        found: dict[str, tuple[str, ...]] = {
-            "CUDA": self.cuda, "Triton": self.triton, "ThunderKittens": self.thunderkittens, "Tessera": self.tessera,
-            "TileLang": self.tilelang, "TT-Metalium": self.metalium,
-        }  # fmt: skip
-        return found
+        return {language: getattr(self, field) for field, language in LANGUAGES.items()}
 
     @property
     def glossary(self) -> tuple[Term, ...]:
@@ -78,3 +77,27 @@ class Pattern(Printed):
         lines += [f"  {'steps':<15}{', '.join(self.steps)}", f"  {'terms':<15}{', '.join(self.terms)}"]
         lines.append(f"  {'example':<15}{self.kernel}")
         return "\n".join(lines)
+
+
+def _pattern(fields: dict[str, Any], pages: dict[str, str]) -> Pattern:
+    """Make a row of its fields. Raises TypeError for lacking or unknown fields, KeyError for unknown pages."""
+    sources = [pages[name] for name in fields.get("sources", ())]
+    values: dict[str, Any] = {
+        name: " ".join(value.split()) if isinstance(value, str) else tuple(value)
+        for name, value in (fields | {"sources": sources}).items()
+    }
+    return Pattern(**values)
+
+
+@functools.cache
+def pattern_sections() -> dict[str, tuple[Pattern, ...]]:
+    """The rows of ``patterns.toml`` by subject, in order."""
+    subjects = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
+    pages = subjects.pop("pages")
+    return {subject: tuple(_pattern(fields, pages) for fields in rows) for subject, rows in subjects.items()}
+
+
+@functools.cache
+def patterns() -> dict[str, Pattern]:
+    """The rows by name."""
+    return {pattern.name: pattern for rows in pattern_sections().values() for pattern in rows}

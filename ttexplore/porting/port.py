@@ -18,8 +18,7 @@ from ttexplore.porting.foreign.marks import Language, Mark, Reading
 from ttexplore.porting.foreign.skeletons import factory_name, skeleton
 from ttexplore.porting.foreign.triton import read_triton
 from ttexplore.porting.foreign.work import Work
-from ttexplore.porting.pattern import Pattern
-from ttexplore.porting.patterns import PATTERNS
+from ttexplore.porting.pattern import Pattern, patterns
 from ttexplore.porting.table import Table
 from ttexplore.record import Span, lines_of
 from ttexplore.views.markup import content_id, escape, plural, visible
@@ -77,13 +76,13 @@ class Port(Printed):
     def table(self) -> Table:
         """The rows of the porting table that its constructs belong to."""
         rows = dict.fromkeys(one.row for one in self.marks if one.row)
-        return Table(tuple(PATTERNS[name] for name in rows), f"porting: constructs of {self.language}")
+        return Table(tuple(patterns()[name] for name in rows), f"porting: constructs of {self.language}")
 
     def pattern(self, mark: Mark) -> Pattern | None:
         """The row of the porting table that a construct belongs to, None for an unknown one."""
         if not isinstance(mark, Mark):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong("the mark", mark, "one of port.marks")
-        return PATTERNS.get(mark.row)
+        return patterns().get(mark.row)
 
     @property
     def skeleton(self) -> str:
@@ -143,7 +142,7 @@ class Port(Printed):
             known = dict.fromkeys(one.row for one in found if one.row)
             unknown = dict.fromkeys(one.text for one in found if not one.row)
             told = ", ".join(
-                f'<abbr tabindex="0" title="{escape(PATTERNS[one].note)}">{escape(one)}</abbr>' for one in known
+                f'<abbr tabindex="0" title="{escape(patterns()[one].note)}">{escape(one)}</abbr>' for one in known
             )
             told += "".join(f' <span class="bad">✖</span> <code>{escape(one)}</code> is unknown' for one in unknown)
             below = f'<div class="q">{told}</div>' if told else ""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from ttexplore.characters import Printed
 from ttexplore.errors import unknown
 from ttexplore.given import text as text_of
-from ttexplore.porting.pattern import LANGUAGES, Pattern
-from ttexplore.porting.patterns import PATTERNS, SECTIONS
+from ttexplore.porting.pattern import LANGUAGES, Pattern, pattern_sections, patterns
 from ttexplore.views.markup import content_id, escape, plural
 from ttexplore.views.terms import defined
 from ttexplore.views.theme import fragment
@@ -86,17 +85,17 @@ class Table(Printed):
 def table() -> Table:
     """The whole porting table: constructs of CUDA, Triton and ThunderKittens, and what they are in Tessera, TileLang
     and TT-Metalium."""
-    return Table(tuple(PATTERNS.values()))
+    return Table(tuple(patterns().values()))
 
 
 def cheat_sheet() -> Table:
     """The rows of whole kernels: GEMM, epilogues, norms, RoPE, softmax, attention, triangular products."""
-    return Table(SECTIONS["Kernel families"], "porting: kernel families")
+    return Table(pattern_sections()["Kernel families"], "porting: kernel families")
 
 
 def sections() -> tuple[Table, ...]:
     """The porting table in parts, by subject."""
-    return tuple(Table(patterns, name) for name, patterns in SECTIONS.items())
+    return tuple(Table(rows, name) for name, rows in pattern_sections().items())
 
 
 def _rank(pattern: Pattern, query: str) -> int | None:
