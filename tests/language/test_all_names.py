@@ -14,8 +14,16 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.language.test_compatibility import COLUMNS, ROWS, A, mapped, result
 from ttexplore.errors import Unsupported
+from ttexplore.language.names import HINTS, IGNORED, INSTEAD, NOT_LOWERED, NotLowered
 
 TEXTS = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("*.py"))
+
+
+def test_a_name_that_is_not_lowered_is_in_one_list_and_each_hint_serves_a_name() -> None:
+    names = [*IGNORED, *HINTS, *NOT_LOWERED]
+    assert len(set(names)) == len(names) > 250
+    assert {NotLowered(name).hint for name in NOT_LOWERED} >= {hint for hint, _ in INSTEAD}
+    assert NotLowered("no such name").hint == "write this part with copies, gemm and T.Parallel"
 
 
 @pytest.mark.parametrize("name", T.__all__)

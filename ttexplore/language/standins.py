@@ -12,6 +12,11 @@ from ttexplore.errors import KernelError
 # Whether a kernel is being made, by its factory or by tracing: then nothing may depend on what is not there.
 _MAKING: ContextVar[bool] = ContextVar("a kernel is being made", default=False)
 
+# The operators of Python, without equality, by the names of their methods.
+_BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
+ARITHMETIC = [*_BINARY, *(f"r{name}" for name in _BINARY), "neg", "pos", "abs", "invert", "getitem"]
+COMPARISONS = ["lt", "le", "gt", "ge"]
+
 
 @contextlib.contextmanager
 def making() -> Generator[None]:
@@ -136,41 +141,9 @@ def _compared(self: StandIn, _other: object) -> StandIn:
     return self
 
 
-for _name in [
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "truediv",
-    "rtruediv",
-    "floordiv",
-    "rfloordiv",
-    "mod",
-    "rmod",
-    "pow",
-    "rpow",
-    "matmul",
-    "rmatmul",
-    "neg",
-    "pos",
-    "abs",
-    "invert",
-    "and",
-    "rand",
-    "or",
-    "ror",
-    "xor",
-    "rxor",
-    "lshift",
-    "rlshift",
-    "rshift",
-    "rrshift",
-    "getitem",
-]:
+for _name in ARITHMETIC:
     setattr(StandIn, f"__{_name}__", _itself)
-for _name in ["lt", "le", "gt", "ge"]:
+for _name in COMPARISONS:
     setattr(StandIn, f"__{_name}__", _compared)
 
 
