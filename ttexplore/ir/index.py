@@ -154,6 +154,8 @@ COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 DIVISIONS = frozenset({"//", "%", "truncdiv", "truncmod"})
 SHIFTS = frozenset({"<<", ">>"})
 _PARTIAL = DIVISIONS | SHIFTS
+# Operations that have a value for all operands, which are always computed.
+_TOTAL = _EXACT.keys() - _PARTIAL - {"and", "or"}
 WORD_BITS = 32
 INT32_LEAST, INT32_MOST = -(1 << 31), (1 << 31) - 1
 # What whole numbers of each dtype can be, as far as int32 holds them: indices are no more.
@@ -293,7 +295,22 @@ def value_range(e: Expression, known: Known, live: Values = True) -> Range | Non
     What a choice does not take has no part in it: `7 // b` under `b > 0` divides by 1 or more. `live` says whether, or
     for which of the entries, the value is asked for at all.
     """
+    # The common ones first: this is the innermost function of the verifier.
+    kind = type(e)
+    if kind is Variable or kind is CoreValue:
+        return known.get(e)  # pyright: ignore[reportArgumentType]
+    if kind is int:
+        return e, e  # pyright: ignore[reportReturnType]
     match e:
+        case Binary(symbol, left, right) if symbol in _TOTAL:
+            if (one := value_range(left, known, live)) is None:
+                return None
+            if (other := value_range(right, known, live)) is None:
+                return None
+            if one[0] is one[1] and other[0] is other[1]:
+                value = _EXACT[symbol](one[0], other[0])
+                return value, value
+            return operation_range(e, [one, other], known, live)
         case Binary() | Select():
             return _of_several(e, known, live)
         case int():

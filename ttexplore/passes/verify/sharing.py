@@ -12,6 +12,7 @@ over all turns.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,8 @@ from ttexplore.passes.verify.partial_sums import check_counts, check_next, check
 from ttexplore.plan import FIRST_CORNERS, NOC_OF_ROLE, CoreWork, Multicast, Partition, Plan, SharedInput
 from ttexplore.target import Target
 
-# How many turns of a loop are followed: the first, and one that finds what the turn before it left.
+# How many turns of a loop are followed: the first, and one that finds what the turn before it left. Loops that are all
+# that loops around them repeat make one sequence of turns with these.
 _TURNS = 2
 # Of cores that wait for each other, so many are told.
 _MOST_TOLD = 8
@@ -287,7 +289,7 @@ class _Followed:
 
     def number(self, value: Expression, call: Call) -> Values:
         found = self.ranges.of(value)
-        if found is None or not (found[0] is found[1] or np.array_equal(*found)):
+        if found is None or not _is_exact(found):
             raise disagreement(
                 f"{call.op.name}: an operand has no known value on core ({self.cores[0].x}, {self.cores[0].y})",
                 "compute it from core values",
@@ -308,23 +310,65 @@ class _Followed:
         self.ranges.learn(bind.variable, found)
 
     def loop(self, loop: Loop) -> None:
+        if (counted := self.counted(loop)) is None:
+            return
+        low, turns = counted
+        before, followed = self.times, min(turns, _TURNS)
+        for turn in range(followed):
+            now = low + turn
+            goes_on = turn == 0 and turns > 1 and self.goes_on(loop, low)
+            self.ranges.learn(loop.variable, (now, now))
+            # The last one that is followed stands for those that are not.
+            self.times = before * (turns if goes_on else 1 if turn < followed - 1 else turns - followed + 1)
+            self.body(loop.body)
+            if goes_on:
+                break
+        self.times = before
+
+    def counted(self, loop: Loop) -> tuple[Values, int] | None:
+        """Where a loop starts, and how many turns it makes; None where that is not known and concerns nobody else."""
         low, extent = self.ranges.of(loop.low), self.ranges.of(loop.extent)
-        exact = all(one is not None and (one[0] is one[1] or np.array_equal(*one)) for one in (low, extent))
-        if low is None or extent is None or not exact:
+        if low is None or extent is None or not (_is_exact(low) and _is_exact(extent)):
             if concerned := [one for one in calls(loop.body) if self.concerns(one)]:
                 raise disagreement(
                     "a block is sent in a loop whose length is not known", "use loops of constant length", concerned[0]
                 )
-            return
-        turns = self.ranges.same(extent[0])
-        before, followed = self.times, min(turns, _TURNS)
-        for turn in range(followed):
-            now = low[0] + turn
-            self.ranges.learn(loop.variable, (now, now))
-            # The last one that is followed stands for those that are not.
-            self.times = before * (1 if turn < followed - 1 else turns - followed + 1)
-            self.body(loop.body)
-        self.times = before
+            return None
+        return low[0], self.ranges.same(extent[0])
+
+    def goes_on(self, loop: Loop, low: Values) -> bool:
+        """Whether a loop only repeats another one, with as many turns in its second turn as in its first: they make one
+        sequence of turns, of which the first turn follows enough."""
+        if _only_loop(loop) is None:
+            return False
+        second, first = (self.nested(loop, low + turn) for turn in (1, 0))
+        same = all(
+            one[1] == other[1] and np.array_equal(one[0], other[0]) for one, other in zip(first, second, strict=False)
+        )
+        return same and len(first) == len(second) and math.prod(turns for _, turns in first) >= _TURNS
+
+    def nested(self, loop: Loop, value: Values) -> list[tuple[Values, int]]:
+        """Where the loops that are all that others repeat start, from the inside of a loop on, in the first of their
+        turns, and how many turns they make; none from one on whose number of turns is not known."""
+        self.ranges.learn(loop.variable, (value, value))
+        nested = _only_loop(loop)
+        if nested is None:
+            return []
+        for one in loop.body:
+            if isinstance(one, Bind):
+                self.bind(one)
+        counted = self.counted(nested)
+        return [] if counted is None else [counted, *self.nested(nested, counted[0])]
+
+
+def _only_loop(loop: Loop) -> Loop | None:
+    """The loop that is all that a loop repeats, but for names."""
+    *names, last = loop.body or (None,)
+    return last if isinstance(last, Loop) and all(isinstance(one, Bind) for one in names) else None
+
+
+def _is_exact(found: Range) -> bool:
+    return found[0] is found[1] or np.array_equal(*found)
 
 
 def _run(groups: Sequence[_Group], plan: Plan, partition: Partition) -> None:
