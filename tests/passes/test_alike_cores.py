@@ -13,6 +13,7 @@ from ttexplore.ir.index import Binary, CoreItem, CoreValue, Expression, Range, S
 from ttexplore.ir.kernel import Reader
 from ttexplore.passes.verify.alike_cores import Apart, CoreRanges, by_likeness
 from ttexplore.passes.verify.needed_pages import needed_pages
+from ttexplore.passes.verify.sharing import _followed  # pyright: ignore[reportPrivateUsage]
 from ttexplore.plan import CoreWork
 
 CORES = [CoreWork(x, 0, 2, {"start": 3 * x, "by": x % 2, "all": 7}, (5, x)[: 1 + (x != 1)]) for x in range(4)]
@@ -94,3 +95,28 @@ def test_pages_are_those_of_each_core(
                 assert alone.keys() == together.keys()
                 for call, pages in alone.items():
                     assert np.array_equal(pages[..., 0], together[call][..., number])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (gemm(256, 256, 96, 32, 32, 32), {"cores": (2, 2)}),
+        (gemm(256, 256, 96, 32, 32, 32), {"cores": (2, 2), "policy": "rectangular"}),
+        # One turn of the innermost loop, one of the loop around it, and three work items for some cores.
+        (gemm(256, 64, 32, 32, 32, 32), {"cores": (2, 2), "policy": "rectangular"}),
+    ],
+)
+def test_loops_that_only_repeat_others_are_one_sequence(
+    kernel: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is counted is what all turns do, one by one."""
+    program = ttx.explore(kernel, options={**options, "multicast": "all"}).steps["D3"].after
+    functions, plan = program.functions, program.plan
+    assert plan.shared
+    assert plan.partition is not None
+    reader = {"reader": Reader().read("reader", functions["reader"])}
+    some = _followed(reader, plan, plan.partition)
+    monkeypatch.setattr("ttexplore.passes.verify.sharing._TURNS", 1 << 20)
+    for few, every in zip(some, _followed(reader, plan, plan.partition), strict=True):
+        assert few.numbers == every.numbers
+        assert len(few.kernels["reader"]) < len(every.kernels["reader"])
