@@ -93,11 +93,11 @@ def test_functions() -> None:
     assert told == set(tenstorrent.__all__)
 
 
-def test_the_readme_names_the_sdk() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+def test_the_page_of_the_device_names_the_sdk() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "device.md").read_text(encoding="utf-8")
     versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", ttx.explore(gemm()).files["main.cpp"].text))
     assert versions == {"0.81.1"}
-    assert "Exports target ttnn and tt-metal 0.81.1" in readme
+    assert "Exports target ttnn and tt-metal 0.81.1" in page
     assert "written for\nttnn 0.81.1" in PAGE
 
 

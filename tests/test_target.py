@@ -38,9 +38,9 @@ def test_floorplan_counts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_the_readme_names_the_target(name: str) -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    assert re.search(rf"^\| .*`{name}`", readme, re.MULTILINE)
+def test_the_page_of_the_device_names_the_target(name: str) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "device.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| .*`{name}`", page, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", TARGETS)
