@@ -24,6 +24,7 @@ from ttexplore.clock.estimate import Estimate, LaunchEstimates, estimate
 from ttexplore.clock.program import core_classes
 from ttexplore.control import FREE, Control, Progress
 from ttexplore.emit import emit, emit_launches, launch_folder
+from ttexplore.emit.kernels import emitted_parts
 from ttexplore.errors import BackendError, KernelError, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.files import write_files
@@ -34,6 +35,7 @@ from ttexplore.gpu.beside import Beside
 from ttexplore.gpu.lane import ARCHITECTURES, GpuLane, architectures, check_architecture, kernel_digest, request_for
 from ttexplore.gpu.lane import TIME_LIMIT_SECONDS as GPU_SECONDS
 from ttexplore.gpu.lane import lower as lower_for_gpu
+from ttexplore.gpu.programs import TileProgram
 from ttexplore.gpu.shown import beside_data
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer, span_of
@@ -518,7 +520,9 @@ class Exploration(Explored):
                 "U010", f"the lane is of another kernel than {self.kernel.name}, or of one with other arguments",
                 hint="use ex.beside(ex.gpu())",
             )  # fmt: skip
-        return Beside(found, tuple(step.record for step in self.steps), files, self.plan, self.target)
+        with errors_of_ours("counting the operations"):
+            ours = TileProgram(files, emitted_parts(self._final().functions, self.plan), self.plan)
+        return Beside(found, tuple(step.record for step in self.steps), ours, self.target)
 
     # Sizes
 

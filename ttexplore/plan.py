@@ -23,6 +23,8 @@ FACE = 16
 
 # The prefix of core values that are sizes. It is reserved.
 SIZE_PREFIX = "size_"
+# The values of a core that say how many work items it has, or how many along each axis of a rectangle.
+WORK_COUNTS = ("work_count", "x_count", "y_count")
 
 KernelRole = Literal["reader", "compute", "writer"]
 KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")

@@ -95,6 +95,26 @@ def lines_of(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class EmittedPart:
+    """What lines of an emitted kernel are, by their numbers from 1: the text of an operation, of a loop over work
+    items, of a circular buffer, of a runtime argument, of a header that is included, or the start of the kernel.
+
+    `name` is that of the operation in the IR or of the buffer, `times` how often all cores execute an operation and
+    `bytes` what they move by it, None if elements of tensors decide that; if `most`, it is at most that often. `tiles`
+    are the tiles, or the products of two, of one call.
+    """
+
+    role: str
+    lines: tuple[int, ...]
+    kind: Literal["operation", "work loop", "buffer", "argument", "header", "start"]
+    name: str = ""
+    times: int | None = 0
+    bytes: int | None = 0
+    most: bool = False
+    tiles: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorRecord:
     """An error as shown to the user: its kind, message, hint, kernel line, and diagnostic code."""
 

@@ -13,6 +13,7 @@ import ttexplore as ttx
 from benchmarks.gpu_lanes import KERNELS, TARGETS
 from tests.corpus.explored import explored
 from ttexplore.clock.estimate import Estimate
+from ttexplore.emit.kernels import emitted_parts
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.gpu.aligned import FORMER, PURPOSES
@@ -20,7 +21,8 @@ from ttexplore.gpu.beside import Beside
 from ttexplore.gpu.concepts import Concept
 from ttexplore.gpu.programs import TileProgram
 from ttexplore.passes.pipeline import PIPELINE
-from ttexplore.plan import DATA_FORMATS, KERNEL_ROLES
+from ttexplore.plan import DATA_FORMATS, KERNEL_ROLES, KernelRole
+from ttexplore.record import Listing
 from ttexplore.target import TARGETS as CHIPS
 from ttexplore.views.markup import escape
 
@@ -141,7 +143,8 @@ def test_reads_of_other_kernels_are_those_of_the_estimate(name: str) -> None:
     ours = explored(name)
     predicted = ours.estimate()
     assert isinstance(predicted, Estimate)
-    program = TileProgram({role: ours.files[f"{role}.cpp"] for role in KERNEL_ROLES}, ours.plan)
+    files: dict[KernelRole, Listing] = {role: ours.files[f"{role}.cpp"] for role in KERNEL_ROLES}
+    program = TileProgram(files, emitted_parts(ours.steps[-1].after.functions, ours.plan), ours.plan)
     for call, expected in (("async_read", predicted.read_bytes), ("async_write", predicted.written_bytes)):
         copies = program.copies(call)
         if any(one.bytes is None for one in copies):

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ttexplore.gpu.counting import Executed, count_blocks, count_cores, function_named, read_text
+from ttexplore.gpu.counting import Executed, count_blocks, function_named, read_text
 from ttexplore.record import Line
 
 KERNEL = """\
-void kernel_main() {
-    const uint32_t start = get_arg_val<uint32_t>(0);
-    const uint32_t count = get_arg_val<uint32_t>(1);
+void kernel() {
+    const int start = ((int)blockIdx.x) * 4;
+    const int count = 4 - ((int)blockIdx.x);
     constexpr uint32_t bytes = 64;
     hit(5, bytes);
     for (uint32_t item = 0; item < count; ++item) {
@@ -42,24 +42,24 @@ void kernel_main() {
         {
             hit(29, by - by / 2);
         }
-        for (int32_t n = -3; n < floor_div(-7, 2) + 6; ++n) {
+        for (int32_t n = -3; n < min(-7 / 2, 5) + 6; ++n) {
             hit(32, -7 / 2 + 4);
         }
-        hit(34, get_arg_val<uint32_t>(2 + item));
+        hit(34, ((int)blockIdx.x) + item);
     }
 }
 """
 HARNESS = """\
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <map>
-static const uint32_t* arguments;
+using std::min;
+static struct { int x; } blockIdx;
 static std::map<int, std::pair<int, long>> hits;
-template <typename T> T get_arg_val(int n) { return arguments[n]; }
-static int32_t floor_div(int32_t a, int32_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 static void hit(int line, long bytes) { hits[line].first += 1; hits[line].second += bytes; }
 """
-CORES = ((0, 4, 7, 8, 9, 10), (4, 3, 1, 1, 1), (7, 1, 5))
+BLOCKS = 3
 
 
 def amount(text: str) -> str | None:
@@ -71,20 +71,17 @@ def lines_of(text: str) -> list[Line]:
     return [Line(line) for line in text.splitlines()]
 
 
-def test_cores_execute_what_a_compiler_says(tmp_path: Path) -> None:
-    main = "int main() {\n"
-    for number, core in enumerate(CORES):
-        main += f"static const uint32_t c{number}[] = {{{', '.join(map(str, core))}}}; arguments = c{number};\n"
-        main += "kernel_main();\n"
+def test_blocks_execute_what_a_compiler_says(tmp_path: Path) -> None:
+    main = f"int main() {{\nfor (blockIdx.x = 0; blockIdx.x < {BLOCKS}; ++blockIdx.x) kernel();\n"
     main += 'for (auto& [line, hit] : hits) std::printf("%d %d %ld\\n", line, hit.first, hit.second);\n}\n'
     (tmp_path / "counted.cpp").write_text(HARNESS + KERNEL + main)
     program = tmp_path / "counted"
     subprocess.run(["g++", "-std=c++17", "-o", str(program), str(tmp_path / "counted.cpp")], check=True)
     said = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
     expected = {int(line): (int(times), int(moved)) for line, times, moved in map(str.split, said.splitlines())}
-    function = function_named(read_text(lines_of(KERNEL), amount), "kernel_main")
+    function = function_named(read_text(lines_of(KERNEL), amount), "kernel")
     assert function is not None
-    found = count_cores(function, [{"runtime_argument": core} for core in CORES])
+    found = count_blocks(function, {"blockIdx_x": BLOCKS}, 1)
     counted = {one.line: found.get(one.line, Executed()) for one in function.statements if amount(one.text)}
     assert {line: (one.times, one.bytes) for line, one in counted.items()} == expected
     assert not any(one.most for one in counted.values())
@@ -147,5 +144,5 @@ def test_bounds_that_are_not_numbers_are_unknown(bound: str) -> None:
     text = f"void f() {{\n  for (int i = 0; i < {bound}; ++i) {{\n    work();\n  }}\n  done();\n}}\n"
     function = function_named(read_text(lines_of(text), lambda text: None), "f")
     assert function is not None
-    found = count_cores(function, [{}])
+    found = count_blocks(function, {}, 1)
     assert (found[3].times, found[5].times) == (None, 1)

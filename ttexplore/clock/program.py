@@ -40,22 +40,10 @@ from ttexplore.clock.events import (
 )
 from ttexplore.control import look_around
 from ttexplore.errors import Unsupported, UsageError
-from ttexplore.ir.index import (
-    Binary,
-    BinarySymbol,
-    CoreItem,
-    CoreValue,
-    Expression,
-    Range,
-    Select,
-    Unary,
-    UnarySymbol,
-    Unknown,
-    Variable,
-    range_of,
-)
+from ttexplore.ir.core_walk import CoreWalk, core_values
+from ttexplore.ir.index import Expression, Variable
 from ttexplore.ir.interpreter.machine import Numbers
-from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Reader, Store, giving, kernel_name
+from ttexplore.ir.kernel import Branch, Call, Kernel, Reader, giving, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
 from ttexplore.noc_links import Moved
 from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
@@ -198,8 +186,8 @@ class _Known:
 # The cores that an event of a shared input is for, named after its tensor until the classes are known.
 _SENDER, _RECEIVERS = "sender", "receivers"
 _SEMAPHORE_BYTES = 16
-# The names of a core's list of work items, and of the numbers that its operations gave, among its values.
-_LISTED, _NUMBERS = "", "numbers of a run"
+# The name of the numbers that a core's operations gave among its values.
+_NUMBERS = "numbers of a run"
 # The numbers that the operations of a core gave in one kernel.
 KernelNumbers = Mapping[tuple[int, tuple[int, ...]], int]
 
@@ -209,31 +197,21 @@ def _numbers(run: Callable[[], Mapping[Place, Numbers]], core: Place, role: str)
 
 
 def _values(core: CoreWork, numbers: Callable[[], KernelNumbers] | None, names: frozenset[str]) -> tuple[object, ...]:
-    found: list[object] = []
-    for name in sorted(names):
-        if name == _NUMBERS:
-            assert numbers is not None, "a run has decided something"
-            found.append(numbers())
-        else:
-            found.append(core.listed if name == _LISTED else core.values.get(name, 0))
-    return tuple(found)
+    given = core_values(core, names - {_NUMBERS})
+    if _NUMBERS not in names:
+        return given
+    assert numbers is not None, "a run has decided something"
+    return *given, numbers()
 
 
-def _exactly(symbol: UnarySymbol | BinarySymbol, *operands: int | None) -> int | None:
-    """An operation on numbers; None where it has no result, as a division by 0."""
-    parts: list[Range] = [(one, one) for one in operands if one is not None]
-    found = range_of(symbol, parts) if len(parts) == len(operands) else None
-    return None if found is None else int(found[0])
-
-
-class _Walker:
-    """Goes through one kernel as one core runs it. `used` are the variables that decided something since the start of
-    the innermost loop, `asked` the values of the core that did. `numbers` gives those of a run."""
+class _Walker(CoreWalk):
+    """The events of one kernel as one core runs it. `numbers` gives those of a run."""
 
     def __init__(
         self, kernel: Kernel, plan: Plan, target: Target, core: CoreWork, numbers: Callable[[], KernelNumbers] | None
     ) -> None:  # fmt: skip
-        self.kernel, self.plan, self.core, self.numbers = kernel, plan, core, numbers
+        super().__init__(kernel, core)
+        self.plan, self.numbers = plan, numbers
         self.costs = target.costs
         assert plan.compute is not None
         self.fidelity = plan.compute.math_fidelity
@@ -250,14 +228,12 @@ class _Walker:
             if one.producer == one.consumer == kernel.role == "compute"
         )
         self.streams = Streams(self.costs, self.private)
-        self.known: dict[Variable, int] = {}
-        self.bound: dict[Variable, Expression] = {}
         # What operations gave, with the turns of the loops around them, of which `turns` are those that run.
         self.read: dict[Variable, tuple[Call, Mapping[Variable, int]]] = {}
         self.turns: dict[Variable, int] = {}
         self.positions = {call: number for number, call in enumerate(giving(kernel.body))}
-        self.used: set[Variable] = set()
-        self.asked: set[str] = set()
+        # What the number that is computed decides.
+        self.at: KernelLoop | Branch | Call | None = None
 
     def run(self) -> set[str]:
         self.body(self.kernel.body)
@@ -274,21 +250,8 @@ class _Walker:
 
     # Statements
 
-    def body(self, body: Body) -> None:
-        for statement in body:
-            match statement:
-                case Call():
-                    self.call(statement)
-                case KernelLoop():
-                    self.loop(statement)
-                case Branch():
-                    self.body(statement.then if self.value(statement.condition, statement) else statement.otherwise)
-                case Bind():
-                    self.bound[statement.variable] = statement.value
-                case Allocation() | Store():
-                    pass
-                case _:
-                    assert_never(statement)
+    def branch(self, branch: Branch) -> None:
+        self.body(branch.then if self.value(branch.condition, branch) else branch.otherwise)
 
     def loop(self, loop: KernelLoop) -> None:
         turns = loop.turns if loop.turns is not None else self.value(loop.extent, loop)
@@ -319,7 +282,8 @@ class _Walker:
         """A number that decides what happens."""
         if isinstance(e, int):
             return e
-        found = self.computed(e, at)
+        self.at = at
+        found = self.computed(e)
         if found is None:
             raise Unsupported(
                 "L001",
@@ -329,49 +293,20 @@ class _Walker:
             )
         return found
 
-    def computed(self, e: Expression, at: KernelLoop | Branch | Call) -> int | None:
-        """The value of an expression of loop variables, values of the core and what operations gave; None where it has
-        none. What a choice does not take decides nothing."""
-        match e:
-            case Variable():
-                if e in self.bound:
-                    return self.computed(self.bound[e], at)
-                if e in self.read:
-                    return self.number(*self.read[e], at)
-                self.used.add(e)
-                return self.known.get(e)
-            case CoreValue(name):
-                self.asked.add(name)
-                return self.core.values.get(name)
-            case CoreItem(_, position):
-                self.asked.add(_LISTED)
-                return self.core.listed[self.value(position, at)]
-            case Binary(symbol, left, right):
-                one = self.computed(left, at)
-                if one is None or (symbol in ("and", "or") and bool(one) == (symbol == "or")):
-                    return one
-                return _exactly(symbol, one, self.computed(right, at))
-            case Unary(symbol, operand):
-                return _exactly(symbol, self.computed(operand, at))
-            case Select(condition, chosen, other):
-                one = self.computed(condition, at)
-                return None if one is None else self.computed(chosen if one else other, at)
-            case int():
-                return e
-            case float() | Unknown():
-                return None
-            case _:
-                assert_never(e)
+    def variable(self, variable: Variable) -> int | None:
+        return self.number(*self.read[variable]) if variable in self.read else super().variable(variable)
 
-    def number(self, source: Call, turns: Mapping[Variable, int], at: KernelLoop | Branch | Call) -> int:
+    def number(self, source: Call, turns: Mapping[Variable, int]) -> int:
         """What an operation gave. In other turns of the loops around it, it may have given something else."""
         if self.numbers is None:
-            raise self.depends(source, at)
+            raise self.depends(source)
         self.used |= turns.keys()
         self.asked.add(_NUMBERS)
         return self.numbers()[self.positions[source], tuple(turns.values())]
 
-    def depends(self, source: Call, at: KernelLoop | Branch | Call) -> UsageError:
+    def depends(self, source: Call) -> UsageError:
+        at = self.at
+        assert at is not None
         what = (
             "the length of a loop"
             if isinstance(at, KernelLoop)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, assert_never
 
 import numpy as np
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.index import Binary, CoreItem, CoreValue, Expression, Variable
+from ttexplore.ir.core_walk import Executed, executions
+from ttexplore.ir.index import Binary, CoreItem, CoreValue, Expression, Variable, variables
 from ttexplore.ir.kernel import (
     Allocation,
     Bind,
@@ -30,8 +32,8 @@ from ttexplore.ir.names import unused_name
 from ttexplore.ir.words import CPP_TYPES, PRODUCT, RELATION, SUM, Word, Words, cpp, functions_of
 from ttexplore.ops import OPS
 from ttexplore.ops.functions import FUNCTIONS
-from ttexplore.plan import KernelRole, KernelSignature, Plan
-from ttexplore.record import Line, Listing, Origin, Work
+from ttexplore.plan import KERNEL_ROLES, WORK_COUNTS, KernelRole, KernelSignature, Plan
+from ttexplore.record import EmittedPart, Line, Listing, Origin, Work
 
 _INDENT = "    "
 _WIDTH = 120
@@ -118,6 +120,11 @@ def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
     return _Emitter(role, function, plan).listing()
 
 
+def emitted_parts(functions: Mapping[str, Any], plan: Plan) -> tuple[EmittedPart, ...]:
+    """What the lines of the three kernels are, and how often all cores execute the operations."""
+    return tuple(part for role in KERNEL_ROLES for part in _Emitter(role, functions[role], plan).parts())
+
+
 class _Emitter:
     def __init__(self, role: KernelRole, function: Any, plan: Plan) -> None:
         self.role, self.kernel, self.plan = role, Reader().read(role, function), plan
@@ -129,8 +136,18 @@ class _Emitter:
         # What the current C++ block has declared.
         self.declared: set[Variable] = set()
         self.lines: list[Line] = []
+        # The lines, counted from the start of the kernel, of what has some.
+        self.starts: dict[Call | Loop | Bind | str, list[int]] = {}
+        self.headers: list[int] = []
+        self.length = 0
         self.node = 0
         self.found = calls(self.kernel.body)
+        # The variables that say how many work items the core has.
+        self.work_counts = {
+            one.variable
+            for one in walk(self.kernel.body)
+            if isinstance(one, Bind) and isinstance(one.value, CoreValue) and one.value.name in WORK_COUNTS
+        }
         self.buffers = self._buffers()
         self.semaphores = {number: self.names.fresh(name) for number, name in plan.semaphores}
         self.tensors = {argument.of: self.names.fresh(argument.of) for argument in self.signature.common_runtime}
@@ -165,15 +182,49 @@ class _Emitter:
             self._header()
             self.text("// This program only moves data.")
             self.text("void kernel_main() {}")
+            self.length = 1
             return Listing("cpp", tuple(self.lines), f"{self.role}.cpp")
         self.text("void kernel_main() {")
         self._prologue()
         self._body(self.kernel.body, 1, ())
         self.text("}")
         main, self.lines = self.lines, []
+        self.length = len(main)
         # Now it is known which functions the text calls.
         self._header()
         return Listing("cpp", (*self.lines, *main), f"{self.role}.cpp")
+
+    def parts(self) -> Iterator[EmittedPart]:
+        """What the lines of the listing are."""
+        lines = self.listing().lines
+        first = len(lines) - self.length
+        yield EmittedPart(self.role, (first + 1,), "start")
+        yield from (EmittedPart(self.role, (number,), "header") for number in self.headers)
+        assert self.plan.partition is not None
+        cores = [core for core in self.plan.partition.cores if core.items]
+        executed = executions(self.kernel, cores, self._moved)
+        for what, starts in self.starts.items():
+            numbers = tuple(first + start for start in starts)
+            match what:
+                case Call() if what.phase:
+                    pass
+                case Call():
+                    count = executed.get(what, Executed())
+                    counts = count.times, count.bytes, count.most
+                    yield EmittedPart(self.role, numbers, "operation", what.op.ir_name, *counts, _tiles(what))
+                case str():
+                    yield EmittedPart(self.role, numbers, "buffer", what)
+                case Bind():
+                    yield EmittedPart(self.role, numbers, "argument")
+                case Loop():
+                    yield EmittedPart(self.role, numbers, "work loop")
+
+    def _moved(self, call: Call) -> Expression:
+        """The bytes of a tensor that an operation moves."""
+        if not any(operand.kind == "tensor" for operand in call.form.operands):
+            return 0
+        cb = next(operand.name for operand in call.form.operands if operand.kind == "cb")
+        return call.values.get("count_bytes", self.plan.buffer(call.buffer(cb)).page_bytes)
 
     def _header(self) -> None:
         name, target = self.plan.kernel, self.plan.target
@@ -197,6 +248,7 @@ class _Emitter:
             self.text(f"#define {macro}")
         self.text("#include <cstdint>")
         for header in sorted(headers):
+            self.headers.append(len(self.lines) + 1)
             self.text(f'#include "{header}"')
         self.text("")
 
@@ -242,6 +294,7 @@ class _Emitter:
                 self.text(f"constexpr uint32_t {cb.page_bytes} = {size};", 1, origins_of_buffer[name])
         for name, cb in self.buffers.items():
             if any(cb.buffer in text for _, text in texts):
+                self._mark(name)
                 self.text(f"DataflowBuffer {cb.buffer}({cb.id});", 1, origins_of_buffer[name])
         moving = [place for place, text in texts if "noc." in text]
         if self.role != "compute" and moving:
@@ -254,6 +307,10 @@ class _Emitter:
     def _address(self, tensor: str) -> str:
         index = [argument.of for argument in self.signature.common_runtime].index(tensor)
         return f"get_common_arg_val<uint32_t>({index})"
+
+    def _mark(self, what: Call | Loop | Bind | str) -> None:
+        """Remember that the text of something starts in the next line."""
+        self.starts.setdefault(what, []).append(len(self.lines) + 1)
 
     # Statements
 
@@ -297,10 +354,14 @@ class _Emitter:
                     self._block(statement.otherwise, depth + 1, origins)
                 self.text("}", depth, origins)
             case Bind():
+                if isinstance(statement.value, CoreValue | CoreItem):
+                    self._mark(statement)
                 self._bind(statement, depth, origins)
             case Call(result=None):
+                self._mark(statement)
                 self.code(f"{self._call(statement)};", depth, origins, statement.form.work)
             case Call():
+                self._mark(statement)
                 self._result(statement, depth, origins)
             case Store():
                 raise Unsupported(
@@ -317,6 +378,8 @@ class _Emitter:
         first = self._text(low, place)
         if loop.turns != 1:
             last = self._text(end, place, RELATION)
+            if not self.work_counts.isdisjoint(variables(loop.end)):
+                self._mark(loop)
             self.code(f"for ({CPP_TYPES[kind]} {name} = {first}; {name} < {last}; ++{name}) {{", depth, origins)
             self._block(loop.body, depth + 1, origins)
             self.text("}", depth, origins)
@@ -411,6 +474,12 @@ class _Emitter:
                 return page_bytes
             case _:
                 return f"{self._expression(slot, place, PRODUCT)} * {page_bytes}"
+
+
+def _tiles(call: Call) -> int:
+    """The tiles of a call, or the products of two tiles."""
+    sizes = (call.values.get(name, 1) for name in ("rt_dim", "ct_dim"))
+    return prod(size for size in sizes if isinstance(size, int))
 
 
 def _wrapped(text: str) -> list[str]:

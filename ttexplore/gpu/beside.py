@@ -13,7 +13,7 @@ from ttexplore.gpu.concepts import STYLE, ConceptMap, beside_table, concept_map,
 from ttexplore.gpu.lane import GpuLane
 from ttexplore.gpu.programs import GpuProgram, TileProgram
 from ttexplore.gpu.tables import TABLES, Programs, SideBySideTable, side_by_side, side_by_side_html
-from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
+from ttexplore.plan import KERNEL_ROLES, KernelRole
 from ttexplore.record import Listing, StepRecord
 from ttexplore.target import Target
 from ttexplore.views.markup import content_id, escape, plural, visible
@@ -142,9 +142,12 @@ class Beside(Printed):
 
     lane: GpuLane
     steps: tuple[StepRecord, ...]
-    files: Mapping[KernelRole, Listing]
-    plan: Plan
+    ours: TileProgram
     target: Target
+
+    @property
+    def files(self) -> Mapping[KernelRole, Listing]:
+        return self.ours.files
 
     @functools.cached_property
     def passes(self) -> PassTable:
@@ -177,18 +180,17 @@ class Beside(Printed):
         )  # fmt: skip
 
     @functools.cached_property
-    def _programs(self) -> tuple[GpuProgram, TileProgram]:
-        gpu = GpuProgram(self.lane.file, self.lane.code.listing, self.lane.records[-1].before.text)
-        return gpu, TileProgram(self.files, self.plan)
+    def _gpu(self) -> GpuProgram:
+        return GpuProgram(self.lane.file, self.lane.code.listing, self.lane.records[-1].before.text)
 
     @functools.cached_property
     def concepts(self) -> ConceptMap:
-        return concept_map(*self._programs, self.lane.arch, self.target)
+        return concept_map(self._gpu, self.ours, self.lane.arch, self.target)
 
     @functools.cached_property
     def tables(self) -> Mapping[str, SideBySideTable]:
         passes = {row.purpose.name: (row.gpu, row.ours) for row in self.passes.rows}
-        both = Programs(self.lane, *self._programs, self.concepts, passes)
+        both = Programs(self.lane, self._gpu, self.ours, self.concepts, passes)
         return {name: side_by_side(name, topics, both) for name, topics in TABLES.items()}
 
     def __repr__(self) -> str:

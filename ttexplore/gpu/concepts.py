@@ -1,7 +1,7 @@
 """The concept map: what each idea of one machine is called on the other, with what the two programs at hand do.
 
-Every number and line is read from the generated CUDA or HIP, from the program that it was written from, from our three
-kernels and from the plan.
+The numbers and lines of the GPU's side are read from the generated CUDA or HIP and from the program that it was written
+from; ours are those of the operations of our three kernels, and of the plan.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _grid(gpu: GpuProgram, ours: TileProgram, target: Target) -> Concept:
     assert partition is not None, "what is emitted has been distributed"
     extents = "×".join("?" if one is None else str(one) for one in gpu.extents("blockIdx").values())
     working = [core.items for core in partition.cores if core.items]
-    loops = ours.lines(r"for \(.*\b(?:work_count|x_count|y_count)\b")
+    loops = ours.lines("work loop")
     items = f"work items on {len(working)} of {target.cores} cores, at most {max(working)} each"
     return Concept(
         "grid", "persistent loop",
@@ -183,7 +183,7 @@ def _roles(gpu: GpuProgram, ours: TileProgram) -> Concept:
         for line, threads, role in branches
     )
     alike = Fact("threads of a block, which all do the same", gpu.threads, lines=gpu.lines(r"__launch_bounds__"))
-    kernels = Fact("kernels on each core: reader, compute, writer", len(ours.kernels), lines=ours.lines("kernel_main"))
+    kernels = Fact("kernels on each core: reader, compute, writer", len(ours.files), lines=ours.lines("start"))
     return Concept(
         "warps", "reader, compute, writer",
         "Where TileLang specialises warps, some copy and others compute; here that is always so: two processors of a "
@@ -202,11 +202,11 @@ def _memory(gpu: GpuProgram, ours: TileProgram) -> Concept:
         facts.append(Fact("barriers in it", size, 8 * size, barriers))
     made: list[Fact] = []
     for shared in chip_buffers(ours.plan.buffers):
-        names = ", ".join(one.name for one in shared)
+        names = [one.name for one in shared]
         one = max(shared, key=lambda each: each.total_bytes)
         blocks = f"{plural(one.stages, 'block')} of {plural(one.block_pages, 'tile')}"
-        what, lines = f"for {blocks}: {names}, {one.producer} to {one.consumer}", ours.buffer_lines(one.index)
-        made.append(Fact(what, None, one.total_bytes, lines))
+        what = f"for {blocks}: {', '.join(names)}, {one.producer} to {one.consumer}"
+        made.append(Fact(what, None, one.total_bytes, ours.lines("buffer", *names)))
     return Concept(
         "shared memory", "circular buffers",
         "Both are fast memory beside the processor, filled by the program, not by a cache; a circular buffer has in "
@@ -262,8 +262,8 @@ def _signals(gpu: GpuProgram, ours: TileProgram) -> Concept:
         "barriers, whose phases the program counts, here with the page counts of a circular buffer.",
         _present(_named(arrive, "arrive at an mbarrier"), _named(commit, "commit a group of cp.async")),
         _present(
-            ours.where("push_back", r"\.push_back\("), ours.where("pop_front", r"\.pop_front\("),
-            ours.where("semaphore set or raised", r"\.(?:up|set|set_multicast)(?:<[^<>]*>)?\("),
+            ours.calls("push_back"), ours.calls("pop_front"),
+            ours.calls("up", "set", "set_multicast", what="semaphore set or raised"),
         ),
     )  # fmt: skip
 
@@ -280,9 +280,9 @@ def _waits(gpu: GpuProgram, ours: TileProgram) -> Concept:
             _named(gpu.where(r"warpgroup_wait<"), "wait for wgmma"),
         ),
         _present(
-            ours.where("wait_front", r"\.wait_front\("), ours.where("reserve_back", r"\.reserve_back\("),
-            ours.where("barrier of transfers", r"\.async_\w*barrier\(|\.async_writes_flushed\("),
-            ours.where("tile_regs_wait", r"tile_regs_wait\("), ours.where("wait at a semaphore", r"\w\.wait\("),
+            ours.calls("wait_front"), ours.calls("reserve_back"),
+            ours.gather("barrier of transfers", lambda op: op.engine == "noc" and not op.operands),
+            ours.calls("tile_regs_wait"), ours.calls("wait", what="wait at a semaphore"),
         ),
     )  # fmt: skip
 
@@ -295,7 +295,7 @@ def _registers(gpu: GpuProgram, ours: TileProgram) -> Concept:
     facts: list[Fact] = []
     if compute is not None:
         width = 4 if compute.fp32_dest_acc_en else 2
-        acquired = ours.where("times acquired", r"tile_regs_acquire\(")
+        acquired = ours.calls("tile_regs_acquire", what="times acquired")
         what = f"tiles of {8 * width} bits in DST"
         facts = [
             Fact(what, compute.dst_tiles, compute.dst_tiles * TILE_ELEMENTS * width, acquired.lines), acquired,
@@ -383,7 +383,7 @@ def _reuse(gpu: GpuProgram, ours: TileProgram, arch: str) -> Concept:
         )
     ]
     if sent:
-        multicast = ours.lines(r"async_write_multicast")
+        multicast = ours.calls("async_write_multicast").lines
         facts.append(Fact("received from other cores by multicast", None, sent, multicast))
     if plan.partials:
         facts.append(Fact("partial sums sent from core to core", None, sum(one.sent_bytes for one in plan.partials)))

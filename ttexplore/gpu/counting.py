@@ -1,9 +1,8 @@
-"""How often each statement of a generated text is executed, found by reading its loops and branches.
+"""How often each statement of TileLang's generated text is executed, found by reading its loops and branches.
 
-Both lanes end in C++ whose loops have plain bounds: numbers, block indices, and what a core or a kernel line gives. The
-text is read as blocks and statements; loops on which no other bound or condition depends count their statements at
-once, others are gone through turn by turn. What the text alone does not decide is said: a number is then not known, or
-the most that it can be.
+Its loops have plain bounds: numbers and block indices. The text is read as blocks and statements; loops on which no
+other bound or condition depends count their statements at once, of others each iteration is looked at. What the text
+alone does not decide is said: a number is then not known, or the most that it can be.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import contextlib
 import dataclasses
 import functools
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -31,9 +29,6 @@ _ELECTED = re.compile(r"tl::tl_shuffle_elect<(\d+)>\(\)")
 _WORDS = (
     (re.compile(r"\(?\(int\)((?:block|thread)Idx)\.([xyz])\)?"), r"\1_\2"),
     (re.compile(r"static_cast<u?int\d+_t>"), ""),
-    (re.compile(r"get_arg_val<u?int\d+_t>\("), "runtime_argument("),
-    (re.compile(r"get_compile_time_arg_val\("), "compile_time_argument("),
-    (re.compile(r"get_common_arg_val<u?int\d+_t>\("), "common_argument("),
     (re.compile(r"\b(0x[0-9a-fA-F]+|\d+)[uU]\b"), r"\1"),
     (re.compile("&&"), " and "),
     (re.compile(r"\|\|"), " or "),
@@ -45,14 +40,6 @@ _WORDS = (
 def _quotient(one: int, other: int) -> int:
     """C++ rounds towards zero."""
     return abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)
-
-
-def _floor_div(one: int, other: int) -> int:
-    return one // other
-
-
-def _floor_mod(one: int, other: int) -> int:
-    return one % other
 
 
 def _shift(one: int, other: int) -> int:
@@ -77,17 +64,7 @@ _OPERATORS: dict[type[ast.AST], Callable[[int, int], int]] = {
     ast.Eq: lambda one, other: one == other,
     ast.NotEq: lambda one, other: one != other,
 }
-_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
-    "min": min,
-    "max": max,
-    "lesser": min,
-    "greater": max,
-    "floor_div": _floor_div,
-    "floor_mod": _floor_mod,
-}
-
-# The values of the arguments that a kernel reads by number, by the kind of argument.
-Arguments = Mapping[str, tuple[int | None, ...]]
+_FUNCTIONS: dict[str, Callable[[int, int], int]] = {"min": min, "max": max}
 
 
 class _Unknown(Exception):
@@ -117,7 +94,7 @@ def _expression(text: str) -> _Expression:
         return _Expression(None)
 
 
-def _value(node: ast.expr | None, known: Mapping[str, int], arguments: Arguments) -> int:
+def _value(node: ast.expr | None, known: Mapping[str, int]) -> int:
     """The value of an expression. Raises _Unknown."""
     match node:
         case ast.Constant(value=int() as number):
@@ -126,27 +103,22 @@ def _value(node: ast.expr | None, known: Mapping[str, int], arguments: Arguments
             if name in known:
                 return known[name]
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return not _value(inner, known, arguments)
+            return not _value(inner, known)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, known, arguments)
+            return -_value(inner, known)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             try:
-                return _OPERATORS[type(op)](_value(left, known, arguments), _value(right, known, arguments))
+                return _OPERATORS[type(op)](_value(left, known), _value(right, known))
             except (ZeroDivisionError, ValueError, OverflowError) as error:
                 raise _Unknown from error
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, known, arguments), _value(right, known, arguments))
+            return _OPERATORS[type(op)](_value(left, known), _value(right, known))
         case ast.BoolOp(op=ast.And(), values=parts):
-            return all(_value(part, known, arguments) for part in parts)
+            return all(_value(part, known) for part in parts)
         case ast.BoolOp(op=ast.Or(), values=parts):
-            return any(_value(part, known, arguments) for part in parts)
+            return any(_value(part, known) for part in parts)
         case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](_value(left, known, arguments), _value(right, known, arguments))
-        case ast.Call(func=ast.Name(id=name), args=[which]) if name in arguments:
-            number, values = _value(which, known, arguments), arguments[name]
-            value = values[number] if 0 <= number < len(values) else None
-            if value is not None:
-                return value
+            return _FUNCTIONS[name](_value(left, known), _value(right, known))
         case _:
             pass
     raise _Unknown
@@ -265,8 +237,8 @@ def read_text(lines: Iterable[Line], amount: Callable[[str], str | None]) -> Blo
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """How often a statement is executed: `times` by a block of threads or by a core, `threads` by all of its threads,
-    and the bytes that it moves; None if the text does not say. If `most`, it is at most that often."""
+    """How often a statement is executed: `times` by a block of threads, `threads` by all of its threads, and the bytes
+    that it moves; None if the text does not say. If `most`, it is at most that often."""
 
     times: int | None = 0
     threads: int | None = 0
@@ -295,7 +267,6 @@ class _Turn:
 
 @dataclass
 class _Counting:
-    arguments: Arguments
     found: dict[int, Executed] = field(default_factory=dict[int, Executed])
     turns: int = 0
 
@@ -339,7 +310,7 @@ class _Counting:
             self.walk(block.inner, dict(known), dataclasses.replace(here, threads=part))
             return (False, left - part) if left > part else (True, 0)
         try:
-            holds = bool(_value(block.condition.tree, known, self.arguments))
+            holds = bool(_value(block.condition.tree, known))
         except _Unknown:
             self.walk(block.inner, dict(known), dataclasses.replace(here, most=True))
             return None, left
@@ -356,7 +327,7 @@ class _Counting:
             if one.assigned is not None:
                 inside.pop(one.assigned, None)
         try:
-            low, high, step = (_value(one.tree, inside, self.arguments) for one in bounds)
+            low, high, step = (_value(one.tree, inside) for one in bounds)
             turns = range(low, high, step)
         except (_Unknown, ValueError):
             inside.pop(name, None)
@@ -376,14 +347,14 @@ class _Counting:
             name, value = one.defined
             known.pop(name, None)
             with contextlib.suppress(_Unknown):
-                known[name] = _value(value.tree, known, self.arguments)
+                known[name] = _value(value.tree, known)
         elif one.assigned is not None:
             known.pop(one.assigned, None)
         threads = None if turn.times is None else turn.times * turn.threads
         moved: int | None = 0
         if one.amount is not None:
             try:
-                moved = None if threads is None else threads * _value(one.amount.tree, known, self.arguments)
+                moved = None if threads is None else threads * _value(one.amount.tree, known)
             except _Unknown:
                 moved = None
         self.found[one.line] = self.found.get(one.line, Executed()) + Executed(turn.times, threads, moved, turn.most)
@@ -392,7 +363,7 @@ class _Counting:
 def count_blocks(function: Block, grid: Mapping[str, int | None], threads: int) -> dict[int, Executed]:
     """The executions of the statements of a GPU's kernel, by line: all blocks of a grid, whose extents are by the name
     of the block index, such as ``blockIdx_x``."""
-    counting = _Counting({})
+    counting = _Counting()
     decided = [name for name, extent in grid.items() if name in function.deciding and extent is not None]
     whole: int | None = 1
     for name, extent in grid.items():
@@ -408,46 +379,6 @@ def count_blocks(function: Block, grid: Mapping[str, int | None], threads: int) 
 
     every(decided, {})
     return counting.found
-
-
-def count_cores(function: Block, cores: Iterable[Arguments]) -> dict[int, Executed]:
-    """The executions of the statements of a core's kernel, by line: all cores, each with its arguments."""
-    alike = Counter(tuple(sorted(one.items())) for one in cores)
-    # Arguments on which nothing depends may differ.
-    if "runtime_argument" in function.deciding:
-        read = _read_arguments(function)
-        if read is not None:
-            merged: Counter[tuple[tuple[str, tuple[int | None, ...]], ...]] = Counter()
-            for key, number in alike.items():
-                kept = tuple((kind, tuple(v if n in read or kind != "runtime_argument" else None
-                                          for n, v in enumerate(values))) for kind, values in key)  # fmt: skip
-                merged[kept] += number
-            alike = merged
-    found: dict[int, Executed] = {}
-    for arguments, number in alike.items():
-        counting = _Counting(dict(arguments))
-        counting.walk(function.inner, {}, _Turn(number, 1))
-        for line, one in counting.found.items():
-            found[line] = found.get(line, Executed()) + one
-    return found
-
-
-def _read_arguments(function: Block) -> set[int] | None:
-    """The numbers of the runtime arguments on which anything depends; None if they are not all plain numbers."""
-    parts = [one.defined[1] for one in function.statements if one.defined and one.defined[0] in function.deciding]
-    parts += [one.amount for one in function.statements if one.amount]
-    for block in _blocks(function.inner):
-        parts += block.loop[1:] if block.loop else (block.condition,) if block.condition else ()
-    read: set[int] = set()
-    for node in (node for part in parts if part.tree is not None for node in ast.walk(part.tree)):
-        match node:
-            case ast.Call(func=ast.Name(id="runtime_argument"), args=[ast.Constant(value=int() as number)]):
-                read.add(number)
-            case ast.Call(func=ast.Name(id="runtime_argument")):
-                return None
-            case _:
-                pass
-    return read
 
 
 def function_named(text: Block, pattern: str) -> Block | None:

@@ -1,4 +1,7 @@
-"""What the programs of both lanes do, read from their text: copies, waits, products, each with its lines and counts."""
+"""What the programs of both lanes do: copies, waits, products, each with its lines and counts.
+
+TileLang's is read from its text, ours is given as values.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,22 @@ from dataclasses import dataclass
 from math import prod
 
 from ttexplore.gpu.counting import (
-    Arguments,
     Block,
     Executed,
     Statement,
     count_blocks,
-    count_cores,
     function_named,
     read_text,
 )
-from ttexplore.plan import KERNEL_ROLES, CoreWork, KernelRole, KernelSignature, Plan
-from ttexplore.record import Listing
+from ttexplore.ops import OPS
+from ttexplore.ops.matmul import MATMUL_BLOCK
+from ttexplore.ops.move import COPY_TILE
+from ttexplore.ops.op import Op
+from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
+from ttexplore.record import EmittedPart, Listing
 
 TILE_ELEMENTS = 32 * 32
+_FILES = tuple(f"{role}.cpp" for role in KERNEL_ROLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,166 +251,70 @@ def _gathered(what: str, file: str, found: Sequence[tuple[int, Executed]], threa
     return Fact(what, total.threads if threads else total.times, total.bytes, lines, total.most)
 
 
-# Ours.
-
-_OURS_COPY = {
-    "read": re.compile(r"\.async_read(?:<[^<>]*>)?\(\w+, \w+, (.+?), \{"),
-    "write": re.compile(r"\.async_write(?:<[^<>]*>)?\(\w+, \w+, (.+?), \{"),
-}
-_OPENED = re.compile(r"DataflowBuffer \w+\((\w+)\)")
-_OPERATION = re.compile(r"^(\w+?)(?:<[^()]*>)?\(")
-_BLOCK = re.compile(r"^matmul_block\(\w+, \w+, .+, (\d+), (\d+), (\d+)\)$")
-
-
 @dataclass(frozen=True)
 class TileProgram:
-    """The emitted reader, compute and writer, with the plan that says what each core gets."""
+    """The emitted reader, compute and writer, what their lines are, and the plan that says what each core gets."""
 
     files: Mapping[KernelRole, Listing]
+    parts: Sequence[EmittedPart]
     plan: Plan
 
-    @functools.cached_property
-    def _texts(self) -> dict[KernelRole, Block]:
-        return {role: read_text(self.files[role].lines, _moved_by_ours) for role in KERNEL_ROLES}
+    def gather(self, what: str, chosen: Callable[[Op], bool]) -> Fact:
+        """How often all cores execute the operations that are chosen, and their lines."""
+        return _fact(what, self._chosen(chosen))
 
-    @functools.cached_property
-    def kernels(self) -> dict[KernelRole, Block]:
-        found: dict[KernelRole, Block] = {}
-        for role, text in self._texts.items():
-            block = function_named(text, r"\bkernel_main\(\)")
-            assert block is not None, "every emitted file has a kernel"
-            found[role] = block
-        return found
+    def _chosen(self, chosen: Callable[[Op], bool]) -> list[EmittedPart]:
+        return [part for part in self.parts if part.kind == "operation" and chosen(OPS[part.name])]
 
-    def _helpers(self, role: KernelRole, pattern: str) -> str:
-        """A pattern for the calls of other functions of a file that do what a pattern describes; empty without any."""
-        functions = [one for one in self._texts[role].inner if isinstance(one, Block) and "(" in one.header]
-        names: set[str] = set()
-        while True:
-            calls = "|".join([pattern, *(rf"\b{name}\(" for name in sorted(names))])
-            more = (
-                {
-                    re.findall(r"(\w+)\s*\(", one.header)[0]
-                    for one in functions
-                    if any(re.search(calls, inner.text) for inner in one.statements)
-                }
-                - names
-                - {"kernel_main"}
-            )
-            if not more:
-                return "|".join(rf"\b{name}\(" for name in sorted(names))
-            names |= more
+    def calls(self, *called: str, what: str = "") -> Fact:
+        """As :meth:`gather`, of the operations whose C++ calls one of these functions or methods."""
+        return self.gather(what or called[0], lambda op: op.called in called)
 
     def copies(self, call: str) -> tuple[Fact, ...]:
         """The calls of ``async_read`` or ``async_write``, with the bytes; and the calls of functions that copy a few
         elements by them, whose bytes depend on where the elements lie."""
-        pattern = rf"\.{call}(?:<[^<>]*>)?\("
-        facts = [self.where(call, pattern)]
-        helpers = "|".join(filter(None, (self._helpers(role, pattern) for role in self.kernels)))
-        if helpers:
-            fact = self.where(f"{call} of a few elements", helpers)
-            facts.append(dataclasses.replace(fact, bytes=None))
-        return tuple(one for one in facts if one.lines)
+        access = call.removeprefix("async_")
 
-    @functools.cached_property
-    def executed(self) -> dict[KernelRole, dict[int, Executed]]:
-        """The executions of each statement, on all cores."""
-        assert self.plan.partition is not None, "what is emitted has been distributed"
-        cores = [core for core in self.plan.partition.cores if core.items]
-        return {
-            role: count_cores(block, [_arguments(self.plan.kernel_signature(role), core) for core in cores])
-            for role, block in self.kernels.items()
-        }
+        def few(op: Op) -> bool:
+            return op.called != call and any(one.kind == "tensor" and one.access == access for one in op.operands)
 
-    def gather(
-        self, what: str, chosen: Callable[[Statement], bool], roles: Iterable[KernelRole] = KERNEL_ROLES
-    ) -> Fact:
-        """The statements of these kernels that are chosen, and how often all cores execute them."""
-        total, lines = Executed(), list[tuple[str, int]]()
-        for role in roles:
-            for one in self.kernels[role].statements:
-                if chosen(one):
-                    total += self.executed[role].get(one.line, Executed())
-                    lines.append((f"{role}.cpp", one.line))
-        return Fact(what, total.times, total.bytes, tuple(dict.fromkeys(lines)), total.most)
+        elements = dataclasses.replace(self.gather(f"{call} of a few elements", few), bytes=None)
+        return tuple(fact for fact in (self.calls(call), elements) if fact.lines)
 
-    def where(self, what: str, pattern: str, roles: Iterable[KernelRole] = KERNEL_ROLES) -> Fact:
-        return self.gather(what, lambda one: re.search(pattern, one.text) is not None, roles)
-
-    def lines(self, pattern: str) -> tuple[tuple[str, int], ...]:
-        return tuple(
-            (f"{role}.cpp", number)
-            for role in KERNEL_ROLES
-            for number, line in enumerate(self.files[role].lines, 1)
-            if re.search(pattern, line.text)
-        )
-
-    def buffer_lines(self, index: int | None) -> tuple[tuple[str, int], ...]:
-        """The lines that open the circular buffer with a number."""
-        found: list[tuple[str, int]] = []
-        for role, block in self.kernels.items():
-            ids = {name for one in block.statements if (name := _constant(one, index))}
-            opened = [one for one in block.statements if (m := _OPENED.fullmatch(one.text)) and m[1] in ids]
-            found += [(f"{role}.cpp", one.line) for one in opened]
-        return tuple(found)
+    def lines(self, kind: str, *names: str) -> tuple[tuple[str, int], ...]:
+        """The lines of the parts of a kind, all of them or those with these names."""
+        return _part_lines(part for part in self.parts if part.kind == kind and (not names or part.name in names))
 
     @property
     def products(self) -> tuple[Fact, int | None]:
         """The calls of the matrix unit, and the multiplications and additions in all of them."""
-        fact = self.where("matmul_block", r"^matmul_(?:block|tiles)\(", ("compute",))
         total: int | None = 0
-        for one in self.kernels["compute"].statements:
-            if not re.match(r"matmul_(?:block|tiles)\(", one.text):
-                continue
-            block = _BLOCK.match(one.text)
-            tiles = int(block[1]) * int(block[2]) if block else 1
-            times = self.executed["compute"].get(one.line, Executed()).times
-            total = None if total is None or times is None else total + times * tiles * 32**3
-        return fact, total
+        for part in self._chosen(_multiplies):
+            total = None if total is None or part.times is None else total + part.times * part.tiles * 32**3
+        return self.gather(MATMUL_BLOCK.name, _multiplies), total
 
     @property
     def operations(self) -> list[Fact]:
-        """The operations on tiles in DST but copies and products, by name: how many tiles they are applied to."""
-        names: dict[str, list[int]] = {}
-        for one in self.kernels["compute"].statements:
-            found = _OPERATION.match(one.text)
-            name = found[1] if found else ""
-            if re.search(r"_tiles?(?:_int32|_bcast)?$|^sfpu_reduce$|_binary_tile$", name) and not re.match(
-                r"(?:copy|pack|matmul)_tiles?|.*_init", name
-            ):
-                names.setdefault(name, []).append(one.line)
-        return [
-            self.gather(name, functools.partial(_is_call, name), ("compute",)) for name in names
-        ]  # fmt: skip
+        """The operations on tiles in DST but copies and products, by the names of their C++ functions: how many tiles
+        they are applied to."""
+        parts = self._chosen(lambda op: op.engine in ("fpu", "sfpu") and op not in (COPY_TILE, MATMUL_BLOCK))
+        names = dict.fromkeys(OPS[part.name].called for part in parts)
+        return [self.calls(name) for name in names]
 
 
-def _constant(one: Statement, value: int | None) -> str:
-    found = re.fullmatch(r"constexpr uint32_t (\w+) = (\d+)", one.text)
-    return found[1] if found and int(found[2]) == value else ""
+def _multiplies(op: Op) -> bool:
+    return op == MATMUL_BLOCK
 
 
-def _is_call(name: str, one: Statement) -> bool:
-    found = _OPERATION.match(one.text)
-    return found is not None and found[1] == name
+def _fact(what: str, parts: Sequence[EmittedPart]) -> Fact:
+    def total(counts: Iterable[int | None]) -> int | None:
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    times, moved = total(part.times for part in parts), total(part.bytes for part in parts)
+    return Fact(what, times, moved, _part_lines(parts), any(part.most for part in parts))
 
 
-def _moved_by_ours(text: str) -> str | None:
-    for pattern in _OURS_COPY.values():
-        found = pattern.search(text)
-        if found:
-            return found[1]
-    return None
-
-
-def _arguments(signature: KernelSignature, core: CoreWork) -> Arguments:
-    runtime: list[int | None] = []
-    for one in signature.runtime:
-        match one.source:
-            case "core_value":
-                runtime.append(core.values.get(one.of))
-            case "core_list":
-                runtime += core.listed
-            case _:
-                runtime.append(None)
-    constants = tuple(one.value if one.source == "constant" else None for one in signature.compile_time)
-    return {"runtime_argument": tuple(runtime), "compile_time_argument": constants}
+def _part_lines(parts: Iterable[EmittedPart]) -> tuple[tuple[str, int], ...]:
+    lines = {(f"{part.role}.cpp", line) for part in parts for line in part.lines}
+    return tuple(sorted(lines, key=lambda line: (_FILES.index(line[0]), line[1])))

@@ -65,7 +65,7 @@ def _gpu_indices(both: Programs) -> Texts:
 
 
 def _our_indices(both: Programs) -> Texts:
-    return _lines("arguments of each core", both.ours.lines(r"\bget_arg_val<"))
+    return _lines("arguments of each core", both.ours.lines("argument"))
 
 
 def _gpu_tiles(both: Programs) -> Texts:
@@ -171,7 +171,7 @@ AUTHORING = (
     Topic(
         "Fallbacks / libraries",
         gpu=lambda both: _lines("headers of TileLang's templates", both.gpu.lines("#include <tl_templates")),
-        ours=lambda both: _lines("headers of the SDK", both.ours.lines('#include "api/')),
+        ours=lambda both: _lines("headers of the SDK", both.ours.lines("header")),
     ),
     Topic("Debugging", gpu=_gpu_recorded, ours=_our_recorded),
 )

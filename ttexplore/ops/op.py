@@ -188,6 +188,11 @@ class Op:
         return f"tt.{self.name}"
 
     @property
+    def called(self) -> str:
+        """The C++ function or method that its text calls."""
+        return self.cpp.partition("(")[0].partition("<")[0].rpartition(".")[2]
+
+    @property
     def forms(self) -> tuple[Form, ...]:
         """Its operations in the IR."""
         by_name = {operand.name: operand for operand in self.operands}
