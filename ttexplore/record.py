@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeVar, cast
 from ttexplore.characters import Printed
 
 OriginKind = Literal["exact", "derived", "inferred"]
-# What a line does for the kernel's own work; nothing, where it is around that: declarations, set-up, waits, braces.
-Work = Literal["computes", "moves", "controls", ""]
+# What a line does for the kernel's own work or, where it is around that, what it belongs to: nothing, such as a brace.
+Work = Literal["computes", "moves", "controls", "", "declarations", "init", "DST", "protocol"]
 Recorded = TypeVar("Recorded")
 # An object of JSON: its values are plain data, whose shape the reader knows.
 JsonObject = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ ARCHITECTURES = {
     "sm_100a": "B200", "sm_120a": "RTX 5090", "gfx942": "MI300X",
 }  # fmt: skip
 _FIRST = "sm_90a"
+# What TileLang prints of allocations, attributes and regions.
+_DECLARATION = re.compile(r"T\.(alloc_|decl_|(attr|sblock_attr|reads|writes)\()")
 _LETTERS = {"Semantic checks": "S", "LowerAndLegalize": "L", "OptimizeForTarget": "O", "Code generation": "G"}
 _CUT = (
     '<p class="q">Diffs and files that are cut here are complete in <code>steps["LowerTileOp"].diff()</code> and '
@@ -342,7 +345,7 @@ def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first
             if not origins and around:
                 origins = tuple(Origin(one.span, "inferred") for one in around[-1][1])
             around.append((indent, origins))
-        lines.append(Line(text, origins))
+        lines.append(Line(text, origins, work="declarations" if _DECLARATION.search(text) else ""))
     return Listing(language, tuple(lines))
 
 

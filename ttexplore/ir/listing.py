@@ -100,12 +100,17 @@ class _Printer:
 
 def _work(statement: tirx.Stmt) -> Work:
     """What a statement other than a loop or branch does for the kernel's own work."""
-    if isinstance(statement, tirx.AllocBuffer):
-        return ""
-    form = bound_form(statement) if isinstance(statement, tirx.Bind) else FORMS.get(op_name(statement))
-    if form is not None:
-        return form.work
-    return "controls" if isinstance(statement, tirx.Bind) else "computes"
+    match statement:
+        case tirx.AllocBuffer():
+            return "declarations"
+        case tirx.Bind(value=ir.Call() as value) if value.op.name == "tt.core_value":
+            return "declarations"
+        case tirx.Bind():
+            form = bound_form(statement)
+            return "controls" if form is None else form.work
+        case _:
+            form = FORMS.get(op_name(statement))
+            return "computes" if form is None else form.work
 
 
 def _iterator(statement: tirx.For) -> str:

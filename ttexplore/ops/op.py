@@ -75,9 +75,13 @@ class Form:
 
     @property
     def work(self) -> Work:
-        """What it does for the kernel's own work: set-up of engines, waits and hand-overs do nothing."""
-        if self.phase or self.op.engine in ("sync", "config"):
-            return ""
+        """What it does for the kernel's own work, or the set-up, waits and hand-overs that it belongs to."""
+        if self.phase or self.op.engine == "config":
+            return "init"
+        if self.op.engine == "sync":
+            return "protocol" if self.operands else "DST"
+        if self.op.engine == "noc" and not self.operands:
+            return "protocol"
         is_math = self.op.engine in ("fpu", "sfpu")
         if is_math and not (self.op.engine == "fpu" and self.op.gives == "same"):
             return "computes"

@@ -8,7 +8,6 @@ Every text is passed through :func:`visible`, and the browser only ever shows it
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -43,13 +42,8 @@ _WORK: tuple[str, ...] = get_args(Work)
 
 ROW_KINDS = ("equal", "added", "removed", "changed", "indented", "renamed", "moved")
 
-# Lines that a reader may want out of the way, by what they do; the first match counts.
-LINE_CLASSES: dict[str, re.Pattern[str]] = {
-    "declarations": re.compile(r"T\.alloc_|T\.decl_|tt\.core_value\(|T\.(attr|sblock_attr|reads|writes)\("),
-    "init": re.compile(r"tt\.(\w+_init\w*|compute_startup\w*|reconfig\w*|set_(source_[ab]|pack))\("),
-    "DST": re.compile(r"tt\.tile_regs_\w+\("),
-    "protocol": re.compile(r"tt\.(cb_(reserve_back|push_back|wait_front|pop_front)|\w*(barrier|flushed))\("),
-}
+# Lines that a reader may want out of the way, by what they belong to.
+LINE_CLASSES: tuple[Work, ...] = ("declarations", "init", "DST", "protocol")
 
 
 @dataclass
@@ -61,7 +55,6 @@ class _Tables:
     origins: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
     listings: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
     _by_origin: dict[tuple[Origin, ...], int] = field(default_factory=dict[tuple[Origin, ...], int])
-    _classes: dict[str, int] = field(default_factory=dict[str, int])
 
     def text_of(self, text: str) -> int:
         return self.texts.setdefault(visible(text), len(self.texts))
@@ -77,17 +70,12 @@ class _Tables:
             self._by_origin[origins] = self.origins.setdefault(flat, len(self.origins))
         return self._by_origin[origins]
 
-    def class_of(self, text: str) -> int:
-        """0, or one more than the position of the line's class."""
-        if text not in self._classes:
-            self._classes[text] = next((n for n, p in enumerate(LINE_CLASSES.values(), 1) if p.search(text)), 0)
-        return self._classes[text]
-
     def listing_of(self, lines: Sequence[Line]) -> int:
         flat: list[int] = []
         for line in lines:
-            work = _WORK.index(line.work)
-            flat += (self.text_of(line.text), self.origins_of(line.origins), self.class_of(line.text), work)
+            is_around = line.work in LINE_CLASSES
+            belongs, work = LINE_CLASSES.index(line.work) + 1 if is_around else 0, "" if is_around else line.work
+            flat += (self.text_of(line.text), self.origins_of(line.origins), belongs, _WORK.index(work))
         return self.listings.setdefault(tuple(flat), len(self.listings))
 
     def data(self) -> dict[str, Any]:
