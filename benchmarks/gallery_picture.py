@@ -10,7 +10,7 @@ from typing import Any
 from ttexplore.exploration import Exploration
 from ttexplore.plan import TensorLayout
 from ttexplore.views.markup import escape
-from ttexplore.views.tile_history import page_index, tile_grid
+from ttexplore.views.runs.tile_history import page_index, tile_grid
 
 READ, WRITTEN = "#2f81c1", "#dd7a12"
 # Readable on white and on GitHub's dark page alike.

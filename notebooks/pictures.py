@@ -2,8 +2,8 @@
 
 from itertools import groupby
 
+from ttexplore.views.figures.svg import drawing, rectangle, text, tooltip
 from ttexplore.views.markup import content_id
-from ttexplore.views.svg import drawing, rectangle, text, tooltip
 from ttexplore.views.theme import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 
 _LEFT, _ROW, _WIDTH = 190, 24, 690

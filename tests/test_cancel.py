@@ -21,7 +21,7 @@ from ttexplore.control import Control
 from ttexplore.errors import BackendError, Cancelled, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.ir import rewrite
-from ttexplore.passes import shared_inputs
+from ttexplore.passes.layout_aware_work_partition import shared_inputs
 from ttexplore.passes.verify import pages
 from ttexplore.plan import KERNEL_ROLES
 

@@ -20,7 +20,7 @@ from ttexplore.exploration import Exploration
 from ttexplore.freezing import WIDGET_VIEW, freeze
 from ttexplore.plan import GraphEdge, GraphNode, TileGraph
 from ttexplore.results import Graph
-from ttexplore.views.dot import dataflow_dot
+from ttexplore.views.figures.dot import dataflow_dot
 
 REPOSITORY = Path(__file__).parents[1]
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))

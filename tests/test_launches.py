@@ -36,7 +36,7 @@ from tests.corpus.launches import (
 from ttexplore import cli
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Launches
-from ttexplore.language.kernel import compiled
+from ttexplore.language.tracer.kernel import compiled
 from ttexplore.tenstorrent import apply_tt_defaults
 from ttexplore.widget import ExplorerWidget
 

@@ -17,7 +17,7 @@ from tvm import ir
 
 import ttexplore as ttx
 from tests.corpus.explored import CASES, NAMES, explored
-from ttexplore.language.kernel import TracedKernel, trace
+from ttexplore.language.tracer.kernel import TracedKernel, trace
 
 # In these kernels names do show: those of C++ and of passes are changed where they are emitted.
 HOSTILE = {"names_of_passes", "names_of_masks", "names_of_cpp"}

@@ -17,7 +17,7 @@ import ttexplore as ttx
 from tests.test_cli import ELEMENTWISE, GEMM, REPOSITORY, SMALL_GEMM, call, call_json
 from ttexplore.characters import Printed, printable, visible
 from ttexplore.errors import TTExploreError
-from ttexplore.views.comparison import comparison_text
+from ttexplore.views.runs.comparison import comparison_text
 from ttexplore.views.terminal import CONTINUED, fold, terminal_columns
 
 KERNELS: dict[str, tuple[str, ...]] = {

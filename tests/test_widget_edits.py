@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ttexplore import Exploration, explore
-from ttexplore.views.moved import moved_lines
+from ttexplore.views.steps.moved import moved_lines
 from ttexplore.widget import ExplorerWidget
 
 

@@ -33,15 +33,15 @@ from ttexplore.optional import install_extra
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
 from ttexplore.record import JsonObject, StepRecord, to_json
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
-from ttexplore.views.comparison import comparison_text
-from ttexplore.views.plan_lines import flat_plan
+from ttexplore.views.runs.comparison import comparison_text
+from ttexplore.views.steps.plan_lines import flat_plan
 from ttexplore.views.terminal import fold, terminal_columns
 
 if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
     from ttexplore.exploration import Exploration
     from ttexplore.explored import BaseStep, Explored
-    from ttexplore.views.step_changes import StepChange
+    from ttexplore.views.steps.step_changes import StepChange
 
 SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130

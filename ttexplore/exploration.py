@@ -39,27 +39,27 @@ from ttexplore.gpu.programs import TileProgram
 from ttexplore.gpu.shown import beside_data
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.arithmetic.sizes import bound_shape, extents_of, size_variables
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.build import dtype_of
 from ttexplore.ir.interpreter import Interpretation, check_places, interpret, runs_alike, valid_inputs
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
 from ttexplore.ir.program import KERNEL, Program
-from ttexplore.ir.sizes import bound_shape, extents_of, size_variables
 from ttexplore.ir.tessera import tessera
 from ttexplore.language.editing import OF_ALL_LAUNCHES
 from ttexplore.language.editing import edited as edited_kernel
-from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel, load_text
 from ttexplore.language.machine import machine
 from ttexplore.language.portable import portable
+from ttexplore.language.tracer.kernel import TracedKernel, trace
 from ttexplore.options import OPTIONS, option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
-from ttexplore.passes.launches import launches_of, old_contents, used_names
+from ttexplore.passes.launches.requested import with_annotations
+from ttexplore.passes.launches.splitting import launches_of, old_contents, used_names
+from ttexplore.passes.launches.tensor_roles import tensor_roles
 from ttexplore.passes.pipeline import PIPELINE, lower
-from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.step import Applied
-from ttexplore.passes.tensor_roles import tensor_roles
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan, Precision, Size
 from ttexplore.porting.checks import Facts, PortingChecks, porting_checks
 from ttexplore.porting.linked import NAME as PORT
@@ -69,11 +69,11 @@ from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace,
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Drawing, Run, StepCheck
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
-from ttexplore.views.core_map import core_map_svg
+from ttexplore.views.figures.core_map import core_map_svg
 from ttexplore.views.launches import LaunchRow, launches_html, launches_text
 from ttexplore.views.markup import plural
-from ttexplore.views.predicted import estimate_data, link_measure, trace_data
 from ttexplore.views.report import Reported
+from ttexplore.views.runs.predicted import estimate_data, link_measure, trace_data
 
 Array = NDArray[Any]
 

@@ -43,25 +43,25 @@ from ttexplore.record import JsonObject, Line, Listing, OptionForm, Span, StepRe
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
-from ttexplore.views.cb_graph import cb_graph_svg
-from ttexplore.views.core_map import core_map_svg, each, working_cores
-from ttexplore.views.deadlock import deadlock_svg
-from ttexplore.views.diff import diff_html
-from ttexplore.views.dot import dataflow_dot, passes_dot
-from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.explorer import TABS, explorer_data
-from ttexplore.views.history import Found, LineHistory, find_text, line_history, ranges
-from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
+from ttexplore.views.figures.cb_graph import cb_graph_svg
+from ttexplore.views.figures.core_map import core_map_svg, each, working_cores
+from ttexplore.views.figures.deadlock import deadlock_svg
+from ttexplore.views.figures.dot import dataflow_dot, passes_dot
+from ttexplore.views.figures.l1_map import l1_map_svg, l1_used_bytes
+from ttexplore.views.figures.timeline import Timeline
+from ttexplore.views.figures.work_map import work_map_svg
 from ttexplore.views.markup import visible
-from ttexplore.views.recording import Recording, place_of
 from ttexplore.views.report import Reported, report_html
-from ttexplore.views.settings import Settings, settings
-from ttexplore.views.step_changes import between
+from ttexplore.views.runs.recording import Recording, place_of
+from ttexplore.views.runs.settings import Settings, settings
+from ttexplore.views.runs.tile_history import TileHistory, tile_history, tile_parts
+from ttexplore.views.steps.diff import diff_html
+from ttexplore.views.steps.exploration import exploration_html, exploration_text
+from ttexplore.views.steps.history import Found, LineHistory, find_text, line_history, ranges
+from ttexplore.views.steps.step_changes import between
+from ttexplore.views.steps.why import Why, why
 from ttexplore.views.still import PLACE, still_html
-from ttexplore.views.tile_history import TileHistory, tile_history, tile_parts
-from ttexplore.views.timeline import Timeline
-from ttexplore.views.why import Why, why
-from ttexplore.views.work_map import work_map_svg
 
 if TYPE_CHECKING:
     from ttexplore.widget import ExplorerWidget

@@ -16,8 +16,8 @@ from ttexplore.errors import UsageError
 from ttexplore.given import named
 from ttexplore.given import text as text_of
 from ttexplore.record import JsonObject
+from ttexplore.views.runs.times import short_time
 from ttexplore.views.terminal import fold
-from ttexplore.views.times import short_time
 
 FOLDER = Path("notebooks") / "gallery"
 RECORDS = "gallery.json"

@@ -21,7 +21,7 @@ from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
 from ttexplore.exploration import Exploration, explore
 from ttexplore.language.alias import stand_ins
 from ttexplore.language.load import kernels_in
-from ttexplore.language.spans import error_span
+from ttexplore.language.tracer.spans import error_span
 from ttexplore.options import parse_options
 from ttexplore.pasting import accept_pasted_code
 from ttexplore.record import Span, lines_of

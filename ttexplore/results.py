@@ -22,14 +22,14 @@ from ttexplore.files import write_file
 from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
 from ttexplore.record import ErrorRecord, Line, Listing, StepRecord, Trace
-from ttexplore.views.check import CheckRow, check_html
-from ttexplore.views.code import code_html
-from ttexplore.views.comparison import comparison_html, comparison_text
-from ttexplore.views.diff import diff_html, diff_text, error_html
-from ttexplore.views.error_map import TileErrors
+from ttexplore.views.figures.error_map import TileErrors
 from ttexplore.views.markup import content_id
-from ttexplore.views.run import SideFigures, run_html
-from ttexplore.views.step_changes import StepChanges, between, between_files, changed_files, step_changes
+from ttexplore.views.runs.check import CheckRow, check_html
+from ttexplore.views.runs.comparison import comparison_html, comparison_text
+from ttexplore.views.runs.run import SideFigures, run_html
+from ttexplore.views.steps.code import code_html
+from ttexplore.views.steps.diff import diff_html, diff_text, error_html
+from ttexplore.views.steps.step_changes import StepChanges, between, between_files, changed_files, step_changes
 from ttexplore.views.theme import fragment
 
 Array = NDArray[Any]

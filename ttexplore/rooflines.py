@@ -10,7 +10,7 @@ from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.exploration import Exploration
 from ttexplore.given import dictionary, wrong
 from ttexplore.results import Drawing
-from ttexplore.views.estimate import RoofPoint, roofline_svg
+from ttexplore.views.runs.estimate import RoofPoint, roofline_svg
 
 
 def roofline(

@@ -25,8 +25,8 @@ from ttexplore.plan import Plan
 from ttexplore.record import JsonObject, Listing, OptionForm, StepRecord, Trace, from_json
 from ttexplore.results import Check, Run
 from ttexplore.target import Target
-from ttexplore.views.tile_history import TileHistory
-from ttexplore.views.timeline import Timeline
+from ttexplore.views.figures.timeline import Timeline
+from ttexplore.views.runs.tile_history import TileHistory
 
 Array = NDArray[Any]
 

@@ -29,20 +29,20 @@ from ttexplore.exploration import Exploration, explore
 from ttexplore.files import write_files
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
-from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
-from ttexplore.language.kernel import TracedKernel, trace
+from ttexplore.language.api.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
+from ttexplore.language.tracer.kernel import TracedKernel, trace
 from ttexplore.layout_request import TTShard
 from ttexplore.options import parse_options
 from ttexplore.pass_names import OLDER, pass_name
 from ttexplore.passes.bind_sizes import sizes_of
-from ttexplore.passes.launches import launches_of
+from ttexplore.passes.launches.requested import with_annotations
+from ttexplore.passes.launches.splitting import launches_of
 from ttexplore.passes.pipeline import PIPELINE, lower
-from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
-from ttexplore.views.code import code_html
 from ttexplore.views.markup import escape, plural
+from ttexplore.views.steps.code import code_html
 
 _PASSES = [step.name for step in PIPELINE]
 

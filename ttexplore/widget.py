@@ -35,8 +35,8 @@ from ttexplore.target import TARGETS
 from ttexplore.views.assets import gpu_module, widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible
-from ttexplore.views.moved import moved_lines
-from ttexplore.views.step_changes import changed_files, step_changes
+from ttexplore.views.steps.moved import moved_lines
+from ttexplore.views.steps.step_changes import changed_files, step_changes
 
 if TYPE_CHECKING:
     from ttexplore.explored import Explored

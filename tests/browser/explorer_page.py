@@ -14,7 +14,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, Route
 from ttexplore import Exploration
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import packed
-from ttexplore.views.step_changes import changed_files, step_changes
+from ttexplore.views.steps.step_changes import changed_files, step_changes
 from widgets.build import FOLDER
 
 # The loopback's name makes the page a secure one, which the clipboard wants; no server is behind it.

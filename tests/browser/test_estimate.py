@@ -19,8 +19,8 @@ from ttexplore.clock.estimate import Estimate
 from ttexplore.errors import UsageError
 from ttexplore.plan import DATA_FORMATS
 from ttexplore.views.explorer import error_data
+from ttexplore.views.runs.times import short_time
 from ttexplore.views.theme import HEAT, heat_step
-from ttexplore.views.times import short_time
 
 
 def answered(explorer: ExplorerPage, exploration: Exploration, question: int = -1) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.browser.conftest import Open
-from ttexplore.views.check import CheckRow, check_html
+from ttexplore.views.runs.check import CheckRow, check_html
 from ttexplore.views.still import PLACE, still_html
 
 LAB = '<div class="lm-Widget lm-Panel jp-OutputArea-child">{}</div>'

@@ -11,8 +11,8 @@ from tests.browser.explorer_page import ExplorerPage
 from tests.browser.test_accessibility import violations
 from tests.corpus import CORPUS
 from ttexplore import Exploration, explore
-from ttexplore.views.recording import Recording
-from ttexplore.views.timeline import RESERVE, Timeline
+from ttexplore.views.figures.timeline import RESERVE, Timeline
+from ttexplore.views.runs.recording import Recording
 
 _GLYPHS = {"": "▸", "runs": "▸", "waits": "‖", "stuck": "✖", "done": "■"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.clock.test_choices import product
-from ttexplore.passes.dst.blocks import sub_blocks
+from ttexplore.analysis.dst_blocks import sub_blocks
 
 # The time with another depth or sub-block, against that with the default.
 WORTH = 0.95

@@ -34,7 +34,7 @@ from ttexplore.clock.replay import Replay, cycles_within, replay
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.plan import CoreRange, Multicast, SharedInput
-from ttexplore.views.timeline import Timeline
+from ttexplore.views.figures.timeline import Timeline
 
 SHARING, ALONE = {"multicast": "all"}, {"multicast": "off"}
 OVER_NOC: dict[str, Any] = {"partials": "noc", "multicast": "off"}

@@ -10,8 +10,8 @@ from typing import Any
 
 import ttexplore.language as T
 from tests.corpus.case import Case
-from ttexplore.language.kernel import trace
-from ttexplore.passes.launches import launches_of
+from ttexplore.language.tracer.kernel import trace
+from ttexplore.passes.launches.splitting import launches_of
 
 BF16, FP32, INT32 = "bfloat16", "float32", "int32"
 

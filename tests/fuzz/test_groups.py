@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fuzz.groups import Described, Step, behaviours, campaign, verdict
-from ttexplore.passes.groups.races import Races
+from ttexplore.passes.normalize.threads.races import Races
 
 RIGHT = Described(
     3, (1,),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fuzz.kept import campaign
-from ttexplore.passes import coverage
+from ttexplore.passes.launches import coverage
 
 
 def test_what_is_not_stored_stays() -> None:

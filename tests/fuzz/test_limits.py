@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.fuzz.limits import campaign
-from ttexplore.ir.scans import Scan, scan_of
-from ttexplore.passes import scans
+from ttexplore.ir.operations.scans import Scan, scan_of
+from ttexplore.passes.normalize.reductions import scans
 
 
 def test_what_numbers_of_tensors_decide_is_that_of_numpy() -> None:

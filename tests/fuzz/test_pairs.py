@@ -16,10 +16,10 @@ import pytest
 import ttexplore.language as T
 from tests.fuzz.features import ELSEWHERE, NAMES, PAIRS
 from tests.fuzz.pairs import GENERATORS, campaign, drawn, summary
-from ttexplore.ir.scans import Scan, scan_of
-from ttexplore.language.dtypes import ALIASES, DTYPES
-from ttexplore.language.names import HINTS, IGNORED, NOT_LOWERED
-from ttexplore.passes import scans
+from ttexplore.ir.operations.scans import Scan, scan_of
+from ttexplore.language.guard.names import HINTS, IGNORED, NOT_LOWERED
+from ttexplore.language.tracer.dtypes import ALIASES, DTYPES
+from ttexplore.passes.normalize.reductions import scans
 
 _HERE = Path(__file__).parent
 _OTHERS = {*HINTS, *IGNORED, *NOT_LOWERED, *DTYPES, *ALIASES, "annotations", "NoReturn"}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.fuzz.parts import campaign
-from ttexplore.passes import lower_tt_tile_intrinsics, nest_parts
+from ttexplore.passes import lower_tt_tile_intrinsics
+from ttexplore.passes.normalize.blocks import nest_parts
 
 
 def test_parts_are_those_of_numpy() -> None:

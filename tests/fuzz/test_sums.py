@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fuzz.sums import campaign
-from ttexplore.passes import owners
+from ttexplore.passes.normalize import owners
 
 
 def test_sums_are_those_of_numpy() -> None:

@@ -32,7 +32,7 @@ def test_an_exception_in_a_step_is_its_error_at_the_kernels_line(monkeypatch: py
     def overflow(s: Any, *_: Any) -> Any:
         raise ValueError(f"{OVERFLOW}\n  at a line of TVM")
 
-    monkeypatch.setattr("ttexplore.passes.engine_setup.statements", overflow)
+    monkeypatch.setattr("ttexplore.analysis.engine_setup.statements", overflow)
     kernel = difference()
     ex = ttx.explore(kernel)
     assert isinstance(ex.error, VerifyError)

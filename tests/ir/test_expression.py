@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tvm import tirx
 
-from ttexplore.ir.expression import format_expression
+from ttexplore.ir.arithmetic.expression import format_expression
 
 X, Y = tirx.Var("x", "int32"), tirx.Var("y", "int32")
 ONE = tirx.const(1, "int32")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttexplore.ir.index import Binary, Key, Range, Select, Variable, learn_loop, narrowed, value_range
+from ttexplore.ir.arithmetic.index import Binary, Key, Range, Select, Variable, learn_loop, narrowed, value_range
 
 
 def test_sums_that_hold_each_other_end() -> None:

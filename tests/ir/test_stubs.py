@@ -10,7 +10,7 @@ import pytest
 from tvm import tirx
 from tvm.ir.expr import ExprWithOp
 
-from ttexplore.ir.index import SYMBOLS
+from ttexplore.ir.arithmetic.index import SYMBOLS
 
 ROOT = Path(__file__).parents[2] / "typings"
 STUBS = sorted(ROOT.rglob("*.pyi"))

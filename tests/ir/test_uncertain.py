@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ttexplore.ir.functions import FUNCTIONS
-from ttexplore.ir.uncertain import Uncertain, lifted, whole_product
+from ttexplore.ir.arithmetic.functions import FUNCTIONS
+from ttexplore.ir.arithmetic.uncertain import Uncertain, lifted, whole_product
 
 UNIT, BF16 = 2.0**-10, ml_dtypes.bfloat16
 

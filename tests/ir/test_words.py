@@ -16,11 +16,11 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.fuzz.indices import Drawer, value
 from ttexplore.errors import Unsupported
-from ttexplore.ir import words
+from ttexplore.ir.arithmetic import words
+from ttexplore.ir.arithmetic.index import Expression
+from ttexplore.ir.arithmetic.words import PYTHON_FUNCTIONS, Words, as_signed, cpp, functions_of, int32_word, python
 from ttexplore.ir.build import loop
-from ttexplore.ir.index import Expression
 from ttexplore.ir.kernel import Loop, Reader
-from ttexplore.ir.words import PYTHON_FUNCTIONS, Words, as_signed, cpp, functions_of, int32_word, python
 from ttexplore.ops.functions import FUNCTIONS
 
 # A block index, and a loop variable that starts below 0.

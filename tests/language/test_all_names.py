@@ -14,7 +14,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.language.test_compatibility import COLUMNS, ROWS, A, mapped, result
 from ttexplore.errors import Unsupported
-from ttexplore.language.names import HINTS, IGNORED, INSTEAD, NOT_LOWERED, NotLowered
+from ttexplore.language.guard.names import HINTS, IGNORED, INSTEAD, NOT_LOWERED, NotLowered
 
 TEXTS = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("*.py"))
 

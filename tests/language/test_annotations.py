@@ -12,7 +12,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from ttexplore.errors import TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
+from ttexplore.language.api.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
 
 COPY = """\
 import tilelang.language as T

@@ -416,7 +416,7 @@ def test_a_stand_in_is_no_number_in_a_file_either(kernel_file: Callable[..., str
 
 
 def test_errors_while_tracing_leave_no_builder_behind(kernel_file: Callable[..., str]) -> None:
-    from ttexplore.language.names import CURRENT
+    from ttexplore.language.guard.names import CURRENT
 
     with pytest.raises(KernelError):
         load_kernel(kernel_file(KERNEL.replace("tile, C[", "None, C[")), **SIZES)

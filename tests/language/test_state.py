@@ -14,8 +14,8 @@ import pytest
 
 import ttexplore as ttx
 from ttexplore.errors import TTExploreError
-from ttexplore.language import elements
 from ttexplore.language.load import load_module
+from ttexplore.language.tracer import elements
 
 HEADER = """\
 import array

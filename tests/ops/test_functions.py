@@ -9,10 +9,10 @@ import ttexplore.language as T
 from tests.backends.accuracy import ACCURACIES
 from tests.fuzz.draw.elementwise import UNARY
 from tests.fuzz.meaning import OPERATIONS
-from ttexplore.ir.functions import FUNCTIONS
-from ttexplore.language import math
+from ttexplore.analysis.expressions import _FUNCTIONS
+from ttexplore.ir.arithmetic.functions import FUNCTIONS
+from ttexplore.language.api import math
 from ttexplore.ops import OPS
-from ttexplore.passes.expressions import _FUNCTIONS
 
 ROWS = {op.function: op for op in OPS.values() if op.function}
 # What rounds, or is exact, has no accuracy to be measured.

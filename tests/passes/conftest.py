@@ -13,7 +13,7 @@ import pytest
 import ttexplore as ttx
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.record import Listing, StepRecord
-from ttexplore.views.plan_lines import flat_plan
+from ttexplore.views.steps.plan_lines import flat_plan
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import gemm
-from ttexplore.ir.index import Binary, CoreItem, CoreValue, Expression, Range, Select, Variable
+from ttexplore.ir.arithmetic.index import Binary, CoreItem, CoreValue, Expression, Range, Select, Variable
 from ttexplore.ir.kernel import Reader
 from ttexplore.passes.verify.alike_cores import Apart, CoreRanges, by_likeness
 from ttexplore.passes.verify.needed_pages import needed_pages

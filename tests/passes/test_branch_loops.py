@@ -13,7 +13,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.branches import chosen_source, last_products, skipped, waves, ways
 from ttexplore.errors import KernelError, Unsupported
-from ttexplore.ir.index import Binary, Expression, Select, Unary, Variable, folded
+from ttexplore.ir.arithmetic.index import Binary, Expression, Select, Unary, Variable, folded
 
 Numbers = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from ttexplore.errors import KernelError, UsageError
-from ttexplore.passes.tensor_roles import kept_parts, tensor_roles
+from ttexplore.passes.launches.tensor_roles import kept_parts, tensor_roles
 
 HEAD = """import ttexplore.language as T
 @T.prim_func

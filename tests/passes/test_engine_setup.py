@@ -10,13 +10,13 @@ import ttexplore as ttx
 from tests.corpus import CORPUS, Case
 from tests.faults.kernels import difference
 from tests.faults.plant import edited
+from ttexplore.analysis.engine_setup import set_up
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import arguments, op, op_name, variable, when
 from ttexplore.ir.kernel import Reader
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, walk
-from ttexplore.passes.dst.sections import replaced
-from ttexplore.passes.engine_setup import set_up
+from ttexplore.passes.insert_dst_management.sections import replaced
 from ttexplore.passes.verify.engine import check_engine
 
 LOOPS_AND_FORMATS = ("gemm_reload", "gemm_fp32_by_bf16_transposed", "gemm_nested_loops_spilled", "attention_like")

@@ -15,9 +15,9 @@ from tvm import tirx
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.expressions import binary, common_parts, masked, unary
+from ttexplore.analysis.tile_values import ValueGraph
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.passes.tile_values import ValueGraph
 
 
 def refused(kernel: Any, kind: type[TTExploreError], **arguments: Any) -> TTExploreError:

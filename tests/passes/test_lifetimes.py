@@ -16,11 +16,11 @@ from tests.corpus import CORPUS
 from tests.corpus.gemms import attention_like, chained_loops, gated, many_products
 from tests.faults.kernels import stored_in_another_order
 from tests.few_buffers import with_few_buffers
+from ttexplore.analysis.core_resources import can_share
 from ttexplore.errors import ResourceError, VerifyError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.kernel import Reader
-from ttexplore.passes.core_resources import can_share
-from ttexplore.passes.lifetimes import _pages, lifetimes
+from ttexplore.passes.insert_dst_management.lifetimes import _pages, lifetimes
 from ttexplore.passes.verify import verify
 from ttexplore.target import get_target
 

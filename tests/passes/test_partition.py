@@ -12,18 +12,18 @@ from tvm import tirx
 
 import ttexplore as ttx
 from tests.corpus.schedules import WORK_LISTS, blocks
+from ttexplore.analysis.launch_grid import grid_loops
+from ttexplore.analysis.work_orders import in_order
 from ttexplore.errors import ResourceError, TTExploreError, UsageError
 from ttexplore.exploration import Exploration
+from ttexplore.ir.arithmetic.expression import format_expression
 from ttexplore.ir.build import op_name, statements
-from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import KERNEL, Program
-from ttexplore.language.kernel import trace
+from ttexplore.language.tracer.kernel import trace
 from ttexplore.options import Options, parse_order
 from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
-from ttexplore.passes.launch_grid import grid_loops
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.pipeline import PIPELINE
-from ttexplore.passes.work_orders import in_order
 from ttexplore.plan import CoreWork, Partition, Plan, item_block, item_number
 from ttexplore.record import Listing
 from ttexplore.target import TARGETS, get_target

@@ -14,11 +14,11 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
 from tests.corpus.schedules import blocks
+from ttexplore.analysis.core_sets import ranges_of_options
+from ttexplore.analysis.place_tensors import l1_bytes_per_core, placed, tile_rows_and_columns
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.layout_request import layout_request
 from ttexplore.options import DEFAULTS, Options
-from ttexplore.passes.core_sets import ranges_of_options
-from ttexplore.passes.place_tensors import l1_bytes_per_core, placed, tile_rows_and_columns
 from ttexplore.plan import Sharding, TensorLayout
 from ttexplore.target import get_target
 

@@ -15,7 +15,7 @@ from tests.corpus.rows import ROWS, total
 from tests.corpus.sizes import any_size_gemm
 from tests.corpus.spine import gemm
 from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError
-from ttexplore.views.cb_graph import cb_graph_svg
+from ttexplore.views.figures.cb_graph import cb_graph_svg
 
 RUNS = {"page": "row", "through": "runs"}
 

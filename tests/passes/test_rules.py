@@ -16,7 +16,7 @@ from ttexplore import passes
 from ttexplore.errors import UsageError
 from ttexplore.ir.rewrite import Rule
 from ttexplore.record import Line, StepRecord, from_json, to_json
-from ttexplore.views.rows import ir_rows
+from ttexplore.views.steps.rows import ir_rows
 
 
 def _rules() -> list[tuple[str, Rule]]:

@@ -15,7 +15,7 @@ import ttexplore.language as T
 from benchmarks.scaling import SHAPES
 from ttexplore.errors import Unsupported
 from ttexplore.ir import dataflow
-from ttexplore.ir.deep import Deep, deep
+from ttexplore.ir.arithmetic.deep import Deep, deep
 from ttexplore.ir.names import unused_name
 
 

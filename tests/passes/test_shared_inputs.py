@@ -14,7 +14,7 @@ import ttexplore.language as T
 from tests.corpus import gemm
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.exploration import Exploration, Launches
-from ttexplore.passes import shared_inputs
+from ttexplore.passes.layout_aware_work_partition import shared_inputs
 from ttexplore.plan import Plan
 
 RECTANGULAR = {"policy": "rectangular"}

@@ -15,7 +15,7 @@ from tests.rewriting import rewrite
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import op_name, regions
 from ttexplore.ir.rewrite import Firings
-from ttexplore.passes.unused import without_unused
+from ttexplore.passes.propagate_tt_layout.unused import without_unused
 
 
 def test_it_is_kept_until_it_is_carried_out() -> None:

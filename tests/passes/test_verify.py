@@ -16,7 +16,7 @@ from tests.faults.kernels import difference
 from tests.faults.plant import edited
 from tests.faults.test_faults import sound
 from ttexplore.errors import ResourceError, Unsupported, VerifyError
-from ttexplore.ir.index import Unknown
+from ttexplore.ir.arithmetic.index import Unknown
 from ttexplore.ir.kernel import Reader
 from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management

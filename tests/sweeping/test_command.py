@@ -15,7 +15,7 @@ import ttexplore as ttx
 from tests.sweeping.conftest import GEMM, SIZES
 from ttexplore.cli import main, parse_space
 from ttexplore.errors import UsageError
-from ttexplore.views.pareto import Place, front, pareto_svg
+from ttexplore.views.figures.pareto import Place, front, pareto_svg
 
 WORDS = ("sweep", GEMM, "M=128", "N=128", "K=128", "--prove", "0")
 SPACE = ("--space", "block_M=32,64 block_N=32,512", "--space", "cores=(1,1),2x2")

@@ -33,7 +33,7 @@ from ttexplore.errors import (
     out_of_memory,
 )
 from ttexplore.language.load import FoundKernel
-from ttexplore.language.rewrite import _compiled
+from ttexplore.language.tracer.rewrite import _compiled
 from ttexplore.sweeping import sweep as module
 from ttexplore.sweeping.cost import Figures
 from ttexplore.sweeping.evaluate import Answered, Outcome, Task, evaluate

@@ -214,9 +214,9 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Any:
     for file, cell in zip(files, CELLS, strict=True):
         monkeypatch.setitem(linecache.cache, file, (len(cell), None, cell.splitlines(keepends=True), file))
     monkeypatch.setattr(
-        "ttexplore.language.spans._cell_number", lambda file: files.index(file) + 1 if file in files else None
+        "ttexplore.language.tracer.spans._cell_number", lambda file: files.index(file) + 1 if file in files else None
     )
-    monkeypatch.setattr("ttexplore.language.spans._cell_text", lambda file, lines: "")
+    monkeypatch.setattr("ttexplore.language.tracer.spans._cell_text", lambda file, lines: "")
     for file, cell in zip(files, CELLS, strict=True):
         exec(compile(cell, file, "exec"), names)
     return names["copies"]

@@ -17,7 +17,7 @@ from ttexplore.plan import (
     TileGraph,
 )
 from ttexplore.record import ErrorRecord, Line, Listing, Origin, Span, StepRecord, Trace, to_json
-from ttexplore.views.estimate import Prediction, ProcessorBar
+from ttexplore.views.runs.estimate import Prediction, ProcessorBar
 
 # Closes tags and quotes, reverses the reading direction, hides a character, rings the bell.
 HOSTILE = "</td><script>alert('x')</script>\"&\u202e\u200b\x07"

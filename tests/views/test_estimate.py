@@ -16,14 +16,14 @@ from tests.corpus.launches import two_products
 from tests.views.samples import HOSTILE, HOSTILE_PREDICTION, PREDICTION
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.errors import UsageError
-from ttexplore.views.estimate import (
+from ttexplore.views.runs.estimate import (
     RoofPoint,
     gains_svg,
     prediction_html,
     processors_svg,
     roofline_svg,
 )
-from ttexplore.views.times import duration, plain_time, short_time
+from ttexplore.views.runs.times import duration, plain_time, short_time
 
 SVG = "{http://www.w3.org/2000/svg}"
 

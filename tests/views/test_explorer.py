@@ -16,7 +16,7 @@ from ttexplore.record import Line, StepRecord, to_json
 from ttexplore.views.assets import gpu_module, widget_module, widget_style
 from ttexplore.views.explorer import ORIGIN_KINDS, ROW_KINDS, packed
 from ttexplore.views.markup import visible
-from ttexplore.views.rows import counts, ir_rows, renames
+from ttexplore.views.steps.rows import counts, ir_rows, renames
 
 SHOWN = ("gemm_reload", "row_bias_fragment_bf16", "copy_bf16")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.emit.test_links import KERNEL, explored, marks
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.views.history import ranges
+from ttexplore.views.steps.history import ranges
 
 
 @pytest.fixture

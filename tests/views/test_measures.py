@@ -9,7 +9,7 @@ import pytest
 
 from ttexplore import Exploration, explore
 from ttexplore.plan import Plan
-from ttexplore.views.measures import core_measures, figures
+from ttexplore.views.runs.measures import core_measures, figures
 
 KERNEL = "notebooks/kernels/gemm.py::matmul"
 

@@ -17,8 +17,8 @@ from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.record import ErrorRecord
 from ttexplore.results import Check, StepCheck
-from ttexplore.views.exploration import exploration_html
 from ttexplore.views.explorer import explorer_data
+from ttexplore.views.steps.exploration import exploration_html
 
 _GALLERY = Path(__file__).parents[2] / "notebooks" / "gallery"
 _GROUPS = f"{_GALLERY / 'warp_groups.py'}::group_that_loads"

@@ -10,14 +10,14 @@ import pytest
 from ttexplore import Exploration, explore
 from ttexplore.clock.estimate import ACCURACY, Estimate
 from ttexplore.errors import UsageError
-from ttexplore.views.predicted import (
+from ttexplore.views.runs.predicted import (
     WAIT_KINDS,
     estimate_data,
     estimate_measures,
     megabytes,
     trace_data,
 )
-from ttexplore.views.times import short_time
+from ttexplore.views.runs.times import short_time
 
 KERNEL = "notebooks/kernels/gemm.py::matmul"
 

@@ -15,7 +15,7 @@ from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.views.explorer import packed
-from ttexplore.views.recording import Recording
+from ttexplore.views.runs.recording import Recording
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ttexplore.views.error_map import LARGEST_CELLS, TileErrors, error_map_svg, summary
-from ttexplore.views.run import SideFigures, run_html
-from ttexplore.views.ulp_histogram import compact_count, histogram_axis_svg, histogram_svg
+from ttexplore.views.figures.error_map import LARGEST_CELLS, TileErrors, error_map_svg, summary
+from ttexplore.views.figures.ulp_histogram import compact_count, histogram_axis_svg, histogram_svg
+from ttexplore.views.runs.run import SideFigures, run_html
 
 CLASSES = ("equal", "≤ 1", "≤ 2", "≤ 4", "≤ 8", "≤ 16", "≤ 64", "more", "broken")
 COUNTS = (60012, 5400, 120, 4, 0, 0, 0, 0, 0)

@@ -11,7 +11,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from ttexplore import Exploration, explore
 from ttexplore.options import DEFAULTS, OPTIONS
-from ttexplore.views.settings import Setting, Settings
+from ttexplore.views.runs.settings import Setting, Settings
 
 # Values of the options that may have no effect.
 _VALUES: dict[str, tuple[Any, ...]] = {

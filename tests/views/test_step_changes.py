@@ -9,7 +9,7 @@ import pytest
 import ttexplore as ttx
 from ttexplore import Exploration, explore
 from ttexplore.errors import UsageError
-from ttexplore.views.step_changes import step_changes
+from ttexplore.views.steps.step_changes import step_changes
 
 _ATTENTION = "notebooks/gallery/attention.py::causal_attention"
 

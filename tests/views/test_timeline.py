@@ -11,8 +11,8 @@ from tests.faults.kernels import difference, product, shared_factor
 from ttexplore import explore
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.views import timeline as module
-from ttexplore.views.timeline import Timeline
+from ttexplore.views.figures import timeline as module
+from ttexplore.views.figures.timeline import Timeline
 
 
 @pytest.fixture(scope="module")

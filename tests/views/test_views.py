@@ -38,21 +38,21 @@ from tests.views.samples import (
 from ttexplore.plan import CircularBuffer, CoreRange, GraphEdge, Multicast, PartialSums, Plan, SharedInput, TileGraph
 from ttexplore.record import ErrorRecord, Listing, Origin, Trace, from_json
 from ttexplore.target import TARGETS, Target, get_target
-from ttexplore.views.cb_graph import cb_graph_svg
-from ttexplore.views.code import code_html, coloured_lines
-from ttexplore.views.core_map import core_map_svg, summary
-from ttexplore.views.diff import diff_html, diff_text, error_html
-from ttexplore.views.estimate import RoofPoint, prediction_html, predictions_html, roofline_svg
-from ttexplore.views.exploration import exploration_html, exploration_text
-from ttexplore.views.facts import tally
-from ttexplore.views.l1_map import l1_map_svg
+from ttexplore.views.figures.cb_graph import cb_graph_svg
+from ttexplore.views.figures.core_map import core_map_svg, summary
+from ttexplore.views.figures.l1_map import l1_map_svg
 from ttexplore.views.markup import byte_size, escape, visible
-from ttexplore.views.origins import origin_html
-from ttexplore.views.plan_lines import flat_plan
-from ttexplore.views.rows import Gap, align, counts, ir_rows, plan_rows, with_context
-from ttexplore.views.run import SideFigures, correlation, run_html
+from ttexplore.views.runs.estimate import RoofPoint, prediction_html, predictions_html, roofline_svg
+from ttexplore.views.runs.run import SideFigures, correlation, run_html
+from ttexplore.views.steps.code import code_html, coloured_lines
+from ttexplore.views.steps.diff import diff_html, diff_text, error_html
+from ttexplore.views.steps.exploration import exploration_html, exploration_text
+from ttexplore.views.steps.facts import tally
+from ttexplore.views.steps.origins import origin_html
+from ttexplore.views.steps.plan_lines import flat_plan
+from ttexplore.views.steps.rows import Gap, align, counts, ir_rows, plan_rows, with_context
+from ttexplore.views.steps.why import MadeBy, Why
 from ttexplore.views.theme import HEAT, HEAT_TEXT, heat_step
-from ttexplore.views.why import MadeBy, Why
 
 N150 = get_target("wormhole_n150")
 P150 = get_target("blackhole_p150")

@@ -10,7 +10,7 @@ import pytest
 import ttexplore.language as T
 from tests.conftest import compare_golden
 from ttexplore import explore
-from ttexplore.views.work_map import work_map_svg
+from ttexplore.views.figures.work_map import work_map_svg
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 POLICIES = ("contiguous", "strided", "rectangular", "block_linear(2)", "z_order")

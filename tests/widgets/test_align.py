@@ -13,8 +13,8 @@ import pytest
 from ttexplore import explore
 from ttexplore.record import Line, Trace
 from ttexplore.views.explorer import ROW_KINDS
-from ttexplore.views.plan_lines import flat_plan
-from ttexplore.views.rows import align
+from ttexplore.views.steps.plan_lines import flat_plan
+from ttexplore.views.steps.rows import align
 from widgets.build import FOLDER, NODE
 
 Pair = tuple[list[str], list[str]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ttexplore.views.explorer import ROW_KINDS
-from ttexplore.views.origins import ORIGIN_KINDS
+from ttexplore.views.steps.origins import ORIGIN_KINDS
 from widgets.build import BUNDLES, FOLDER, NODE, bundled
 
 TESTS = sorted(Path(__file__).parent.glob("*.test.mjs"))

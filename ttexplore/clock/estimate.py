@@ -27,8 +27,8 @@ from ttexplore.noc_links import LinkLoads, link_loads
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
 from ttexplore.target import Target
-from ttexplore.views.estimate import Prediction, ProcessorBar, prediction_html, predictions_html
-from ttexplore.views.times import duration, plain_time
+from ttexplore.views.runs.estimate import Prediction, ProcessorBar, prediction_html, predictions_html
+from ttexplore.views.runs.times import duration, plain_time
 
 # The median and the largest error against the published times of the SDK's own matmul (docs/clock.md).
 MEDIAN_ERROR, LARGEST_ERROR = 0.07, 0.29

@@ -40,8 +40,8 @@ from ttexplore.clock.events import (
 )
 from ttexplore.control import look_around
 from ttexplore.errors import Unsupported, UsageError
+from ttexplore.ir.arithmetic.index import Expression, Variable
 from ttexplore.ir.core_walk import CoreWalk, core_values
-from ttexplore.ir.index import Expression, Variable
 from ttexplore.ir.interpreter.machine import Numbers
 from ttexplore.ir.kernel import Branch, Call, Kernel, Reader, giving, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop

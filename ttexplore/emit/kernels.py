@@ -11,8 +11,9 @@ from typing import Any, assert_never
 import numpy as np
 
 from ttexplore.errors import Unsupported
+from ttexplore.ir.arithmetic.index import Binary, CoreItem, CoreValue, Expression, Variable, variables
+from ttexplore.ir.arithmetic.words import CPP_TYPES, PRODUCT, RELATION, SUM, Word, Words, cpp, functions_of
 from ttexplore.ir.core_walk import Executed, executions
-from ttexplore.ir.index import Binary, CoreItem, CoreValue, Expression, Variable, variables
 from ttexplore.ir.kernel import (
     Allocation,
     Bind,
@@ -29,7 +30,6 @@ from ttexplore.ir.kernel import (
     walk,
 )  # fmt: skip
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.words import CPP_TYPES, PRODUCT, RELATION, SUM, Word, Words, cpp, functions_of
 from ttexplore.ops import OPS
 from ttexplore.ops.functions import FUNCTIONS
 from ttexplore.plan import KERNEL_ROLES, WORK_COUNTS, KernelRole, KernelSignature, Plan

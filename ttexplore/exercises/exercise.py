@@ -21,8 +21,8 @@ from ttexplore.exercises.comparing import Wrong
 from ttexplore.given import named
 from ttexplore.record import Line, Listing, lines_of
 from ttexplore.results import Static
-from ttexplore.views.code import code_html
 from ttexplore.views.markup import content_id, escape, paragraphs, plural
+from ttexplore.views.steps.code import code_html
 from ttexplore.views.theme import fragment
 
 _SOURCES = Path(__file__).parent / "sources"

@@ -21,7 +21,7 @@ from ttexplore.gpu.programs import TILE_ELEMENTS, Fact, GpuProgram, TileProgram
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.plan import Plan, chip_buffers
 from ttexplore.target import Target
-from ttexplore.views.l1_map import l1_used_bytes
+from ttexplore.views.figures.l1_map import l1_used_bytes
 from ttexplore.views.markup import byte_size, content_id, escape, plural, visible
 from ttexplore.views.theme import fragment
 

@@ -24,8 +24,8 @@ from ttexplore.gpu.recorded import is_recorded, recorded, request_digest, unread
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject, Line, Listing, Origin, Span, StepRecord, Trace
 from ttexplore.results import Code
-from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.markup import escape, plural, visible
+from ttexplore.views.steps.exploration import exploration_html, exploration_text
 
 TIME_LIMIT_SECONDS = 120.0
 # The targets that TileLang lowers for, and a chip of each.

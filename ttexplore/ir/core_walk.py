@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from ttexplore.ir.index import (
+from ttexplore.ir.arithmetic.index import (
     Binary,
     BinarySymbol,
     CoreItem,

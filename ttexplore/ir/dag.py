@@ -13,7 +13,7 @@ import tvm_ffi
 from tvm import ir, sym, tirx
 
 from ttexplore.ir.adapter import elements, identity
-from ttexplore.ir.index import is_binary
+from ttexplore.ir.arithmetic.index import is_binary
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import choice_of, identity, span_of
-from ttexplore.ir.bounds import empty_loops
+from ttexplore.ir.arithmetic.bounds import empty_loops
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import attribute, constant, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
-from ttexplore.ir.reductions import reduction_of
+from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.record import Span
 
 AccessKind = Literal["read", "write", "update"]

@@ -16,10 +16,8 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import elements, identity, is_buffer, span_of
-from ttexplore.ir.bounds import block_ranges
-from ttexplore.ir.branches import branch_condition
-from ttexplore.ir.build import arguments, bound_form, dtype_of, op_name, regions, scope_of, shape_of, statements
-from ttexplore.ir.index import (
+from ttexplore.ir.arithmetic.bounds import block_ranges
+from ttexplore.ir.arithmetic.index import (
     RANGES,
     CoreItem,
     CoreValue,
@@ -30,8 +28,10 @@ from ttexplore.ir.index import (
     value_range,
     variables,
 )  # fmt: skip
+from ttexplore.ir.arithmetic.sizes import bound_sizes, size_variables
+from ttexplore.ir.branches import branch_condition
+from ttexplore.ir.build import arguments, bound_form, dtype_of, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.listing import origins_of
-from ttexplore.ir.sizes import bound_sizes, size_variables
 from ttexplore.ops import FORMS
 from ttexplore.ops.op import Form, Op, Phase
 from ttexplore.plan import SIZE_PREFIX

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import Node, is_buffer, spans_of
+from ttexplore.ir.arithmetic.expression import format_expression
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, attribute, bound_form, op_name, operation, scope_of, shape_of, statements
-from ttexplore.ir.expression import format_expression
+from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.program import Program
-from ttexplore.ir.reductions import reduction_of
 from ttexplore.ops import FORMS
 from ttexplore.ops.op import Argument
 from ttexplore.record import Line, Listing, Origin, Work

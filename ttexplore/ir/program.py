@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from ttexplore.ir.operations.storage import Staging
+from ttexplore.ir.operations.work import ItemWork
 from ttexplore.ir.rewrite import Firing, Firings
-from ttexplore.ir.storage import Staging
-from ttexplore.ir.work import ItemWork
 from ttexplore.options import DEFAULTS, Options
 from ttexplore.plan import Plan
 from ttexplore.record import Listing

@@ -11,7 +11,7 @@ from tvm import ir, tirx
 from ttexplore.control import look_around
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.adapter import identity, set_span, span_of, spans_of, to_tvm_spans
-from ttexplore.ir.bounds import Bounds
+from ttexplore.ir.arithmetic.bounds import Bounds
 from ttexplore.ir.build import sequence, statements, with_body, with_function_body
 from ttexplore.ir.dataflow import is_parallel
 from ttexplore.record import Span

@@ -14,6 +14,8 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.adapter import Node, elements, is_buffer, operation_name, span_of
+from ttexplore.ir.arithmetic.index import is_binary
+from ttexplore.ir.arithmetic.limited import condition_of, value_of
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -27,9 +29,7 @@ from ttexplore.ir.build import (
     statements,
 )
 from ttexplore.ir.dataflow import accesses, blocks, is_parallel
-from ttexplore.ir.index import is_binary
-from ttexplore.ir.limited import condition_of, value_of
-from ttexplore.ir.reductions import reduction_of
+from ttexplore.ir.operations.reductions import reduction_of
 
 _TYPES = {
     "float32": "float", "bfloat16": "bf16", "float16": "half", "int32": "int", "uint32": "unsigned", "bool": "bool",

@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
-from ttexplore.language.atomics import KINDS as _KINDS
-from ttexplore.language.atomics import atomic as _atomic
-from ttexplore.language.atomics import vector_add as _vector_add
-from ttexplore.language.dtypes import ALIASES as _ALIASES
-from ttexplore.language.dtypes import DTYPES as _DTYPES
-from ttexplore.language.dtypes import dtype
-from ttexplore.language.hooks import subscript as _subscript
-from ttexplore.language.kernel import PrimFunc, const, jit, macro, prim_func
-from ttexplore.language.loops import (
+from ttexplore.language.api.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
+from ttexplore.language.api.atomics import KINDS as _KINDS
+from ttexplore.language.api.atomics import atomic as _atomic
+from ttexplore.language.api.atomics import vector_add as _vector_add
+from ttexplore.language.api.loops import (
     Kernel,
     Parallel,
     Persistent,
@@ -28,7 +23,7 @@ from ttexplore.language.loops import (
     unroll,
     vectorized,
 )
-from ttexplore.language.math import (
+from ttexplore.language.api.math import (
     Cast,
     abs,
     acos,
@@ -93,7 +88,7 @@ from ttexplore.language.math import (
     truncdiv,
     truncmod,
 )
-from ttexplore.language.memory import (
+from ttexplore.language.api.memory import (
     Tensor,
     alloc_fragment,
     alloc_global,
@@ -105,24 +100,17 @@ from ttexplore.language.memory import (
     reshape,
     view,
 )
-from ttexplore.language.names import HINTS as _HINTS
-from ttexplore.language.names import IGNORED as _IGNORED
-from ttexplore.language.names import NOT_LOWERED as _NOT_LOWERED
-from ttexplore.language.names import Ignored as _Ignored
-from ttexplore.language.names import NotLowered as _NotLowered
-from ttexplore.language.names import UnknownName as _UnknownName
-from ttexplore.language.names import hint_only as _hint_only
-from ttexplore.language.quantifiers import all_of, any_of
-from ttexplore.language.reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
-from ttexplore.language.scans import SCANS as _SCANS
-from ttexplore.language.scans import scan as _scan
-from ttexplore.language.schedulers import PersistentTileScheduler
-from ttexplore.language.symbols import install as _install_symbols
-from ttexplore.language.tile import REDUCTIONS as _REDUCTIONS
-from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, im2col, reduce
-from ttexplore.language.tile import block_region as region
-from ttexplore.language.tile import reduction as _reduction
-from ttexplore.language.warps import (
+from ttexplore.language.api.quantifiers import all_of, any_of
+from ttexplore.language.api.reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
+from ttexplore.language.api.scans import SCANS as _SCANS
+from ttexplore.language.api.scans import scan as _scan
+from ttexplore.language.api.schedulers import PersistentTileScheduler
+from ttexplore.language.api.symbols import install as _install_symbols
+from ttexplore.language.api.tile import REDUCTIONS as _REDUCTIONS
+from ttexplore.language.api.tile import GemmWarpPolicy, clear, copy, fill, gemm, im2col, reduce
+from ttexplore.language.api.tile import block_region as region
+from ttexplore.language.api.tile import reduction as _reduction
+from ttexplore.language.api.warps import (
     alloc_barrier,
     alloc_tmem,
     barrier_arrive,
@@ -139,6 +127,18 @@ from ttexplore.language.warps import (
     wgmma_gemm,
     ws,
 )
+from ttexplore.language.guard.names import HINTS as _HINTS
+from ttexplore.language.guard.names import IGNORED as _IGNORED
+from ttexplore.language.guard.names import NOT_LOWERED as _NOT_LOWERED
+from ttexplore.language.guard.names import Ignored as _Ignored
+from ttexplore.language.guard.names import NotLowered as _NotLowered
+from ttexplore.language.guard.names import UnknownName as _UnknownName
+from ttexplore.language.guard.names import hint_only as _hint_only
+from ttexplore.language.tracer.dtypes import ALIASES as _ALIASES
+from ttexplore.language.tracer.dtypes import DTYPES as _DTYPES
+from ttexplore.language.tracer.dtypes import dtype
+from ttexplore.language.tracer.hooks import subscript as _subscript
+from ttexplore.language.tracer.kernel import PrimFunc, const, jit, macro, prim_func
 from ttexplore.layout_request import TTShard
 
 # Other names of the same things, as TileLang has them. Block annotations only tell a macro's reader what it takes.

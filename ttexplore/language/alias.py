@@ -16,9 +16,9 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from ttexplore.ir.adapter import older_names
-from ttexplore.language.kernel import loading_file
-from ttexplore.language.standins import StandInModule
+from ttexplore.language.guard.standins import StandInModule
 from ttexplore.language.tilelang import made_module, put_in_place, tilelang_modules
+from ttexplore.language.tracer.kernel import loading_file
 
 # What TileLang's example files import, beside TileLang itself.
 _STAND_INS = frozenset(

@@ -20,9 +20,9 @@ from tvm import tirx
 
 from ttexplore.errors import KernelError, UsageError
 from ttexplore.language.alias import tilelang_alias
-from ttexplore.language.kernel import PrimFunc, TracedKernel, errors_at, trace_named, with_outputs
-from ttexplore.language.spans import code_file, display_name, numbered_listing
-from ttexplore.language.surroundings import Surroundings
+from ttexplore.language.guard.surroundings import Surroundings
+from ttexplore.language.tracer.kernel import PrimFunc, TracedKernel, errors_at, trace_named, with_outputs
+from ttexplore.language.tracer.spans import code_file, display_name, numbered_listing
 from ttexplore.record import Span, lines_of
 
 OF_ALL_LAUNCHES = "the text of a launch belongs to all launches of its kernel"

@@ -17,8 +17,16 @@ from typing import IO, Any
 
 from ttexplore.errors import TTExploreError, UsageError, said, shown
 from ttexplore.language.alias import tilelang_alias
-from ttexplore.language.kernel import JitKernel, PrimFunc, TracedKernel, Tuned, is_kernel_function, trace, trace_named
-from ttexplore.language.spans import code_file, error_span
+from ttexplore.language.tracer.kernel import (
+    JitKernel,
+    PrimFunc,
+    TracedKernel,
+    Tuned,
+    is_kernel_function,
+    trace,
+    trace_named,
+)
+from ttexplore.language.tracer.spans import code_file, error_span
 from ttexplore.record import Span, lines_of
 
 

@@ -19,13 +19,13 @@ from tvm import tirx
 import ttexplore.language as language
 from ttexplore.errors import BackendError, UsageError, shown
 from ttexplore.given import plain
-from ttexplore.language.containers import is_dict, is_sequence
-from ttexplore.language.dtypes import dtype
 from ttexplore.language.editing import OF_ALL_LAUNCHES
-from ttexplore.language.kernel import Macro, TracedKernel
-from ttexplore.language.spans import display_file, source_listing
-from ttexplore.language.standins import StandInModule
-from ttexplore.language.surroundings import Surroundings, surroundings_of
+from ttexplore.language.guard.standins import StandInModule
+from ttexplore.language.guard.surroundings import Surroundings, surroundings_of
+from ttexplore.language.tracer.containers import is_dict, is_sequence
+from ttexplore.language.tracer.dtypes import dtype
+from ttexplore.language.tracer.kernel import Macro, TracedKernel
+from ttexplore.language.tracer.spans import display_file, source_listing
 from ttexplore.record import JsonObject, Span, lines_of
 
 # Modules that a kernel may name, and that compute the same there.

@@ -11,10 +11,10 @@ from typing import SupportsIndex
 
 import ttexplore.language as language
 from ttexplore.errors import KernelError, shown
-from ttexplore.language.dtypes import ALIASES, DTYPES, dtype
-from ttexplore.language.kernel import JitKernel, autotune, compiled, jit
+from ttexplore.language.guard.standins import StandIn, StandInBase, StandInModule
 from ttexplore.language.machine import get_device_name, get_device_properties, get_num_sms, get_shared_memory
-from ttexplore.language.standins import StandIn, StandInBase, StandInModule
+from ttexplore.language.tracer.dtypes import ALIASES, DTYPES, dtype
+from ttexplore.language.tracer.kernel import JitKernel, autotune, compiled, jit
 
 # The functions of the documents need the passes, which need this language: they are imported when they are asked for.
 _ELSEWHERE = {"tilelang.tenstorrent": "ttexplore.tenstorrent", "tilelang.tt": "ttexplore.tenstorrent"}

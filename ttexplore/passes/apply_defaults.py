@@ -6,41 +6,44 @@ from collections.abc import Callable, Iterable
 
 from tvm import tirx
 
+from ttexplore.analysis.work_orders import note_on_work
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.options import Partials
-from ttexplore.passes.asked_blocks import with_asked_blocks
-from ttexplore.passes.bit_reductions import BITS, note_on_bits, with_bits_reduced
-from ttexplore.passes.branch_loops import with_branches_as_loops
-from ttexplore.passes.chosen_partials import with_chosen_partials
-from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
-from ttexplore.passes.deciding_variables import with_named_variables
-from ttexplore.passes.direct_tensors import with_staged_tensors
-from ttexplore.passes.empty_nests import without_empty_nests
-from ttexplore.passes.first_turns import without_guarded_fills
-from ttexplore.passes.flat_blocks import with_flat_blocks, with_joined_loops
-from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
-from ttexplore.passes.integers import check_integers
-from ttexplore.passes.loaded_scalars import (
+from ttexplore.passes.normalize.blocks.asked_blocks import with_asked_blocks
+from ttexplore.passes.normalize.blocks.converting_copies import CAST, note_on_cast, with_casts_for_copies
+from ttexplore.passes.normalize.blocks.direct_tensors import with_staged_tensors
+from ttexplore.passes.normalize.blocks.flat_blocks import with_flat_blocks, with_joined_loops
+from ttexplore.passes.normalize.blocks.parts import with_whole_blocks
+from ttexplore.passes.normalize.blocks.plain_elements import with_plain_elements
+from ttexplore.passes.normalize.blocks.rows_by_index import ROWS, note_on_rows, with_rows_by_index
+from ttexplore.passes.normalize.chosen_partials import with_chosen_partials
+from ttexplore.passes.normalize.decisions.branch_loops import with_branches_as_loops
+from ttexplore.passes.normalize.decisions.deciding_variables import with_named_variables
+from ttexplore.passes.normalize.decisions.loaded_scalars import (
     notes_on_decisions,
     with_checked_places,
     with_loaded_scalars,
     with_named_choices,
 )
-from ttexplore.passes.merged_loops import with_merged_loops
-from ttexplore.passes.owners import with_owners
-from ttexplore.passes.parallel_orders import with_ordered_axes, with_ordered_parallel
-from ttexplore.passes.parallel_races import check_races
-from ttexplore.passes.parts import with_whole_blocks
-from ttexplore.passes.persistent import with_launched_places
-from ttexplore.passes.plain_elements import with_plain_elements
-from ttexplore.passes.read_elements import check_elements
-from ttexplore.passes.rows_by_index import ROWS, note_on_rows, with_rows_by_index
-from ttexplore.passes.scalar_values import with_scalar_blocks
-from ttexplore.passes.scans import SCAN, note_on_scan, with_scans_as_loops
+from ttexplore.passes.normalize.decisions.scalar_values import with_scalar_blocks
+from ttexplore.passes.normalize.loops.empty_nests import without_empty_nests
+from ttexplore.passes.normalize.loops.first_turns import without_guarded_fills
+from ttexplore.passes.normalize.loops.integers import check_integers
+from ttexplore.passes.normalize.loops.merged_loops import with_merged_loops
+from ttexplore.passes.normalize.loops.parallel_orders import with_ordered_axes, with_ordered_parallel
+from ttexplore.passes.normalize.loops.persistent import with_launched_places
+from ttexplore.passes.normalize.loops.turn_values import with_turn_values
+from ttexplore.passes.normalize.loops.while_loops import with_counted_loops
+from ttexplore.passes.normalize.loops.wide_indices import with_wide_indices, with_wide_numbers
+from ttexplore.passes.normalize.owners import with_owners
+from ttexplore.passes.normalize.reductions.bit_reductions import BITS, note_on_bits, with_bits_reduced
+from ttexplore.passes.normalize.reductions.integer_products import PRODUCT, note_on_product, with_products_of_numbers
+from ttexplore.passes.normalize.reductions.scans import SCAN, note_on_scan, with_scans_as_loops
+from ttexplore.passes.normalize.threads.parallel_races import check_races
+from ttexplore.passes.normalize.threads.read_elements import check_elements
+from ttexplore.passes.normalize.threads.thread_groups import with_one_sequence
 from ttexplore.passes.step import Pass
-from ttexplore.passes.thread_groups import with_one_sequence
-from ttexplore.passes.turn_values import with_turn_values
 from ttexplore.passes.verify.normal_form import (
     BLOCKS_ARE_MATRICES,
     BRANCHES_ARE_LOOPS,
@@ -53,9 +56,6 @@ from ttexplore.passes.verify.normal_form import (
     NO_SCANS,
     NO_THREAD_GROUPS,
 )
-from ttexplore.passes.while_loops import with_counted_loops
-from ttexplore.passes.wide_indices import with_wide_indices, with_wide_numbers
-from ttexplore.passes.work_orders import note_on_work
 from ttexplore.target import Target
 
 _Rewrite = Callable[[tirx.PrimFunc, Firings], tirx.PrimFunc]

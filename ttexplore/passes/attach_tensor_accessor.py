@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ttexplore.analysis.accessors import accessor_of, check_dram
 from ttexplore.ir.program import Program
-from ttexplore.passes.accessors import accessor_of, check_dram
 from ttexplore.target import Target
 
 

@@ -10,10 +10,10 @@ from tvm import tirx
 
 from ttexplore.errors import UsageError, shown
 from ttexplore.given import dictionary
-from ttexplore.ir.bounds import MAX_SIZE
+from ttexplore.ir.arithmetic.bounds import MAX_SIZE
+from ttexplore.ir.arithmetic.sizes import size_variables
 from ttexplore.ir.program import Program
-from ttexplore.ir.sizes import size_variables
-from ttexplore.passes.integers import check_integers
+from ttexplore.passes.normalize.loops.integers import check_integers
 from ttexplore.passes.step import Applied
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan, Size

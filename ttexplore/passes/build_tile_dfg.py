@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ttexplore.analysis.core_resources import number_buffers
+from ttexplore.analysis.loaded_inputs import with_loaders
+from ttexplore.analysis.tile_graph import tile_graph
 from ttexplore.ir.program import Program
-from ttexplore.passes.core_resources import number_buffers
-from ttexplore.passes.loaded_inputs import with_loaders
-from ttexplore.passes.tile_graph import tile_graph
 from ttexplore.target import Target
 
 

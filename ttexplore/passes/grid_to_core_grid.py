@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tvm import ir, tirx
 
+from ttexplore.analysis.launch_grid import grid_loops
 from ttexplore.ir.adapter import call, is_buffer
-from ttexplore.ir.bounds import BLOCK_RANGES
+from ttexplore.ir.arithmetic.bounds import BLOCK_RANGES
+from ttexplore.ir.arithmetic.sizes import BOUND_SIZES, size_variables
 from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule
-from ttexplore.ir.sizes import BOUND_SIZES, size_variables
-from ttexplore.passes.launch_grid import grid_loops
 from ttexplore.plan import Partition
 from ttexplore.target import Target
 

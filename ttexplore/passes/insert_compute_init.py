@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ttexplore.analysis.engine_setup import set_up
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
-from ttexplore.passes.engine_setup import set_up
 from ttexplore.target import Target
 
 

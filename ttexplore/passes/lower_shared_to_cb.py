@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, to_tvm_span
-from ttexplore.ir.bounds import MAY_BE_EMPTY, empty_loops
+from ttexplore.ir.arithmetic.bounds import MAY_BE_EMPTY, empty_loops
 from ttexplore.ir.build import (
     allocation,
     arguments,
@@ -28,9 +28,9 @@ from ttexplore.ir.build import (
 )  # fmt: skip
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
+from ttexplore.ir.operations.storage import Staging, TileCopy
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body
-from ttexplore.ir.storage import Staging, TileCopy
 from ttexplore.target import Target
 
 

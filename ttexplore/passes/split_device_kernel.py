@@ -7,6 +7,10 @@ from typing import TypeGuard
 
 from tvm import ir, tirx
 
+from ttexplore.analysis.core_resources import check_l1, number_buffers
+from ttexplore.analysis.kernel_statements import packed_by, pruned
+from ttexplore.analysis.loaded_inputs import with_loaders
+from ttexplore.analysis.tile_graph import tile_graph_with
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import call, elements, identity, span_of
 from ttexplore.ir.build import (
@@ -27,10 +31,6 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Placement, Rule, walk
 from ttexplore.ops import FORMS
 from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
-from ttexplore.passes.core_resources import check_l1, number_buffers
-from ttexplore.passes.kernel_statements import packed_by, pruned
-from ttexplore.passes.loaded_inputs import with_loaders
-from ttexplore.passes.tile_graph import tile_graph_with
 from ttexplore.plan import KERNEL_ROLES, CircularBuffer, KernelRole, Loader, Plan
 from ttexplore.target import Target
 

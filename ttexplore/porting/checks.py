@@ -17,9 +17,9 @@ from ttexplore.plan import DATA_FORMATS, CircularBuffer, Partition, Plan
 from ttexplore.record import ErrorRecord, Listing, Span
 from ttexplore.target import Target
 from ttexplore.views.markup import byte_size, content_id, escape, plural, visible
+from ttexplore.views.runs.times import plain_time
 from ttexplore.views.terms import defined
 from ttexplore.views.theme import fragment
-from ttexplore.views.times import plain_time
 
 if TYPE_CHECKING:
     # The estimate is made of live programs; here only its figures are read.

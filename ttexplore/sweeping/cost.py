@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ttexplore.clock.estimate import LaunchEstimates
 from ttexplore.errors import Unsupported, UsageError
-from ttexplore.views.l1_map import l1_used_bytes
+from ttexplore.views.figures.l1_map import l1_used_bytes
 
 if TYPE_CHECKING:
     from ttexplore.exploration import Exploration

@@ -17,8 +17,8 @@ from ttexplore.sweeping.cost import Figures
 from ttexplore.sweeping.evaluate import Outcome
 from ttexplore.sweeping.space import Point
 from ttexplore.target import Target
+from ttexplore.views.figures.pareto import Place, pareto_svg
 from ttexplore.views.markup import content_id, escape, plural, visible
-from ttexplore.views.pareto import Place, pareto_svg
 from ttexplore.views.theme import fragment
 
 if TYPE_CHECKING:

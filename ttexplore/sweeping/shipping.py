@@ -62,8 +62,8 @@ def shipped_file(path_and_name: str) -> Shipped:
 
 def shipped_object(kernel: object) -> Shipped | None:
     """A kernel of this process; None if it cannot leave it, as a T.prim_func, which has been traced already."""
-    from ttexplore.language.kernel import JitKernel, Tuned
-    from ttexplore.language.spans import display_name
+    from ttexplore.language.tracer.kernel import JitKernel, Tuned
+    from ttexplore.language.tracer.spans import display_name
 
     if not isinstance(kernel, types.FunctionType | JitKernel | Tuned):
         return None

@@ -123,9 +123,9 @@ def _refuse_columns(names: Sequence[str]) -> None:
 def _checked(kernel: Any, space: Space) -> Any:
     """The kernel, loaded here. Raises UsageError if it is no kernel or does not take the arguments."""
     from ttexplore.ir.boundary import errors_of_ours
-    from ttexplore.language.kernel import parameters_of
     from ttexplore.language.load import FoundKernel, find_kernel
     from ttexplore.language.machine import machine
+    from ttexplore.language.tracer.kernel import parameters_of
 
     with errors_of_ours("reading the kernel"):
         found = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())

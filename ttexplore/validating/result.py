@@ -14,7 +14,7 @@ from ttexplore.optional import install, optional
 from ttexplore.record import ErrorRecord
 from ttexplore.results import Drawing
 from ttexplore.validating.cases import Case
-from ttexplore.views.errors_by_case import CaseErrors, errors_by_case_svg
+from ttexplore.views.figures.errors_by_case import CaseErrors, errors_by_case_svg
 from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.theme import fragment
 

@@ -17,19 +17,19 @@ from ttexplore.options import option_text
 from ttexplore.plan import Argument, CoreWork, Plan
 from ttexplore.record import ErrorRecord, Line, Listing, OptionForm, Origin, StepRecord, Trace, Work
 from ttexplore.target import Target
-from ttexplore.views.cb_graph import cb_graph_svg
-from ttexplore.views.core_map import core_map_svg, summary
-from ttexplore.views.facts import plan_facts, prose, source_location, status
-from ttexplore.views.l1_map import l1_map_svg
+from ttexplore.views.figures.cb_graph import cb_graph_svg
+from ttexplore.views.figures.core_map import core_map_svg, summary
+from ttexplore.views.figures.l1_map import l1_map_svg
+from ttexplore.views.figures.work_map import work_map_svg
 from ttexplore.views.markup import byte_size, visible
-from ttexplore.views.measures import core_measures, figures
-from ttexplore.views.origins import ORIGIN_KINDS, coverage
-from ttexplore.views.plan_lines import inline_value, plan_lines
-from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
-from ttexplore.views.settings import Setting
+from ttexplore.views.runs.measures import core_measures, figures
+from ttexplore.views.runs.settings import Setting
+from ttexplore.views.runs.tile_history import tile_grid
+from ttexplore.views.steps.facts import plan_facts, prose, source_location, status
+from ttexplore.views.steps.origins import ORIGIN_KINDS, coverage
+from ttexplore.views.steps.plan_lines import inline_value, plan_lines
+from ttexplore.views.steps.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
 from ttexplore.views.terms import definitions
-from ttexplore.views.tile_history import tile_grid
-from ttexplore.views.work_map import work_map_svg
 
 # Version of this form: a page made by another version says so instead of showing nonsense.
 FORM = 4

@@ -10,7 +10,7 @@ from tests.rewriting import rewrite
 from ttexplore.ir.build import arguments, op, op_name
 from ttexplore.ir.interpreter import interpret
 from ttexplore.ir.program import Program
-from ttexplore.passes.tensor_roles import tensor_roles
+from ttexplore.passes.launches.tensor_roles import tensor_roles
 
 Change = Callable[[Any], "list[Any] | None"]
 

@@ -18,7 +18,7 @@ from ttexplore.ir.interpreter.scheduling import Kernel
 from ttexplore.ir.interpreter.waits import Remedy
 from ttexplore.ir.kernel import Place
 from ttexplore.ir.program import Program
-from ttexplore.passes.tensor_roles import tensor_roles
+from ttexplore.passes.launches.tensor_roles import tensor_roles
 from ttexplore.record import Span
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ttexplore.passes.dst.schedule import Fetch, Run, Schedule, Source, TileOperation, schedule
+from ttexplore.passes.insert_dst_management.schedule import Fetch, Run, Schedule, Source, TileOperation, schedule
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.uncertain import Uncertain
+from ttexplore.ir.arithmetic.uncertain import Uncertain
 from ttexplore.ops.block_float import GROUP, rounded_in_groups
 from ttexplore.ops.op import UNWRITTEN, TileKind
 from ttexplore.ops.small import is_small, numpy_dtype

@@ -17,7 +17,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.atomics import ATOMIC
+from ttexplore.ir.arithmetic.sizes import size_variables
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -33,9 +33,9 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import certain_loads, is_on_chip, parallel_body
 from ttexplore.ir.interpreter.translation import TirWriter, compiled
-from ttexplore.ir.quantified import Quantified
+from ttexplore.ir.operations.atomics import ATOMIC
+from ttexplore.ir.operations.quantified import Quantified
 from ttexplore.ir.rewrite import walk
-from ttexplore.ir.sizes import size_variables
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
 

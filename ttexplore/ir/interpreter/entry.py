@@ -14,8 +14,9 @@ from tvm import ir, tirx
 
 from ttexplore.control import FREE, Control
 from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.arithmetic.sizes import bound_shape
+from ttexplore.ir.arithmetic.uncertain import Elements, Uncertain, value_of
 from ttexplore.ir.build import dtype_of, op_name
-from ttexplore.ir.groups import projected
 from ttexplore.ir.interpreter import scheduling
 from ttexplore.ir.interpreter.arrays import (
     Array,
@@ -33,10 +34,9 @@ from ttexplore.ir.interpreter.machine import Core, Mode, Numbers, Run
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 from ttexplore.ir.interpreter.translation import translate
 from ttexplore.ir.interpreter.where import Limits
+from ttexplore.ir.operations.groups import projected
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.rewrite import walk
-from ttexplore.ir.sizes import bound_shape
-from ttexplore.ir.uncertain import Elements, Uncertain, value_of
 from ttexplore.ops.op import UNWRITTEN
 from ttexplore.ops.small import is_small, on_host
 from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan

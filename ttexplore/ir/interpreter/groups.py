@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ttexplore.ir.groups import ARRIVE, GEMM_ARRIVE, GEMM_WAIT, RENDEZVOUS, SYNC, WAIT
 from ttexplore.ir.interpreter.barriers import Barrier, BarrierWait
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.waits import Wait
+from ttexplore.ir.operations.groups import ARRIVE, GEMM_ARRIVE, GEMM_WAIT, RENDEZVOUS, SYNC, WAIT
 
 
 def _until(core: Core, wait: BarrierWait) -> Iterator[Wait]:

@@ -15,12 +15,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ttexplore.errors import KernelError
+from ttexplore.ir.arithmetic.uncertain import Elements, Operand, Uncertain, value_of
 from ttexplore.ir.interpreter.arrays import Array, in_tiles, is_whole, stored_as, unrounded, unwritten
 from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
 from ttexplore.ir.interpreter.where import Limits, Where
-from ttexplore.ir.uncertain import Elements, Operand, Uncertain, value_of
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import SMALL_WHOLES, CoreWork, Plan

@@ -9,11 +9,11 @@ from typing import cast
 import numpy as np
 
 from ttexplore.errors import KernelError
+from ttexplore.ir.arithmetic.uncertain import Elements, Operand, lifted, whole_product
 from ttexplore.ir.interpreter.arrays import is_whole, stored_as
 from ttexplore.ir.interpreter.machine import Core, Index
-from ttexplore.ir.reductions import Reduction
-from ttexplore.ir.scans import Scan
-from ttexplore.ir.uncertain import Elements, Operand, lifted, whole_product
+from ttexplore.ir.operations.reductions import Reduction
+from ttexplore.ir.operations.scans import Scan
 from ttexplore.ops.wide import product
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 

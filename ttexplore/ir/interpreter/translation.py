@@ -14,7 +14,13 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import Node, is_buffer, span_of
-from ttexplore.ir.atomics import ATOMICS, plain
+from ttexplore.ir.arithmetic.functions import FUNCTIONS, TO_WHOLE
+from ttexplore.ir.arithmetic.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
+from ttexplore.ir.arithmetic.limited import condition_of, full_extents, is_limited
+from ttexplore.ir.arithmetic.limited import value_of as stored_value
+from ttexplore.ir.arithmetic.sizes import size_variables
+from ttexplore.ir.arithmetic.uncertain import Elements, Uncertain, lifted, value_of
+from ttexplore.ir.arithmetic.words import PYTHON_FUNCTIONS, Word, Words, python
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -29,10 +35,6 @@ from ttexplore.ir.build import (
     text_of,
 )
 from ttexplore.ir.dag import nodes_of, parts_of
-from ttexplore.ir.functions import FUNCTIONS, TO_WHOLE
-from ttexplore.ir.gathers import GATHERS, gathered_block
-from ttexplore.ir.groups import COUNTS
-from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
 from ttexplore.ir.interpreter.arrays import Array, held, rounded, unrounded
 from ttexplore.ir.interpreter.groups import GROUP_STATEMENTS
 from ttexplore.ir.interpreter.machine import Core, Mode
@@ -51,15 +53,13 @@ from ttexplore.ir.kernel import (
     Statement,
     Store,
 )  # fmt: skip
-from ttexplore.ir.limited import condition_of, full_extents, is_limited
-from ttexplore.ir.limited import value_of as stored_value
-from ttexplore.ir.quantified import Quantified, quantified_of
-from ttexplore.ir.reductions import reduction_of
-from ttexplore.ir.scans import scan_of
-from ttexplore.ir.sizes import size_variables
-from ttexplore.ir.turns import stored_by_turns
-from ttexplore.ir.uncertain import Elements, Uncertain, lifted, value_of
-from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
+from ttexplore.ir.operations.atomics import ATOMICS, plain
+from ttexplore.ir.operations.gathers import GATHERS, gathered_block
+from ttexplore.ir.operations.groups import COUNTS
+from ttexplore.ir.operations.quantified import Quantified, quantified_of
+from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ir.operations.scans import scan_of
+from ttexplore.ir.operations.turns import stored_by_turns
 from ttexplore.ops import FORMS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.op import UNWRITTEN, Form

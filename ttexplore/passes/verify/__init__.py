@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from tvm import tirx
 
 from ttexplore.errors import VerifyError
+from ttexplore.ir.arithmetic.index import Key, Range
 from ttexplore.ir.build import scope_of
-from ttexplore.ir.index import Key, Range
 from ttexplore.ir.kernel import Allocation, Call, Kernel, Reader, Statement, alike, kernel_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk as walk_nodes

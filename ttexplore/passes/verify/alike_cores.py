@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ttexplore.ir.index import CoreItem, CoreValue, Expression, Key, Range, Values, Variable, value_range
+from ttexplore.ir.arithmetic.index import CoreItem, CoreValue, Expression, Key, Range, Values, Variable, value_range
 from ttexplore.plan import CoreWork
 
 T = TypeVar("T")

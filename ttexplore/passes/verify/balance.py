@@ -15,7 +15,7 @@ from typing import Literal, assert_never
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import (
+from ttexplore.ir.arithmetic.index import (
     CoreItem,
     CoreValue,
     Expression,

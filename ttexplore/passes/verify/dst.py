@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Unary, decided, show, value_range, variables
+from ttexplore.ir.arithmetic.index import Expression, Unary, decided, show, value_range, variables
 from ttexplore.ir.kernel import (
     Branch,
     Call,

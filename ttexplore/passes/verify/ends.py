@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import (
+from ttexplore.ir.arithmetic.index import (
     Binary,
     Expression,
     Key,

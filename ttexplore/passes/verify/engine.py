@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import show
+from ttexplore.ir.arithmetic.index import show
 from ttexplore.ir.kernel import Bind, Branch, Call, Kernel, Loop, Walk, calls
 from ttexplore.ops.op import Op
 from ttexplore.plan import Plan

@@ -18,7 +18,7 @@ from typing import assert_never
 import numpy as np
 
 from ttexplore.errors import ResourceError, VerifyError, out_of_memory
-from ttexplore.ir.index import CoreItem, CoreValue, Key, Range, Variable, decided, value_range
+from ttexplore.ir.arithmetic.index import CoreItem, CoreValue, Key, Range, Variable, decided, value_range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.plan import CoreWork, Plan, chip_buffers
 

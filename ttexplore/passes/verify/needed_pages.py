@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.ir.index import CoreItem, Range
+from ttexplore.ir.arithmetic.index import CoreItem, Range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store
 from ttexplore.passes.verify.alike_cores import CoreRanges, by_likeness
 from ttexplore.plan import CoreWork

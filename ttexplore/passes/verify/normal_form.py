@@ -9,9 +9,9 @@ from tvm import ir, tirx
 from ttexplore.ir.adapter import elements
 from ttexplore.ir.build import arguments, dtype_of, op_name, regions, scope_of, shape_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
-from ttexplore.ir.groups import BARRIER_SCOPE, is_for_threads
-from ttexplore.ir.reductions import reduction_of
-from ttexplore.ir.scans import scan_of
+from ttexplore.ir.operations.groups import BARRIER_SCOPE, is_for_threads
+from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ir.operations.scans import scan_of
 from ttexplore.ops.small import SMALL_WHOLES, is_small
 from ttexplore.passes.verify.predicates import Predicate
 

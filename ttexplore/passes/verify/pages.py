@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ttexplore.control import look_around
 from ttexplore.errors import KernelError, ResourceError, VerifyError
-from ttexplore.ir.index import (
+from ttexplore.ir.arithmetic.index import (
     Binary,
     CoreItem,
     CoreValue,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import (
+from ttexplore.ir.arithmetic.index import (
     CoreValue,
     Expression,
     Key,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ttexplore.ir.index import (
+from ttexplore.ir.arithmetic.index import (
     ANY_ITEM,
     Binary,
     CoreValue,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ttexplore.analysis.core_resources import check_l1, tensors_in_l1
 from ttexplore.control import look_around
 from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Kernel, kernel_name
 from ttexplore.ir.program import Program
-from ttexplore.passes.core_resources import check_l1, tensors_in_l1
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, CircularBuffer, Partition, Plan
 from ttexplore.target import Target
 

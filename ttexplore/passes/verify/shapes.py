@@ -8,13 +8,13 @@ from tvm import tirx
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.arithmetic.limited import full_extents
+from ttexplore.ir.arithmetic.sizes import constant_extents
 from ttexplore.ir.build import attribute, buffer_of, number_of, op_name, operands, regions, scope_of, shape_of
-from ttexplore.ir.copies import is_block_of
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.ir.limited import full_extents
+from ttexplore.ir.operations.copies import is_block_of
+from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import walk
-from ttexplore.ir.sizes import constant_extents
-from ttexplore.ir.storage import tile_grid
 
 # The operations that move whole blocks between tensors and circular buffers.
 MOVES = frozenset({"tt.read_block", "tt.read_strips", "tt.read_elements", "tt.write_block", "tt.write_strips",

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ttexplore.control import look_around
 from ttexplore.errors import ResourceError, VerifyError
-from ttexplore.ir.index import CoreItem, Expression, Range, Values, decided
+from ttexplore.ir.arithmetic.index import CoreItem, Expression, Range, Values, decided
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.ops.semaphores import (
     BLOCK_MULTICASTS,

@@ -1,0 +1,200 @@
+"""Which kernel loads each input: the reader over NoC 0, or the writer over NoC 1 before it waits for results.
+
+The two kernels then load at the same time, as in the products that the SDK writes by hand. Each runs what the kernel
+says in its order, so that none waits for what comes later: a block is loaded before the results that need it are
+stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping
+
+from ttexplore.analysis.predicted_time import microseconds, predicted_cycles, predicted_moves, roles_of
+from ttexplore.analysis.tile_graph import tile_graph
+from ttexplore.errors import UsageError, unknown
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import buffer_of, op_name, operands
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
+from ttexplore.noc_links import busiest_cycles
+from ttexplore.ops import FORMS
+from ttexplore.plan import Loader, Plan, TensorLayout
+from ttexplore.target import Target
+
+# What the writer has to save by the prediction to load anything: 5%, or less where it is many cycles. What the
+# prediction leaves out, mostly latencies, does not grow with the time.
+_WORTH, _WORTH_IF_LONG, _LONG_CYCLES = 0.05, 0.015, 1000
+
+
+def with_loaders(program: Program, target: Target, request: str | Mapping[str, Loader]) -> Program:
+    """The program whose plan says which kernel loads each input.
+
+    `request` is ``reader`` (it loads all), ``auto`` (the writer loads the inputs for which the shortest time is
+    predicted, if it is shorter than without), ``both`` (the writer loads those that make the busier of the two kernels
+    move the fewest bytes per work item), or the kernel of single inputs, by name. Raises UsageError for an input that
+    the writer cannot load.
+    """
+    plan = program.plan
+    inputs = [one.name for one in plan.layouts]
+    asked = {} if isinstance(request, str) else dict(request)
+    for name in asked:
+        if name not in inputs:
+            raise unknown("tensor", name, inputs)
+    if request == "reader" or not request or (request == "auto" and not _in_loops(program)):
+        return program
+    filled = _filled(program)
+    reasons = {one.name: _why_not(one, plan, filled) for one in plan.layouts}
+    for name, loader in asked.items():
+        if loader == "writer" and reasons[name]:
+            raise UsageError(
+                "U024", f"the writer cannot load {name}: {reasons[name]}",
+                hint="loaded_by='both' gives it what it can load, and the plan's notes say why not the others",
+            )  # fmt: skip
+    able = [one.name for one in plan.layouts if one.role == "input" and not reasons[one.name]]
+    notes: tuple[str, ...] = ()
+    match request:
+        case "auto":
+            chosen, notes = _fastest(program, target, able)
+        case "both":
+            chosen = _balanced(plan, able)
+            read = set[str]().union(*filled.values())
+            notes = tuple(
+                f"{one.name} is loaded by the reader: "
+                f"{reasons[one.name] or 'with it, the writer would move more bytes'}"
+                for one in plan.layouts if one.role == "input" and one.name in read - chosen
+            )  # fmt: skip
+        case _:
+            chosen = {name for name, loader in asked.items() if loader == "writer"}
+    if not chosen:
+        return program.with_plan(notes=(*plan.notes, *notes))
+    buffers = tuple(
+        dataclasses.replace(one, producer="writer") if chosen & filled.get(one.name, set()) else one
+        for one in plan.buffers
+    )
+    return program.with_plan(buffers=buffers, graph=tile_graph(program, buffers), notes=(*plan.notes, *notes))
+
+
+def _in_loops(program: Program) -> set[str]:
+    """The inputs that loops load before anything is stored."""
+    if program.works is None:
+        return set()
+    # Those of any math fidelity.
+    loads = next(iter(program.works.values())).loads
+    unfit = {one.tensor for one in loads if one.turns < 2 or not one.comes_first}
+    return {one.tensor for one in loads} - unfit
+
+
+def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str], tuple[str, ...]]:
+    """Of the inputs that loops load before anything is stored, those with which the shortest time is predicted if the
+    writer loads them, not all of a loop; none unless that pays. With a note on both times, if there is a choice.
+
+    Of a single block, only the latency would be saved, which other transfers hide.
+    """
+    # Passes do not see the recorded options; of these, the ways of packets depend on the shards that work follows.
+    plan, work = program.plan.replace(options={"match": program.options.match}), program.work
+    assert plan.partition is not None, "B1 decides it"
+    assert work is not None, "the time is predicted from it"
+    able = [name for name in able if name in _in_loops(program)]
+    if not able:
+        return set(), ()
+    loops = [{one.tensor for one in work.loads if one.loops == loops} for loops in {one.loops for one in work.loads}]
+    items = {(core.x, core.y): core.items for core in plan.partition.cores}
+    shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
+
+    def by_links(*by_writer: str) -> int:
+        return target.costs.launch_cycles + busiest_cycles(predicted_moves(work, plan, by_writer), plan, target)
+
+    alone = max(predicted_cycles(work, items, target, shared), float(by_links()))
+    most = alone - max(alone * _WORTH_IF_LONG, min(alone * _WORTH, _LONG_CYCLES))
+    if predicted_cycles(work.without_reading, items, target, {}) > most:
+        # Reading takes no longer than what has to be done anyway.
+        return set(), ()
+    best, busiest, chosen = alone, 0, list[str]()
+    for _ in able:
+        before = chosen
+        tried = {name: float(round(predicted_cycles(work, items, target, shared, [*before, name])))
+                 for name in reversed(able)
+                 if name not in before and not any(together <= {*before, name} for together in loops)}  # fmt: skip
+        for name in sorted(tried, key=lambda one: tried[one]):
+            if tried[name] > best:
+                break
+            # Of equal ones, that with the less busy links, and then the last.
+            links = by_links(*before, name)
+            if (found := max(tried[name], float(links)), links) < (best, busiest):
+                best, busiest, chosen = found, links, [*before, name]
+        if chosen is before:
+            break
+    if not chosen:
+        return set(), ()
+    both, one = microseconds(best, target), microseconds(alone, target)
+    names = " and ".join(name for name in able if name in chosen)
+    if best > most:
+        return set(), (f"the writer could load {names}, which would not pay: {both} predicted, {one} if the reader "
+                       "loads all inputs",)  # fmt: skip
+    return {*chosen}, (f"the writer loads {names}, over its own NoC: {both} predicted, {one} if the reader loads all "
+                       "inputs",)  # fmt: skip
+
+
+def _filled(program: Program) -> dict[str, set[str]]:
+    """What fills each circular buffer that a kernel moves blocks to: the names of tensors, of a buffer whose elements
+    are rearranged, or of the operation that writes numbers."""
+    found: dict[str, set[str]] = {}
+    for one in walk(program.kernel.body):
+        form = FORMS.get(op_name(one))
+        if form is None or form.op.role == "compute":
+            continue
+        given = operands(one)
+        if any(part.name == "cb" and part.access == "write" for part in form.operands):
+            source = given.get("source")
+            name = str(source.name) if source is not None and is_buffer(source) else op_name(one)
+            found.setdefault(str(buffer_of(given["cb"]).name), set()).add(name)
+    return found
+
+
+def _why_not(layout: TensorLayout, plan: Plan, filled: Mapping[str, set[str]]) -> str:
+    """Why the writer cannot load a tensor; empty if it can."""
+    own = [plan.buffer(name) for name, sources in filled.items() if layout.name in sources]
+    if layout.role != "input":
+        return "the kernel stores to it, so the writer moves it already"
+    if not own:
+        return "no block of it is loaded"
+    for buffer in own:
+        if buffer.shard_of:
+            return f"its shards are {buffer.name} itself, and nothing moves"
+        if buffer.consumer != "compute":
+            return f"{buffer.name} goes straight to the writer, which waits for what the reader loads"
+    return ""
+
+
+def _balanced(plan: Plan, able: list[str]) -> set[str]:
+    """Of the inputs that the writer can load, those with which the busier of the two kernels moves the fewest bytes per
+    work item; of equal choices, the one with the fewest inputs, and then the last ones."""
+    assert plan.graph is not None, "C3 decides it"
+    loaded = {name: 0 for name in able}
+    moved = {"reader": 0, "writer": 0}
+    sizes = {one.tensor: one.page_bytes for one in plan.accessors}
+    for edge in plan.graph.edges:
+        way = {edge.source, edge.target} & moved.keys()
+        tensor = edge.source if edge.source in sizes else edge.target
+        if not way or tensor not in sizes:
+            continue
+        count = (edge.tiles_per_item or 0) * sizes[tensor]
+        moved[way.pop()] += count
+        if tensor in loaded:
+            loaded[tensor] += count
+
+    def busier(chosen: tuple[str, ...]) -> int:
+        given = sum(loaded[name] for name in chosen)
+        return max(moved["reader"] - given, moved["writer"] + given)
+
+    able = able[-_MOST_COMPARED:]
+    ways = [
+        way for number in range(len(able) + 1) for way in itertools.combinations(reversed(able), number)
+    ]  # fmt: skip
+    return set(min(ways, key=busier))
+
+
+# Kernels have few inputs; of more than these, the others stay with the reader.
+_MOST_COMPARED = 10

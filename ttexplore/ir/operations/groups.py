@@ -1,0 +1,269 @@
+"""Thread groups: the threads of a GPU's block that take the same branches, and what each of them executes.
+
+A kernel may branch by the index of a thread and make groups of threads wait for each other at barriers. Here is what
+such kernels look like in TIR: ``tl.thread_index()`` in conditions, barriers as buffers of a scope of their own,
+``tl.barrier_wait(b[i], parity)``, ``tl.barrier_arrive(b[i])``, copies with a barrier as a third argument, and products
+that are over later.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call, operation_name, span_of
+from ttexplore.ir.arithmetic.expression import format_expression
+from ttexplore.ir.arithmetic.index import Variable, compiled, convert
+from ttexplore.ir.build import (
+    arguments,
+    attribute,
+    attributes,
+    op_name,
+    scope_of,
+    statements,
+    when,
+    with_body,
+    with_function_body,
+)
+from ttexplore.ir.dag import nodes_of, replaced, written_out
+from ttexplore.ir.program import KERNEL
+from ttexplore.ir.rewrite import walk
+
+# Threads of a warp group.
+WARP_GROUP = 128
+BARRIER_SCOPE = "shared.barrier"
+# Annotations of allocations: how many threads arrive at each barrier, and what all threads see.
+COUNTS, TENSOR_MEMORY = "arrive_count", "tensor_memory"
+# The attribute of a product, or of the clearing that belongs to one, that is over later.
+ASYNCHRONOUS = "asynchronous"
+_THREAD_INDEX = "tl.thread_index"
+WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE = "tl.barrier_wait", "tl.barrier_arrive", "tl.gemm_wait", "tl.gemm_arrive"
+SYNC, RENDEZVOUS = "tl.sync_threads", "tl.rendezvous"
+# All blocks of a launch wait for each other.
+SYNC_GRID = "tl.sync_grid"
+# What a group does at barriers: each of its threads on its own.
+AT_BARRIERS = frozenset({WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE, SYNC})
+
+
+def thread_index() -> ir.Expr:
+    """The index of a thread in its block."""
+    return call(_THREAD_INDEX, [], dtype="int32")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Threads of a block that take the same branches, by number."""
+
+    threads: tuple[int, ...]
+
+    def __str__(self) -> str:
+        low, high = self.threads[0], self.threads[-1]
+        if len(self.threads) == high - low + 1:
+            return f"thread {low}" if low == high else f"threads {low} to {high}"
+        return f"{len(self.threads)} threads from {low} to {high}"
+
+
+@dataclass(frozen=True)
+class ThreadGroups:
+    """The groups of a kernel's block, for each branch by thread the numbers of those that take its first side, and the
+    names that depend on the thread."""
+
+    groups: tuple[Group, ...]
+    taken: Mapping[tirx.IfThenElse, frozenset[int]]
+    names: frozenset[ir.Var]
+
+    def depends(self, expression: ir.Expr) -> bool:
+        """Whether a value is another one in each thread."""
+        return any(one in self.names or _is_thread_index(one) for one in nodes_of(expression))
+
+    @property
+    def all(self) -> frozenset[int]:
+        return frozenset(range(len(self.groups)))
+
+    @property
+    def threads(self) -> int:
+        return sum(len(group.threads) for group in self.groups)
+
+
+def thread_groups(function: tirx.PrimFunc) -> ThreadGroups | None:
+    """The groups of a kernel; None for one that is for no threads. Raises Unsupported for branches by thread that
+    depend on more than the thread."""
+    found = walk(function.body)
+    if not any(is_for_threads(one) for one in found):
+        return None
+    count = next((int(n) for one in found if (n := _threads(one)) is not None), WARP_GROUP)
+    names = {one.var: one.value for one in found if isinstance(one, tirx.Bind)}
+    branches = [one for one in found if isinstance(one, tirx.IfThenElse)]
+    tests = {one: test for one in branches if (test := _by_thread(one, names)) is not None}
+    signatures: dict[tuple[bool, ...], list[int]] = {}
+    for thread in range(count):
+        signatures.setdefault(tuple(bool(test(thread)[0]) for test in tests.values()), []).append(thread)
+    groups = tuple(Group(tuple(threads)) for threads in signatures.values())
+    taken = {
+        branch: frozenset(number for number, chosen in enumerate(signatures) if chosen[position])
+        for position, branch in enumerate(tests)
+    }
+    by_thread: set[ir.Var] = set()
+    for name, value in names.items():
+        if any(one in by_thread or _is_thread_index(one) for one in nodes_of(value)):
+            by_thread.add(name)
+    return ThreadGroups(groups, taken, frozenset(by_thread))
+
+
+def _threads(statement: tirx.Stmt) -> int | None:
+    """The threads of a block, as the launch grid's first loop says."""
+    if not isinstance(statement, tirx.For) or statement.thread_binding is None:
+        return None
+    value = dict(statement.annotations).get("threads")
+    return None if value is None else int(value)
+
+
+def is_for_threads(statement: tirx.Stmt) -> bool:
+    match statement:
+        case tirx.AllocBuffer():
+            return scope_of(statement.buffer) == BARRIER_SCOPE or TENSOR_MEMORY in dict(statement.annotations)
+        case tirx.Bind():
+            return has_thread_index(statement.value)
+        case tirx.IfThenElse():
+            return has_thread_index(statement.condition)
+        case tirx.BufferStore():
+            return any(map(has_thread_index, (statement.value, *statement.indices)))
+        case tirx.Evaluate():
+            name = op_name(statement)
+            return name in AT_BARRIERS or (name.startswith("tl.") and is_asynchronous(statement))
+        case _:
+            return False
+
+
+def is_asynchronous(statement: tirx.Stmt) -> bool:
+    """Whether a copy or a product is over later than the statement after it begins."""
+    name = op_name(statement)
+    return (name == "tl.copy" and len(arguments(statement)) == 3) or bool(attribute(statement, ASYNCHRONOUS))
+
+
+def has_thread_index(expression: ir.Expr) -> bool:
+    return any(map(_is_thread_index, nodes_of(expression)))
+
+
+def _is_thread_index(one: ir.Expr) -> bool:
+    return type(one) is ir.Call and operation_name(one) == _THREAD_INDEX
+
+
+def _by_thread(
+    branch: tirx.IfThenElse, names: Mapping[ir.Var, ir.Expr]
+) -> Callable[[int], tuple[int, ...]] | None:  # fmt: skip
+    """The condition of a branch as a function of the thread; None where it does not depend on the thread."""
+    condition = written_out(branch.condition, names)
+    if not has_thread_index(condition):
+        return None
+    thread = tirx.Var("thread", "int32")
+    alone = replaced(condition, lambda one: thread if _is_thread_index(one) else one)
+    numbers: dict[ir.Var, Variable] = {}
+    text = convert(alone, lambda one: numbers.setdefault(one, Variable(len(numbers), str(one.name))))
+    made = compiled([text], "thread", {numbers[thread]: "thread"})
+    if made is None:
+        raise Unsupported(
+            "L001",
+            f"a branch by thread that depends on more than the thread: {format_expression(branch.condition)}",
+            hint="choose the threads in a branch of its own: if tx < 128:",
+            span=span_of(branch),
+        )
+    return made
+
+
+# One function for each group
+
+
+@functools.lru_cache(maxsize=16)
+def projected(function: tirx.PrimFunc) -> dict[str, tirx.PrimFunc]:
+    """What each group of a kernel executes, by its name, to be run at the same time; the kernel alone if it has none.
+
+    What several groups execute together, the first of them does, between two ``tl.rendezvous(groups)``, which has a
+    bit for each of them.
+    """
+    found = thread_groups(function)
+    if found is None:
+        return {KERNEL: function}
+    return {
+        str(group): with_function_body(function, _Projection(found, number).body(statements(function.body), found.all))
+        for number, group in enumerate(found.groups)
+    }
+
+
+@dataclass(frozen=True)
+class _Projection:
+    """What one group executes."""
+
+    found: ThreadGroups
+    number: int
+
+    def body(self, body: Sequence[tirx.Stmt], around: frozenset[int]) -> list[tirx.Stmt]:
+        return [made for one in body for made in self.statement(one, around)]
+
+    def statement(self, statement: tirx.Stmt, around: frozenset[int]) -> list[tirx.Stmt]:
+        match statement:
+            case tirx.IfThenElse() if statement in self.found.taken:
+                taken = self.found.taken[statement]
+                if self.number in taken:
+                    return self.body(statements(statement.then_case), around & taken)
+                other = [] if statement.else_case is None else statements(statement.else_case)
+                return self.body(other, around - taken)
+            case tirx.IfThenElse():
+                then = self.body(statements(statement.then_case), around)
+                other = None if statement.else_case is None else self.body(statements(statement.else_case), around)
+                return [when(statement.condition, then, statement.span, otherwise=other)]
+            case tirx.For() if statement.thread_binding is not None:
+                # A block begins and ends with all its threads.
+                meet = _meet(self.found.all, statement.span)
+                return [with_body(statement, [meet, *self.body(statements(statement.body), around), meet])]
+            case tirx.For() if statement.kind != tirx.ForKind.PARALLEL:
+                return [with_body(statement, self.body(statements(statement.body), around))]
+            case tirx.Bind():
+                return [] if statement.var in self.found.names else [statement]
+            case tirx.Evaluate() if op_name(statement) in AT_BARRIERS:
+                return [self.at_barrier(statement)]
+            case tirx.Evaluate() if is_asynchronous(statement):
+                return self.together([without_barrier(statement), *_arrival(statement)], around)
+            case _:
+                return self.together([statement], around)
+
+    def at_barrier(self, statement: tirx.Stmt) -> tirx.Stmt:
+        own = len(self.found.groups[self.number].threads)
+        given = arguments(statement)
+        match op_name(statement):
+            case "tl.barrier_arrive":
+                return tirx.Evaluate(call(ARRIVE, [own, *given]), statement.span)
+            case "tl.sync_threads":
+                return tirx.Evaluate(call(SYNC, [own, *(given or (-1, self.found.threads))]), statement.span)
+            case _:
+                return statement
+
+    def together(self, made: list[tirx.Stmt], around: frozenset[int]) -> list[tirx.Stmt]:
+        """Statements that several groups execute together."""
+        if len(around) == 1:
+            return made
+        meet = _meet(around, made[0].span)
+        return [meet, *made, meet] if self.number == min(around) else [meet, meet]
+
+
+def _arrival(statement: tirx.Stmt) -> list[tirx.Stmt]:
+    """What says that a product is over, of one that has a barrier."""
+    given = arguments(statement)
+    is_said = op_name(statement) == "tl.gemm" and len(given) == 4
+    return [tirx.Evaluate(call(GEMM_ARRIVE, given[3:]), statement.span)] if is_said else []
+
+
+def without_barrier(statement: tirx.Stmt) -> tirx.Stmt:
+    """A copy or a product that is over at once."""
+    name, given = op_name(statement), arguments(statement)
+    kept = {key: value for key, value in attributes(statement).items() if key != ASYNCHRONOUS}
+    count = {"tl.copy": 2, "tl.gemm": 3}.get(name, len(given))
+    return tirx.Evaluate(call(name, given[:count], kept), statement.span)
+
+
+def _meet(groups: frozenset[int], span: ir.Span | None) -> tirx.Stmt:
+    return tirx.Evaluate(call(RENDEZVOUS, [sum(1 << number for number in groups)]), span)

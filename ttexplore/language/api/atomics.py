@@ -1,0 +1,145 @@
+"""Updates of elements that several blocks of the launch grid share: ``T.atomic_add``, ``T.atomic_max``,
+``T.atomic_min``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError, Unsupported
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import constant, shape_of, variable
+from ttexplore.ir.operations.atomics import ATOMICS, updated
+from ttexplore.language.api.tile import as_region, extents, note_hints, same_block
+from ttexplore.language.tracer.builder import Builder, current, element, sequence, unsupported
+from ttexplore.language.tracer.spans import caller_span
+
+# Names of the loops over a block.
+_LOOPS = "ijklmn"
+
+
+def atomic(kind: str) -> Callable[..., None]:
+    """``T.atomic_<kind>(dst, value)``."""
+    what = f"T.atomic_{kind}"
+
+    def update(
+        dst: object, value: object, memory_order: object = None, return_prev: bool = False, **hints: object
+    ) -> None:  # fmt: skip
+        if return_prev:
+            raise unsupported(
+                f"{what} with return_prev=True",
+                "read the element before the update, in a kernel in which one block owns it",
+            )
+        note_hints(what, {"memory_order": memory_order, **hints})
+        builder = current(what)
+        builder.span = caller_span(builder.files)
+        if is_buffer(value) or isinstance(value, ir.TensorRegion) or not isinstance(dst, ir.TensorLoad):
+            _update_block(builder, kind, dst, value)
+        else:
+            _update(builder, kind, dst, element(value, what))
+
+    update.__name__ = update.__qualname__ = f"atomic_{kind}"
+    update.__doc__ = f"""Set each element of a tensor to {_SENTENCES[kind]}, as one step that no other block interrupts.
+
+    `dst` is an element in T.Parallel, or a region as that of T.copy. The work items that update the same elements run
+    on one core, in the order of their numbers. Raises KernelError if the shapes differ, Unsupported with `return_prev`.
+    """
+    return update
+
+
+def vector_add(width: int) -> Callable[..., None]:
+    """``T.atomic_addx<width>(dst, value)``."""
+    what = f"T.atomic_addx{width}"
+
+    def add(dst: object, value: object, return_prev: bool = False) -> None:
+        if return_prev or not isinstance(dst, ir.TensorLoad) or not isinstance(value, ir.TensorLoad):
+            raise unsupported(
+                f"{what} with return_prev=True" if return_prev else f"{what} of anything but two elements",
+                f"write {what}(C[i, j * {width}], c[i, j * {width}]) in T.Parallel",
+            )
+        builder = current(what)
+        builder.span = caller_span(builder.files)
+        lane = variable("lane")
+        with builder.collect() as body:
+            old, given = (builder.read(one.source, (*one.indices[:-1], one.indices[-1] + lane)) for one in (dst, value))
+            _update(builder, "add", old, given)
+        nest = sequence(body)
+        lanes = tirx.const(width, "int32")
+        builder.emit(
+            tirx.For(lane, tirx.const(0, "int32"), lanes, tirx.ForKind.PARALLEL, nest, span=builder.tvm_span())
+        )
+
+    add.__name__ = add.__qualname__ = f"atomic_addx{width}"
+    add.__doc__ = f"""Add {width} neighbouring elements to {width} neighbouring elements of a tensor: each is one
+    T.atomic_add. `dst` and `value` are the first of them. Raises Unsupported for anything else, and with `return_prev`.
+    """
+    return add
+
+
+_SENTENCES = {
+    "add": "the sum of it and a value", "max": "the larger of it and a value", "min": "the smaller of it and a value"
+}  # fmt: skip
+KINDS = tuple(name.removeprefix("tl.atomic_") for name in ATOMICS)
+
+
+def _update(builder: Builder, kind: str, old: ir.TensorLoad, value: ir.Expr) -> None:
+    if value.ty != old.ty:
+        value = tirx.Cast(old.ty, value)
+    builder.store(old.source, tuple(old.indices), updated(kind, old, value))
+
+
+def _update_block(builder: Builder, kind: str, dst: object, value: object) -> None:
+    """The update of a region, as one of its elements in T.Parallel."""
+    what = f"T.atomic_{kind}"
+    is_block = is_buffer(value) or isinstance(value, ir.TensorRegion | ir.TensorLoad)
+    source = as_region(value, what) if is_block else None
+    target = as_region(dst, what, extents(source) if source is not None else None)
+    if source is not None and not same_block(extents(source), extents(target)):
+        raise KernelError(
+            "K002",
+            f"{what}: the shapes differ: {target.source.name} {tuple(extents(target))} and {source.source.name} "
+            f"{tuple(extents(source))}",
+            hint="update a region with a block of the same shape",
+        )
+    sizes = [extent for extent in extents(target) if extent != 1] or [1]
+    target = _of_base(builder, what, target, sizes)
+    loops = [variable(name) for name in _LOOPS[: len(sizes)]]
+    old = builder.read(target.source, _places(target, loops, sizes))
+    given = element(value, what) if source is None else builder.read(source.source, _places(source, loops, sizes))
+    with builder.collect() as body:
+        _update(builder, kind, old, given)
+    span = builder.tvm_span()
+    made = body[0]
+    for loop, extent in zip(reversed(loops), reversed(sizes), strict=True):
+        made = tirx.For(
+            loop, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made, span=span
+        )
+    builder.emit(made)
+
+
+def _of_base(builder: Builder, what: str, target: ir.TensorRegion, sizes: list[int]) -> ir.TensorRegion:
+    """The block of a tensor that a block of its view is. Raises Unsupported where it has another shape there."""
+    base = builder.views.base_of(target.source)
+    found = builder.views.of_base(target)
+    if found is None or [extent for extent in extents(found) if extent != 1] != [one for one in sizes if one != 1]:
+        raise Unsupported(
+            "L006",
+            f"{what} of a block of {target.source.name}, over the memory of {base.name} {tuple(shape_of(base))}: it is "
+            f"not a block of {' x '.join(map(str, sizes))} elements there",
+            hint=f"update {base.name} in its own shape, block by block",
+        )
+    return found
+
+
+def _places(block: ir.TensorRegion, loops: list[ir.Var], sizes: list[int]) -> tuple[ir.Expr, ...]:
+    """The indices of an element of a block, one loop for each axis of more than one element."""
+    places: list[ir.Expr] = []
+    waiting = list(loops if sizes != [1] else [])
+    for part in block.region:
+        low = part.min
+        if constant(part.extent) != 1:
+            loop = waiting.pop(0)
+            low = loop if constant(low) == 0 else low + loop
+        places.append(low)
+    return tuple(places)

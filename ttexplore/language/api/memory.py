@@ -1,0 +1,162 @@
+"""Tensors and on-chip memory: annotations, outputs, allocations."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError, shown
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.arithmetic.sizes import extents_of
+from ttexplore.ir.build import dtype_of, scope_of
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.language.tracer.builder import Allocation, Builder, TensorSpec, current, described, shape_of, unsupported
+from ttexplore.language.tracer.containers import is_tuple
+from ttexplore.language.tracer.dtypes import dtype_name
+
+
+class TensorAnnotation:
+    """The type of a tensor: ``T.Tensor((M, N), dtype)``, ``T.Tensor[(M, N), dtype]`` or ``T.Tensor[M, N, dtype]``."""
+
+    def __call__(
+        self, shape: object, dtype: object = "float32", data: object = None, **_options: object
+    ) -> TensorSpec | tirx.Buffer:
+        return TensorSpec(shape, dtype) if data is None else _view(shape, dtype, data)
+
+    def __getitem__(self, parts: object) -> TensorSpec | tirx.Buffer:
+        *shape, last = parts if is_tuple(parts) and parts else (parts,)
+        if not shape or _is_extent(last):
+            return self(parts if shape else last)
+        # (n) and (n,) are the same shape.
+        return self(shape[0] if len(shape) == 1 else shape, last)
+
+
+def _view(shape: object, dtype: object, data: object) -> tirx.Buffer:
+    """``T.Tensor(shape, dtype, A.data)``: the memory of a tensor as one of another shape."""
+    builder = current("T.Tensor over the memory of another tensor")
+    base = data.args[0] if isinstance(data, ir.Call) and data.args else data
+    if not is_buffer(base) or is_on_chip(base):
+        raise unsupported(
+            f"T.Tensor over the memory of {described(data)}",
+            "pass the memory of a tensor: T.Tensor(shape, dtype, A.data)",
+        )
+    return _viewed(builder, base, shape_of(shape, "T.Tensor"), dtype_name(dtype))
+
+
+def _viewed(builder: Builder, base: tirx.Buffer, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
+    name = builder.unused(f"{base.name}_view")
+    made = tirx.decl_buffer(list(shape), dtype, name=name, scope=scope_of(base))
+    builder.views.add(made, base)
+    return made
+
+
+def reshape(src: object, shape: object) -> tirx.Buffer:
+    """A block, or tensor, of another shape over the memory of `src`: what is stored to one is read from the other.
+
+    Raises KernelError where the numbers of elements differ, Unsupported for variables and reducers.
+    """
+    return _over("T.reshape", src, shape, None)
+
+
+def view(src: object, shape: object = None, dtype: object = None) -> tirx.Buffer:
+    """:func:`reshape`, with the shape and dtype of `src` where none is given. Raises Unsupported for another dtype."""
+    return _over("T.view", src, shape, dtype)
+
+
+def _over(what: str, src: object, shape: object, dtype: object) -> tirx.Buffer:
+    builder = current(what)
+    if not is_buffer(src):
+        raise KernelError(
+            "K008", f"{what} takes a buffer or a tensor, not {described(src)}",
+            hint=f"write {what}(block, (rows, columns)), and index the result",
+        )  # fmt: skip
+    own = dtype_of(src)
+    if scope_of(src) == "local.var" or src in builder.reducers:
+        raise unsupported(f"{what} of {src.name}", "copy it to a block first")
+    if dtype is not None and dtype_name(dtype) != own:
+        raise unsupported(
+            f"{what} of {src.name}, which is {own}, as {dtype_name(dtype)}",
+            "allocate a block of that dtype: L1 has room for it beside the first, or convert with T.copy",
+        )
+    return _viewed(builder, src, shape_of(extents_of(src) if shape is None else shape, what), own)
+
+
+def _is_extent(value: object) -> bool:
+    """Whether this can be the size of a tensor, and so is not a dtype: NumPy's scalar types have __index__, too."""
+    return isinstance(value, ir.Expr) or (isinstance(value, SupportsIndex) and not isinstance(value, type))
+
+
+Tensor = TensorAnnotation()
+
+
+def dynamic(names: str, _dtype: object = "int32") -> Any:
+    """Sizes of tensors that are known only when the kernel runs: ``M = T.dynamic("m")``, ``T.dynamic("m, n")``.
+
+    They are 32-bit integers. Raises KernelError for an invalid name.
+    """
+    made: list[ir.Var] = []
+    for name in names.replace(",", " ").split():
+        if not name.isidentifier():
+            raise KernelError("K008", f"T.dynamic: {shown(name)} is not a name", hint='write T.dynamic("m")')
+        made.append(tirx.Var(name, "int32"))
+    if not made:
+        raise KernelError("K013", "T.dynamic needs a name", hint='write T.dynamic("m")')
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def empty(shape: object, *more: object, dtype: object = None, **_options: object) -> TensorSpec:
+    """An output tensor of an eager kernel: ``T.empty((M, N), dtype)``. It becomes a parameter after the inputs."""
+    current("T.empty")
+    if more and not isinstance(more[-1], int):
+        dtype, more = more[-1], more[:-1]
+    extents = (shape, *more) if more else shape
+    return TensorSpec(extents, "float32" if dtype is None else dtype, output=True)
+
+
+def alloc_global(shape: object, dtype: object = "float32", scope: object = "global") -> TensorSpec:
+    """Allocate a tensor in DRAM that one launch of the kernel writes and a later one reads. It is no parameter."""
+    builder = current("T.alloc_global")
+    if builder.blocks:
+        raise KernelError(
+            "K005",
+            "T.alloc_global is inside T.Kernel",
+            hint="allocate before `with T.Kernel(...)`: all blocks share the tensor",
+        )
+    if scope != "global":
+        raise KernelError("K008", f"T.alloc_global: unknown scope {shown(scope)}", hint="remove scope=")
+    return TensorSpec(shape, dtype, allocated=True)
+
+
+def _allocate(what: str, shape: object, dtype: object, scope: object) -> Allocation:
+    builder = current(what)
+    if not builder.blocks:
+        raise KernelError("K005", f"{what} is outside T.Kernel", hint="allocate inside `with T.Kernel(...)`")
+    if scope == "shared":
+        scope = "shared.dyn"
+    if scope not in ("shared.dyn", "local.fragment", "local"):
+        raise KernelError("K008", f"{what}: unknown scope {shown(scope)}", hint="remove scope=")
+    return Allocation(shape_of(shape, what), dtype_name(dtype), scope)
+
+
+def alloc_shared(shape: object, dtype: object = "float32", scope: object = "shared.dyn") -> Allocation:
+    """Allocate a block shared by a GPU thread block: on a Tensix core, a circular buffer in L1."""
+    return _allocate("T.alloc_shared", shape, dtype, scope)
+
+
+def alloc_fragment(shape: object, dtype: object = "float32", scope: object = "local.fragment") -> Allocation:
+    """Allocate a block in GPU registers: on a Tensix core, DST registers or a circular buffer."""
+    return _allocate("T.alloc_fragment", shape, dtype, scope)
+
+
+def alloc_local(shape: object, dtype: object = "float32", scope: object = "local") -> Allocation:
+    """Allocate a block that belongs to one GPU thread."""
+    return _allocate("T.alloc_local", shape, dtype, scope)
+
+
+def alloc_var(dtype: object, *arguments: object, init: object = None, **_options: object) -> Allocation:
+    """Allocate a scalar variable: assigning to its name again stores to it."""
+    current("T.alloc_var")
+    if arguments and not isinstance(arguments[0], str):
+        init = arguments[0]
+    return Allocation((1,), dtype_name(dtype), "local.var", init)

@@ -1,0 +1,244 @@
+"""Thread groups of a GPU kernel and what they wait with: T.ws, branches by thread, barriers, asynchronous copies and
+products.
+
+They are traced as they are written; the pass apply_defaults proves that the groups are one sequential program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError, shown
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import allocation, shape_of
+from ttexplore.ir.operations.groups import (
+    ASYNCHRONOUS,
+    BARRIER_SCOPE,
+    COUNTS,
+    SYNC_GRID,
+    TENSOR_MEMORY,
+    WARP_GROUP,
+    thread_index,
+)
+from ttexplore.language.api.memory import alloc_fragment
+from ttexplore.language.api.tile import copy, product
+from ttexplore.language.tracer.builder import (
+    Allocation,
+    Builder,
+    current,
+    described,
+    element,
+    sequence,
+    statement_call,
+    unsupported,
+)
+from ttexplore.language.tracer.containers import items_of
+
+_ONE_DIMENSION = "branch by the first index, with T.Kernel(..., threads=n), and write blocks with T.Parallel"
+
+
+# Groups
+
+
+@contextlib.contextmanager
+def ws(*groups: object, **_hints: object) -> Generator[None]:
+    """Run the statements inside on some warp groups: ``with T.ws(0):`` on threads 0 to 127, ``T.ws(1)`` on the next.
+
+    Raises KernelError for what is no group.
+    """
+    builder = current("T.ws")
+    chosen: ir.Expr | None = None
+    for group in groups:
+        if not isinstance(group, int) or group < 0:
+            raise KernelError("K008", f"T.ws: {shown(group)} is not a warp group", hint="number the groups from 0")
+        low, high = WARP_GROUP * group, WARP_GROUP * (group + 1)
+        index = thread_index()
+        one = tirx.And(tirx.GE(index, tirx.const(low, "int32")), tirx.LT(index, tirx.const(high, "int32")))
+        chosen = one if chosen is None else tirx.Or(chosen, one)
+    if chosen is None:
+        raise KernelError("K008", "T.ws names no warp group", hint="write T.ws(0)")
+    span = builder.tvm_span()
+    with builder.collect() as body, builder.inside("branch"):
+        yield
+    builder.emit(tirx.IfThenElse(chosen, sequence(body, span), None, span))
+
+
+def get_thread_binding(dim: int = 0) -> ir.Expr:
+    """The index of a thread in its block, to choose a group of threads: ``if tx < 128:``. Raises Unsupported for other
+    dimensions than the first."""
+    current("T.get_thread_binding")
+    if dim != 0:
+        raise unsupported(f"T.get_thread_binding({shown(dim)})", _ONE_DIMENSION)
+    return thread_index()
+
+
+def get_warp_group_idx(warp_size: object = None, warps_per_group: object = None) -> ir.Expr:
+    """The number of a thread's warp group: 128 threads each."""
+    current("T.get_warp_group_idx")
+    if warp_size is not None or warps_per_group is not None:
+        raise unsupported("T.get_warp_group_idx of other groups than of 128 threads", "leave its arguments out")
+    return tirx.FloorDiv(thread_index(), tirx.const(WARP_GROUP, "int32"))
+
+
+# Barriers
+
+
+@dataclass(frozen=True)
+class Barriers(Allocation):
+    """Barriers, one for each number of threads that must arrive."""
+
+    counts: tuple[int, ...] = ()
+
+    def make(self, builder: Builder, name: str) -> tirx.Buffer:
+        span = builder.tvm_span()
+        statement = allocation(builder.unused(name), self.shape, self.dtype, self.scope, span, {COUNTS: [*self.counts]})
+        builder.emit(statement)
+        return statement.buffer
+
+
+def alloc_barrier(arrive_count: object) -> Barriers:
+    """Allocate a barrier, or one for each number of a list. A phase of it is over when so many threads have arrived.
+
+    Raises KernelError for counts that are no positive integers.
+    """
+    builder = current("T.alloc_barrier")
+    if not builder.blocks:
+        raise KernelError("K005", "T.alloc_barrier is outside T.Kernel", hint="allocate inside `with T.Kernel(...)`")
+    counts = items_of(arrive_count)
+    for count in counts:
+        if not isinstance(count, SupportsIndex) or isinstance(count, bool) or int(count) < 1:
+            raise KernelError(
+                "K008",
+                f"T.alloc_barrier: {shown(count)} is not a number of threads",
+                hint="pass how many threads arrive: arrive_count=128",
+            )
+    numbers = tuple(int(count) for count in counts if isinstance(count, SupportsIndex))
+    return Barriers((len(numbers),), "int32", BARRIER_SCOPE, None, numbers)
+
+
+def _barrier(what: str, value: object) -> ir.Expr:
+    """A barrier as its element."""
+    if is_buffer(value) and value.ty.storage_scope == BARRIER_SCOPE:
+        (count,) = shape_of(value)
+        if count != 1:
+            raise KernelError("K003", f"{what}: {value.name} is {count} barriers", hint=f"choose one: {value.name}[0]")
+        return current(what).read(value, (0,))
+    if isinstance(value, ir.TensorLoad) and value.source.ty.storage_scope == BARRIER_SCOPE:
+        return value
+    raise KernelError(
+        "K008", f"{what} takes a barrier, not {described(value)}", hint="allocate it with T.alloc_barrier"
+    )
+
+
+def barrier_arrive(mbarrier: object, cta_id: object = None, pred: object = None) -> ir.Call:
+    """Arrive at a barrier, with each thread that comes here. Raises Unsupported for another block's barrier."""
+    if cta_id not in (None, 0) or pred is not None:
+        raise unsupported("arriving at the barrier of another block", "keep what blocks exchange in tensors")
+    return statement_call("tl.barrier_arrive", [_barrier("T.barrier_arrive", mbarrier)])
+
+
+def barrier_wait(mbarrier: object, parity: object = 0, **_hints: object) -> ir.Call:
+    """Wait until the phase of this parity of a barrier is over; the phase before the first has parity 1."""
+    return statement_call("tl.barrier_wait", [_barrier("T.barrier_wait", mbarrier), element(parity, "a parity")])
+
+
+def mbarrier_arrive_expect_tx(mbarrier: object, tx: object) -> ir.Call:
+    """Arrive at a barrier. The bytes of copies need not be counted here."""
+    return barrier_arrive(mbarrier)
+
+
+def sync_threads(barrier_id: object = None, arrive_count: object = None) -> ir.Call:
+    """Wait for the other threads of the block, or for `arrive_count` of them at a barrier with a number."""
+    numbers = [one for one in (barrier_id, arrive_count) if one is not None]
+    for one in numbers:
+        if not isinstance(one, int):
+            raise KernelError("K008", f"T.sync_threads: {shown(one)} is not a number", hint="pass integers")
+    return statement_call("tl.sync_threads", [int(one) for one in numbers if isinstance(one, int)])
+
+
+def sync_grid() -> ir.Call:
+    """Wait for all blocks of the launch: what follows is a launch of its own, after this one."""
+    builder = current("T.sync_grid")
+    if not builder.blocks:
+        raise KernelError("K005", "T.sync_grid is outside T.Kernel", hint="leave it out: launches wait for each other")
+    if any(around in ("tir", "branch") for around in builder.enclosing):
+        raise unsupported(
+            "T.sync_grid inside a loop or a branch",
+            "put it at the top level of T.Kernel, or let Python run the loop: `for k in [*range(n)]` unrolls it",
+        )
+    return statement_call(SYNC_GRID, [])
+
+
+# Asynchronous copies and products
+
+
+def tma_copy(src: object, dst: object, barrier: object = None, **hints: object) -> ir.Call:
+    """Copy a block, over when its barrier's phase is. Raises KernelError without a barrier, and for copies of single
+    elements."""
+    made = copy(src, dst, **hints)
+    if made is None:
+        raise KernelError("K008", "T.tma_copy copies blocks", hint="pass regions: A[i : i + 32, :]")
+    if barrier is None:
+        raise KernelError(
+            "K008",
+            "T.tma_copy without a barrier: nothing says when it is over",
+            hint="pass barrier=, or use T.copy, which waits by itself",
+        )
+    current("T.tma_copy").execute(made)
+    return statement_call("tl.copy", [*made.args, _barrier("T.tma_copy", barrier)])
+
+
+def wgmma_gemm(
+    A: object, B: object, C: object, transpose_A: bool = False, transpose_B: bool = False, policy: object = None,
+    clear_accum: object = False,
+) -> ir.Call:  # fmt: skip
+    """T.gemm that is over at a T.wait_wgmma."""
+    attrs = {ASYNCHRONOUS: 1}
+    return product("T.wgmma_gemm", (A, B, C), (transpose_A, transpose_B), policy, clear_accum, attrs)
+
+
+def wait_wgmma(num_inflight: int = 0) -> ir.Call:
+    """Wait until at most so many of the group's last products are not over."""
+    return statement_call("tl.gemm_wait", [num_inflight])
+
+
+def tcgen05_gemm(
+    A: object, B: object, C: object, transpose_A: bool = False, transpose_B: bool = False, policy: object = None,
+    clear_accum: object = False, mbar: object = None, use_2cta: bool = False,
+) -> ir.Call:  # fmt: skip
+    """T.gemm that arrives at a barrier when it is over. Raises Unsupported for products of two blocks."""
+    what = "T.tcgen05_gemm"
+    if use_2cta:
+        raise unsupported(f"{what} of two blocks", "let each block compute its own products")
+    barrier = [] if mbar is None else [_barrier(what, mbar)]
+    transposed, attrs = (transpose_A, transpose_B), {ASYNCHRONOUS: 1}
+    return product(what, (A, B, C), transposed, policy, clear_accum, attrs, barrier)
+
+
+def tcgen05_mma_arrive(mbar: object, arrive_2cta: object = None) -> ir.Call:
+    """Arrive at a barrier when all products of the group so far are over."""
+    if arrive_2cta:
+        raise unsupported("T.tcgen05_mma_arrive of two blocks", "let each block compute its own products")
+    return statement_call("tl.gemm_arrive", [_barrier("T.tcgen05_mma_arrive", mbar)])
+
+
+@dataclass(frozen=True)
+class TensorMemory(Allocation):
+    """A block in the memory of a GPU's matrix unit, which all threads see."""
+
+    def make(self, builder: Builder, name: str) -> tirx.Buffer:
+        span = builder.tvm_span()
+        statement = allocation(builder.unused(name), self.shape, self.dtype, self.scope, span, {TENSOR_MEMORY: 1})
+        builder.emit(statement)
+        return statement.buffer
+
+
+def alloc_tmem(shape: object, dtype: object = "float32", **_hints: object) -> Allocation:
+    """Allocate a block in the memory of a GPU's matrix unit: on a Tensix core, DST registers or a circular buffer."""
+    made = alloc_fragment(shape, dtype)
+    return TensorMemory(made.shape, made.dtype, made.scope)

@@ -1,0 +1,89 @@
+"""Peel the last iteration off a loop, so that later statements find the result in DST."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from tvm import ir, tirx
+
+from ttexplore.ir.build import constant, number_of
+from ttexplore.ir.rewrite import Firings, Rule, inherit_places
+from ttexplore.passes.insert_dst_management.groups import Grouping, SequencePart
+from ttexplore.passes.insert_dst_management.sections import replaced
+from ttexplore.passes.insert_dst_management.steps import Reader
+
+_TURN = Rule("peeled iteration", "An iteration is peeled off a loop, so that later statements find its results in DST.")
+_SHORTER = Rule("shorter loop", "The last iteration of the loop follows it.")
+
+
+def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings) -> list[tirx.Stmt]:
+    """`body` with each single-iteration loop over operations on DST replaced by its body."""
+    made: list[tirx.Stmt] = []
+    for statement in body:
+        seen = reader.seen(statement)
+        if seen.touches and seen.step is None and type(statement) is tirx.For and constant(statement.extent) == 1:
+            turn = _turn(statement, statement.min, reader, firings)
+            inherit_places(statement, turn)
+            made += without_single_turns(turn, reader, firings)
+        else:
+            made.append(statement)
+    return made
+
+
+def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
+    """The statements of one iteration of a loop. What they bind keeps its identity, by which the verifier counts."""
+    made: list[tirx.Stmt] = []
+    values: dict[ir.Var, ir.Expr] = {statement.loop_var: turn}
+    for one in reader.inside(statement):
+        made += firings.made(_TURN, one, [replaced(one, values)])
+    return made
+
+
+def last_turn_apart(
+    statement: tirx.For, after: Iterable[SequencePart], grouping: Grouping, firings: Firings
+) -> list[tirx.Stmt] | None:
+    """A loop without its last iteration, and that iteration, if the operations in `after`, which follow the loop, can
+    then share sections with the last operations in it and use one of their values; otherwise None. `grouping` has
+    reached the loop."""
+    extent = constant(statement.extent)
+    reader = grouping.reader
+    inner = reader.inside(statement)
+    if extent is None or extent < 1:
+        return None
+    last = next((place for place in reversed(range(len(inner))) if reader.has_values(inner[place])), None)
+    if last is None:
+        return None
+    turn = tirx.const(number_of(statement.min) + extent - 1, "int32")
+    apart = _turn(statement, turn, reader, firings)
+    before = [*_shorter(statement, extent - 1, reader, firings), *apart[:last]]
+    end, rest = apart[last], apart[last + 1 :]
+    trial = grouping.continued()
+    for one in before:
+        trial.add(one)
+    if reader.step(end) is None:
+        # A nested loop: its own last iteration shares sections with what follows.
+        assert isinstance(end, tirx.For)
+        found = last_turn_apart(end, itertools.chain(rest, after), trial, firings)
+        return None if found is None else [*before, *found, *rest]
+    trial.add(end)
+    group = trial.group
+    assert group is not None
+    own = len(group.steps)
+    for one in itertools.chain(rest, after):
+        trial.add(one)
+        if trial.group is not group:
+            break
+    left = {operand.value for step in group.steps[:own] for operand in step.operands}
+    wanted = any(operand.value in left for step in group.steps[own:] for operand in step.operands)
+    return [*before, end, *rest] if wanted else None
+
+
+def _shorter(statement: tirx.For, extent: int, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
+    if extent == 1:
+        return _turn(statement, statement.min, reader, firings)
+    made = tirx.For(
+        statement.loop_var, statement.min, tirx.const(extent, "int32"), statement.kind, statement.body,
+        statement.thread_binding, statement.annotations, statement.step, statement.span,
+    )  # fmt: skip
+    return firings.made(_SHORTER, statement, [made]) if extent else []

@@ -1,0 +1,207 @@
+"""Write the sections of a group: acquire, load and compute, commit, wait, pack, release, for each part of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm import ir, tirx
+
+from ttexplore.analysis.dst_blocks import Index, Part, SubBlock, plus, substituted, times
+from ttexplore.analysis.engine_setup import operations
+from ttexplore.ir.branches import branch_condition
+from ttexplore.ir.build import arguments, constant, loop, number_of, op, op_name, variable, when, with_body
+from ttexplore.ir.rewrite import inherit_places
+from ttexplore.passes.insert_dst_management.groups import Group
+from ttexplore.passes.insert_dst_management.line import Line
+from ttexplore.passes.insert_dst_management.schedule import Fetch, Run, Schedule, Section
+from ttexplore.passes.insert_dst_management.spills import RELOAD, SECTION, SLOTS, SPILL, Spill, SpillBuffers
+from ttexplore.passes.insert_dst_management.steps import Step
+
+
+def write_group(
+    group: Group, line: Line, schedule: Schedule, shape: SubBlock, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer,
+    buffers: SpillBuffers,
+) -> list[tirx.Stmt]:  # fmt: skip
+    """The statements of a group: a loop over the parts of its block around the sections of the schedule.
+
+    `spilled` gives the buffers of the values that come from outside and of those that leave.
+    """
+    part, around = Part.loops(shape)
+    source = group.steps[0].statement
+    writer = _Writer(line, schedule, part, spilled, dst, buffers, source)
+    body: list[tirx.Stmt] = []
+    for position, section in enumerate(schedule.sections):
+        body += writer.section(position, section)
+    return buffers.firings.made(SECTION, source, [*writer.waits(), *around(body)])
+
+
+class _Writer:
+    def __init__(
+        self, line: Line, schedule: Schedule, part: Part, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer,
+        buffers: SpillBuffers, source: tirx.Stmt,
+    ) -> None:  # fmt: skip
+        self.line, self.part, self.spilled, self.dst, self.buffers = line, part, spilled, dst, buffers
+        self.firings, self.source = buffers.firings, source
+        self.tiles = part.shape.tiles
+        self.entering = {version: value for value, version in line.entering.items()}
+        self.first: dict[int, tuple[int, int]] = {}
+        self.last: dict[int, tuple[int, int]] = {}
+        for index, section in enumerate(schedule.sections):
+            for place, action in enumerate(section.actions):
+                if isinstance(action, Fetch):
+                    self.first.setdefault(action.value, (index, place))
+                    self.last[action.value] = (index, place)
+        self.lent: dict[int, tirx.Buffer] = {}
+
+    def waits(self) -> list[tirx.Stmt]:
+        """Waits before the first part for the values that are read and stay in their buffers."""
+        found = [self.spilled[self.entering[version]] for version in sorted(self.line.staying)]
+        waits = [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in found if not spill.waited]
+        return self.firings.made(RELOAD, self.source, waits)
+
+    def section(self, position: int, section: Section) -> list[tirx.Stmt]:
+        made: list[tirx.Stmt] = [op("tile_regs_acquire")]
+        for place, action in enumerate(section.actions):
+            match action:
+                case Fetch():
+                    made += self.firings.made(RELOAD, self.source, self.fetch(action, (position, place)))
+                case Run():
+                    made.append(self.step(self.line.steps[action.operation], action.reads, action.writes))
+        made.append(op("tile_regs_commit"))
+        leaving = {version: value for value, version in self.line.leaving.items()}
+        packs: list[tirx.Stmt] = []
+        pushes: list[tirx.Stmt] = []
+        for version, slot in section.stores:
+            if version in leaving:
+                spill = self.spilled[leaving[version]]
+                packs += self.kept(*self.store(spill, slot))
+                if spill.accumulates_from is None:
+                    made += self.kept(op("cb_reserve_back", spill.cb, self.tiles))
+                    pushes += self.kept(op("cb_push_back", spill.cb, self.tiles))
+            if version in self.last:
+                cb = self.lent[version] = self.buffers.borrow(self.line.owner[version], self.tiles)
+                packs += self.kept(self.pack_part(cb, slot))
+                made += self.kept(op("cb_reserve_back", cb, self.tiles))
+                pushes += self.kept(op("cb_push_back", cb, self.tiles))
+        made.append(op("tile_regs_wait"))
+        made += [self.step(self.line.steps[operation], (slot,), None) for operation, slot in section.packs]
+        return [*made, *packs, op("tile_regs_release"), *pushes]
+
+    def kept(self, *made: tirx.Stmt) -> list[tirx.Stmt]:
+        """Statements that spill a value to a circular buffer."""
+        return self.firings.made(SPILL, self.source, made)
+
+    # Loads and stores
+
+    def fetch(self, action: Fetch, place: tuple[int, int]) -> list[tirx.Stmt]:
+        version, slot = action.value, action.slot
+        maker = self.line.makers.get(version)
+        if maker is not None:
+            return [self.step(maker, (), slot)]
+        if version in self.line.staying:
+            first = self.part.first_in_parts()
+            return [self.copy_part(self.spilled[self.entering[version]].cb, slot, first)]
+        spill = self.spilled[self.entering[version]] if version in self.entering else None
+        cb = self.lent[version] if spill is None else spill.cb
+        made: list[tirx.Stmt] = []
+        if place == self.first[version]:
+            made.append(op("cb_wait_front", cb, self.tiles))
+        made.append(self.copy_part(cb, slot, 0))
+        if place == self.last[version]:
+            made.append(op("cb_pop_front", cb, self.tiles))
+            if spill is None:
+                self.buffers.give_back(cb)
+        if spill is None or spill.fresh is None:
+            return made
+        later = when(spill.fresh.loop_var > 0, made, self.source.span)
+        inherit_places(spill.fresh.fill, [later])
+        return [later]
+
+    def copy_part(self, cb: tirx.Buffer, slot: int, first: Index) -> tirx.Stmt:
+        t = variable("t")
+        return loop(t, self.tiles, [op("copy_tile", cb, plus(t, first), self.dst, plus(t, slot * self.tiles))])
+
+    def pack_part(self, cb: tirx.Buffer, slot: int) -> tirx.Stmt:
+        t = variable("t")
+        return loop(t, self.tiles, [op("pack_tile", self.dst, plus(t, slot * self.tiles), cb, t)])
+
+    def store(self, spill: Spill, slot: int) -> list[tirx.Stmt]:
+        """Pack a part into its circular buffer, or add it to what is there."""
+        if spill.accumulates_from is None:
+            return [self.pack_part(spill.cb, slot)]
+        t = variable("t")
+        target = plus(t, self.part.first_in_parts())
+        later = tirx.Cast(ir.PrimType("int32"), spill.accumulates_from.loop_var > 0)
+        adding = op("pack_l1_accumulate", later, span=self.source.span)
+        inherit_places(spill.accumulates_from.fill, [adding])
+        return [
+            adding,
+            loop(t, self.tiles, [op("pack_tile", self.dst, plus(t, slot * self.tiles), spill.cb, target)]),
+            op("pack_l1_accumulate", 0),
+        ]
+
+    # Steps
+
+    def step(self, step: Step, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
+        """A step on the current part, with its values in these slots."""
+        made = self.product(step, writes) if step.is_matmul else self.tile_loop(step, reads, writes)
+        self.firings.made(SLOTS, step.statement, [made])
+        inherit_places(step.statement, [made])
+        return made
+
+    def product(self, step: Step, slot: int | None) -> tirx.Stmt:
+        assert slot is not None
+        in0, in1, a, b, _, _, transpose, _, _, depth = step.operation.arguments
+        shape = self.part.shape
+        first = plus(a, times(self.part.row, shape.rows * number_of(depth)))
+        second = plus(b, times(self.part.column, shape.columns))
+        base = slot * self.tiles
+        made = op("matmul_block", in0, in1, first, second, self.dst, base, transpose, shape.columns, shape.rows, depth)
+        self.firings.made(SLOTS, step.operation.call, [made])
+        if constant(step.statement.extent) == 1:
+            return replaced(made, {step.variable: tirx.const(0, "int32")})
+        return with_body(step.statement, [made])
+
+    def tile_loop(self, step: Step, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
+        slots = iter(reads)
+        given = {o.position: next(slots) for o in step.operands if o.access == "read"}
+        for operand in step.operands:
+            if operand.access != "read":
+                assert writes is not None
+                given[operand.position] = writes
+
+        def tile(block_tile: Index, part_tile: Index) -> tirx.Stmt:
+            values: list[Index] = []
+            for position, value in enumerate(step.operation.arguments):
+                if position in given:
+                    values += [self.dst, plus(part_tile, given[position] * self.tiles)]
+                elif position - 1 not in given:
+                    values.append(substituted(value, {step.variable: block_tile}))
+            return self.firings.made(SLOTS, step.operation.call, [op(step.op.name, *values)])[0]
+
+        return self.part.each(tile)
+
+
+def replaced(statement: tirx.Stmt, values: Mapping[ir.Var, Index]) -> tirx.Stmt:
+    """A statement, and all statements in it, with variables replaced."""
+    if isinstance(statement, tirx.For):
+        made = with_body(statement, _all_replaced(statement.body, values))
+        if isinstance(made.extent, tirx.IntImm):
+            return made
+        # The verifier compares the condition of a branch, and what its names stand for, with that in the other kernels.
+        extent = substituted(made.extent, values, simplify=branch_condition(made) is None)
+        return tirx.For(
+            made.loop_var, made.min, extent, made.kind, made.body, made.thread_binding,
+            made.annotations, made.step, made.span,
+        )  # fmt: skip
+    if isinstance(statement, tirx.Bind):
+        return tirx.Bind(statement.var, substituted(statement.value, values, simplify=False), statement.span)
+    if isinstance(statement, tirx.IfThenElse):
+        otherwise = None if statement.else_case is None else _all_replaced(statement.else_case, values)
+        test, body = substituted(statement.condition, values), _all_replaced(statement.then_case, values)
+        return when(test, body, statement.span, otherwise=otherwise)
+    return op(op_name(statement)[3:], *[substituted(a, values) for a in arguments(statement)], span=statement.span)
+
+
+def _all_replaced(body: tirx.Stmt, values: Mapping[ir.Var, Index]) -> list[tirx.Stmt]:
+    return [replaced(one, values) for one in operations(body)]

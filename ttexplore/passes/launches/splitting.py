@@ -1,0 +1,325 @@
+"""The launches of a kernel: each T.Kernel, and each part of one between T.sync_grid, as a kernel of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import elements, is_buffer, span_of
+from ttexplore.ir.arithmetic.sizes import extents_of
+from ttexplore.ir.build import constant, op_name, regions, scope_of, sequence, shape_of, statements, with_nest
+from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body, same_indices
+from ttexplore.ir.operations.groups import BARRIER_SCOPE, SYNC_GRID
+from ttexplore.ir.rewrite import walk
+from ttexplore.language.tracer.kernel import Said, TracedKernel
+from ttexplore.passes.launches.coverage import Region, gap_in, read_regions, stored_regions
+from ttexplore.passes.launches.tensor_roles import kept_parts, read_and_written, touched, with_kept_parts
+from ttexplore.plan import note_on_input
+from ttexplore.record import Span
+
+_T = TypeVar("_T")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """The statement of one launch, what was said in it, and the names of the tensors that it reads and writes."""
+
+    nest: tirx.Stmt
+    said: Said
+    read: frozenset[str]
+    written: frozenset[str]
+
+    @property
+    def used(self) -> frozenset[str]:
+        return self.read | self.written
+
+
+def launches_of(traced: TracedKernel) -> tuple[TracedKernel, ...]:
+    """The launches of a kernel, in order.
+
+    A launch has the tensors that it uses as parameters. What an earlier launch writes is an input of a later one that
+    reads it. A tensor of which a launch may store a part only is both its input and its output, and a note says why.
+
+    Raises KernelError where a launch uses values, indices or on-chip buffers of another one, and where it reads
+    elements of a tensor of T.alloc_global that no launch before it has written.
+    """
+    parts = _parts(traced)
+    if len(parts) == 1 and not traced.allocated:
+        return (_with_kept(traced),)
+    tensors = traced.tensors
+    parameters = frozenset(str(one.name) for one in traced.function.params if is_buffer(one))
+    unused = parameters.difference(*(part.used for part in parts))
+    made: list[TracedKernel] = []
+    for number, part in enumerate(parts):
+        _check_stores(part)
+        # Unused parameters remain inputs.
+        names = part.used if number else part.used | unused
+        launch = _launch(traced, number, parts, [one for one in tensors if str(one.name) in names])
+        notes = _check_read(part, launch, traced, made)
+        made.append(_with_kept(dataclasses.replace(launch, notes=(*launch.notes, *notes))))
+    return tuple(made)
+
+
+def used_names(traced: TracedKernel) -> frozenset[str]:
+    """The names of the tensors and blocks of a launch."""
+    blocks = (one.buffer for one in walk(traced.function.body) if isinstance(one, tirx.AllocBuffer))
+    return frozenset(str(one.name) for one in (*traced.tensors, *blocks))
+
+
+def old_contents(launches: Sequence[tirx.PrimFunc]) -> frozenset[str]:
+    """The tensors whose contents before the first of some launches count: what a launch reads, or what none of them
+    stores, is not all stored before."""
+    stores: dict[str, list[Region]] = {}
+    tensors: dict[str, tirx.Buffer] = {}
+    read: set[str] = set()
+    for function in launches:
+        read |= read_and_written(function)[0]
+        tensors |= {str(one.name): one for one in elements(function.params) if is_buffer(one)}
+        for name, of_tensor in stored_regions(function).items():
+            if name not in read:
+                stores.setdefault(name, []).extend(of_tensor)
+    return frozenset(name for name, one in tensors.items() if gap_in(stores.get(name, []), one) is not None)
+
+
+def _with_kept(traced: TracedKernel) -> TracedKernel:
+    """The kernel with those tensors of which it may store a part only, and a note on each that it does not read."""
+    function = with_kept_parts(traced.function)
+    if function is traced.function:
+        return traced
+    kept = kept_parts(function)
+    read = read_and_written(function)[0] if kept else set[str]()
+    notes = (note_on_input(name, reason) for name, reason in kept.items() if name not in read)
+    return dataclasses.replace(traced, function=function, notes=(*traced.notes, *notes))
+
+
+def _launch(traced: TracedKernel, number: int, parts: Sequence[_Part], tensors: list[tirx.Buffer]) -> TracedKernel:
+    part, name = parts[number], f"{traced.name}_{number + 1}"
+    names = [str(one.name) for one in tensors]
+    needed = [extent for tensor in tensors for extent in extents_of(tensor) if not isinstance(extent, int)]
+    needed += tirx.analysis.undefined_vars(part.nest, tensors)
+    sizes = [p for p in elements(traced.function.params) if not is_buffer(p) and _among(p, needed)]
+    outputs = tuple(
+        names.index(output) for output in _outputs(traced) if output in names and _has_output(output, number, parts)
+    )
+    others = [one.said for one in parts if one.said is not part.said]
+    function = tirx.PrimFunc([*tensors, *sizes], part.nest, attrs=None, span=traced.function.span)
+    function = function.with_attr("global_symbol", name)
+    if outputs:
+        function = function.with_attr("tl.outs", list(outputs))
+    annotations = _without(traced.annotations, [a for said in others for a in said.annotations if not a.tensor])
+    return dataclasses.replace(
+        traced, name=name, function=function, outputs=outputs, said=(part.said,), allocated=(), surroundings=None,
+        notes=tuple(_without(traced.notes, [note for said in others for note in said.notes], part.said.notes)),
+        annotations=tuple(one for one in annotations if not one.tensor or one.tensor in names),
+    )  # fmt: skip
+
+
+def _without(all_of: Sequence[_T], others: Sequence[_T], own: Sequence[_T] = ()) -> list[_T]:
+    return [one for one in all_of if one not in others or one in own]
+
+
+def _outputs(traced: TracedKernel) -> list[str]:
+    """The names of the declared outputs."""
+    return [str(traced.function.params[index].name) for index in traced.outputs]
+
+
+def _has_output(output: str, number: int, parts: Sequence[_Part]) -> bool:
+    """Whether a launch has to write a declared output: all that write it, and if none does, the first."""
+    writing = [place for place, part in enumerate(parts) if output in part.written]
+    using = [place for place, part in enumerate(parts) if output in part.used]
+    return number in (writing or using or [0])[: len(writing) or 1]
+
+
+# Splitting
+
+
+def _parts(traced: TracedKernel) -> list[_Part]:
+    known = [*elements(traced.function.params), *traced.allocated]
+    made: list[_Part] = []
+    body = statements(traced.function.body)
+    for nest, said in zip(body, traced.said or (Said((), ()),) * len(body), strict=True):
+        _check_own(nest, known, body)
+        for one in _between_syncs(nest, known):
+            uses = [(buffer, kind) for statement in walk(one) for buffer, kind in touched(statement)]
+            tensors = [(str(buffer.name), kind) for buffer, kind in uses if not is_on_chip(buffer)]
+            read = frozenset(name for name, kind in tensors if kind != "write")
+            made.append(_Part(one, said, read, frozenset(name for name, kind in tensors if kind != "read")))
+    return made
+
+
+def _between_syncs(nest: tirx.Stmt, known: Sequence[ir.Var]) -> list[tirx.Stmt]:
+    """The parts of a launch that its T.sync_grid divide, with the allocations and names that each uses."""
+    loops: list[tirx.For] = []
+    body = [nest]
+    while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].kind == tirx.ForKind.THREAD_BINDING:
+        loops.append(body[0])
+        body = statements(body[0].body)
+    pieces: list[list[tirx.Stmt]] = [[]]
+    for statement in body:
+        if op_name(statement) == SYNC_GRID:
+            pieces.append([])
+        else:
+            pieces[-1].append(statement)
+    if len(pieces) == 1:
+        return [nest]
+    made: list[tirx.Stmt] = []
+    for number, piece in enumerate(pieces):
+        if all(isinstance(one, tirx.AllocBuffer | tirx.Bind) for one in piece):
+            continue
+        earlier = [one for before in pieces[:number] for one in before]
+        _check_contents(earlier, piece)
+        outside = [*known, *(loop.loop_var for loop in loops)]
+        made.append(with_nest(loops, [*_carried(earlier, piece, outside), *piece]))
+    return made
+
+
+def _carried(earlier: Sequence[tirx.Stmt], piece: Sequence[tirx.Stmt], known: Sequence[ir.Var]) -> list[tirx.Stmt]:
+    """The allocations and names before a T.sync_grid that the statements after it use."""
+    needed = list(tirx.analysis.undefined_vars(sequence(piece), known))
+    found: list[tirx.Stmt] = []
+    for one in reversed(earlier):
+        if isinstance(one, tirx.AllocBuffer) and _among(one.buffer, needed):
+            found.append(one)
+        elif isinstance(one, tirx.Bind) and _among(one.var, needed):
+            if loads_of(one.value):
+                raise KernelError(
+                    "K018",
+                    f"{one.var.name} is read before T.sync_grid and used after it",
+                    hint="read it again after T.sync_grid: what follows is a launch of its own",
+                    span=_user(piece, one.var),
+                )
+            found.append(one)
+            needed += tirx.analysis.undefined_vars(one, known)
+    return found[::-1]
+
+
+# Checking
+
+
+def _check_own(nest: tirx.Stmt, known: Sequence[ir.Var], body: Sequence[tirx.Stmt]) -> None:
+    """Raise KernelError where a launch uses what is defined in another one."""
+    if len(body) == 1:
+        return
+    for variable in tirx.analysis.undefined_vars(nest, known):
+        what, hint = "has its value", "compute it again in this T.Kernel"
+        if is_buffer(variable):
+            what, hint = "is allocated", "T.copy it to a tensor of T.alloc_global there, and from that tensor here"
+        raise KernelError(
+            "K018", f"{variable.name} {what} in another T.Kernel", hint=hint, span=_user([nest], variable)
+        )
+
+
+def _check_contents(earlier: Sequence[tirx.Stmt], piece: Sequence[tirx.Stmt]) -> None:
+    """Raise KernelError for an on-chip buffer that is written before a T.sync_grid and used after it, unless all of it
+    is written again first."""
+    held: list[tirx.Buffer] = []
+    for statement in (one for outer in earlier for one in walk(outer)):
+        held += [
+            buffer
+            for buffer, kind in touched(statement)
+            if is_on_chip(buffer) and (kind != "read" or scope_of(buffer) == BARRIER_SCOPE)
+        ]
+    for loops, statement in _with_loops(piece):
+        for buffer, kind in touched(statement):
+            if not _among(buffer, held):
+                continue
+            if kind != "write" or not _writes_all(statement, buffer, loops):
+                used = "read" if kind != "write" else "written in part"
+                raise KernelError(
+                    "K018",
+                    f"{buffer.name} is written before T.sync_grid and {used} after it",
+                    hint="what follows T.sync_grid is a launch of its own: T.copy the block to a tensor, and from it",
+                    span=span_of(statement),
+                )
+        new = [buffer for buffer, _ in touched(statement)]
+        held = [one for one in held if not _among(one, new)]
+
+
+def _with_loops(body: Sequence[tirx.Stmt]) -> Iterator[tuple[list[tirx.For], tirx.Stmt]]:
+    """All statements in order, those of a T.Parallel with its loops."""
+    for statement in blocks(sequence(body)):
+        if not is_parallel(statement):
+            yield [], statement
+            continue
+        loops, inner = parallel_body(statement)
+        for one in inner:
+            yield from ((loops if nested is one else [], nested) for nested in walk(one))
+
+
+def _writes_all(statement: tirx.Stmt, buffer: tirx.Buffer, loops: Sequence[tirx.For]) -> bool:
+    """Whether a statement that writes a buffer, in a T.Parallel of these loops, writes all of it."""
+    shape = list(shape_of(buffer))
+    if isinstance(statement, tirx.BufferStore):
+        starts, extents = [constant(loop.min) for loop in loops], [constant(loop.extent) for loop in loops]
+        over_all = same_indices(statement.indices, [loop.loop_var for loop in loops])
+        return all(extent == 1 for extent in shape) or (over_all and not any(starts) and extents == shape)
+    if not op_name(statement).startswith("tl."):
+        return False
+    region = regions(statement)[-1].region
+    return all(constant(part.min) == 0 and constant(part.extent) == n for part, n in zip(region, shape, strict=True))
+
+
+def _check_read(
+    part: _Part, launch: TracedKernel, traced: TracedKernel, before: Sequence[TracedKernel]
+) -> Iterator[str]:  # fmt: skip
+    """Notes on the tensors of T.alloc_global that the launches before this one may have stored in part, and of which it
+    may read the rest. Raises KernelError where it reads elements that none of them stores."""
+    own, reads = stored_regions(launch.function), read_regions(launch.function)
+    for tensor in traced.allocated:
+        name = str(tensor.name)
+        if name not in part.read:
+            continue
+        stores = [one for earlier in before for one in stored_regions(earlier.function).get(name, [])]
+        if not stores:
+            reading = (
+                one for one in walk(part.nest) for buffer, kind in touched(one)
+                if kind != "write" and buffer.same_as(tensor)
+            )  # fmt: skip
+            raise KernelError(
+                "K006",
+                f"{name} is read here, and no launch before this one has written it",
+                hint="write it in an earlier T.Kernel, or make it a parameter if the caller fills it",
+                span=span_of(next(reading)),
+            )
+        gap = gap_in(stores, tensor, reads.get(name, []))
+        if gap is None:
+            continue
+        for one in reads[name]:
+            missing = gap_in([*stores, *own.get(name, [])], tensor, [one])
+            if missing is not None and missing.element is not None:
+                raise KernelError(
+                    "K006",
+                    f"{name}[{', '.join(map(str, missing.element))}] is read here, and no launch before this one has "
+                    "stored anything there",
+                    hint="store all that is read in an earlier T.Kernel, or make it a parameter if the caller fills it",
+                    span=one.span,
+                )
+        yield f"{name} may be read where no launch has stored anything ({gap.reason}): it holds zeros there"
+
+
+def _check_stores(part: _Part) -> None:
+    """Raise KernelError for a launch that stores nothing."""
+    if not part.written:
+        within = [one for one in walk(part.nest) if not isinstance(one, tirx.For | tirx.AllocBuffer | tirx.Bind)]
+        raise KernelError(
+            "K007",
+            "what begins here is a launch of its own, and writes no tensor",
+            hint="copy its result to a tensor: T.copy(result, C[...]); each T.Kernel is a launch, and so is what "
+            "T.sync_grid ends or begins: no block stays on the chip between them",
+            span=next((span for one in within if (span := span_of(one)) is not None), span_of(part.nest)),
+        )
+
+
+def _user(body: Sequence[tirx.Stmt], variable: ir.Var) -> Span | None:
+    """The first statement that uses a variable, as a place."""
+    using = [one for outer in body for one in walk(outer) if _among(variable, tirx.analysis.undefined_vars(one, []))]
+    found = next((one for one in using if not isinstance(one, tirx.For | tirx.While | tirx.IfThenElse)), using[-1])
+    return span_of(found)
+
+
+def _among(one: ir.Var, many: Iterable[ir.Var]) -> bool:
+    return any(one.same_as(other) for other in many)

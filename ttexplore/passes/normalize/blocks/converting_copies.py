@@ -1,0 +1,86 @@
+"""Copies that convert to a dtype of 8 bits or fewer, as copies that do not and a T.Parallel that casts.
+
+Tiles store such numbers as bfloat16, and what moves tiles rounds to bfloat16 only: a cast is arithmetic on elements.
+"""
+
+from __future__ import annotations
+
+from tvm import ir, tirx
+
+from ttexplore.analysis.added_buffers import NewBuffers
+from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.arithmetic.sizes import matrix_extents
+from ttexplore.ir.build import (
+    dtype_of,
+    is_whole,
+    op_name,
+    parallel_nest,
+    regions,
+    shape_of,
+    whole_region,
+)
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.ops.small import is_small
+
+
+def with_casts_for_copies(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel without copies that convert to a dtype of 8 bits or fewer.
+
+    T.copy(c, C[by * 32, bx * 32])  ==>  for i, j in T.Parallel(32, 32):
+                                             c_cast[i, j] = T.cast(c[i, j], "float8_e4m3fn")
+                                         T.copy(c_cast, C[by * 32, bx * 32])
+    """
+    return rewrite([CAST], _Casts(function, firings))
+
+
+def _converts(statement: tirx.Stmt) -> bool:
+    if op_name(statement) != "tl.copy":
+        return False
+    before, after = (dtype_of(region.source) for region in regions(statement))
+    return is_small(after) and before != after
+
+
+class _Casts(NewBuffers):
+    def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not _converts(statement):
+            return None
+        source, target = regions(statement)
+        shape = tuple(matrix_extents(source if is_on_chip(source.source) else target))
+        made: list[tirx.Stmt] = []
+        given, into = source.source, target.source
+        if not _is_whole(source, shape):
+            part = self.allocate(f"{given.name}_cast", shape, dtype_of(given))
+            made += [part, tirx.Evaluate(call("tl.copy", [source, whole_region(part.buffer)]), statement.span)]
+            given = part.buffer
+        after: list[tirx.Stmt] = []
+        if not _is_whole(target, shape):
+            part = self.allocate(f"{source.source.name}_cast", shape, dtype_of(into))
+            made.append(part)
+            after.append(tirx.Evaluate(call("tl.copy", [whole_region(part.buffer), target]), statement.span))
+            into = part.buffer
+        dtype = ir.PrimType(dtype_of(into))
+        cast = parallel_nest(into, lambda at: tirx.Cast(dtype, tirx.BufferLoad(given, at)))
+        return [*made, cast, *after]
+
+
+def _is_whole(region: ir.TensorRegion, shape: tuple[int, ...]) -> bool:
+    """Whether a region is all of a block of this shape on the chip."""
+    if not is_on_chip(region.source) or shape_of(region.source) != shape:
+        return False
+    return is_whole(region)
+
+
+CAST = StatementRule(
+    "cast for a copy", "A copy to a dtype of 8 bits or fewer casts each element, in a T.Parallel.", _Casts.copy
+)
+
+
+def note_on_cast(statement: tirx.Stmt) -> str:
+    """What the plan says about a copy that casts."""
+    (before, after), span = (region.source for region in regions(statement)), span_of(statement)
+    line = f" in line {span.line}" if span else ""
+    return (
+        f"the copy of {before.name} to {after.name}{line} casts to {dtype_of(after)} on the SFPU, because the "
+        "packer rounds to bfloat16 only"
+    )

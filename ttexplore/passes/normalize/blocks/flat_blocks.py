@@ -1,0 +1,473 @@
+"""Blocks of three and more dimensions as matrices, and T.Parallel over three and more variables as over two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tvm import ir, sym, tirx
+
+from ttexplore.analysis.added_buffers import NewBuffers
+from ttexplore.ir.adapter import call
+from ttexplore.ir.arithmetic.limited import is_limited
+from ttexplore.ir.arithmetic.sizes import constant_extents
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    constant,
+    dtype_of,
+    is_whole,
+    number_of,
+    op_name,
+    operation,
+    parallel_loops,
+    parallel_nest,
+    parallel_variables,
+    regions,
+    scope_of,
+    shape_of,
+    variable,
+    whole_region,
+    with_arguments,
+)
+from ttexplore.ir.dag import nodes_of, replaced, uses, written_out
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.operations.copies import is_block_of
+from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
+
+
+def with_joined_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel whose T.Parallel loops store along each axis with one variable.
+
+    for i, j in T.Parallel(4, 8):        for i_j in T.Parallel(32):
+        c[i * 8 + j] = a[i, j]     ==>       c[i_j] = a[i_j // 8, i_j % 8]
+
+    A nest that stores all elements of a block in order, seen in another shape, counts along the axes of the block.
+    """
+    return rewrite([_JOINED], _Joining(function, firings))
+
+
+def with_flat_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel whose blocks have at most two dimensions: all axes but the last one become the rows.
+
+    A reduction along another axis than the last is one of rows, after that axis has become the last. Raises Unsupported
+    for parts of such blocks that are no rows.
+    """
+    return rewrite(_FLAT, _Flattening(function, firings))
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Two loop variables as one: the outer one is a quotient of it, the inner one a rest."""
+
+    outer: ir.Var
+    inner: ir.Var
+    joined: ir.Var
+    extents: tuple[int, int]
+
+    @property
+    def values(self) -> dict[ir.Expr, ir.Expr]:
+        length = tirx.const(self.extents[1], "int32")
+        return {self.outer: tirx.floordiv(self.joined, length), self.inner: tirx.floormod(self.joined, length)}
+
+
+@dataclass
+class _Loops:
+    """The variables of a T.Parallel with their extents, and its body."""
+
+    variables: list[ir.Var]
+    extents: list[int]
+    body: list[tirx.BufferStore | tirx.Bind]
+
+    def join(self, outer: int, inner: int) -> None:
+        """Make one variable of two."""
+        a, b = self.variables[outer], self.variables[inner]
+        one = _Joint(a, b, variable(f"{a.name}_{b.name}"), (self.extents[outer], self.extents[inner]))
+        self.variables[outer] = one.joined
+        self.extents[outer] *= self.extents[inner]
+        del self.variables[inner], self.extents[inner]
+        self.replace(one.values)
+
+    def reshape(self, shape: Sequence[int]) -> None:
+        """Count along the axes of a block of as many elements."""
+        own = parallel_variables(len(shape))
+        values = dict(zip(self.variables, _split(_flat(own, shape), self.extents), strict=True))
+        self.variables, self.extents = own, [*shape]
+        self.replace({**values})
+
+    def replace(self, values: Mapping[ir.Expr, ir.Expr]) -> None:
+        """Put what variables are now in their place."""
+        known = self.ranges()
+
+        def rule(part: ir.Expr) -> ir.Expr:
+            if isinstance(part, ir.TensorLoad):
+                return tirx.BufferLoad(part.source, [known.simplify(index) for index in part.indices], part.span)
+            return values.get(part, part)
+
+        for number, statement in enumerate(self.body):
+            value = replaced(statement.value, rule)
+            if isinstance(statement, tirx.Bind):
+                self.body[number] = tirx.Bind(statement.var, value, statement.span)
+            else:
+                indices = [known.simplify(replaced(index, rule)) for index in statement.indices]
+                self.body[number] = tirx.BufferStore(statement.buffer, value, indices, statement.span)
+
+    def ranges(self) -> sym.Analyzer:
+        known = sym.Analyzer()
+        for one, extent in zip(self.variables, self.extents, strict=True):
+            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        return known
+
+    def made(self) -> tirx.Stmt:
+        body = self.body[0] if len(self.body) == 1 else tirx.SeqStmt(self.body)
+        return parallel_loops(self.variables, self.extents, body)
+
+
+def _loops_of(context: Context, statement: tirx.Stmt) -> _Loops | None:
+    """The loops of a T.Parallel of constant lengths that only stores, and names values."""
+    if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
+        return None
+    loops, body = parallel_body(statement)
+    extents = [constant(one.extent) for one in loops]
+    inside = [one for one in body if isinstance(one, tirx.BufferStore | tirx.Bind)]
+    if None in extents or len(inside) != len(body) or any(constant(one.min) != 0 for one in loops):
+        return None
+    return _Loops([one.loop_var for one in loops], [one for one in extents if one is not None], inside)
+
+
+class _Joining(Context):
+    def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        loops = _loops_of(self, statement)
+        if loops is None:
+            return None
+        fired = False
+        while (pair := self.pair(loops)) is not None:
+            loops.join(*pair)
+            fired = True
+        if (shape := self.shape(loops)) is not None:
+            loops.reshape(shape)
+            fired = True
+        return [loops.made()] if fired else None
+
+    @staticmethod
+    def shape(loops: _Loops) -> tuple[int, ...] | None:
+        """The shape of the blocks to which the stores of a nest go, all elements in order, if they divide for that."""
+        names = {one.var: one.value for one in loops.body if isinstance(one, tirx.Bind)}
+        known = loops.ranges()
+        turn = _flat(loops.variables, loops.extents)
+        shapes: set[tuple[int, ...]] = set()
+        divides = False
+        for store in loops.body:
+            if not isinstance(store, tirx.BufferStore):
+                continue
+            indices = [written_out(index, names) for index in store.indices]
+            if not is_on_chip(store.buffer) or any(map(loads_of, indices)):
+                return None
+            divides |= any(isinstance(part, tirx.FloorDiv) for index in indices for part in nodes_of(index))
+            shape = shape_of(store.buffer)
+            shapes.add(shape)
+            if not divides or constant(known.simplify(_flat(indices, shape) - turn)) != 0:
+                return None
+        if len(shapes) != 1:
+            return None
+        (shape,) = shapes
+        return shape if math.prod(shape) == math.prod(loops.extents) else None
+
+    def pair(self, loops: _Loops) -> tuple[int, int] | None:
+        """Two variables that a store's index counts with as with one."""
+        names = {one.var: one.value for one in loops.body if isinstance(one, tirx.Bind)}
+        known = loops.ranges()
+        for store in loops.body:
+            if not isinstance(store, tirx.BufferStore):
+                continue
+            for index in store.indices:
+                index = written_out(index, names)
+                if loads_of(index):
+                    continue
+                used = [n for n, one in enumerate(loops.variables) if uses(index, one)]
+                for outer in used:
+                    for inner in used:
+                        a, b = loops.variables[outer], loops.variables[inner]
+                        if outer == inner:
+                            continue
+                        rest = nodes_of(known.simplify(index - (a * loops.extents[inner] + b)))
+                        if not any(part.same_as(a) or part.same_as(b) for part in rest):
+                            return outer, inner
+        return None
+
+
+class _Flattening(NewBuffers):
+    """`flat` are the matrices in place of the blocks of more dimensions."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.flat: dict[tirx.Buffer, tirx.AllocBuffer] = {}
+
+    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not isinstance(statement, tirx.AllocBuffer) or not _is_deep(statement.buffer):
+            return None
+        buffer = statement.buffer
+        shape = shape_of(buffer)
+        flat = (math.prod(shape[:-1]), shape[-1])
+        made = allocation(str(buffer.name), flat, dtype_of(buffer), scope_of(buffer), statement.span)
+        self.flat[buffer] = made
+        return [made]
+
+    def matrix(self, buffer: tirx.Buffer) -> tirx.Buffer:
+        return self.flat[buffer].buffer if buffer in self.flat else buffer
+
+    def temporary(self, like: tirx.Buffer, name: str, shape: Sequence[int]) -> tirx.AllocBuffer:
+        return self.allocate(f"{like.name}_{name}", shape, dtype_of(like))
+
+    # Elements
+
+    def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        loops = _loops_of(self, statement)
+        if loops is None:
+            return None
+        deep = [one for one in self.loads(loops) if one in self.flat]
+        deep += [one.buffer for one in loops.body if isinstance(one, tirx.BufferStore) and one.buffer in self.flat]
+        if len(loops.variables) < 3 and not deep:
+            return None
+        while len(loops.variables) > 2:
+            loops.join(0, 1)
+        known = loops.ranges()
+
+        def rule(part: ir.Expr) -> ir.Expr:
+            if not isinstance(part, ir.TensorLoad) or part.source not in self.flat:
+                return part
+            return tirx.BufferLoad(self.matrix(part.source), self.places(part.source, part.indices, known), part.span)
+
+        for number, one in enumerate(loops.body):
+            value = replaced(one.value, rule)
+            if isinstance(one, tirx.Bind):
+                loops.body[number] = tirx.Bind(one.var, value, one.span)
+                continue
+            indices = self.places(one.buffer, [replaced(index, rule) for index in one.indices], known)
+            loops.body[number] = tirx.BufferStore(self.matrix(one.buffer), value, indices, one.span)
+        return [loops.made()]
+
+    @staticmethod
+    def loads(loops: _Loops) -> list[tirx.Buffer]:
+        return [load.source for one in loops.body for load in loads_of(one.value)]
+
+    def places(self, buffer: tirx.Buffer, indices: Sequence[ir.Expr], known: sym.Analyzer) -> list[ir.Expr]:
+        """The row and the column in the matrix of an element of a block."""
+        if buffer not in self.flat:
+            return [*indices]
+        return [known.simplify(_row(indices, shape_of(buffer))), indices[-1]]
+
+    # Operations on regions
+
+    def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        name = op_name(statement)
+        if not name.startswith("tl."):
+            return None
+        if not any(one.source in self.flat for one in regions(statement)):
+            return None
+        if any(one.source in self.flat and self.rows(one) is None for one in regions(statement)):
+            return self.staged(statement)
+        if name == "tl.copy" and (made := self.reshaped(statement)) is not None:
+            return made
+        reduction = reduction_of(statement)
+        if reduction is not None and regions(statement)[0].source in self.flat:
+            return self.reduced(statement)
+        given = operation(statement).attrs
+        attrs = {} if given is None else {str(key): value for key, value in given.items()}
+        parts = [self.region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
+        return [tirx.Evaluate(call(name, parts, attrs), statement.span)]
+
+    def region(self, region: ir.TensorRegion) -> ir.TensorRegion:
+        """The rows of the matrix that a region of a block is."""
+        if region.source not in self.flat:
+            return region
+        rows = self.rows(region)
+        assert rows is not None, "other parts have blocks of their own"
+        return tirx.BufferRegion(self.matrix(region.source), [rows, region.region[-1]])
+
+    @staticmethod
+    def rows(region: ir.TensorRegion) -> ir.Range | None:
+        """The rows of the matrix that a region of a block is; None for rows that do not follow one another."""
+        start: ir.Expr = tirx.const(0, "int32")
+        count, is_open = 1, False
+        extents, lengths = constant_extents(region)[:-1], shape_of(region.source)[:-1]
+        for part, extent, length in zip(region.region[:-1], extents, lengths, strict=True):
+            if is_open and extent != length:
+                return None
+            is_open = is_open or extent > 1
+            start, count = start * length + part.min, count * extent
+        return ir.Range.from_min_extent(sym.Analyzer().simplify(start), tirx.const(count, "int32"))
+
+    def staged(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        """An operation with blocks of their own for parts whose rows do not follow one another."""
+        parts = arguments(statement)
+        targets = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1}
+        before: list[tirx.Stmt] = []
+        after: list[tirx.Stmt] = []
+        for place, region in enumerate(parts):
+            if not isinstance(region, ir.TensorRegion) or region.source not in self.flat or self.rows(region):
+                continue
+            lengths = constant_extents(region)
+            whole = self.temporary(region.source, "part", lengths).buffer
+            made = self.flat[whole] = self.temporary(region.source, "part", (math.prod(lengths[:-1]), lengths[-1]))
+            before += [made, self.moved(region, made.buffer, loads=True)]
+            if place == targets.get(op_name(statement)):
+                if op_name(statement) in ("tl.copy", "tl.fill"):
+                    before.pop()
+                after.append(self.moved(region, made.buffer, loads=False))
+            parts[place] = whole_region(whole)
+        own = with_arguments(statement, parts)
+        return [*before, *(self.operation(own) or [own]), *after]
+
+    def reshaped(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """A copy between a tensor and a block with other columns, by way of a block with those of the tensor; None for
+        other copies."""
+        source, target = regions(statement)
+        loads = not is_on_chip(source.source)
+        tensor, part = (source, target) if loads else (target, source)
+        if is_on_chip(tensor.source) or part.source not in self.flat or is_limited(tensor):
+            return None
+        extents, own = constant_extents(tensor), constant_extents(part)
+        if is_block_of(extents, own):
+            return None
+        shape = (math.prod(extents[:-1]), extents[-1])
+        block = self.temporary(tensor.source, "block", shape)
+        # T.Parallel stores at its own indices, and reads at any.
+        lengths = (math.prod(own[:-1]), own[-1]) if loads else shape
+        at, known = [variable("i"), variable("j")], sym.Analyzer()
+        for one, extent in zip(at, lengths, strict=True):
+            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        flat = _flat(at, lengths)
+        ours = [part.min + index for part, index in zip(part.region, _split(flat, own), strict=True)]
+        matrix, place = self.matrix(part.source), self.places(part.source, ours, known)
+        theirs = [known.simplify(index) for index in _split(flat, shape)]
+        if loads:
+            value = tirx.BufferLoad(block.buffer, theirs)
+            if value.ty != matrix.ty.dtype:
+                value = tirx.Cast(matrix.ty.dtype, value)
+            store = tirx.BufferStore(matrix, value, place)
+            return [block, _copied(tensor, whole_region(block.buffer)), parallel_loops(at, lengths, store)]
+        value = tirx.BufferLoad(matrix, place)
+        if value.ty != block.buffer.ty.dtype:
+            value = tirx.Cast(block.buffer.ty.dtype, value)
+        store = tirx.BufferStore(block.buffer, value, theirs)
+        return [block, parallel_loops(at, lengths, store), _copied(whole_region(block.buffer), tensor)]
+
+    def moved(self, region: ir.TensorRegion, block: tirx.Buffer, *, loads: bool) -> tirx.Stmt:
+        """The T.Parallel that loads a part of a block into a block of its own, or stores it from there."""
+        own, extents = [variable("i"), variable("j")], shape_of(block)
+        known = sym.Analyzer()
+        for one, extent in zip(own, extents, strict=True):
+            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        indices = [*_split(own[0], constant_extents(region)[:-1]), own[1]]
+        indices = [part.min + index for part, index in zip(region.region, indices, strict=True)]
+        place = self.places(region.source, indices, known)
+        matrix = self.matrix(region.source)
+        if loads:
+            store = tirx.BufferStore(block, tirx.BufferLoad(matrix, place), [*own])
+        else:
+            store = tirx.BufferStore(matrix, tirx.BufferLoad(block, [*own]), place)
+        return parallel_loops(own, extents, store)
+
+    def reduced(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        """A reduction of a block of more dimensions: of a matrix with the axis of it as columns, along its rows."""
+        reduction = reduction_of(statement)
+        assert reduction is not None
+        source, target = regions(statement)
+        shape = [number_of(part.extent) for part in source.region]
+        kept = [length for axis, length in enumerate(shape) if axis != reduction.dim]
+        before: list[tirx.Stmt] = []
+        block = self.part(source, "part", statement, before)
+        if reduction.dim != len(shape) - 1:
+            turned = self.temporary(source.source, "turned", (math.prod(kept), shape[reduction.dim]))
+            known = sym.Analyzer()
+
+            def element(where: list[ir.Var]) -> ir.Expr:
+                for one, extent in zip(where, shape_of(turned.buffer), strict=True):
+                    known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+                indices = _split(where[0], kept)
+                indices.insert(reduction.dim, where[1])
+                return tirx.BufferLoad(block, [known.simplify(_row(indices, shape)), indices[-1]])
+
+            before += [turned, parallel_nest(turned.buffer, element)]
+            block = turned.buffer
+        rows = self.temporary(target.source, "rows", (math.prod(kept),))
+        attrs = {"kind": reduction.kind, "dim": 1, "clear": 1}
+        before += [rows, tirx.Evaluate(call("tl.reduce", [whole_region(block), whole_region(rows.buffer)], attrs))]
+        old: list[tirx.Stmt] = []
+        out = self.part(target, "result", statement, old)
+        # What is replaced need not be there.
+        before += old if not reduction.clear else old[:1]
+        joined = reduction.joining.expression
+
+        def result(where: list[ir.Var]) -> ir.Expr:
+            known, flat = sym.Analyzer(), where[0]
+            for one, extent in zip(where, shape_of(out), strict=True):
+                known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+            for one, length in zip(where[1:], shape_of(out)[1:], strict=True):
+                flat = flat * length + one
+            new = tirx.BufferLoad(rows.buffer, [known.simplify(flat)])
+            return new if reduction.clear else joined(tirx.BufferLoad(out, where), new)
+
+        after = [] if is_whole(target) else [_copied(whole_region(out), self.region(target))]
+        return [*before, parallel_nest(out, result), *after]
+
+    def part(
+        self, region: ir.TensorRegion, name: str, statement: tirx.Stmt, made: list[tirx.Stmt]
+    ) -> tirx.Buffer:  # fmt: skip
+        """The matrix or vector that holds a region: for a part of a block, a new one, whose allocation and copy `made`
+        gets."""
+        if is_whole(region):
+            return self.matrix(region.source)
+        extents = [number_of(one.extent) for one in region.region]
+        shape = (math.prod(extents[:-1]), extents[-1]) if region.source in self.flat else extents
+        taken = self.temporary(region.source, name, shape)
+        made += [taken, _copied(self.region(region), whole_region(taken.buffer))]
+        return taken.buffer
+
+
+def _copied(source: ir.TensorRegion, target: ir.TensorRegion) -> tirx.Stmt:
+    return tirx.Evaluate(call("tl.copy", [source, target]))
+
+
+def _flat(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:
+    """The number of an element in a block of a shape, row by row."""
+    number: ir.Expr = tirx.const(0, "int32")
+    for index, length in zip(indices, shape, strict=True):
+        number = number * length + index
+    return number
+
+
+def _row(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:
+    """The row in the matrix of a block of a shape, in which an element lies."""
+    return _flat(indices[:-1], shape[:-1])
+
+
+def _is_deep(buffer: tirx.Buffer) -> bool:
+    return is_on_chip(buffer) and scope_of(buffer) != "local.var" and len(shape_of(buffer)) > 2
+
+
+def _split(number: ir.Expr, lengths: Sequence[int]) -> list[ir.Expr]:
+    """The indices along axes of these lengths of an element with a number."""
+    found: list[ir.Expr] = []
+    for place, length in enumerate(lengths):
+        index = tirx.floordiv(number, tirx.const(math.prod(lengths[place + 1 :]), "int32"))
+        found.append(tirx.floormod(index, tirx.const(length, "int32")) if place else index)
+    return found
+
+
+_JOINED = StatementRule(
+    "joined loops", "Variables that count along one axis of a block or tensor together become one.", _Joining.nest
+)
+_FLAT = (
+    StatementRule(
+        "flat block", "A block of more than two dimensions becomes a matrix.", _Flattening.allocation
+    ),
+    StatementRule("flat T.Parallel", "A T.Parallel over more than two variables is one over two.", _Flattening.nest),
+    StatementRule(
+        "operation on a flat block", "An operation works on rows of a block that has become a matrix.",
+        _Flattening.operation,
+    ),
+)  # fmt: skip

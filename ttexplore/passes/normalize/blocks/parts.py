@@ -1,0 +1,131 @@
+"""Parts of blocks: rows, columns, elements and regions of blocks on the chip, as whole blocks."""
+
+from __future__ import annotations
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.arithmetic.sizes import constant_extents
+from ttexplore.ir.build import (
+    arguments,
+    attribute,
+    constant,
+    is_whole,
+    op_name,
+    parallel_loops,
+    shape_of,
+    whole_region,
+    with_arguments,
+)
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.passes.normalize.blocks.nest_parts import Parts
+
+
+def with_whole_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel whose statements work on whole blocks.
+
+    A row, a column or an element is chosen with a mask and a sum, which is exact: all other terms are zero. Regions
+    that start at tiles move as tiles. What is stored to a part of a block is chosen there, and the rest of the block
+    stays. What has another form is left as it is, for later passes to refuse.
+    """
+    parts = _Operations(function, firings)
+    return parts.begun.filled(rewrite(_RULES, parts), firings)
+
+
+class _Operations(Parts):
+    """Operations on parts, as copies of the parts and operations on blocks of their own."""
+
+    def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        name = op_name(statement)
+        places = {"tl.copy": 2, "tl.fill": 1, "tl.gemm": 3, "tl.reduce": 2}.get(name)
+        if places is None:
+            return None
+        parts = arguments(statement)
+        given = [part for part in parts[:places] if isinstance(part, ir.TensorRegion)]
+        if name == "tl.copy" and all(is_on_chip(one.source) for one in given):
+            source, target = given
+            if is_whole(source) and is_whole(target) and shape_of(source.source) == shape_of(target.source):
+                return None
+            return self.copied(source, target, statement)
+        if not any(is_on_chip(one.source) and not is_whole(one) for one in given):
+            return None
+        if name == "tl.fill":
+            return self.stored(given[0], parts[1], statement)
+        return self.staged(name, parts, given, statement)
+
+    def staged(
+        self, name: str, parts: list[ir.Expr], given: list[ir.TensorRegion], statement: tirx.Stmt
+    ) -> list[tirx.Stmt]:
+        """An operation on blocks in place of the parts."""
+        before: list[tirx.Stmt] = []
+        after: list[tirx.Stmt] = []
+        clears = bool(attribute(statement, {"tl.gemm": "clear_accum", "tl.reduce": "clear"}.get(name, "")))
+        for place, region in enumerate(given):
+            if not is_on_chip(region.source) or is_whole(region):
+                continue
+            block = self.of(region.source, "part", constant_extents(region))
+            whole, writes = whole_region(block.buffer), place == len(given) - 1
+            before.append(block)
+            if not writes or (name != "tl.copy" and not clears):
+                before += self.copied(region, whole, statement)
+            if writes:
+                after += self.copied(whole, region, statement)
+            parts[place] = whole
+        return [*before, with_arguments(statement, parts), *after]
+
+    def copied(self, source: ir.TensorRegion, target: ir.TensorRegion, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        """The copy of a part of a block, as a T.Parallel over it."""
+        driver, other = (source, target) if is_whole(source) and not is_whole(target) else (target, source)
+        axes = [*enumerate(constant_extents(driver))]
+        if not is_whole(driver):
+            axes = [(axis, extent) for axis, extent in axes if extent != 1] or axes[-1:]
+        if len(axes) > 2:
+            raise Unsupported(
+                "L010",
+                f"a copy of {len(axes)} axes of {driver.source.name}",
+                hint="copy parts of at most two axes, in a loop over the others",
+            )
+        variables = [tirx.Var(name, "int32") for name, _ in zip("ij", axes, strict=False)]
+        extents = [extent for _, extent in axes]
+        own = dict(zip((axis for axis, _ in axes), variables, strict=True))
+        longs = [variable for variable, extent in zip(variables, extents, strict=True) if extent != 1]
+        theirs: dict[int, ir.Var] = {}
+        for axis, extent in enumerate(constant_extents(other)):
+            if extent != 1:
+                theirs[axis] = longs[len(theirs)]
+        places = {driver: _indices(driver, own), other: _indices(other, theirs)}
+        value: ir.Expr = tirx.BufferLoad(source.source, places[source], statement.span)
+        if source.source.ty.dtype != target.source.ty.dtype:
+            value = tirx.Cast(target.source.ty.dtype, value)
+        store = tirx.BufferStore(target.source, value, places[target], statement.span)
+        return self.of_nest(parallel_loops(variables, extents, store), statement)
+
+    def stored(self, target: ir.TensorRegion, value: ir.Expr, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        """One value for all elements of a part of a block."""
+        axes = [(axis, extent) for axis, extent in enumerate(constant_extents(target)) if extent != 1]
+        axes = axes or [(len(target.region) - 1, 1)]
+        variables = [tirx.Var(name, "int32") for name, _ in zip("ij", axes, strict=False)]
+        own = dict(zip((axis for axis, _ in axes), variables, strict=True))
+        store = tirx.BufferStore(target.source, value, _indices(target, own), statement.span)
+        return self.of_nest(parallel_loops(variables, [extent for _, extent in axes], store), statement)
+
+
+def _indices(region: ir.TensorRegion, variables: dict[int, ir.Var]) -> list[ir.Expr]:
+    """The indices of the element of a region at loop variables, by axis."""
+    return [
+        part.min if axis not in variables
+        else variables[axis] if constant(part.min) == 0
+        else part.min + variables[axis]
+        for axis, part in enumerate(region.region)
+    ]  # fmt: skip
+
+
+_RULES = (
+    StatementRule(
+        "part of a block", "An operation on a part of a block works on a block of its own.", _Operations.operation
+    ),
+    StatementRule(
+        "parts of blocks", "A T.Parallel reads and stores whole blocks; masks choose their parts.", _Operations.nest
+    ),
+)  # fmt: skip

@@ -1,0 +1,186 @@
+"""Blocks whose rows elements of an index tensor choose, row by row."""
+
+from __future__ import annotations
+
+import functools
+
+from tvm import ir, tirx
+
+from ttexplore.analysis.added_buffers import NewBuffers
+from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.arithmetic.sizes import extents_of
+from ttexplore.ir.build import (
+    bind,
+    constant,
+    dtype_of,
+    loop,
+    parallel_loops,
+    parallel_nest,
+    shape_of,
+    to_expr,
+    variable,
+    when,
+    whole_region,
+)
+from ttexplore.ir.dag import replaced, same_expression, uses, written_out
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+
+
+def with_rows_by_index(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with a loop over the rows of a block that elements of an index tensor choose.
+
+    What lies outside of the tensor is zero, and so is what lies outside of the index tensor. A vector is a column of
+    rows of one element.
+    """
+    return rewrite([ROWS], _Rows(function, firings))
+
+
+def note_on_rows(statement: tirx.Stmt) -> str:
+    """What the plan says about a block whose rows are chosen."""
+    loops, body = parallel_body(statement)
+    store = body[-1]
+    assert isinstance(store, tirx.BufferStore)
+    span = span_of(statement)
+    where = f" in line {span.line}" if span else ""
+    return (
+        f"rows of {store.buffer.name}{where} are chosen by elements of a tensor: {constant(loops[0].extent)} reads for "
+        "each block, one after the other, each of which goes to its row by a choice among all elements of the block"
+    )
+
+
+class _Rows(NewBuffers):
+    def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not is_parallel(statement) or self.is_in_nest:
+            return None
+        loops, body = parallel_body(statement)
+        variables = [one.loop_var for one in loops]
+        *names, store = body
+        if not isinstance(store, tirx.BufferStore) or not all(isinstance(one, tirx.Bind) for one in names):
+            return None
+        block = store.buffer
+        extents = [constant(one.extent) for one in loops]
+        if (
+            not is_on_chip(block)
+            or not 1 <= len(loops) <= 2
+            or not same_indices(store.indices, variables)
+            or extents != [*shape_of(block)]
+        ):
+            return None
+        meanings = {one.var: one.value for one in names if isinstance(one, tirx.Bind)}
+        value = written_out(store.value, meanings)
+        chosen = [one for one in loads_of(value) if any(map(loads_of, one.indices))]
+        if not chosen or not all(same_expression(one, chosen[0]) for one in chosen):
+            return None
+        place = chosen[0]
+        deciding = [load for index in place.indices for load in loads_of(index)]
+        # Elements that decide differ in rows only, and nothing else of blocks is read.
+        others = [one for one in loads_of(value) if not _is_one_of(one, [*chosen, *deciding])]
+        if (
+            is_on_chip(place.source)
+            or any(is_on_chip(one.source) for one in others)
+            or any(loads_of(index) for one in deciding for index in one.indices)
+            or not all(uses(one, variables[0]) for one in deciding)
+            or (len(loops) == 2 and any(uses(one, variables[1]) for one in deciding))
+        ):
+            return None
+        return self.rows(statement, store, place, deciding, value)
+
+    def rows(
+        self, statement: tirx.Stmt, store: tirx.BufferStore, place: ir.TensorLoad, deciding: list[ir.TensorLoad],
+        value: ir.Expr,
+    ) -> list[tirx.Stmt]:  # fmt: skip
+        loops, _ = parallel_body(statement)
+        block, turn = store.buffer, loops[0].loop_var
+        width = shape_of(block)[1] if len(loops) == 2 else 1
+        row = variable("row")
+        column = loops[1].loop_var if len(loops) == 2 else variable("j")
+        made = self.allocate(f"{block.name}_row", (width,), dtype_of(block), span=statement.span)
+        numbers: list[tirx.Bind] = []
+        self.bounds.counts(loop(row, loops[0].extent, []))
+        known: list[tuple[ir.TensorLoad, ir.Var]] = []
+
+        def of_row(e: ir.Expr) -> ir.Expr:
+            """An expression in one row."""
+
+            def part(one: ir.Expr) -> ir.Expr:
+                if one.same_as(turn):
+                    return row
+                if isinstance(one, ir.TensorLoad):
+                    for load, name in known:
+                        if same_expression(load, one):
+                            return name
+                return one
+
+            return replaced(e, part)
+
+        for load in deciding:
+            read = of_row(load)
+            if isinstance(read, ir.TensorLoad) and not _is_one_of(read, [one for one, _ in known]):
+                numbers += self.number(read)
+                known.append((read, numbers[-1].var))
+        places = [of_row(index) for index in place.indices]
+        inside = [
+            test
+            for index, length in zip(places, extents_of(place.source), strict=True)
+            if not uses(index, column) and any(uses(index, name) for _, name in known)
+            for test in (index >= 0, index < length)
+        ]
+        here = of_row(value)
+        zero = tirx.const(0, str(place.ty.dtype))
+        moved = of_row(place)
+        outside = replaced(here, lambda one: zero if same_expression(one, moved) else one)
+
+        def filled(e: ir.Expr) -> tirx.Stmt:
+            return parallel_loops([column], [width], tirx.BufferStore(made.buffer, e, [column], store.span))
+
+        fill = when(functools.reduce(tirx.And, inside), [filled(here)], otherwise=[_fresh(filled(outside), column)])
+        zeros = tirx.Evaluate(call("tl.fill", [whole_region(block), tirx.const(0, dtype_of(block))]))
+
+        def joined(at: list[ir.Var]) -> ir.Expr:
+            own = tirx.BufferLoad(made.buffer, [at[1] if len(at) == 2 else tirx.const(0, "int32")])
+            return tirx.if_then_else(tirx.EQ(at[0], row), own, tirx.BufferLoad(block, at))
+
+        return [zeros, made, loop(row, loops[0].extent, [*numbers, fill, parallel_nest(block, joined)])]
+
+    def number(self, load: ir.TensorLoad) -> list[tirx.Bind]:
+        """The names, the last of which is an element of an index tensor: zero where it lies outside, as elsewhere."""
+        name = tirx.Var(f"{load.source.name}_value", load.ty)
+        nearest: list[ir.Expr] = []
+        inside: list[ir.Expr] = []
+        for index, length in zip(load.indices, extents_of(load.source), strict=True):
+            least, most = index >= 0, index < length
+            nearest.append(index)
+            if not self.bounds.proves(least):
+                inside.append(least)
+                nearest[-1] = tirx.Max(nearest[-1], tirx.const(0, "int32"))
+            if not self.bounds.proves(most):
+                inside.append(most)
+                nearest[-1] = tirx.Min(nearest[-1], to_expr(length - 1))
+        found = bind(name, tirx.BufferLoad(load.source, nearest, load.span))
+        if not inside:
+            return [found]
+        known = tirx.Var(f"{load.source.name}_or_zero", load.ty)
+        zero = tirx.const(0, str(load.ty.dtype))
+        return [found, bind(known, tirx.Select(functools.reduce(tirx.And, inside), name, zero))]
+
+
+def _fresh(nest: tirx.Stmt, column: ir.Var) -> tirx.Stmt:
+    """A nest with a loop variable of its own."""
+    assert isinstance(nest, tirx.For)
+    own = variable(str(column.name))
+    store = nest.body
+    assert isinstance(store, tirx.BufferStore)
+    value = replaced(store.value, lambda one: own if one.same_as(column) else one)
+    return tirx.For(
+        own, nest.min, nest.extent, nest.kind, tirx.BufferStore(store.buffer, value, [own], store.span), span=nest.span
+    )
+
+
+def _is_one_of(load: ir.TensorLoad, loads: list[ir.TensorLoad]) -> bool:
+    return any(same_expression(load, one) for one in loads)
+
+
+ROWS = StatementRule(
+    "rows by index", "A block whose rows elements of a tensor choose is filled in a loop over its rows.", _Rows.nest
+)

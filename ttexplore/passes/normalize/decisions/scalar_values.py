@@ -1,0 +1,413 @@
+"""Scalars that are operands: names of elements, scalar variables, and single elements of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tvm import ir, tirx
+
+from ttexplore.analysis.added_buffers import NewBuffers
+from ttexplore.ir.adapter import call, choice_of
+from ttexplore.ir.arithmetic.limited import condition_of
+from ttexplore.ir.arithmetic.sizes import constant_extents
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    constant,
+    dtype_of,
+    expressions_of,
+    op_name,
+    parallel_loops,
+    parallel_nest,
+    parallel_variables,
+    regions,
+    scope_of,
+    shape_of,
+    whole_region,
+    with_arguments,
+    with_nest,
+    with_value,
+)
+from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dataflow import certain_loads, is_on_chip, loads_of, parallel_body
+from ttexplore.ir.operations.atomics import updates
+from ttexplore.ir.operations.quantified import quantified_of
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.passes.normalize.blocks.plain_elements import flattened
+from ttexplore.passes.normalize.decisions.loaded_blocks import LoadedBlocks
+
+
+def with_scalar_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with scalars that are operands in blocks of one element, computed like all other elements.
+
+        sink = Sinks[bx]                             T.copy(Sinks[bx : bx + 1], sink)
+        rate = T.alloc_var("float32")                rate = T.alloc_fragment((1,), "float32")
+        rate = T.exp2(-5.0 - bx)              ==>    for i in T.Parallel(1):
+                                                         rate[i] = T.exp2(-5.0 - bx)
+        for i in T.Parallel(64):                     for i in T.Parallel(64):
+            c[i] = a[i] * rate + sink                    c[i] = a[i] * rate[0] + sink[0]
+
+        s[2] = a[63] + 1                      ==>    for i in T.Parallel(1):
+                                                         s[2] = a[63] + 1
+
+        Out[bx] = s[0] * 2                    ==>    for i in T.Parallel(1):
+                                                         element[i] = s[0] * 2
+                                                     T.copy(element, Out[bx : bx + 1])
+
+    Other passes choose elements of larger blocks, unless a block holds a part of a tensor, which has the element.
+    Scalars that places, lengths or conditions depend on stay as they are.
+    """
+    return rewrite(_RULES, _Scalars(function, firings))
+
+
+def is_variable(buffer: tirx.Buffer) -> bool:
+    """Whether a buffer is a scalar variable of T.alloc_var."""
+    return scope_of(buffer) == "local.var"
+
+
+class _Scalars(NewBuffers):
+    """`steering` are the names and variables that this pass leaves alone; `blocks` hold the others, `meanings` are the
+    expressions that other names stand for; nothing reads what is `unread`."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.steering = steering(function)
+        self.blocks: dict[ir.Expr, tirx.Buffer] = {}
+        self.meanings: dict[ir.Expr, ir.Expr] = {}
+        self.loaded = LoadedBlocks(function)
+        self.unread = _unread(function)
+
+    # Rules
+
+    def seen(self, statement: tirx.Stmt) -> None:
+        """Not a rule that changes statements."""
+        if not self.is_in_nest:
+            self.loaded.pass_by(statement, [*self.around])
+
+    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not isinstance(statement, tirx.AllocBuffer):
+            return None
+        buffer = statement.buffer
+        if not is_variable(buffer) or buffer in self.steering:
+            return None
+        dtype = _dtype_in_block(dtype_of(buffer))
+        made = allocation(str(buffer.name), (1,), dtype, "local.fragment", statement.span)
+        self.blocks[buffer] = made.buffer
+        return [made]
+
+    def name(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """A name for a value that has elements in it, or is no integer."""
+        if not isinstance(statement, tirx.Bind) or statement.var in self.steering or self.is_in_nest:
+            return None
+        value, dtype = statement.value, str(statement.var.ty.dtype)
+        if quantified_of(value) is not None:
+            # The reader makes the number, and hands it on.
+            return None
+        if not self._has_elements(value):
+            if "int" in dtype:
+                return None
+            if dtype == "bool":
+                self.meanings[statement.var] = value
+                return []
+        if dtype in ("bfloat16", "float16") and not isinstance(value, ir.TensorLoad):
+            # The value is rounded where it is stored, which is not here.
+            made: list[tirx.Stmt] = []
+            value = self._known(value)
+            kept: dict[ir.Expr, ir.Expr] = {
+                load: self._kept(str(load.source.name), load, made) for load in loads_of(value)
+            }
+            self.meanings[statement.var] = replaced(value, lambda part: kept.get(part, part))
+            return made
+        made = []
+        self.meanings[statement.var] = self._kept(str(statement.var.name), value, made)
+        return made
+
+    def store(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """A store of one element outside of T.Parallel."""
+        if not isinstance(statement, tirx.BufferStore) or self.is_in_nest or statement.buffer in self.steering:
+            return None
+        before: list[tirx.Stmt] = []
+        if not is_on_chip(statement.buffer):
+            if updates(statement.value):
+                # One turn: the work items that update an element take turns.
+                update = with_value(statement, self._value(statement.value, before))
+                return [*before, parallel_loops([tirx.Var("i", "int32")], [1], update)]
+            return self.element(statement)
+        buffer = self.blocks.get(statement.buffer, statement.buffer)
+        value = self._value(statement.value, before)
+        if all(extent == 1 for extent in shape_of(buffer)) and len(buffer.ty.shape) <= 2:
+            return [*before, _filled(buffer, value)]
+        return [*before, _once(tirx.BufferStore(buffer, value, list(statement.indices), statement.span))]
+
+    def element(self, statement: tirx.BufferStore) -> list[tirx.Stmt]:
+        """A store of one element of a tensor: of a block of one element."""
+        tensor, one = statement.buffer, tirx.const(1, "int32")
+        dtype = _dtype_in_block(dtype_of(tensor))
+        made = self.allocate(f"{tensor.name}_element", (1,), dtype, span=statement.span)
+        place = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, one) for at in statement.indices])
+        copy = tirx.Evaluate(call("tl.copy", [whole_region(made.buffer), place]), statement.span)
+        before: list[tirx.Stmt] = []
+        value = self._value(statement.value, before)
+        return [*before, made, _filled(made.buffer, value), copy]
+
+    def branch(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """A branch that does no more than store to scalars."""
+        if not isinstance(statement, tirx.IfThenElse) or self.is_in_nest or not _is_of_scalars(statement):
+            return None
+        if any(one in self.steering for one in _given_values(statement)):
+            return None
+        return rewrite_body([self._without_old(one) for one in flattened(statement)], _RULES, self)
+
+    def _without_old(self, statement: tirx.Stmt) -> tirx.Stmt:
+        """A store under a condition to what nothing reads needs no old value, which there need not be."""
+        if not isinstance(statement, tirx.BufferStore) or statement.buffer not in self.unread:
+            return statement
+
+        def chosen(value: ir.Expr) -> ir.Expr:
+            if isinstance(value, ir.TensorLoad) and value.source == statement.buffer:
+                return tirx.const(0, dtype_of(statement.buffer))
+            choice = choice_of(value)
+            if choice is None:
+                return value
+            condition, then, otherwise = choice
+            return tirx.if_then_else(condition, chosen(then), chosen(otherwise))
+
+        return with_value(statement, chosen(statement.value))
+
+    def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """Scalars that a T.Parallel uses."""
+        if not self.is_nest(statement):
+            return None
+        loops, body = parallel_body(statement)
+        inside: set[ir.Expr] = {loop.loop_var for loop in loops}
+        inside |= {one.var for one in body if isinstance(one, tirx.Bind)}
+        before: list[tirx.Stmt] = []
+        made: list[tirx.Stmt] = []
+        for one in body:
+            match one:
+                case tirx.Bind() | tirx.BufferStore():
+                    made.append(with_value(one, self._value(one.value, before, inside)))
+                case _:
+                    made.append(one)
+        if all(one.same_as(other) for one, other in zip(body, made, strict=True)):
+            return None
+        return [*before, with_nest(loops, made)]
+
+    def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """Operations on scalar variables, and fills with scalars."""
+        if not op_name(statement).startswith("tl."):
+            return None
+        parts = arguments(statement)
+        made: list[tirx.Stmt] = []
+        for number, part in enumerate(parts):
+            if isinstance(part, ir.TensorRegion) and part.source in self.blocks:
+                parts[number] = tirx.BufferRegion(self.blocks[part.source], list(part.region))
+        region = parts[0]
+        known = isinstance(parts[1], tirx.FloatImm | tirx.IntImm) if op_name(statement) == "tl.fill" else True
+        if not known and isinstance(region, ir.TensorRegion):
+            value = parts[1]
+            if self._has_elements(value):
+                value = self._kept(f"{region.source.name}_value", value, made)
+            return [*made, _filled_with(region, value)]
+        if all(one.same_as(other) for one, other in zip(parts, arguments(statement), strict=True)):
+            return None
+        return [with_arguments(statement, parts)]
+
+    # Values
+
+    def _has_elements(self, value: ir.Expr) -> bool:
+        return any(isinstance(one, ir.TensorLoad) or one in self.meanings for one in nodes_of(value))
+
+    def _known(self, value: ir.Expr) -> ir.Expr:
+        """A value with the blocks in which scalars are."""
+
+        def known(part: ir.Expr) -> ir.Expr:
+            if part in self.meanings:
+                return self.meanings[part]
+            if isinstance(part, ir.TensorLoad) and part.source in self.blocks:
+                return _element(self.blocks[part.source], dtype_of(part.source), part.span)
+            return part
+
+        return replaced(value, known)
+
+    def _value(self, value: ir.Expr, made: list[tirx.Stmt], inside: Iterable[ir.Expr] = ()) -> ir.Expr:
+        """A value with elements of tensors in place of those of blocks that hold a part of one; `made` gets the checks
+        that they are of the block. Elements at the names `inside` stay."""
+        varying = {*inside}
+        value = self._known(value)
+        condition = condition_of(value)
+        certain = {*certain_loads(value if condition is None else condition)}
+        deciding = set[ir.Expr]() if condition is None else {*nodes_of(condition)}
+
+        def read(part: ir.Expr) -> ir.Expr:
+            if not isinstance(part, ir.TensorLoad) or not is_on_chip(part.source):
+                return part
+            if all(constant(index) == 0 for index in part.indices):
+                return part
+            if any(one in varying for index in part.indices for one in nodes_of(index)):
+                return part
+            names = [
+                tirx.Bind(tirx.Var(f"{loads[0].source.name}_value", index.ty), index)
+                for index in part.indices
+                if (loads := loads_of(index))
+            ]
+            known = {one.value: one.var for one in names}
+            indices = [known.get(index, index) for index in part.indices]
+            load = tirx.BufferLoad(part.source, indices, part.span) if names else part
+            found = self.loaded.element(load, [*self.around], self.bounds)
+            # A place that numbers decide, and a number that decides something, are checked to lie in the tensor, which
+            # the end of the block need not.
+            if found is None or (found.past and (names or found.is_decided or part in deciding)):
+                return part
+            if not names and not found.is_decided:
+                return found.value
+            # Where nobody asks for an element, its index may be any.
+            if found.checks and part not in certain:
+                return part
+            made.extend([*names, *found.checked()])
+            return found.value
+
+        return replaced(value, read)
+
+    def _kept(self, name: str, value: ir.Expr, made: list[tirx.Stmt]) -> ir.Expr:
+        """The element of a new block that holds a value; `made` gets the statements that fill it."""
+        dtype = str(value.ty.dtype)
+        block = self.allocate(name, (1,), _dtype_in_block(dtype))
+        known = self._value(value, made)
+        made += [block, _filled(block.buffer, known)]
+        return _element(block.buffer, dtype, None)
+
+
+# The dtypes of blocks that hold scalars of dtypes that no block has.
+_IN_BLOCK = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", "int64": "int32"}
+
+
+def _dtype_in_block(dtype: str) -> str:
+    return _IN_BLOCK.get(dtype, dtype)
+
+
+def _element(block: tirx.Buffer, dtype: str, span: ir.Span | None) -> ir.Expr:
+    """The one element of a block, as a number of a dtype."""
+    load = tirx.BufferLoad(block, [tirx.const(0, "int32")] * len(block.ty.shape), span)
+    if dtype_of(block) == dtype:
+        return load
+    return tirx.NE(load, tirx.const(0, "uint8")) if dtype == "bool" else tirx.Cast(ir.PrimType(dtype), load)
+
+
+def _stored(value: ir.Expr, block: tirx.Buffer) -> ir.Expr:
+    """A value in the dtype of a block."""
+    return value if str(value.ty.dtype) == dtype_of(block) else tirx.Cast(ir.PrimType(dtype_of(block)), value)
+
+
+def _filled(block: tirx.Buffer, value: ir.Expr) -> tirx.Stmt:
+    """The statement that puts a value into a block of one element."""
+    if isinstance(value, ir.TensorLoad) and not is_on_chip(value.source) and dtype_of(block) == dtype_of(value.source):
+        one = tirx.const(1, "int32")
+        region = tirx.BufferRegion(value.source, [ir.Range.from_min_extent(index, one) for index in value.indices])
+        return tirx.Evaluate(call("tl.copy", [region, whole_region(block)]))
+    return parallel_nest(block, lambda at: _stored(_at(value, block, at), block))
+
+
+def _filled_with(region: ir.TensorRegion, value: ir.Expr) -> tirx.Stmt:
+    """The T.Parallel that stores a value to all elements of a region."""
+    extents = constant_extents(region)
+    axes = [axis for axis, extent in enumerate(extents) if extent != 1] or [len(extents) - 1]
+    own = dict(zip(axes, parallel_variables(len(axes)), strict=True))
+    indices = [
+        part.min if axis not in own else own[axis] if constant(part.min) == 0 else part.min + own[axis]
+        for axis, part in enumerate(region.region)
+    ]  # fmt: skip
+    store = tirx.BufferStore(region.source, _stored(value, region.source), indices)
+    return parallel_loops([*own.values()], [extents[axis] for axis in axes], store)
+
+
+def _at(value: ir.Expr, block: tirx.Buffer, at: list[ir.Var]) -> ir.Expr:
+    """A value that reads the one element of a block at loop variables, as the store of it does."""
+    own = tirx.BufferLoad(block, at)
+    return replaced(value, lambda part: own if isinstance(part, ir.TensorLoad) and part.source.same_as(block) else part)
+
+
+def _once(store: tirx.BufferStore) -> tirx.Stmt:
+    """The T.Parallel of one turn that stores an element."""
+    variables = [tirx.Var(name, "int32") for name in "ij"[: len(store.indices)]]
+    return parallel_loops(variables, [1] * len(variables), store)
+
+
+def _is_of_scalars(branch: tirx.IfThenElse) -> bool:
+    return all(
+        isinstance(one, tirx.IfThenElse | tirx.Bind) or (isinstance(one, tirx.BufferStore) and is_on_chip(one.buffer))
+        for one in walk(branch)
+    )
+
+
+def _given_values(branch: tirx.IfThenElse) -> list[ir.Var]:
+    """The names and blocks that get values in a branch."""
+    found = [one for one in walk(branch) if isinstance(one, tirx.Bind | tirx.BufferStore)]
+    return [one.var if isinstance(one, tirx.Bind) else one.buffer for one in found]
+
+
+def _unread(function: tirx.PrimFunc) -> set[tirx.Buffer]:
+    """What single elements are stored to, and nothing but such a store reads."""
+    stored: set[tirx.Buffer] = set()
+    used: set[tirx.Buffer] = set()
+    for one in walk(function.body):
+        own = one.buffer if isinstance(one, tirx.BufferStore) else None
+        if own is not None:
+            stored.add(own)
+        loads = (load for expression in expressions_of(one) for load in loads_of(expression))
+        used |= {load.source for load in loads if load.source != own}
+        if isinstance(one, tirx.Evaluate):
+            used |= {part.source for part in regions(one)}
+    return stored - used
+
+
+def steering(function: tirx.PrimFunc) -> set[ir.Expr]:
+    """The names and blocks that places of blocks and elements, lengths of loops and conditions depend on."""
+    waiting: list[ir.Expr] = []
+    values: dict[ir.Expr, list[ir.Expr]] = {}
+    for one in walk(function.body):
+        if type(one) is tirx.For:
+            waiting += [one.min, one.extent]
+        elif type(one) is tirx.IfThenElse and _is_of_scalars(one):
+            # It steers what depends on it.
+            for given in _given_values(one):
+                values.setdefault(given, []).append(one.condition)
+        elif type(one) is tirx.IfThenElse or type(one) is tirx.While:
+            waiting.append(one.condition)
+        elif type(one) is tirx.Bind:
+            values.setdefault(one.var, []).append(one.value)
+        elif type(one) is tirx.BufferStore:
+            values.setdefault(one.buffer, []).append(one.value)
+            waiting.extend(one.indices)
+            if (condition := condition_of(one.value)) is not None:
+                waiting.append(condition)
+        elif op_name(one):
+            ranges = (part for region in regions(one) for part in region.region)
+            waiting += (bound for part in ranges for bound in (part.min, part.extent))
+        if type(one) is tirx.Bind or type(one) is tirx.BufferStore:
+            waiting += (index for load in loads_of(one.value) for index in load.indices)
+    found: set[ir.Expr] = set()
+    while waiting:
+        for one in nodes_of(waiting.pop()):
+            holder = one.source if type(one) is ir.TensorLoad else one
+            if type(holder) is ir.Var and holder not in found:
+                found.add(holder)
+                waiting.extend(values.get(holder, []))
+    return found
+
+
+_RULES = (
+    StatementRule("what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _Scalars.seen),
+    StatementRule(
+        "scalar in a block", "A scalar variable that is an operand is a block of one element.", _Scalars.allocation
+    ),
+    StatementRule("name in a block", "A name for a value of elements is a block of one element.", _Scalars.name),
+    StatementRule(
+        "single element stored", "A store of one element is a T.Parallel of one turn.", _Scalars.store
+    ),
+    StatementRule("choice of scalars", "A branch that stores to scalars chooses what they hold.", _Scalars.branch),
+    StatementRule("scalars read", "A T.Parallel reads scalars in blocks of one element.", _Scalars.nest),
+    StatementRule(
+        "operand in a block", "Operations use the blocks of one element that hold scalars.", _Scalars.operation
+    ),
+)  # fmt: skip

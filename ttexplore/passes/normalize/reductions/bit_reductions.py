@@ -1,0 +1,146 @@
+"""Reductions of bits as loops: each turn reduces one bit of all elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import ir, sym, tirx
+
+from ttexplore.analysis.added_buffers import NewBuffers
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.build import (
+    dtype_of,
+    loop,
+    number_of,
+    parallel_loops,
+    parallel_nest,
+    parallel_variables,
+    regions,
+    variable,
+    whole_region,
+)
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+
+# How many bits of an int32 with the number of each dtype are to be joined: those above repeat the last one.
+_BITS = {"bool": 1, "uint8": 8, "int8": 32, "int32": 32}
+
+
+def with_bits_reduced(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with reductions of bits as loops over the bits.
+
+        T.reduce_bitor(a, r, dim=1)  ==>  T.fill(a_joined, 0)
+                                          for bit in range(32):
+                                              for i, j in T.Parallel(32, 64):
+                                                  a_bits[i, j] = (a[i, j] >> bit) & 1
+                                              T.reduce_max(a_bits, a_part, dim=1)
+                                              for i in T.Parallel(32):
+                                                  a_joined[i] = a_joined[i] | (a_part[i] << bit)
+                                          for i in T.Parallel(32):
+                                              r[i] = a_joined[i]
+
+    The chip joins the bits of two tiles, but not those of the elements of one. Of zeros and ones, "and" is the minimum,
+    "or" the maximum and "exclusive or" the lowest bit of the sum. Raises Unsupported for integers of other sizes.
+    """
+    return rewrite([BITS], _Bits(function, firings))
+
+
+class _Bits(NewBuffers):
+    def reduction(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        found = reduction_of(statement)
+        if found is None or not found.joining.of_bits:
+            return None
+        source, target = regions(statement)
+        name, joining = str(source.source.name), found.joining
+        count = _bits(found.kind, source.source, target.source)
+        made: list[tirx.Stmt] = []
+        extents = [number_of(part.extent) for part in source.region]
+        if not is_on_chip(source.source):
+            taken = self.allocate(f"{name}_taken", extents, dtype_of(source.source))
+            made += [taken, _block("tl.copy", source, whole_region(taken.buffer))]
+            source = whole_region(taken.buffer)
+        axes = [axis for axis, extent in enumerate(extents) if extent != 1 or axis == found.dim]
+        shape, dim = [extents[axis] for axis in axes], axes.index(found.dim)
+        kept = [*shape[:dim], *shape[dim + 1 :]] or [1]
+        bits = self.allocate(f"{name}_bits", shape, "int32")
+        part, joined = (self.allocate(f"{name}_{what}", kept, "int32") for what in ("part", "joined"))
+        bit, one = variable("bit"), tirx.const(1, "int32")
+
+        def taken_bit(at: list[ir.Var]) -> ir.Expr:
+            value = _as_int32(tirx.BufferLoad(source.source, _places(source, axes, at)))
+            return tirx.BitwiseAnd(tirx.RShift(value, bit), one)
+
+        def added(at: list[ir.Var]) -> ir.Expr:
+            new: ir.Expr = tirx.BufferLoad(part.buffer, at)
+            if joining.pool == "sum":
+                new = tirx.BitwiseAnd(new, one)
+            return tirx.BitwiseOr(tirx.BufferLoad(joined.buffer, at), tirx.LShift(new, bit))
+
+        reduced = _block(
+            "tl.reduce", whole_region(bits.buffer), whole_region(part.buffer),
+            attrs={"kind": joining.pool, "dim": dim, "clear": 1},
+        )  # fmt: skip
+        turn = [parallel_nest(bits.buffer, taken_bit), reduced, parallel_nest(joined.buffer, added)]
+        outer = parallel_variables(len(kept))
+        into = [axis for axis, extent in enumerate(target.region) if number_of(extent.extent) != 1]
+        places = _places(target, into, [at for at, length in zip(outer, kept, strict=True) if length != 1])
+        value: ir.Expr = tirx.BufferLoad(joined.buffer, outer)
+        if not found.clear:
+            value = joining.expression(_as_int32(tirx.BufferLoad(target.source, places)), value)
+        if dtype_of(target.source) != "int32":
+            value = tirx.Cast(target.source.ty.dtype, value)
+        result = parallel_loops(outer, kept, tirx.BufferStore(target.source, value, places))
+        return [
+            *made, bits, part, joined,
+            _block("tl.fill", whole_region(joined.buffer), tirx.const(0, "int32")),
+            loop(bit, count, turn),
+            result,
+        ]  # fmt: skip
+
+
+def _as_int32(value: ir.Expr) -> ir.Expr:
+    return value if str(value.ty.dtype) == "int32" else tirx.Cast(ir.PrimType("int32"), value)
+
+
+def _places(region: ir.TensorRegion, axes: Sequence[int], variables: Sequence[ir.Var]) -> list[ir.Expr]:
+    """The indices of an element of a region, for the variables that count along some of its axes."""
+    own = dict(zip(axes, variables, strict=True))
+    starts = [part.min for part in region.region]
+    return [sym.Analyzer().simplify(low + own[axis]) if axis in own else low for axis, low in enumerate(starts)]
+
+
+def _block(name: str, *arguments: ir.TensorRegion | ir.Expr, attrs: dict[str, object] | None = None) -> tirx.Stmt:
+    return tirx.Evaluate(call(name, arguments, attrs or {}))
+
+
+def _bits(kind: str, *blocks: tirx.Buffer) -> int:
+    """How many bits the elements of the first block have. Raises Unsupported for those of other integers."""
+    for one in blocks:
+        if dtype_of(one) not in _BITS:
+            raise Unsupported(
+                "L009", f"T.reduce_{kind} of {one.name}, which is {dtype_of(one)}",
+                hint=f"use blocks of {', '.join(_BITS)}",
+            )  # fmt: skip
+    return _BITS[dtype_of(blocks[0])]
+
+
+def note_on_bits(statement: tirx.Stmt) -> str:
+    """What the plan says about a reduction of bits."""
+    found, source = reduction_of(statement), regions(statement)[0]
+    assert found is not None
+    span, count = span_of(statement), _BITS[dtype_of(source.source)]
+    where = f" in line {span.line}" if span else ""
+    return (
+        f"T.reduce_{found.kind} of {source.source.name}{where}: one turn for each of {count} bits, which is the "
+        f"{_OF_BITS[found.joining.pool]} of those of all elements"
+    )
+
+
+_OF_BITS = {"min": "smallest", "max": "largest", "sum": "lowest bit of the sum"}
+
+BITS = StatementRule(
+    "reduction of bits", "A reduction of bits becomes a loop: each turn reduces one bit of all elements.",
+    _Bits.reduction,
+)  # fmt: skip

@@ -1,0 +1,139 @@
+"""Scans of blocks as loops: each turn joins the elements at one place of an axis with those at the places after it."""
+
+from __future__ import annotations
+
+import math
+
+from tvm import ir, tirx
+
+from ttexplore.analysis.added_buffers import NewBuffers
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.build import (
+    dtype_of,
+    loop,
+    number_of,
+    parallel_nest,
+    regions,
+    shape_of,
+    variable,
+    whole_region,
+)
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.operations.scans import Scan, scan_of
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+
+# What elements are joined as, by their dtype. Sums of integers of fewer bits would wrap around elsewhere.
+_JOINED_AS = {"float32": "float32", "bfloat16": "float32", "float16": "float32", "int32": "int32"}
+# Of the blocks that T.Parallel and reductions take.
+_MOST_AXES = 2
+
+
+def with_scans_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with scans of blocks as loops over the places of their axis.
+
+    Elements are chosen and added in order: a product with ones and zeros on the matrix unit would cut float32, round
+    what lies beside large elements, and make NaN of infinities. Raises Unsupported for tensors, for more than two
+    dimensions, and for other dtypes than float32, bfloat16, float16 and int32.
+    """
+    return rewrite([SCAN], _Scans(function, firings))
+
+
+class _Scans(NewBuffers):
+    def scan(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        found = scan_of(statement)
+        if found is None:
+            return None
+        source, target = regions(statement)
+        _check(found, source, target)
+        name, values = str(source.source.name), source.source
+        shape, dim = [number_of(one.extent) for one in source.region], found.dim
+        while len(shape) > _MOST_AXES:
+            # A slot of a block of three dimensions.
+            shape, dim = shape[1:], dim - 1
+        dtype = _JOINED_AS[dtype_of(values)]
+        scanned = self.allocate(f"{name}_scan", shape, dtype)
+        one = self.allocate(f"{name}_one", shape, dtype)
+        part = self.allocate(f"{name}_part", [*shape[:dim], *shape[dim + 1 :]] or [1], dtype)
+        made: list[tirx.Stmt] = [scanned, one, part]
+        if shape != [*shape_of(values)]:
+            # T.Parallel reads a block of its own here.
+            taken = self.allocate(f"{name}_taken", shape, dtype_of(values))
+            made += [taken, _block("tl.copy", source, whole_region(taken.buffer))]
+            values = taken.buffer
+        neutral = tirx.const(found.joining.neutral_of(dtype), dtype)
+        turn, result = variable("place"), scanned.buffer
+        place = turn if not found.reverse else tirx.const(shape[dim] - 1, "int32") - turn
+
+        def chosen(at: list[ir.Var]) -> ir.Expr:
+            value: ir.Expr = tirx.BufferLoad(values, at)
+            value = value if dtype_of(values) == dtype else tirx.Cast(ir.PrimType(dtype), value)
+            return tirx.if_then_else(tirx.EQ(at[dim], place), value, neutral)
+
+        def joined(at: list[ir.Var]) -> ir.Expr:
+            before = tirx.BufferLoad(result, at)
+            added = tirx.BufferLoad(part.buffer, [*at[:dim], *at[dim + 1 :]] or [tirx.const(0, "int32")])
+            reached = tirx.LE(at[dim], place) if found.reverse else tirx.GE(at[dim], place)
+            return tirx.if_then_else(reached, found.joining.expression(before, added), before)
+
+        reduced = call(
+            "tl.reduce", [whole_region(one.buffer), whole_region(part.buffer)],
+            {"kind": found.kind, "dim": dim, "clear": 1},
+        )  # fmt: skip
+        body = [parallel_nest(one.buffer, chosen), tirx.Evaluate(reduced), parallel_nest(result, joined)]
+        return [
+            *made,
+            _block("tl.fill", whole_region(result), neutral),
+            loop(turn, shape[dim], body),
+            _block("tl.copy", whole_region(result), target),
+        ]
+
+
+def _block(name: str, *arguments: ir.TensorRegion | ir.Expr) -> tirx.Stmt:
+    return tirx.Evaluate(call(name, arguments))
+
+
+def _check(found: Scan, source: ir.TensorRegion, target: ir.TensorRegion) -> None:
+    """Raises Unsupported for what no loop scans."""
+    name, dtype = str(source.source.name), dtype_of(source.source)
+    what = f"T.cum{found.kind}"
+    for one in (source, target):
+        if not is_on_chip(one.source):
+            raise Unsupported(
+                "L010", f"{what} of {one.source.name}, which is a tensor",
+                hint="copy the block into an on-chip buffer first: T.copy(...)",
+            )  # fmt: skip
+    if dtype not in _JOINED_AS:
+        raise Unsupported(
+            "L009", f"{what} of {name}, which is {dtype}", hint="copy it to a buffer of float32 or int32 first"
+        )
+    leading = [number_of(one.extent) for one in source.region[:-_MOST_AXES]]
+    if found.dim < len(leading):
+        raise Unsupported(
+            "L010", f"{what} of {name} along dimension {found.dim} of {found.rank}",
+            hint="scan its matrices one after another, along one of the last two dimensions",
+        )  # fmt: skip
+    if (count := math.prod(leading)) != 1:
+        places = ", ".join([*"nmlk"[: len(leading)], ":", ":"])
+        raise Unsupported(
+            "L010", f"{what} of {name}, which is {count} matrices",
+            hint=f"scan one matrix after another: in loops over n, {what}({name}[{places}], ..., dim={found.dim})",
+        )  # fmt: skip
+
+
+def note_on_scan(statement: tirx.Stmt) -> str:
+    """What the plan says about a scan."""
+    found, source = scan_of(statement), regions(statement)[0]
+    assert found is not None
+    span, length = span_of(statement), number_of(source.region[found.dim].extent)
+    where = f" in line {span.line}" if span else ""
+    return (
+        f"T.cum{found.kind} of {source.source.name}{where}: {length} turns, each of which joins one place along "
+        f"dimension {found.dim} with those after it, as {_JOINED_AS[dtype_of(source.source)]}"
+    )
+
+
+SCAN = StatementRule(
+    "scan as a loop", "A scan becomes a loop: each turn joins the elements at one place with those after it.",
+    _Scans.scan,
+)  # fmt: skip

@@ -1,0 +1,70 @@
+"""Blocks with several slots, of which groups of threads fill one while they use another: one block, as deep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.ir.adapter import identity
+from ttexplore.ir.build import scope_of, shape_of
+from ttexplore.ir.operations.groups import BARRIER_SCOPE
+from ttexplore.passes.normalize.threads.steps import runs
+from ttexplore.passes.normalize.threads.trace import Trace
+from ttexplore.passes.normalize.threads.tree import Axis, Item
+
+# A block has two dimensions, or one.
+_MOST_DIMENSIONS = 2
+
+
+def slots_of(items: Sequence[Item], trace: Trace) -> dict[int, int]:
+    """The number of slots of each buffer, by identity, of which one is enough when the items are done in their order:
+    what is read was written to the same slot, and no other slot since."""
+    found: dict[int, _Slots] = {}
+    for statement in trace.tree.allocations:
+        shape = shape_of(statement.buffer)
+        if scope_of(statement.buffer) != BARRIER_SCOPE and len(shape) > _MOST_DIMENSIONS:
+            found[identity(statement.buffer)] = _Slots(shape)
+    if not found:
+        return {}
+    values = [*trace.values]
+    for leaf, _ in runs(items, trace.tree, values):
+        touched = [(one, touch) for touch in leaf.accesses if (one := found.get(identity(touch.buffer))) is not None]
+        for writes in (False, True):
+            for one, touch in touched:
+                if touch.kind == "update" or (touch.kind == "write") == writes:
+                    one.access(touch.region(values), writes=writes)
+    return {key: one.count for key, one in found.items() if one.is_one}
+
+
+class _Slots:
+    """The slots of a buffer: the last one written, and which of its elements were."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.count = shape[0]
+        self.shape = tuple(shape[1:])
+        self.slot: int | None = None
+        self.written: NDArray[np.bool_] = np.zeros(self.shape, bool)
+        self.is_one = True
+
+    def access(self, region: tuple[Axis, ...], *, writes: bool) -> None:
+        first, *others = region
+        places = [self.places(axis, extent) for axis, extent in zip(others, self.shape, strict=True)]
+        if first is None or first[0] or first[2] - first[1] != 1 or any(place is None for place in places):
+            self.is_one = False
+            return
+        inside = tuple(place for place in places if place is not None)
+        if not writes:
+            self.is_one &= self.slot == first[1] and bool(self.written[inside].all())
+            return
+        if self.slot != first[1]:
+            self.written[...] = False
+        self.slot = first[1]
+        self.written[inside] = True
+
+    @staticmethod
+    def places(axis: Axis, extent: int) -> slice | None:
+        if axis is None:
+            return slice(0, extent)
+        return None if axis[0] else slice(axis[1], axis[2])

@@ -1,0 +1,351 @@
+"""Groups of threads as one sequential program: what they wait for each other for is what circular buffers do here."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import elements, identity, span_of, variables_of
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    constant,
+    dtype_of,
+    op_name,
+    scope_of,
+    sequence,
+    shape_of,
+    statements,
+    when,
+    with_arguments,
+    with_body,
+    with_function_body,
+    with_value,
+)
+from ttexplore.ir.dag import replaced
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.operations.groups import (
+    AT_BARRIERS,
+    BARRIER_SCOPE,
+    SYNC,
+    ThreadGroups,
+    is_asynchronous,
+    is_for_threads,
+    thread_groups,
+    without_barrier,
+)
+from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, inherit_places, rewrite, walk
+from ttexplore.passes.normalize.threads.order import check_order, ordered
+from ttexplore.passes.normalize.threads.slots import slots_of
+from ttexplore.passes.normalize.threads.trace import Trace
+from ttexplore.passes.normalize.threads.tree import Branch, Item, Leaf, Loop, Tree, UndecidedError, refuse_threads
+
+_RULE = Rule(
+    "thread groups",
+    "Groups of threads that wait for each other at barriers become one sequence of statements, proved to give the same "
+    "result.",
+)
+
+
+def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
+    """The kernel without groups of threads, and notes for the plan about what became of them.
+
+    The proof follows all groups through all turns: every two accesses to one place, one of which writes, must be
+    ordered by barriers, and the sequence must have them in that order. Raises KernelError for races, for waits that
+    never end and for phases that can be missed, Unsupported for groups that are no such sequence.
+    """
+    found = thread_groups(function)
+    if found is None:
+        return function, ()
+    if len(found.groups) == 1 and not found.taken and not any(map(_needs_proof, walk(function.body))):
+        # All threads do the same, in one order.
+        return rewrite([_ALONE], _Alone(function, firings, found)), ()
+    launch: list[tirx.For] = []
+    body = statements(function.body)
+    while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].thread_binding is not None:
+        launch.append(body[0])
+        body = statements(body[0].body)
+    traces = _traces(function, found, launch, body)
+    tree = traces[0].tree
+    items = ordered(traces)
+    for one in traces:
+        check_order(items, one)
+    slots = slots_of(items, traces[0])
+    for one in traces[1:]:
+        slots = {key: count for key, count in slots_of(items, one).items() if key in slots}
+    writer = _Writer(tree, firings, slots)
+    made = writer.body(items)
+    for one in reversed(launch):
+        made = [with_body(one, made)]
+    for one in walk(function.body):
+        if is_for_threads(one) or one in found.taken or (isinstance(one, tirx.Bind) and one.var in found.names):
+            firings.made(_RULE, one, [])
+    return with_function_body(function, made), _notes(traces[0], slots)
+
+
+def _needs_proof(statement: tirx.Stmt) -> bool:
+    """Whether a statement is over later than the next one begins, or waits for that."""
+    name = op_name(statement)
+    if name.startswith("tl."):
+        return name in AT_BARRIERS - {SYNC} or is_asynchronous(statement)
+    return isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer) == BARRIER_SCOPE
+
+
+class _Alone(Context):
+    """A kernel whose threads all do the same."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, found: ThreadGroups) -> None:
+        super().__init__(function, firings)
+        self.found = found
+
+
+def _without_threads(context: _Alone, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+    if isinstance(statement, tirx.Bind) and statement.var in context.found.names:
+        return []
+    if op_name(statement) == SYNC:
+        return []
+    refuse_threads(statement, context.found)
+    return None
+
+
+_ALONE = StatementRule(
+    "one group of threads", "All threads wait for each other: there is one sequence.", _without_threads
+)
+
+
+# The indices of blocks that decide what groups do: for more blocks than this a proof takes too long.
+_MOST_BLOCKS = 1024
+
+
+def _traces(
+    function: tirx.PrimFunc, found: ThreadGroups, launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]
+) -> list[Trace]:
+    """The runs of the groups: one, or one for each value of the block indices on which they depend."""
+    blocks = {loop.loop_var: loop for loop in launch}
+    chosen: list[ir.Var] = []
+    while True:
+        try:
+            tree = Tree(body, found, chosen, [one for one in blocks if one not in chosen])
+            break
+        except UndecidedError as error:
+            chosen.append(error.variable)
+    extents: list[int] = []
+    for variable in chosen:
+        extent = constant(blocks[variable].extent)
+        if extent is None:
+            raise Unsupported(
+                "L017",
+                f"what groups of threads do depends on {variable.name}, of which the number is a run-time size",
+                hint="pass sizes as arguments of the factory",
+                span=span_of(blocks[variable]),
+            )
+        extents.append(extent)
+    if prod(extents) > _MOST_BLOCKS:
+        raise Unsupported(
+            "L017",
+            f"groups of threads that do something else in each of {prod(extents)} blocks",
+            hint=f"explore smaller sizes, for {_MOST_BLOCKS} blocks at most",
+            span=span_of(launch[0]),
+        )
+    made: list[Trace] = []
+    for values in itertools.product(*map(range, extents)):
+        made.append(Trace(tree, [*values, *[0] * (tree.numbers.slots - len(values))]))
+        made[-1].run()
+    return made
+
+
+class _Writer:
+    """Writes items as statements of one sequence. `slots` are those of the blocks of which one slot is left."""
+
+    def __init__(self, tree: Tree, firings: Firings, slots: Mapping[int, int]) -> None:
+        self.tree, self.firings, self.slots = tree, firings, slots
+        # What takes the place of variables, and of buffers with several slots.
+        self.variables: dict[ir.Var, ir.Var] = {}
+        self.buffers: dict[ir.Var, tirx.Buffer] = {}
+        for one in tree.allocations:
+            buffer = one.buffer
+            if identity(buffer) in slots:
+                made = allocation(
+                    str(buffer.name), shape_of(buffer)[1:], dtype_of(buffer), scope_of(buffer), buffer.span
+                )
+                self.buffers[buffer] = made.buffer
+
+    def body(self, items: Sequence[Item], depth: int = 0) -> list[tirx.Stmt]:
+        """The statements of a body, `depth` of whose guards are around it already."""
+        made: list[tirx.Stmt] = []
+        for guard, group in itertools.groupby(items, lambda item: item.guards[depth : depth + 1]):
+            if not guard:
+                for item in group:
+                    made += self.item(item, depth)
+                continue
+            (condition, holds), inner = guard[0], self.body([*group], depth + 1)
+            if inner:
+                test = self.expression(condition)
+                made.append(when(test if holds else tirx.Not(test), inner, inner[0].span))
+        return made
+
+    def item(self, item: Item, depth: int) -> list[tirx.Stmt]:
+        match item:
+            case Leaf():
+                return self.leaf(item.statement)
+            case Loop():
+                return self.loop(item)
+            case Branch():
+                statement = item.statement
+                then = self.body(item.then, depth)
+                other = None if item.otherwise is None else self.body(item.otherwise, depth)
+                if not then and not other:
+                    return []
+                made = when(self.expression(statement.condition), then, statement.span, otherwise=other)
+                return self.firings.made(_RULE, statement, [made])
+            case _:
+                raise AssertionError(item)
+
+    def loop(self, item: Loop) -> list[tirx.Stmt]:
+        first, *others = item.loops
+        for one in others:
+            self.variables[one.loop_var] = first.loop_var
+        body = self.body(item.body)
+        if not body:
+            return []
+        annotations = dict(first.annotations)
+        stages = max((self.slots.get(identity(buffer), 0) for buffer in self.filled(item)), default=0)
+        if stages:
+            annotations["num_stages"] = stages
+        made = tirx.For(
+            first.loop_var, self.expression(first.min), self.expression(first.extent), first.kind, sequence(body),
+            None, annotations, None, first.span,
+        )  # fmt: skip
+        for one in others:
+            inherit_places(one, [made])
+            self.firings.made(_RULE, one, [])
+        return self.firings.made(_RULE, first, [made]) if others or stages else [made]
+
+    def filled(self, item: Loop) -> list[tirx.Buffer]:
+        """The buffers that copies in a loop fill, in none of the loops in it."""
+        variables_ = {one.loop_var for one in item.loops}
+        return [
+            touch.buffer
+            for number in item.leaves
+            if (leaf := self.tree.leaves[number]).loops and leaf.loops[-1].loop_var in variables_
+            for touch in leaf.accesses
+            if touch.kind == "write"
+        ]
+
+    def leaf(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        if op_name(statement) in AT_BARRIERS:
+            return []
+        if isinstance(statement, tirx.AllocBuffer):
+            if statement.buffer in self.buffers:
+                new = tirx.AllocBuffer(self.buffers[statement.buffer], {}, statement.span)
+                return self.firings.made(_RULE, statement, [new])
+            return [statement]
+        changes = self.variables.keys() | self.buffers.keys()
+        later = op_name(statement).startswith("tl.") and is_asynchronous(statement)
+        if not later and not any(one in changes for one in variables_of(statement)):
+            return [statement]
+        return self.firings.made(_RULE, statement, [self.statement(statement)])
+
+    def statement(self, statement: tirx.Stmt) -> tirx.Stmt:
+        match statement:
+            case tirx.Evaluate():
+                if is_asynchronous(statement):
+                    statement = without_barrier(statement)
+                given = arguments(statement)
+                made = [self.region(one) if isinstance(one, ir.TensorRegion) else self.expression(one) for one in given]
+                return with_arguments(statement, made)
+            case tirx.Bind():
+                return with_value(statement, self.expression(statement.value))
+            case tirx.BufferStore():
+                buffer, indices = statement.buffer, [self.expression(one) for one in statement.indices]
+                if buffer in self.buffers:
+                    buffer, indices = self.buffers[buffer], indices[1:]
+                return tirx.BufferStore(buffer, self.expression(statement.value), indices, statement.span)
+            case tirx.For():
+                return with_body(statement, [self.statement(one) for one in statements(statement.body)])
+            case tirx.IfThenElse():
+                then, other = (
+                    None if one is None else [self.statement(part) for part in statements(one)]
+                    for one in (statement.then_case, statement.else_case)
+                )
+                assert then is not None
+                return when(self.expression(statement.condition), then, statement.span, otherwise=other)
+            case _:
+                raise AssertionError(statement)
+
+    def expression(self, expression: ir.Expr) -> ir.Expr:
+        def rule(one: ir.Expr) -> ir.Expr:
+            if isinstance(one, ir.TensorLoad) and one.source in self.buffers:
+                return tirx.BufferLoad(self.buffers[one.source], elements(one.indices)[1:], one.span)
+            return self.variables.get(one, one) if isinstance(one, ir.Var) else one
+
+        return replaced(expression, rule)
+
+    def region(self, region: ir.TensorRegion) -> ir.TensorRegion:
+        ranges = [
+            ir.Range.from_min_extent(self.expression(part.min), self.expression(part.extent))
+            for part in elements(region.region)
+        ]
+        if region.source in self.buffers:
+            return tirx.BufferRegion(self.buffers[region.source], ranges[1:])
+        return tirx.BufferRegion(region.source, ranges)
+
+
+# Notes
+
+
+def _notes(trace: Trace, slots: Mapping[int, int]) -> tuple[str, ...]:
+    """What became of the groups, for the plan."""
+    tree = trace.tree
+    notes: list[str] = []
+    for number, group in enumerate(trace.found.groups):
+        if work := _work(tree, number):
+            notes.append(f"{group}: {work}")
+    barriers: dict[str, list[str]] = {}
+    for barrier in trace.barriers.values():
+        says = [
+            f"{state}: arriving is the {ends} of {', '.join(buffers)}, waiting its {begins}"
+            for state, buffers, ends, begins in (
+                ("full", barrier.full, "push", "cb_wait_front"),
+                ("empty", barrier.empty, "pop", "cb_reserve_back"),
+            )
+            if buffers
+        ]
+        what = "; ".join(says) or "nothing is handed over: one sequence does not need it"
+        barriers.setdefault(what, []).append(barrier.name)
+    notes += [f"barrier {', '.join(known)}: {what}" for what, known in barriers.items()]
+    for one in tree.allocations:
+        count = slots.get(identity(one.buffer))
+        if count is not None:
+            notes.append(f"{one.buffer.name}: {count} slots used in turns become a circular buffer {count} blocks deep")
+    if len(trace.found.groups) > 1 or trace.barriers:
+        steps = sum(len(steps) for steps in trace.done)
+        notes.append(f"thread groups: proved equal to one sequence of statements, over {steps} steps per block")
+    return tuple(notes)
+
+
+def _work(tree: Tree, group: int) -> str:
+    """What a group does, as the kernels that do it here."""
+    reads = computes = writes = False
+    for leaf in tree.leaves:
+        if group not in leaf.groups or op_name(leaf.statement) in AT_BARRIERS or not leaf.accesses:
+            continue
+        sides = [is_on_chip(touch.buffer) for touch in leaf.accesses]
+        if op_name(leaf.statement) == "tl.copy" and not all(sides):
+            reads, writes = reads or not sides[-2], writes or not sides[-1]
+        else:
+            computes = True
+    parts = [
+        text
+        for does, text in (
+            (reads, "load blocks: the reader"),
+            (computes, "compute: the compute kernel"),
+            (writes, "store: the writer"),
+        )
+        if does
+    ]
+    return "; ".join(parts)

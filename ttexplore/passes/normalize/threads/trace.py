@@ -1,0 +1,373 @@
+"""Run groups of threads turn by turn, without their data: what happens before what, and whether accesses race.
+
+Each group has a clock: how far it knows all groups and barriers to be. A wait learns what the arrivals of its phase
+knew. Two accesses to one place, one of which writes, must be ordered by what the later one knows; else nothing orders
+them on a GPU, whatever a run happens to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import ir
+
+from ttexplore.errors import KernelError, Unsupported
+from ttexplore.ir.adapter import identity, span_of
+from ttexplore.ir.build import arguments, op_name
+from ttexplore.ir.operations.groups import (
+    ARRIVE,
+    AT_BARRIERS,
+    COUNTS,
+    GEMM_ARRIVE,
+    SYNC,
+    WAIT,
+    ThreadGroups,
+    is_asynchronous,
+)
+from ttexplore.passes.normalize.threads.races import Races
+from ttexplore.passes.normalize.threads.state import Access, Barrier, Running, Wait
+from ttexplore.passes.normalize.threads.steps import Step, runs
+from ttexplore.passes.normalize.threads.tree import Tree, Values
+from ttexplore.record import Span
+
+# More steps than this take too long to follow.
+_MOST_STEPS = 400_000
+
+
+@dataclass(eq=False)
+class Trace:
+    """A run of a tree's groups, from the values of block indices that decide what they do."""
+
+    tree: Tree
+    values: Values
+
+    def __post_init__(self) -> None:
+        self.found: ThreadGroups = self.tree.found
+        groups = len(self.found.groups)
+        self.barriers: dict[tuple[int, int], Barrier] = {}
+        for statement in self.tree.allocations:
+            counts = dict(statement.annotations).get(COUNTS) or ()
+            for number, count in enumerate(counts):
+                name = str(statement.buffer.name) + (f"[{number}]" if len(counts) > 1 else "")
+                key = identity(statement.buffer), number
+                self.barriers[key] = Barrier(name, groups + len(self.barriers), int(count))
+        self.width = groups + len(self.barriers)
+        self.races = Races(self.tree)
+        self.missed: KernelError | None = None
+        self.steps = 0
+        # What each group does, in its order.
+        self.done: list[list[Step]] = []
+
+    def run(self) -> None:
+        """Raises KernelError for accesses that race, and for waits that never end or can miss their phase."""
+        running = [
+            Running(number, iter(()), [*self.values], [0] * self.width) for number in range(len(self.found.groups))
+        ]
+        for one in running:
+            one.steps = runs(self.tree.items, self.tree, one.values, one.number)
+            one.advance()
+        self.done = [one.done for one in running]
+        while True:
+            went = False
+            for one in running:
+                while one.at is not None and self._step(one, running):
+                    went = True
+                    self.steps += 1
+            if not went:
+                break
+            if self.steps > _MOST_STEPS:
+                raise Unsupported(
+                    "L017",
+                    f"groups of threads with more than {_MOST_STEPS} steps",
+                    hint="explore smaller sizes, or write the loop once, for all threads, with T.Pipelined and T.copy",
+                )
+        if self.missed is not None:
+            raise self.missed
+        if any(one.at is not None for one in running):
+            raise self._stuck([one for one in running if one.at is not None])
+        for barrier in self.barriers.values():
+            if barrier.copies:
+                one = barrier.copies[0]
+                raise KernelError(
+                    "K016",
+                    f"no thread arrives at {barrier.name} after this copy, so nothing says when it is over",
+                    hint=f"write T.barrier_arrive({barrier.name}) after the copy",
+                    span=span_of(one.leaf.statement),
+                )
+
+    # Steps
+
+    def _step(self, one: Running, running: Sequence[Running]) -> bool:
+        """Make a group's next step, if it can."""
+        leaf = one.leaf
+        name = op_name(leaf.statement)
+        if name in AT_BARRIERS:
+            return self._at_barrier(one, name, running)
+        if len(leaf.groups) > 1:
+            if not leaf.accesses:
+                one.advance()
+                return True
+            if name == "tl.copy" and is_asynchronous(leaf.statement):
+                # One thread begins it.
+                if one.number == min(leaf.groups):
+                    self._access(one, name)
+                one.advance()
+                return True
+            return self._together(one, [other for other in running if other.number in leaf.groups], name)
+        self._access(one, name)
+        one.advance()
+        return True
+
+    def _together(self, one: Running, members: Sequence[Running], name: str) -> bool:
+        """A step that several groups make together. A GPU's compiler keeps its order with what each of them does to the
+        same blocks; of other blocks it says nothing, so the groups learn nothing of each other."""
+        if any(other.at is None or other.at != one.at for other in members):
+            return False
+        for other in members:
+            other.clock[other.number] += other is not members[0]
+        self._access(members[0], name, members)
+        for other in members:
+            other.advance()
+        return True
+
+    def _meet(self, members: Sequence[Running]) -> None:
+        for member in members:
+            member.clock[member.number] += 1
+        joined = [max(parts) for parts in zip(*(member.clock for member in members), strict=True)]
+        for member in members:
+            member.clock = [*joined]
+
+    def _barrier(self, one: Running, load: ir.Expr) -> Barrier:
+        assert isinstance(load, ir.TensorLoad)
+        number = self.tree.numbers.decided(load.indices[0], "the barrier", one.leaf.statement)(one.values)
+        found = self.barriers.get((identity(load.source), number))
+        if found is None:
+            raise KernelError(
+                "K003",
+                f"{load.source.name} has no barrier {number}",
+                hint="check the index",
+                span=span_of(one.leaf.statement),
+            )
+        return found
+
+    def _at_barrier(self, one: Running, name: str, running: Sequence[Running]) -> bool:
+        statement = one.leaf.statement
+        given = arguments(statement)
+        match name:
+            case "tl.barrier_wait":
+                parity = self.tree.numbers.decided(given[1], "the parity", statement)(one.values)
+                if not self._wait(one, self._barrier(one, given[0]), parity):
+                    return False
+            case "tl.barrier_arrive":
+                one.clock[one.number] += 1
+                threads = len(self.found.groups[one.number].threads)
+                self._arrive(one, self._barrier(one, given[0]), threads)
+            case "tl.gemm_arrive":
+                one.clock[one.number] += 1
+                self._arrive(one, self._barrier(one, given[0]), 1, products=True)
+            case "tl.gemm_wait":
+                one.clock[one.number] += 1
+                pending = self.tree.numbers.decided(given[0], "the number", statement)(one.values)
+                for accesses in one.products[: len(one.products) - pending]:
+                    for access in accesses:
+                        access.ends.append((one.number, one.clock[one.number]))
+                one.products = one.products[max(len(one.products) - pending, 0) :]
+            case "tl.sync_threads":
+                return self._sync(one, running)
+            case _:
+                raise AssertionError(name)
+        one.advance()
+        return True
+
+    def _sync(self, one: Running, running: Sequence[Running]) -> bool:
+        given = [self.tree.numbers.decided(part, "the number", one.leaf.statement)([]) for part in arguments(
+            one.leaf.statement)]  # fmt: skip
+        total = given[1] if len(given) == 2 else self.found.threads
+        members = [
+            other for other in running
+            if other.at is not None and op_name(other.leaf.statement) == SYNC
+            and [self.tree.numbers.decided(part, "the number", other.leaf.statement)([])
+                 for part in arguments(other.leaf.statement)] == given
+        ]  # fmt: skip
+        threads = sum(len(self.found.groups[other.number].threads) for other in members)
+        if threads < total:
+            return False
+        if threads > total:
+            raise KernelError(
+                "K016",
+                f"{threads} threads come to a T.sync_threads of {total}",
+                hint="give arrive_count= the number of the threads that wait",
+                span=span_of(one.leaf.statement),
+            )
+        self._meet(members)
+        for other in members:
+            other.advance()
+        return True
+
+    def _wait(self, one: Running, barrier: Barrier, parity: int) -> bool:
+        if parity not in (0, 1):
+            raise KernelError(
+                "K016",
+                f"the parity of this wait for {barrier.name} is {parity}",
+                hint="phases have the parities 0 and 1 in turns: write (k // stages) % 2",
+                span=span_of(one.leaf.statement),
+            )
+        # The least number of phases that may be over when it goes on: one more has the other parity.
+        known = one.clock[barrier.entry]
+        phase = known if known % 2 != parity else known + 1
+        if barrier.over < phase:
+            return False
+        before = [*one.clock]
+        one.clock[one.number] += 1
+        if phase:
+            one.clock = [*map(max, one.clock, barrier.clocks[phase - 1])]
+        wait = Wait(one.leaf, one.number, one.clock[one.number], phase)
+        if barrier.over > phase:
+            self._miss(barrier, wait)
+        barrier.waits.append(wait)
+        barrier.waiting.add(one.number)
+        one.waits.append((before, barrier))
+        return True
+
+    def _miss(self, barrier: Barrier, wait: Wait) -> None:
+        if self.missed is None:
+            who = self.found.groups[wait.group]
+            self.missed = KernelError(
+                "K016",
+                f"{who} can miss what they wait for: nothing keeps {barrier.name} from its next phase, which has the "
+                "other parity, until they have seen this one",
+                hint="let those who arrive wait for a second barrier, at which the waiting threads arrive",
+                span=span_of(wait.leaf.statement),
+            )
+
+    def _arrive(self, one: Running, barrier: Barrier, threads: int, *, products: bool = False) -> None:
+        statement = one.leaf.statement
+        if barrier.arrived + threads > barrier.count:
+            raise KernelError(
+                "K016",
+                f"{threads} threads arrive at {barrier.name}, where "
+                f"{barrier.count - barrier.arrived} of {barrier.count} are missing",
+                hint=f"allocate it for {barrier.arrived + threads} threads, or let fewer arrive",
+                span=span_of(statement),
+            )
+        if threads < barrier.count and one.clock[barrier.entry] < barrier.over:
+            raise KernelError(
+                "K016",
+                f"this may count for an earlier phase of {barrier.name}: nothing says that it is over",
+                hint=f"wait for {barrier.name} before arriving again",
+                span=span_of(statement),
+            )
+        if any(group == one.number for group, _, _ in barrier.arrivals):
+            raise KernelError(
+                "K016",
+                f"the same threads arrive twice in one phase of {barrier.name}, which is for {barrier.count} threads",
+                hint=f"allocate it for {threads} threads, or let the others arrive as well",
+                span=span_of(statement),
+            )
+        barrier.arrived += threads
+        barrier.arrivals.append((one.number, one.leaf, [*one.clock]))
+        if products:
+            one.products = [accesses for accesses in one.products if not all(access.is_past for access in accesses)]
+            for accesses in one.products:
+                barrier.products += accesses
+        if barrier.arrived < barrier.count:
+            return
+        number = barrier.over + 1
+        arrived = {group for group, _, _ in barrier.arrivals}
+        clock = [max(parts) for parts in zip(*(known for _, _, known in barrier.arrivals), strict=True)]
+        clock[barrier.entry] = number
+        for copy in barrier.copies:
+            if copy.group not in arrived:
+                raise KernelError(
+                    "K016",
+                    f"{barrier.name} may be over before this copy begins: its threads do not arrive there",
+                    hint=f"write T.barrier_arrive({barrier.name}) after the copy",
+                    span=span_of(copy.leaf.statement),
+                )
+        for access in (*barrier.copies, *barrier.products):
+            access.ends.append((barrier.entry, number))
+        for wait in barrier.waits:
+            if wait.phase == barrier.over and clock[wait.group] < wait.step:
+                self._miss(barrier, wait)
+        barrier.clocks.append(clock)
+        barrier.arrived = 0
+        barrier.arrivals, barrier.copies, barrier.products, barrier.waits = [], [], [], []
+
+    # Accesses
+
+    def _access(self, one: Running, name: str, members: Sequence[Running] = ()) -> None:
+        """The accesses of a group's step, or of one that it makes with other `members`."""
+        leaf, turns = one.at or (one.leaf, ())
+        one.clock[one.number] += 1
+        later = is_asynchronous(leaf.statement) if name else False
+        is_product = later and name != "tl.copy"
+        made: list[Access] = []
+        for touch in leaf.accesses:
+            ends = [] if later else [(one.number, one.clock[one.number])]
+            also = [(other.number, other.clock[other.number]) for other in members if other is not one]
+            access = Access(
+                leaf, turns, one.number, touch.kind, touch.region(one.values), ends, also, is_product, later
+            )
+            made.append(access)
+            self.races.check(members or (one,), touch.buffer, access)
+        if not later:
+            return
+        given = arguments(leaf.statement)
+        if name == "tl.copy":
+            barrier = self._barrier(one, given[2])
+            for access in made:
+                access.barrier = barrier
+            barrier.copies += made
+        elif name == "tl.fill" or (one.products and op_name(one.products[-1][0].leaf.statement) == "tl.fill"):
+            # The clearing of an accumulator is part of the product after it.
+            one.products.append(made) if name == "tl.fill" else one.products[-1].extend(made)
+        else:
+            one.products.append(made)
+        if name == "tl.gemm" and len(given) == 4:
+            self._arrive(one, self._barrier(one, given[3]), 1, products=True)
+
+    def _stuck(self, waiting: Sequence[Running]) -> KernelError:
+        told: list[str] = []
+        found: tuple[str, Span | None] | None = None
+        for one in waiting:
+            statement = one.leaf.statement
+            span = span_of(statement)
+            what = "for the other threads"
+            if op_name(statement) == WAIT:
+                barrier = self._barrier(one, arguments(statement)[0])
+                parity = self.tree.numbers.decided(arguments(statement)[1], "the parity", statement)(one.values)
+                what = f"for the phase of parity {parity} of {barrier.name}, "
+                if not self._arrives(barrier):
+                    what += "at which nobody arrives"
+                    hint = f"let {barrier.count} threads arrive there: T.barrier_arrive({barrier.name})"
+                    found = (hint, span)
+                else:
+                    what += f"where {barrier.arrived} of {barrier.count} threads have arrived and {barrier.over} "
+                    what += f"phase{'s are' if barrier.over != 1 else ' is'} over"
+                    hint = (
+                        "check the parities: the first wait for what others fill has parity 0, the first wait for an "
+                        "empty block parity 1"
+                    )
+                    if barrier.arrived:
+                        missing = barrier.count - barrier.arrived
+                        hint = f"allocate it for {barrier.arrived} threads, or let {missing} more arrive"
+                    if found is None:
+                        found = (hint, span)
+            told.append(f"  {self.found.groups[one.number]} wait at line {span.line if span else '?'} {what}")
+        hint, span = found or ("let all threads come there", span_of(waiting[0].leaf.statement))
+        return KernelError("K016", "threads wait for ever:\n" + "\n".join(told), hint=hint, span=span)
+
+    def _arrives(self, barrier: Barrier) -> bool:
+        """Whether any statement arrives at a barrier, of those that have one index."""
+        place = next(place for place, one in self.barriers.items() if one is barrier)
+        for leaf in self.tree.leaves:
+            name, given = op_name(leaf.statement), arguments(leaf.statement) if op_name(leaf.statement) else []
+            if name not in (ARRIVE, GEMM_ARRIVE) and not (name == "tl.gemm" and len(given) == 4):
+                continue
+            load = given[-1]
+            assert isinstance(load, ir.TensorLoad)
+            index = None if leaf.loops else self.tree.numbers.value(load.indices[0])
+            if identity(load.source) == place[0] and (index is None or index(self.values) == place[1]):
+                return True
+        return False

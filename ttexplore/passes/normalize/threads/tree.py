@@ -1,0 +1,383 @@
+"""A kernel for groups of threads as a tree: loops, branches and statements, each with the groups that execute it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import elements, identity, span_of
+from ttexplore.ir.arithmetic.expression import format_expression
+from ttexplore.ir.arithmetic.index import (
+    Binary,
+    Expression,
+    Variable,
+    affine,
+    compiled,
+    convert,
+    parts_of,
+    placed,
+    variables,
+)
+from ttexplore.ir.build import (
+    arguments,
+    attribute,
+    constant,
+    expressions_of,
+    op_name,
+    regions,
+    scope_of,
+    statements,
+)
+from ttexplore.ir.dataflow import AccessKind, is_parallel, loads_of
+from ttexplore.ir.operations.groups import AT_BARRIERS, BARRIER_SCOPE, ThreadGroups
+from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ir.rewrite import walk
+
+# The values of the loops around a statement, by slot.
+Values = list[int]
+# Whether a condition must hold, or must not.
+Guard = tuple[ir.Expr, bool]
+Groups = frozenset[int]
+# Of an axis of a region: what its start has in it that is the same for all groups, and where it begins and ends; None
+# is the whole axis.
+Axis = tuple[tuple[tuple[Expression, int], ...], int, int] | None
+
+
+@dataclass(eq=False)
+class Item:
+    """A part of the tree. `number` is its place in the kernel, `leaves` are the numbers of its statements."""
+
+    number: int
+    groups: Groups
+    leaves: frozenset[int]
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(eq=False)
+class Leaf(Item):
+    """A statement that is one step of its groups. `order` numbers all of them; `loops` are those around it."""
+
+    statement: tirx.Stmt = field(kw_only=True)
+    accesses: tuple[Touch, ...] = ()
+    loops: tuple[tirx.For, ...] = ()
+
+
+@dataclass(eq=False)
+class Loop(Item):
+    """A loop, or several that go turn by turn."""
+
+    loops: list[tirx.For] = field(kw_only=True)
+    body: list[Item] = field(kw_only=True)
+
+
+@dataclass(eq=False)
+class Branch(Item):
+    statement: tirx.IfThenElse = field(kw_only=True)
+    then: list[Item] = field(kw_only=True)
+    otherwise: list[Item] | None = None
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What a statement reads or writes of a buffer: a function of the values of the loops gives the region."""
+
+    buffer: tirx.Buffer
+    kind: AccessKind
+    region: Callable[[Values], tuple[Axis, ...]]
+
+
+class UndecidedError(Exception):
+    """What groups do depends on a block index."""
+
+    def __init__(self, variable: ir.Var) -> None:
+        super().__init__(str(variable.name))
+        self.variable = variable
+
+
+class Numbers:
+    """The integers of a kernel as functions of the values of its loops. What names stand for is written out. `blocks`
+    are block indices that could be values, too."""
+
+    def __init__(self, blocks: Sequence[ir.Var]) -> None:
+        self.blocks = blocks
+        self._numbers: dict[ir.Var, Variable] = {}
+        self._bound: dict[Variable, Expression] = {}
+        self._slots: dict[Variable, int] = {}
+        self._functions: dict[int, tuple[ir.Expr, Callable[[Values], int]]] = {}
+
+    def number(self, variable: ir.Var) -> Variable:
+        return self._numbers.setdefault(variable, Variable(len(self._numbers), str(variable.name)))
+
+    def slot(self, variable: ir.Var) -> int:
+        """The place of a loop's variable, or of a block index that is chosen, among the values."""
+        return self._slots.setdefault(self.number(variable), len(self._slots))
+
+    @property
+    def slots(self) -> int:
+        return len(self._slots)
+
+    def bind(self, variable: ir.Var, value: ir.Expr) -> None:
+        self._bound[self.number(variable)] = self.text(value)
+
+    def text(self, expression: ir.Expr) -> Expression:
+        return placed(convert(expression, self.number), self._bound)
+
+    def function(self, expressions: Sequence[Expression]) -> Callable[[Values], tuple[int, ...]] | None:
+        """A function of the values; None for what depends on anything else."""
+        return compiled(expressions, "v", {variable: f"v[{slot}]" for variable, slot in self._slots.items()})
+
+    def value(self, expression: ir.Expr) -> Callable[[Values], int] | None:
+        made = self.function([self.text(expression)])
+        return None if made is None else lambda values: int(made(values)[0])
+
+    def decided(self, expression: ir.Expr, what: str, at: tirx.Stmt) -> Callable[[Values], int]:
+        """The function that decides what groups do. Raises Unsupported for one that depends on anything but loops."""
+        key = identity(expression)
+        if key not in self._functions:
+            made = self.value(expression)
+            if made is None:
+                used = variables(self.text(expression))
+                for variable in self.blocks:
+                    if self.number(variable) in used:
+                        raise UndecidedError(variable)
+                raise Unsupported(
+                    "L017",
+                    f"{what} {format_expression(expression)} of groups of threads is known only when the kernel runs",
+                    hint="give loops of thread groups constant lengths: pass sizes as arguments of the factory",
+                    span=span_of(at),
+                )
+            self._functions[key] = expression, made
+        return self._functions[key][1]
+
+    def axis(self, start: Expression, extent: int) -> Callable[[Values], Axis]:
+        """An axis of a region that starts there."""
+        same: dict[Expression, int] = {}
+        other: Expression = 0
+        for part, factor in _terms(start).items():
+            used = variables(part)
+            if used and not any(variable in self._slots for variable in used) and not _has_unknown(part):
+                same[part] = same.get(part, 0) + factor
+            else:
+                other = Binary("+", other, Binary("*", part, factor))
+        made = self.function([other])
+        if made is None:
+            return lambda values: None
+        key = tuple(sorted(((part, factor) for part, factor in same.items() if factor), key=str))
+
+        def axis(values: Values) -> Axis:
+            low = int(made(values)[0])
+            return key, low, low + extent
+
+        return axis
+
+
+def _has_unknown(e: Expression) -> bool:
+    return not isinstance(e, int | Variable) and (not parts_of(e) or any(map(_has_unknown, parts_of(e))))
+
+
+def _terms(e: Expression) -> dict[Expression, int]:
+    """The factor of each part of a sum, that of 1 for its constant."""
+    match e:
+        case int():
+            return {1: e}
+        case Binary("+" | "-" as symbol):
+            left, right = _terms(e.left), _terms(e.right)
+            sign = 1 if symbol == "+" else -1
+            return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
+        case Binary("*", int(scale), rest) | Binary("*", rest, int(scale)):
+            return {part: factor * scale for part, factor in _terms(rest).items()}
+        case _:
+            return {e: 1}
+
+
+# Reading
+
+
+class Tree:
+    """The body of a kernel's block. Raises Unsupported for statements that are no step of a group of threads."""
+
+    def __init__(
+        self, body: Sequence[tirx.Stmt], found: ThreadGroups, chosen: Sequence[ir.Var], blocks: Sequence[ir.Var]
+    ) -> None:
+        self.found = found
+        self.numbers = Numbers(blocks)
+        for variable in chosen:
+            self.numbers.slot(variable)
+        self.leaves: list[Leaf] = []
+        self.allocations: list[tirx.AllocBuffer] = []
+        self.count = 0
+        self.items = self._body(body, found.all, ())
+
+    def _body(self, body: Sequence[tirx.Stmt], groups: Groups, loops: tuple[tirx.For, ...]) -> list[Item]:
+        return [item for one in body for item in self._items(one, groups, loops)]
+
+    def _items(self, statement: tirx.Stmt, groups: Groups, loops: tuple[tirx.For, ...]) -> list[Item]:
+        number = self.count
+        self.count += 1
+        match statement:
+            case tirx.IfThenElse() if statement in self.found.taken:
+                taken = self.found.taken[statement]
+                other = [] if statement.else_case is None else statements(statement.else_case)
+                made: list[Item] = []
+                for side, chosen in ((statements(statement.then_case), taken), (other, self.found.all - taken)):
+                    if groups & chosen:
+                        made += self._body(side, groups & chosen, loops)
+                return made
+            case tirx.IfThenElse():
+                self.numbers.decided(statement.condition, "the condition", statement)
+                then = self._body(statements(statement.then_case), groups, loops)
+                other = None
+                if statement.else_case is not None:
+                    other = self._body(statements(statement.else_case), groups, loops)
+                inner = _leaves([*then, *(other or [])])
+                return [Branch(number, groups, inner, statement=statement, then=then, otherwise=other)]
+            case tirx.For() if not is_parallel(statement):
+                self.numbers.slot(statement.loop_var)
+                for bound in (statement.min, statement.extent):
+                    self.numbers.decided(bound, "the length", statement)
+                body = self._body(statements(statement.body), groups, (*loops, statement))
+                return [Loop(number, groups, _leaves(body), loops=[statement], body=body)]
+            case tirx.Bind():
+                self.numbers.bind(statement.var, statement.value)
+                if statement.var in self.found.names:
+                    return []
+            case tirx.AllocBuffer():
+                self.allocations.append(statement)
+                if scope_of(statement.buffer) == BARRIER_SCOPE:
+                    return []
+            case tirx.BufferStore() | tirx.For():
+                pass
+            case tirx.Evaluate() if op_name(statement).startswith("tl."):
+                if op_name(statement) in AT_BARRIERS:
+                    for one in arguments(statement):
+                        expression = one.indices[0] if isinstance(one, ir.TensorLoad) else one
+                        self.numbers.decided(expression, "the barrier or parity", statement)
+            case _:
+                raise Unsupported(
+                    "L017",
+                    f"{type(statement).__name__} among groups of threads",
+                    hint="write loops of constant length with range or T.Pipelined",
+                    span=span_of(statement),
+                )
+        for one in walk(statement):
+            refuse_threads(one, self.found)
+        leaf = Leaf(
+            number, groups, frozenset({len(self.leaves)}), statement=statement,
+            accesses=tuple(self._accesses(statement)), loops=loops,
+        )  # fmt: skip
+        self.leaves.append(leaf)
+        return [leaf]
+
+    # What statements read and write
+
+    def _accesses(self, statement: tirx.Stmt) -> Iterator[Touch]:
+        match statement:
+            case tirx.Bind():
+                yield from self._loads([statement.value], {})
+            case tirx.BufferStore() | tirx.For():
+                yield from self._elements(statement)
+            case tirx.Evaluate() if op_name(statement) not in AT_BARRIERS:
+                yield from self._operation(statement)
+            case _:
+                return
+
+    def _operation(self, statement: tirx.Stmt) -> Iterator[Touch]:
+        blocks = regions(statement)
+        values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion | ir.TensorLoad)]
+        starts = [part.min for block in blocks for part in elements(block.region)]
+        yield from self._loads([*values, *starts], {})
+        reduction = reduction_of(statement)
+        adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
+        adds = adds or (reduction is not None and not reduction.clear)
+        # The last block is the one that is written.
+        for block in blocks:
+            kind: AccessKind = "read" if block is not blocks[-1] else "update" if adds else "write"
+            axes = [
+                self.numbers.axis(self.numbers.text(part.min), extent)
+                if (extent := constant(part.extent)) is not None else _whole
+                for part in elements(block.region)
+            ]  # fmt: skip
+            yield self._touch(block.source, kind, axes)
+
+    def _elements(self, statement: tirx.Stmt) -> Iterator[Touch]:
+        inner = walk(statement)
+        turns: dict[Variable, int | None] = {}
+        for one in inner:
+            if isinstance(one, tirx.For):
+                turns[self.numbers.number(one.loop_var)] = constant(one.extent) if constant(one.min) == 0 else None
+            elif isinstance(one, tirx.Bind):
+                self.numbers.bind(one.var, one.value)
+        some = any(isinstance(one, tirx.IfThenElse) for one in inner)
+        for one in inner:
+            values: list[ir.Expr] = []
+            match one:
+                case tirx.BufferStore():
+                    values = [one.value, *one.indices]
+                    axes = [self._element_axis(index, turns) for index in elements(one.indices)]
+                    # Under a condition, or with gaps, some elements keep their values.
+                    has_all = not some and all(self._is_dense(index, turns) for index in elements(one.indices))
+                    yield self._touch(one.buffer, "write" if has_all else "update", axes)
+                case tirx.Bind():
+                    values = [one.value]
+                case tirx.IfThenElse():
+                    values = [one.condition]
+                case tirx.For():
+                    values = [one.min, one.extent]
+                case _:
+                    raise Unsupported(
+                        "L003", "a T.Parallel of groups of threads holds more than stores",
+                        hint="write the operation before or after it", span=span_of(one),
+                    )  # fmt: skip
+            yield from self._loads(values, turns)
+
+    def _loads(self, values: Sequence[ir.Expr], turns: dict[Variable, int | None]) -> Iterator[Touch]:
+        for value in values:
+            for load in loads_of(value):
+                yield self._touch(load.source, "read", [self._element_axis(i, turns) for i in elements(load.indices)])
+
+    def _element_axis(self, index: ir.Expr, turns: dict[Variable, int | None]) -> Callable[[Values], Axis]:
+        text = self.numbers.text(index)
+        own = variables(text) & turns.keys()
+        if not own:
+            return self.numbers.axis(text, 1)
+        terms = affine(text)
+        if terms is None or any(turns[one] is None or terms[one] < 0 for one in own):
+            return _whole
+        extent = 1 + sum(terms[one] * ((turns[one] or 1) - 1) for one in own)
+        return self.numbers.axis(placed(text, dict.fromkeys(own, 0)), extent)
+
+    def _is_dense(self, index: ir.Expr, turns: dict[Variable, int | None]) -> bool:
+        """Whether an index goes through all places between its first and its last."""
+        text = self.numbers.text(index)
+        own = variables(text) & turns.keys()
+        terms = affine(text)
+        return not own or (len(own) == 1 and terms is not None and all(terms[one] == 1 for one in own))
+
+    def _touch(self, buffer: tirx.Buffer, kind: AccessKind, axes: Sequence[Callable[[Values], Axis]]) -> Touch:
+        if scope_of(buffer) == BARRIER_SCOPE:
+            raise Unsupported(
+                "L017", f"the barrier {buffer.name} is used as a number", hint="wait for it with T.barrier_wait"
+            )
+        return Touch(buffer, kind, lambda values: tuple([axis(values) for axis in axes]))
+
+
+def _whole(values: Values) -> Axis:
+    return None
+
+
+def _leaves(items: Sequence[Item]) -> frozenset[int]:
+    return frozenset[int]().union(*(item.leaves for item in items))
+
+
+def refuse_threads(statement: tirx.Stmt, found: ThreadGroups) -> None:
+    """Raises Unsupported for a statement that itself does something else in each thread."""
+    if any(map(found.depends, expressions_of(statement))):
+        raise Unsupported(
+            "L001",
+            "the index of a thread is used in more than the choice of a group of threads",
+            hint="a Tensix core has no threads or warps: write the block with T.Parallel",
+            span=span_of(statement),
+        )

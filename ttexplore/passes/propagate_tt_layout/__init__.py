@@ -1,0 +1,317 @@
+"""A2: decide the circular buffers and the configuration of the compute engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+
+from tvm import ir, tirx
+
+from ttexplore.analysis.accessors import accessor_of
+from ttexplore.analysis.core_resources import check_l1, tensors_in_l1
+from ttexplore.analysis.expressions import check_indices
+from ttexplore.analysis.regions import BlockRegion, block_region, check_on_chip, gathered_region
+from ttexplore.analysis.staging import check_block, plan_staging, storage_dtype
+from ttexplore.errors import TTExploreError, UsageError, unknown
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.arithmetic.bounds import Bounds
+from ttexplore.ir.build import dtype_of, op_name, regions, shape_of, statements
+from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
+from ttexplore.ir.operations.gathers import is_rearranged
+from ttexplore.ir.operations.storage import Staging, StagingBuffer
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import Firings
+from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
+from ttexplore.passes.propagate_tt_layout.chunks import sequence_depths, summed_depths
+from ttexplore.passes.propagate_tt_layout.padding import with_masks
+from ttexplore.passes.propagate_tt_layout.reductions import with_joined_results
+from ttexplore.passes.propagate_tt_layout.unused import without_unused
+from ttexplore.plan import (
+    FORMAT_OF_DTYPE,
+    CircularBuffer,
+    ComputeConfig,
+)
+from ttexplore.target import Target
+
+
+def propagate_tt_layout(
+    program: Program,
+    target: Target,
+    *,
+    stages: int | None,
+    cb_depth: Mapping[str, int] | None,
+    chunk_k_tiles: int | None,
+    qk_chunk_tiles: int | None,
+    math_fidelity: Fidelity,
+    accumulate: Accumulate,
+    accumulate_dtype: AccumulateDtype,
+    dst_full_sync: bool,
+) -> Program:
+    """Decide a circular buffer for each staging buffer, from the regions that the kernel moves.
+
+        A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
+    ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
+
+    Values that no output depends on are removed. Where a block does not fill its last tiles, a matrix product would
+    also add up the elements beyond the block. Unless they are known to be zero, the product reads a masked copy of
+    the block; the plan's notes list each mask and its reason.
+
+    A reduction that keeps what its target holds becomes a reduction into a buffer of its own and a T.Parallel that
+    joins both. Vectors that a reduction along rows makes lie in columns of tiles.
+
+    `stages` is the depth, in blocks, of the circular buffers that the reader fills; the default is num_stages inside
+    T.Pipelined, and 2 elsewhere. `cb_depth` sets the depth of single circular buffers by name: ``{"A_shared": 3}``.
+    `chunk_k_tiles` sets the depth of matrix operands in tiles along the summed dimension, as a multiple of the block;
+    `qk_chunk_tiles` that of the operands that a loop loads for chained products, as K and V of attention, in tiles of
+    the loop's sequence.
+    The plan's notes say where one of these options overrides another.
+
+    `math_fidelity` selects the passes of the FPU over the mantissas: more passes are slower and more precise.
+    `accumulate` selects how an accumulator larger than DST is carried through a loop: ``reload`` copies partial sums
+    back into DST, ``l1`` lets the packer add in L1 (faster on silicon, but not every simulator models it).
+    `accumulate_dtype` is the width of DST: with 32 bits, DST holds half as many tiles; with 16 bits, every operation
+    and every product is rounded. ``auto`` selects 16 bits where no result loses precision. `dst_full_sync` doubles the
+    tiles in DST, but packing no longer overlaps with computing.
+    """
+    firings = Firings()
+    moved = check_regions(program, target)
+    masked, masks = with_masks(program.kernel, moved, firings)
+    kernel, unused = without_unused(with_joined_results(masked, firings), firings)
+    single = frozenset(statement for statement, block in moved.items() if block.steps)
+    staging = plan_staging(kernel, stages, program.plan.layouts, program.options.eltwise, single)
+    program = dataclasses.replace(program.with_kernel(kernel, firings), staging=staging)
+    wide, reasons = _dst_width(program, staging, accumulate_dtype)
+    tiles = target.dst_tiles(wide, dst_full_sync)
+    if dst_full_sync:
+        reasons.append(f"full-sync DST of {tiles} tiles, as requested: packing does not overlap with computing")
+    compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
+    buffers = tuple(circular_buffer(one, compute) for one in staging.buffers.values() if one.kind == "cb")
+    summed = {} if chunk_k_tiles is None else summed_depths(staging, chunk_k_tiles)
+    along = {} if qk_chunk_tiles is None else sequence_depths(kernel, staging, qk_chunk_tiles)
+    chunks = summed | along
+    single = dict(cb_depth or {})
+    buffers = _with_depths(buffers, chunks | single)
+    depths = [*_depth_notes(stages, staging, chunks | single)] if stages is not None else []
+    for name, depth in chunks.items():
+        by = f"qk_chunk_tiles={qk_chunk_tiles}" if name in along else f"chunk_k_tiles={chunk_k_tiles}"
+        if single.get(name, depth) != depth:
+            depths.append(f"{name} holds {single[name]} blocks: cb_depth overrides the {depth} of {by}")
+        else:
+            depths.append(f"{name} holds {depth} blocks: {by}")
+        if name in along and summed.get(name, depth) != depth:
+            depths.append(f"{name}: qk_chunk_tiles overrides the {summed[name]} of chunk_k_tiles={chunk_k_tiles}")
+    check_l1(buffers, target, tensors_in_l1(program))
+    return program.with_plan(
+        buffers=buffers,
+        compute=compute,
+        notes=(
+            *program.plan.notes,
+            *_elementwise_notes(moved),
+            *_rearranged_notes(kernel),
+            *masks,
+            *unused,
+            *depths,
+        ),
+    )
+
+
+def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
+    """The buffers with the requested depths. Raises UsageError for an unknown buffer."""
+    names = [buffer.name for buffer in buffers]
+    for name in depths:
+        if name not in names:
+            raise unknown("circular buffer", name, names)
+    return tuple(dataclasses.replace(one, stages=depths.get(one.name, one.stages)) for one in buffers)
+
+
+def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[str]:
+    """The blocks that are read or stored element by element, and what that costs."""
+    for statement, block in moved.items():
+        if block.steps:
+            span, (source, target) = span_of(statement), (region.source for region in regions(statement))
+            line = f" in line {span.line}" if span else ""
+            stored = is_on_chip(source)
+            yield (
+                f"{target.name if stored else source.name} is {'stored' if stored else 'read'} element by "
+                f"element{line}: {block.rows * block.columns} {'writes' if stored else 'reads'} for each block, each "
+                "of them waited for, because neither tiles nor rows of 16 elements express it"
+            )
+        elif block.places is not None:
+            span, tensor = span_of(statement), regions(statement)[0].source.name
+            line = f" in line {span.line}" if span else ""
+            count = block.rows * block.columns // block.unit
+            pieces = "runs of 16 elements" if block.unit > 1 else "single elements"
+            waits = "" if block.unit > 1 else ", each waited for"
+            yield (
+                f"{tensor} is gathered{line}: {count} {pieces} for each block{waits}, because their places are computed"
+            )
+
+
+def _rearranged_notes(kernel: tirx.PrimFunc) -> Iterator[str]:
+    """The blocks whose elements the writer moves one by one, and what that costs."""
+    for statement in filter(is_rearranged, blocks(kernel.body)):
+        span, (source, target) = span_of(statement), (region.source for region in regions(statement))
+        line = f" in line {span.line}" if span else ""
+        yield (
+            f"{source.name} is rearranged{line}: for each block the writer copies {math.prod(shape_of(target))} single "
+            "elements on the chip, because no operation on tiles moves them to their places"
+        )
+
+
+_SINGLE = "cb_depth, chunk_k_tiles or qk_chunk_tiles"
+
+
+def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[str]:
+    """Notes on the option `stages`: the buffers that it applies to, what it overrides, and the other buffers."""
+    buffers = [one for one in staging.buffers.values() if one.kind == "cb"]
+    filled = [one for one in buffers if one.producer == "reader"]
+    own = {one.name: depths[one.name] for one in filled if depths.get(one.name, stages) != stages}
+    for pipeline in dict.fromkeys(one.pipeline for one in filled):
+        names = [one.name for one in filled if one.pipeline == pipeline and one.name not in own]
+        if names:
+            instead = ""
+            if pipeline is not None and pipeline.stages != stages:
+                instead = f", instead of num_stages={pipeline.stages} of T.Pipelined at {pipeline.span}"
+            yield f"stages={stages} is the depth of {', '.join(names)}{instead}"
+    for name, depth in own.items():
+        yield f"stages={stages} does not change {name}: {_SINGLE} sets it to {depth}"
+    if others := [one.name for one in buffers if one.producer != "reader"]:
+        yield f"stages={stages} does not change {', '.join(others)}, which the reader does not fill: use cb_depth"
+
+
+def circular_buffer(staging: StagingBuffer, compute: ComputeConfig) -> CircularBuffer:
+    """The circular buffer of a staging buffer in L1. A 16-bit DST cannot hold float32 exactly."""
+    data_format = staging.data_format or FORMAT_OF_DTYPE[staging.dtype]
+    uncut = staging.exact and data_format == "Float32" and staging.consumer == "compute"
+    exact = uncut and compute.fp32_dest_acc_en
+    return CircularBuffer(
+        staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
+        unpack_to_dest=exact, tile_order=staging.order, origin=staging.span, reason=staging.reason,
+        row_tiles=_row_tiles(staging, compute),
+    )  # fmt: skip
+
+
+def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
+    """The width, in tiles, of the contiguous rows in a buffer of rows; 0 for a buffer of tiles."""
+    if not staging.rows:
+        return 0
+    columns = staging.tile_grid[1]
+    if staging.producer == "reader":
+        # Tiles in column-major order are converted one at a time.
+        return columns if staging.order == "row_major" else 1
+    return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
+
+
+def check_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockRegion]:
+    """The tensor region that each copy moves, by statement.
+
+    Raises the errors of :func:`block_region`, at the kernel's line, for a region that neither tiles nor strips express.
+    """
+    found: dict[tirx.Stmt, BlockRegion] = {}
+    bounds = Bounds(program.kernel)
+
+    def visit(body: tirx.Stmt) -> None:
+        for statement in statements(body):
+            bounds.enter(statement)
+            try:
+                for block in _regions(statement, bounds, program, target):
+                    found[statement] = block
+            except TTExploreError as error:
+                raise error.at(span_of(statement)) from None
+            if isinstance(statement, tirx.For):
+                if not is_parallel(statement):
+                    visit(statement.body)
+                bounds.leave(statement)
+
+    visit(program.kernel.body)
+    return found
+
+
+def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Target) -> list[BlockRegion]:
+    if is_parallel(statement):
+        check_indices(statement, bounds)
+    name = op_name(statement)
+    if not name.startswith("tl."):
+        return []
+    moved = regions(statement)
+    tensors = [region for region in moved if not is_on_chip(region.source)]
+    for region in moved:
+        if is_on_chip(region.source):
+            check_block(region.source)
+            check_on_chip(region)
+    found: list[BlockRegion] = []
+    if is_rearranged(statement):
+        return []
+    if name == "tl.gather":
+        layout = program.plan.layout(str(tensors[0].source.name))
+        return [gathered_region(statement, layout, accessor_of(layout), bounds, target.dram_alignment_bytes)]
+    for region in tensors:
+        write = region.same_as(moved[1])
+        block = shape_of(moved[0 if write else 1].source)
+        layout = program.plan.layout(str(region.source.name))
+        alignment = target.dram_alignment_bytes
+        found.append(block_region(region, block, layout, accessor_of(layout), bounds, alignment, write=write))
+    return found
+
+
+def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, list[str]]:
+    """Whether DST holds 32-bit values, and the reasons."""
+    function = program.kernel
+    found = blocks(function.body)
+    held: dict[str, list[str]] = {}
+    # Only copies touch tensors. An unused tensor may have any dtype.
+    moved = {region.source for one in found if op_name(one) == "tl.copy" for region in regions(one)}
+    on_chip = (one.buffer for one in found if isinstance(one, tirx.AllocBuffer))
+    for buffer in (
+        *on_chip,
+        *(parameter for parameter in function.params if is_buffer(parameter) and parameter in moved),
+    ):
+        held.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
+    if "int32" in held and asked == "bfloat16":
+        raise UsageError(
+            "U010",
+            f"accumulate_dtype is {asked!r}, but {', '.join(held['int32'])} hold int32",
+            hint="omit accumulate_dtype: integers need 32-bit DST",
+        )
+    if asked != "auto":
+        return asked == "float32", [f"{32 if asked == 'float32' else 16}-bit DST, as requested"]
+    for dtype in ("float32", "int32"):
+        if dtype in held:
+            return True, [f"32-bit DST: {', '.join(held[dtype])} hold {dtype}"]
+    if any(op_name(statement) == "tl.gemm" for statement in found):
+        return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
+    if any(op_name(statement) == "tl.reduce" for statement in found):
+        return True, ["32-bit DST: a 16-bit sum rounds after every element"]
+    engine = program.options.eltwise
+    for statement in found:
+        if not is_parallel(statement):
+            continue
+        body = nest_of(statement)[1]
+        if not all(_one_fpu_operation(store, statement, staging, engine) for store in body):
+            return True, ["32-bit DST: SFPU operations truncate 16-bit results"]
+    return False, ["16-bit DST: only bfloat16 copies, sums and differences"]
+
+
+def _one_fpu_operation(store: tirx.BufferStore | tirx.Bind, nest: tirx.Stmt, staging: Staging, engine: Engine) -> bool:
+    """Whether a store is a copy, or a sum or difference that the FPU computes from circular buffers."""
+    if not isinstance(store, tirx.BufferStore):
+        return False
+    variables = [loop.loop_var for loop in parallel_body(nest)[0]]
+
+    def role(load: ir.Expr) -> str:
+        if not isinstance(load, ir.TensorLoad):
+            return ""
+        known = load_role(load, variables)
+        name = staging.reads.get((nest, load.source, known))
+        return known if name is not None and staging.buffers[name].kind == "cb" else ""
+
+    value = store.value
+    if not isinstance(value, tirx.Add | tirx.Sub):
+        return bool(role(value))
+    if "float" not in str(value.ty.dtype):  # bytes wrap around, as integers of 32 bits
+        return False
+    left, right = role(value.a), role(value.b)
+    if isinstance(value, tirx.Add) and left != "element":
+        left, right = right, left
+    return left == "element" and bool(right) and engine != "sfpu"
