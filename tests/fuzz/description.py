@@ -7,7 +7,7 @@ in Python, with `INDEX_FUNCTIONS` as T.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -157,7 +157,7 @@ class Reduce:
     """``T.reduce_<kind>(source, target, dim=dim)``: a vector of a block of two axes. What the target holds takes part
     unless it is cleared."""
 
-    kind: Literal["sum", "max", "min", "abssum", "absmax"]
+    kind: Literal["sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor"]
     source: str
     target: str
     dim: Literal[0, 1]
@@ -339,9 +339,9 @@ def outputs(kernel: Kernel) -> tuple[Tensor, ...]:
     return tuple(tensor for tensor in kernel.tensors if tensor.name in stored)
 
 
-def inputs(kernel: Kernel) -> tuple[Tensor, ...]:
-    """The tensors that the kernel does not store to, in the order of its parameters."""
-    stored = outputs(kernel)
+def inputs(kernel: Kernel, updated: Collection[str] = ()) -> tuple[Tensor, ...]:
+    """The tensors that the kernel does not store to, and those that it updates, in the order of its parameters."""
+    stored = [tensor for tensor in outputs(kernel) if tensor.name not in updated]
     return tuple(tensor for tensor in kernel.tensors if tensor not in stored)
 
 

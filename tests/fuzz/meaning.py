@@ -50,6 +50,7 @@ from ttexplore.ops.block_float import GROUP, rounded_in_groups
 Array = NDArray[np.float64]
 
 INTEGERS = ("int32", "uint8", "int8")
+BITS = {"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor}
 # Of float8: the bits of the fraction, the least exponent, and the largest number.
 _SMALL_FLOATS = {"float8_e4m3fn": (3, -6, 448), "float8_e5m2": (2, -14, 57344)}
 
@@ -360,10 +361,10 @@ def _cut(interval: Interval, mantissa_bits: int) -> Interval:
 # Running
 
 
-def random_inputs(kernel: Kernel, seed: int) -> tuple[NDArray[Any], ...]:
-    """An array for each input tensor."""
+def random_inputs(kernel: Kernel, seed: int, updated: Collection[str] = ()) -> tuple[NDArray[Any], ...]:
+    """An array for each input tensor, and for those that are updated."""
     random = np.random.default_rng(seed)
-    return tuple(_random(random, kernel.shape(tensor), tensor) for tensor in inputs(kernel))
+    return tuple(_random(random, kernel.shape(tensor), tensor) for tensor in inputs(kernel, updated))
 
 
 def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor) -> NDArray[Any]:
@@ -384,15 +385,16 @@ def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor)
 
 
 def expected(
-    kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision, block_floats: Collection[str] = ()
-) -> tuple[Interval, ...]:
-    """The output tensors in the order of parameters, each element with its bounds; NaN where nothing is stored.
-    `block_floats` are the tensors whose tiles are Bfp8_b."""
+    kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision, block_floats: Collection[str] = (),
+    updated: Collection[str] = (),
+) -> tuple[Interval, ...]:  # fmt: skip
+    """The output tensors in the order of parameters, each element with its bounds; where nothing is stored, what an
+    updated tensor had, else NaN. `block_floats` are the tensors whose tiles are Bfp8_b."""
     given = [
         rounded_in_groups(to_dtype(array, tensor.dtype)) if tensor.name in block_floats else array
-        for tensor, array in zip(inputs(kernel), arrays, strict=True)
+        for tensor, array in zip(inputs(kernel, updated), arrays, strict=True)
     ]
-    run = _Run(kernel, given, precision)
+    run = _Run(kernel, given, precision, updated)
     with np.errstate(all="ignore"):
         for block in itertools.product(*(range(kernel.number(extent)) for extent in reversed(kernel.grid))):
             run.names = dict(zip(BLOCK_INDICES, reversed(block), strict=False))
@@ -404,7 +406,9 @@ def expected(
 
 
 class _Run:
-    def __init__(self, kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision) -> None:
+    def __init__(
+        self, kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision, updated: Collection[str] = ()
+    ) -> None:
         self.kernel, self.precision = kernel, precision
         self.names: dict[str, Any] = {}
         self.numbers: dict[str, Any] = {}
@@ -413,7 +417,7 @@ class _Run:
         self.is_number: dict[str, bool] = {}
         self.dtypes = {tensor.name: tensor.dtype for tensor in kernel.tensors}
         self.storage = {tensor.name: Interval.exact(np.full(kernel.shape(tensor), np.nan)) for tensor in kernel.tensors}
-        for tensor, array in zip(inputs(kernel), arrays, strict=True):
+        for tensor, array in zip(inputs(kernel, updated), arrays, strict=True):
             self.storage[tensor.name] = Interval.exact(to_dtype(array, tensor.dtype))
             if tensor.dtype in INTEGERS:
                 # Python reads names in this form.
@@ -533,7 +537,12 @@ class _Run:
             low = np.where((whole.low <= 0) & (whole.high >= 0), 0, np.minimum(np.abs(whole.low), np.abs(whole.high)))
             whole = Interval(np.abs(whole.value), low, whole.size)
         old = self.storage[reduction.target]
-        if reduction.kind.endswith("sum"):
+        if reduction.kind in BITS:
+            assert np.array_equal(whole.low, whole.high), "integers are exact"
+            join = BITS[reduction.kind]
+            joined = join.reduce(whole.value.astype(np.int64), axis=reduction.dim)
+            made = Interval.exact(joined if reduction.clear else join(joined, old.value.astype(np.int64)))
+        elif reduction.kind.endswith("sum"):
             size = whole.size.sum(axis=reduction.dim)
             made = Interval(*(part.sum(axis=reduction.dim) for part in (whole.value, whole.low, whole.high)))
             made = made.widened((p.product + 2 * p.unit) * size)
@@ -564,8 +573,7 @@ class _Run:
     def store(self, one: Store, extents: tuple[int, ...]) -> None:
         value, p = self.value(one.value), self.precision
         if one.test is not None:
-            kept = _operand(self.storage[one.buffer], p) if one.other is None else self.value(one.other)
-            value = _select(p, self.value(one.test), value, kept)
+            value = _select(p, self.value(one.test), value, self.unless_stored(one, extents))
         made = Interval(*(np.array(np.broadcast_to(x, extents)) for x in (value.value, value.low, value.high)))
         if not one.indices:
             self.put(one.buffer, made)
@@ -577,6 +585,16 @@ class _Run:
         for array, values in zip(parts, (made.value, made.low, made.high), strict=True):
             array[tuple(place[inside] for place in at)] = values[inside]
         self.storage[one.buffer] = Interval(*parts)
+
+    def unless_stored(self, one: Store, extents: tuple[int, ...]) -> Interval:
+        """What the elements of a store get where its test is false."""
+        if one.other is not None:
+            return self.value(one.other)
+        old = self.storage[one.buffer]
+        if not one.indices:
+            return _operand(old, self.precision)
+        at, _ = self.places(one.indices, old.value.shape, extents)
+        return Interval(*(part[tuple(at)] for part in (old.value, old.low, old.high)))
 
     def places(
         self, indices: tuple[str, ...], shape: tuple[int, ...], extents: tuple[int, ...] = ()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -24,14 +26,16 @@ from tests.fuzz.description import (
     Named,
     Parallel,
     Position,
+    Reduce,
     Region,
     Scalar,
     Schedule,
     Store,
     Tensor,
     renamed,
+    statements,
 )
-from tests.fuzz.draw import OPTIONS
+from tests.fuzz.draw import OPTIONS, case
 from tests.fuzz.laws import Checks, LawBroken, check
 from tests.fuzz.meaning import REFERENCE, device_precision, expected, random_inputs
 from tests.fuzz.reduce import reduced
@@ -234,6 +238,56 @@ def test_elements_of_tensors_and_branches() -> None:
     wrong = replace(kernel, body=(*kernel.body[:-1], Parallel(("i", "j"), (32, 32), (off,))))
     (other,) = expected(wrong, [a], REFERENCE)
     assert not other.contains(exact.value).all()
+
+
+@pytest.mark.parametrize("part", [("i", 20), ("j", 16), ("i", 0)])
+def test_a_tensor_that_is_stored_in_part_keeps_the_rest(part: tuple[str, int]) -> None:
+    axis, end = part
+    at, test = ("bx * 32 + i", "j"), Call("less", (Position(axis), Constant(end)))
+    store = Store("C", Call("add", (Load("A", at), Constant(100.0))), at, test)
+    tensors = (Tensor("A", (64, 32), "float32"), Tensor("C", (64, 32), "float32"))
+    kernel = Kernel((2,), tensors, (Parallel(("i", "j"), (32, 32), (store,)),))
+    a, c = random_inputs(kernel, 0, {"C"})
+    (bound,) = expected(kernel, [a, c], REFERENCE, updated={"C"})
+    stored = np.indices(a.shape)[("i", "j").index(axis)] % 32 < end
+    np.testing.assert_allclose(bound.value, np.where(stored, a + 100.0, c), atol=1e-4)
+    assert check(kernel, Schedule(), Checks(Emulator(event_limit=0))) == ""
+
+
+def test_a_tensor_that_loses_the_rest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.fuzz.laws._updated", lambda *_: frozenset[str]())
+    store = Store("C", Load("A", ("i", "j")), ("i", "j"), Call("less", (Position("i"), Constant(20))))
+    tensors = (Tensor("A", (32, 32), "float32"), Tensor("C", (32, 32), "float32"))
+    with pytest.raises(LawBroken, match="a tensor that is stored in part is an input: C"):
+        check(Kernel((1,), tensors, (Parallel(("i", "j"), (32, 32), (store,)),)), Schedule(), Checks())
+
+
+@pytest.mark.parametrize("kind", ["bitand", "bitor", "bitxor"])
+def test_reductions_of_bits_mean_what_numpy_says(kind: Literal["bitand", "bitor", "bitxor"]) -> None:
+    numbers = random.Random(0)
+    join = {"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor}[kind]
+    kernel = next(
+        one
+        for one, _ in (case(numbers) for _ in range(5000))
+        if kind in {statement.kind for statement in statements(one.body) if isinstance(statement, Reduce)}
+    )
+    assert f"T.reduce_{kind}(" in source_text(kernel)
+    block = Region("s", ("0", "0"), (32, 32), "whole")
+    into = Parallel(("i", "j"), (32, 32), (Store("s", Load("q", ("i",))),))
+    kernel = Kernel(
+        (1,),
+        (Tensor("A", (32, 32), "int32", "whole"), Tensor("C", (32, 32), "int32")),
+        (
+            Allocate("s", (32, 32), "int32", "shared"), Allocate("q", (32,), "int32", "fragment"),
+            Copy(Region("A", ("0", "0"), (32, 32), "slice"), block), Reduce(kind, "s", "q", 1),
+            Reduce(kind, "s", "q", 1, clear=False), into, Copy(block, Region("C", ("0", "0"), (32, 32), "slice")),
+        ),
+    )  # fmt: skip
+    (a,) = random_inputs(kernel, 0)
+    (bound,) = expected(kernel, [a], REFERENCE)
+    once = join.reduce(a, axis=1)
+    np.testing.assert_array_equal(bound.value, np.broadcast_to(join(once, once)[:, None], (32, 32)))
+    assert check(kernel, Schedule(), Checks(Emulator(event_limit=0))) == ""
 
 
 def test_what_nothing_uses_is_left_out_alone() -> None:

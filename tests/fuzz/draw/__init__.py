@@ -20,7 +20,7 @@ from tests.fuzz.draw.loops import branched, loop
 from tests.fuzz.draw.options import OPTIONS, scheduled
 from tests.fuzz.draw.parameters import hostile, unused
 from tests.fuzz.draw.products import chain, product
-from tests.fuzz.draw.reductions import reduction
+from tests.fuzz.draw.reductions import bits, reduction
 from tests.fuzz.draw.scalars import scalar
 
 _ANYWHERE = (parallel, parallel, product, reduction, vector, load, move, scalar)
@@ -39,7 +39,7 @@ def _loop(draft: Draft) -> None:
 
 
 _PHASES: tuple[Callable[[Draft], None], ...] = (
-    *_IN_LOOPS, fill, chain, _loop, integers, mask, wrapping, small_floats, product_of_bytes,
+    *_IN_LOOPS, fill, chain, _loop, integers, mask, wrapping, bits, small_floats, product_of_bytes,
 )  # fmt: skip
 
 

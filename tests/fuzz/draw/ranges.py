@@ -22,7 +22,7 @@ from tests.fuzz.description import (
     Scalar,
     Statement,
 )
-from tests.fuzz.meaning import OPERATIONS, Interval, Precision
+from tests.fuzz.meaning import BITS, OPERATIONS, Interval, Precision
 
 LARGEST_VALUE = 1e4
 # Turns of a loop over a T.dynamic size, for what they add up to.
@@ -67,6 +67,10 @@ def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
             bound = 64.0 * float(ranges[a].size) * float(ranges[b].size)
             old = value_range(0, 0) if clear or c not in ranges else ranges[c]
             ranges[c] = value_range(float(old.low) - bound, float(old.high) + bound)
+        case Reduce(kind, source, target) if kind in BITS:
+            # No number has more bits than those that it is made of.
+            bound = 2 * float(joined(ranges[source], ranges.get(target, ranges[source])).size)
+            ranges[target] = value_range(-bound, bound)
         case Reduce(kind, source, target, _, clear):
             bound = float(ranges[source].size) * (256.0 if kind.endswith("sum") else 1.0)
             old = 0.0 if clear or target not in ranges else float(ranges[target].size)
