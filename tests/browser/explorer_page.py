@@ -44,8 +44,7 @@ Response.prototype.json = function () {
   unpacked = Promise.allSettled([unpacked, value]);
   return value;
 };
-// Waits until all that has come is unpacked and drawn. Long lists learn in the first frame how tall they are, and draw
-// their rows then.
+// Waits until all that has come is unpacked and drawn.
 window.drawn = async () => {
   await after(start, 0);
   await unpacked;
@@ -76,6 +75,9 @@ window.mount = async (packed, state, displays) => {
   await drawn();
 };
 """
+
+# Lists and bars learn in the first frame how large they are, and draw themselves then.
+_DRAWN = "() => window.drawn?.() ?? new Promise((one) => requestAnimationFrame(() => requestAnimationFrame(one)))"
 
 _HEAD = "(header) => [...header.children].filter((one) => !one.querySelector('.badge')).map((one) => one.innerText)"
 
@@ -129,12 +131,18 @@ class ExplorerPage:
     def button(self, name: str) -> Locator:
         return self.root.get_by_role("button", name=name)
 
+    def drawn(self) -> None:
+        """Waits until all that has come into the page is drawn."""
+        self.page.evaluate(_DRAWN)
+
     def tab(self, name: str) -> None:
         self.find("[aria-label=views]").get_by_role("tab", name=name, exact=True).click()
+        self.drawn()
 
     def file(self, name: str) -> Locator:
         """Opens the tab of an emitted file in Code; gives its pane."""
         self.find(".files").get_by_role("tab", name=name).click()
+        self.drawn()
         return self.find(f"section[aria-label='{name}']")
 
     def press(self, *keys: str) -> None:
@@ -238,7 +246,8 @@ class ExplorerPage:
 
     def set(self, name: str, value: Any) -> None:
         self.page.evaluate(
-            "([name, value]) => { models[0].state[name] = value; models[0].emit(`change:${name}`); }", [name, value]
+            "([name, value]) => { models[0].state[name] = value; models[0].emit(`change:${name}`); return drawn(); }",
+            [name, value],
         )
 
 

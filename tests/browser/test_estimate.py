@@ -38,6 +38,7 @@ def explorer(show: Show, gemm: Exploration) -> ExplorerPage:
 
 def test_it_is_asked_for_once_and_only_when_it_can_be_seen(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data, displays=3, missing={})
+    explorer.page.wait_for_function("sent.length > 1")
     explorer.page.wait_for_timeout(200)
     asked = [{name: one[name] for name in ("do", "variant")} for one in explorer.sent()]
     # Of three displays, one below the other, the page shows two.
