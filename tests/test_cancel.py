@@ -85,6 +85,7 @@ def test_a_run_is_cancelled(endless: Exploration, backend: str) -> None:
     cancelled(lambda cancel: endless.run(backend=backend, cancel=cancel))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", KERNEL_ROLES)
 def test_a_loop_that_calls_nothing_is_cancelled(endless: Exploration, role: str) -> None:
     stuck = spinning(endless, role)
@@ -92,6 +93,7 @@ def test_a_loop_that_calls_nothing_is_cancelled(endless: Exploration, role: str)
     cancelled(lambda cancel: endless.timeline(code=stuck, cancel=cancel))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", KERNEL_ROLES)
 def test_a_loop_that_calls_nothing_ends_at_its_time_limit(endless: Exploration, role: str) -> None:
     """In the middle of a simulation, too, and no process stays."""
@@ -217,6 +219,7 @@ def test_cancel_is_an_event(endless: Exploration) -> None:
     assert "threading.Event" in caught.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [
@@ -235,7 +238,9 @@ def test_the_explorers_button_cancels_what_goes_on(
     widget = endless.widget()
     told: list[dict[str, Any]] = []
     monkeypatch.setattr(widget, "_tell", lambda message, buffers=None: told.append(message))
-    asked = {"inputs": "random", "seed": 0, "names": "", "variant": "", "words": "as told", **question}
+    asked: dict[str, Any] = {
+        "inputs": "random", "seed": 0, "names": "", "variant": "", "words": "as told", **question,
+    }  # fmt: skip
     if question["do"] == "record":
         # Else it ends by itself, after a number of events.
         asked["code"] = spinning(endless, "compute")
