@@ -1,4 +1,4 @@
-# make lab: environment and JupyterLab.  make test: environment and all tests.  make demo: lower and run a kernel.
+# make lab: environment and JupyterLab.  make test: environment and tests.  make demo: lower and run a kernel.
 # Each target sets up its own requirements; nothing is installed outside .venv and .cache (but see `compiler`).
 
 SHELL := /bin/bash
@@ -66,9 +66,17 @@ demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
 	$(BIN)/ttexplore check notebooks/kernels/gemm.py::matmul M=256 N=256 K=256
 
 .PHONY: test
-test: export OPENBLAS_NUM_THREADS := 1
-test: lint $(VENV)/installed compiler chromium headers ## run all checks that need no SDK: lint, types, tests, notebooks
-	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "not device and not gpu"
+test: TESTS := not device and not gpu and not slow
+test: everything ## run lint, types, notebooks, and of each subject some tests that need no SDK (8 minutes on two cores)
+
+.PHONY: test-all
+test-all: TESTS := not device and not gpu
+test-all: everything ## run all checks that need no SDK: lint, types, tests, notebooks
+
+.PHONY: everything
+everything: export OPENBLAS_NUM_THREADS := 1
+everything: lint $(VENV)/installed compiler chromium headers
+	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "$(TESTS)"
 	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/09_on_the_chip.ipynb
 	$(BIN)/python -m pytest --nbval-lax notebooks/09_on_the_chip.ipynb  # its outputs are those of a device
 
@@ -77,7 +85,7 @@ test: lint $(VENV)/installed compiler chromium headers ## run all checks that ne
 dist: $(VENV)/installed compiler ## build the package, and try it on each version of Python
 	$(BIN)/python -m tests.wheel
 
-# Random kernels beyond those of `make test`, with new seeds each time.
+# Random kernels beyond those of `make test-all`, with new seeds each time.
 N ?= 1000
 .PHONY: fuzz
 fuzz: export OPENBLAS_NUM_THREADS := 1

@@ -1,9 +1,10 @@
-"""What all tests share: golden files and the device headers."""
+"""What all tests share: which of them are slow, golden files and the device headers."""
 
 from __future__ import annotations
 
 import difflib
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +14,25 @@ from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
 
 GOLDEN_FOLDER = Path(__file__).parent / "golden"
 LARGEST_DIFF_LINES = 80
+# Of a test with many parameters `make test` runs so many, from all over them; `make test-all` runs it with all.
+EVERYDAY_PARAMETERS = 6
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing them")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        spread = (len(cases) - 1) / (EVERYDAY_PARAMETERS - 1)
+        everyday = {round(spread * number) for number in range(EVERYDAY_PARAMETERS)}
+        for number, item in enumerate(cases):
+            if number not in everyday:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_configure() -> None:

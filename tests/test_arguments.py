@@ -144,6 +144,7 @@ def _call(function: Callable[..., object], varied: inspect.Parameter, folder: Pa
     return call
 
 
+@pytest.mark.slow
 def test_no_argument_raises_a_raw_exception(
     objects: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

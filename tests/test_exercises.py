@@ -225,6 +225,7 @@ def test_unsolved_is_said_calmly(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert f"`ttx.exercise('{name}').hint()`" in found.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "change", "complaint"), WRONG_CASES)
 def test_a_wrong_answer_is_told_what_is_wrong(
     name: str, change: str, complaint: str, monkeypatch: pytest.MonkeyPatch

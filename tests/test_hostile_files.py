@@ -33,6 +33,7 @@ def told(content: bytes, tmp_path: Path, name: str, *, run: bool) -> Counter[str
     return ends
 
 
+@pytest.mark.slow
 def test_random_changes(attacker: Attacker, tmp_path: Path) -> None:
     ends: Counter[str] = Counter()
     for seed in range(60):
@@ -213,6 +214,7 @@ def many_firings(trace: Any) -> None:
     step["firings"] = step["firings"][:1] * 300_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "why"),
     [

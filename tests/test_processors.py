@@ -21,6 +21,7 @@ REPOSITORY = Path(__file__).parents[1]
 KERNELS = {"Nehalem": "sse4_2", "Haswell": "avx2", "SkylakeX": "avx512vl"}
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_on_every_processor() -> None:
     cpuinfo = Path("/proc/cpuinfo")
     flags = set(cpuinfo.read_text().split()) if cpuinfo.exists() else set[str]()

@@ -7,6 +7,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 import ttexplore as ttx
 from tests.corpus import gemm
 from ttexplore.record import to_json
@@ -14,6 +16,7 @@ from ttexplore.record import to_json
 ELEMENTWISE = f"{Path(__file__).parents[1] / 'notebooks' / 'kernels' / 'elementwise.py'}::bias_exp"
 
 
+@pytest.mark.slow
 def test_threads_explore_at_once() -> None:
     """Kernels of files and of Python, explored, checked and run at once, give what they give one after another."""
 

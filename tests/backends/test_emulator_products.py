@@ -73,6 +73,7 @@ def flags_here(kind: str) -> tuple[str, ...]:
     return ("-mavx2", "-mfma")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["this processor", "AVX2"])
 def test_vectors_and_whole_numbers_agree(kind: str, tmp_path: Path) -> None:
     compiler, flags = find_compiler(), flags_here(kind)

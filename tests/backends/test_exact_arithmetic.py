@@ -128,6 +128,7 @@ int main() {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["this processor", "AVX2", "any processor"])
 def test_every_mode_and_kind_of_number(kind: str, tmp_path: Path) -> None:
     compiler = find_compiler()

@@ -22,12 +22,17 @@ _KERNELS = _HERE.parents[1] / "notebooks" / "kernels"
 _PATIENCE_MS = 30_000
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder share one browser, so they run in one process."""
+    """All tests of this folder share one browser, so they run in one process. The first of each file is not slow."""
+    files: set[Path] = set()
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.xdist_group("browser"))
+            if item.path in files:
+                item.add_marker(pytest.mark.slow)
+            files.add(item.path)
 
 
 def chromium_path() -> str | None:

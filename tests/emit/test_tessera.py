@@ -119,6 +119,7 @@ def test_the_text_of_a_product(request: pytest.FixtureRequest, tmp_path: Path) -
     compare_golden(golden, file.read_text(), update=bool(request.config.getoption("--update-golden")))
 
 
+@pytest.mark.slow
 def test_most_of_the_gallery_has_words(tmp_path: Path) -> None:
     refused: dict[str, str] = {}
     for kernel in GALLERY_KERNELS:

@@ -172,6 +172,7 @@ def test_the_sound_kernels_pass() -> None:
         assert sound(kernel).check()
 
 
+@pytest.mark.slow
 def test_the_table_of_faults(request: pytest.FixtureRequest) -> None:
     """docs/faults.md lists each fault, the check that finds it, and the message."""
     rows = [row_of(index) for index in range(len(FAULTS))]

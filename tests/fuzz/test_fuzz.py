@@ -47,6 +47,7 @@ from ttexplore.options import DEFAULTS
 SEEDS, KERNELS_A_SEED = 4, 35
 
 
+@pytest.mark.slow
 def test_random_kernels_obey_every_law() -> None:
     turn = itertools.count()
     emulator = Emulator(event_limit=0)

@@ -25,6 +25,7 @@ def test_a_test_that_counts_for_nothing_is_found(monkeypatch: pytest.MonkeyPatch
         campaign(0, 30)
 
 
+@pytest.mark.slow
 def test_a_side_of_a_branch_that_counts_for_both_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def first(then: Any, _: Any) -> Any:
         return then

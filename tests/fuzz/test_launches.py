@@ -27,6 +27,7 @@ def _nothing_is_checked(*_: Any) -> tuple[str, ...]:
     return ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
     [

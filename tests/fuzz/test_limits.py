@@ -12,6 +12,7 @@ from ttexplore.ir.operations.scans import Scan, scan_of
 from ttexplore.passes.normalize.reductions import scans
 
 
+@pytest.mark.slow
 def test_what_numbers_of_tensors_decide_is_that_of_numpy() -> None:
     told = campaign(2, 8)
     for what in (

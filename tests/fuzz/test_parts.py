@@ -11,6 +11,7 @@ from ttexplore.passes import lower_tt_tile_intrinsics
 from ttexplore.passes.normalize.blocks import nest_parts
 
 
+@pytest.mark.slow
 def test_parts_are_those_of_numpy() -> None:
     told = campaign(0, 16)
     for what in ("region", "turned", "copy", "element", "rows", "columns", "fill", "computed", "steps"):

@@ -10,6 +10,7 @@ from tests.fuzz.sums import campaign
 from ttexplore.passes.normalize import owners
 
 
+@pytest.mark.slow
 def test_sums_are_those_of_numpy() -> None:
     told = campaign(0, 60)
     for what in (
@@ -26,6 +27,7 @@ def test_sums_are_those_of_numpy() -> None:
         assert told[what] >= 1, told
 
 
+@pytest.mark.slow
 def test_cores_hand_on_sums_wherever_they_can() -> None:
     told = campaign(0, 40, over_noc=True)
     for what in ("add, shared, handed on", "max, shared, handed on", "min, shared, handed on", "partial sums, refused"):

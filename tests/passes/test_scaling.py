@@ -37,6 +37,7 @@ def calls_of(shape: str, size: int) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_lowering_is_linear(shape: str) -> None:
     """Twice as much more of a kernel takes twice as many more calls: what every kernel takes falls out."""

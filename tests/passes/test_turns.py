@@ -42,6 +42,7 @@ def held(kernel: Any, expected: Callable[..., Numbers], tolerance: float = 1e-6,
     np.testing.assert_allclose(run.outputs[0], want, rtol=tolerance, atol=tolerance * np.abs(want).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [UP_TO, UP_TO_AND_WITH, FROM], ids=["up_to", "up_to_and_with", "from"])
 @pytest.mark.parametrize("columns", [64, 256])
 @pytest.mark.parametrize("accumulate", ["reload", "l1"])

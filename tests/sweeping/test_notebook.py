@@ -85,6 +85,7 @@ def swept(workers: int, more: str = "") -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interrupted_cell_keeps_what_is_done(notebook: Notebook, workers: int) -> None:
     printed, shown = notebook.run(swept(workers, ", fresh=True"), interrupt_at="] 24 of")

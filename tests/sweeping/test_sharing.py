@@ -40,6 +40,7 @@ def described(lowered: Exploration) -> dict[str, object]:
     return {"steps": steps, "texts": texts, "estimate": lowered.estimate().to_json()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", SPACES, ids=lambda one: "-".join(one))
 def test_every_point_comes_to_what_it_comes_to_alone(
     given: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch

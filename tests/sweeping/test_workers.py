@@ -84,6 +84,7 @@ def test_cancelling_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(child.returncode == -signal.SIGKILL for child in children)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_no_results(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = ttx.sweep(GEMM, SPACE, workers=1, prove=0, **SIZES)
     children: list[subprocess.Popen[bytes]] = []
@@ -125,6 +126,7 @@ def copies(home, block):
 """
 
 
+@pytest.mark.slow
 def test_a_point_that_ends_its_worker_is_refused_alone(tmp_path: Path) -> None:
     (tmp_path / "copies.py").write_text(KILLER)
     rows = ttx.sweep(
@@ -157,6 +159,7 @@ print([(row["used_cores"], row["state"], row["line"]) for row in found.table()])
 """
 
 
+@pytest.mark.slow
 def test_a_function_of_a_program_is_sent_to_the_workers(tmp_path: Path) -> None:
     """Its program is not run again there."""
     if os.environ.get("CI") != "true":
@@ -222,6 +225,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Any:
     return names["copies"]
 
 
+@pytest.mark.slow
 def test_the_cells_of_all_functions_are_sent_to_the_workers(copies: Any) -> None:
     if os.environ.get("CI") != "true":
         pytest.importorskip("cloudpickle")
