@@ -23,7 +23,7 @@ from typing import Any
 import ttexplore as ttx
 from tests.corpus import gemm
 from ttexplore.errors import TTExploreError
-from ttexplore.saved import SavedExploration
+from ttexplore.session.store import SavedExploration
 
 NAMES = [
     "../own", "/tmp/own", "..\\own", "C:\\own", "own\0", "", ".", "..", "a/b", "reader.cpp/", "READER.CPP", "Makefile",

@@ -67,7 +67,7 @@ GIVEN: dict[str, Any] = {
 }  # fmt: skip
 # Public, but not for users: parts of the explorer, whose arguments it makes; and what tuples and sequences have.
 INTERNAL = {
-    "from_port", "lower_again", "lower_text", "gpu_data", "estimate_data", "trace_data", "with_options", "alone",
+    "lower_again", "lower_text", "gpu_data", "estimate_data", "trace_data", "with_options", "alone",
     "replace", "reason", "single", "index", "count", "annotated", "with_arguments",
 }  # fmt: skip
 # Each of these would execute the kernel, or write a large file, with many of the values.
@@ -115,7 +115,7 @@ def _calls(name: str, part: Any, folder: Path) -> Iterator[tuple[str, str, Calla
         if not isinstance(function, types.FunctionType):
             continue
         for parameter in inspect.signature(function).parameters.values():
-            if parameter.name != "self" and (called, parameter.name) not in LONG:
+            if parameter.name not in ("self", "explored", "exploration") and (called, parameter.name) not in LONG:
                 yield f"{name}.{called}", parameter.name, _call(getattr(part, called), parameter, folder)
 
 

@@ -19,7 +19,8 @@ from ttexplore.cli import main
 from ttexplore.clock import replay
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, Cancelled, UsageError
-from ttexplore.exploration import Exploration
+from ttexplore.exploration import Exploration, Steps
+from ttexplore.exploration.lowered import Lowered
 from ttexplore.ir import rewrite
 from ttexplore.passes.layout_aware_work_partition import shared_inputs
 from ttexplore.passes.verify import pages
@@ -137,16 +138,16 @@ def test_a_check_ends_at_its_time_limit(endless: Exploration) -> None:
 def test_the_limit_of_a_check_is_that_of_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step takes some of it; the step at which it is over is named."""
     exploration, told = ttx.explore(gemm(64, 64, 64, 32, 32, 32)), list[str]()
-    clock, run, passed = time.perf_counter, Exploration._run, 0.0
+    clock, run, passed = time.perf_counter, Lowered.run, 0.0
 
-    def slow(self: Exploration, program: Any, *arguments: Any, **options: Any) -> Any:
+    def slow(self: Lowered, program: Any, *arguments: Any, **options: Any) -> Any:
         nonlocal passed
-        if program is self.steps.C2.after:
+        if program is Steps(self.steps).C2.after:
             passed = 600.0
         return run(self, program, *arguments, **options)
 
     monkeypatch.setattr(time, "perf_counter", lambda: clock() + passed)
-    monkeypatch.setattr(Exploration, "_run", slow)
+    monkeypatch.setattr(Lowered, "run", slow)
     with pytest.raises(BackendError, match=r"the check, at C2 \w+, did not end within the time limit of 600 seconds"):
         exploration.check(time_limit_seconds=600, progress=told.append)
     assert told[-1].startswith("executing C2 ")

@@ -19,7 +19,7 @@ from ttexplore.errors import BackendError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.freezing import WIDGET_VIEW, freeze
 from ttexplore.plan import GraphEdge, GraphNode, TileGraph
-from ttexplore.results import Graph
+from ttexplore.session.results import Graph
 from ttexplore.views.figures.dot import dataflow_dot
 
 REPOSITORY = Path(__file__).parents[1]

@@ -136,7 +136,8 @@ def test_a_fault_on_the_emulator_names_the_kernel_line() -> None:
     broken = tuple(
         dataclasses.replace(line, text="") if "async_read_barrier" in line.text else line for line in reader.lines
     )
-    exploration.__dict__["files"] = {**exploration.files, "reader.cpp": dataclasses.replace(reader, lines=broken)}
+    files = {**exploration.files, "reader.cpp": dataclasses.replace(reader, lines=broken)}
+    exploration._lowered.__dict__["files"] = files
     with pytest.raises(KernelFault, match=r"spine\.py:\d+: .*NoC reads into it are in flight") as caught:
         exploration.run()
     span = caught.value.span

@@ -16,11 +16,11 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import gemm
-from ttexplore.archive import read_archive
 from ttexplore.errors import UsageError
 from ttexplore.files import write_file, write_files
 from ttexplore.freezing import freeze
 from ttexplore.plan import EXPORTED_FILES
+from ttexplore.session.archive import read_archive
 
 NAMES = [f"file{number}.txt" for number in range(6)]
 OLD = {name: f"old {name}" for name in NAMES}

@@ -16,7 +16,7 @@ import ttexplore as ttx
 from tests.corpus import gemm
 from tests.hostile_files import Attacker, attack, outside
 from ttexplore.errors import ResourceError, UsageError
-from ttexplore.explored import Explored
+from ttexplore.session.explored import Explored
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +81,8 @@ def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     def exhausted(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("ttexplore.explored.make_inputs", exhausted)
-    monkeypatch.setattr("ttexplore.explored.arrays_for", exhausted)
+    monkeypatch.setattr("ttexplore.session.lowering.make_inputs", exhausted)
+    monkeypatch.setattr("ttexplore.session.lowering.arrays_for", exhausted)
     (tmp_path / "gemm.ttx").write_bytes(changed_plan(attacker, "compute", "dst_tiles", 4))
     saved: Explored = ttx.load(tmp_path / "gemm.ttx")
     for use in (saved.inputs, saved.run, saved.timeline):
@@ -245,7 +245,7 @@ def many_firings(trace: Any) -> None:
 def test_more_than_any_lowering_records_is_refused_before_it_is_shown(
     attacker: Attacker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None], why: str
 ) -> None:
-    monkeypatch.setattr("ttexplore.explored.explorer_data", lambda *_: pytest.fail("it was shown"))
+    monkeypatch.setattr("ttexplore.session.explored.explorer_data", lambda *_: pytest.fail("it was shown"))
     trace = json.loads(attacker.members["trace.json"])
     change(trace)
     with zipfile.ZipFile(tmp_path / "large.ttx", "w", zipfile.ZIP_DEFLATED) as file:

@@ -24,10 +24,10 @@ import ttexplore.language
 import ttexplore.tenstorrent
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Check, Exploration, Run
-from ttexplore.explored import edited_listing
 from ttexplore.freezing import WIDGET_VIEW
-from ttexplore.results import ErrorCard
-from ttexplore.widget import ExplorerWidget
+from ttexplore.session.results import ErrorCard
+from ttexplore.session.runs import edited_listing
+from ttexplore.session.widget import ExplorerWidget
 
 KERNEL = """
 @T.prim_func

@@ -35,10 +35,9 @@ from tests.corpus.launches import (
 )  # fmt: skip
 from ttexplore import cli
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
-from ttexplore.exploration import Launches
 from ttexplore.language.tracer.kernel import compiled
+from ttexplore.session.widget import ExplorerWidget
 from ttexplore.tenstorrent import apply_tt_defaults
-from ttexplore.widget import ExplorerWidget
 
 Array = np.ndarray[Any, Any]
 
@@ -282,7 +281,6 @@ def test_an_error_of_one_launch_is_that_of_the_whole() -> None:
 
 def test_a_launch_has_steps_and_the_whole_has_not() -> None:
     explored = ttx.explore(centred())
-    assert isinstance(explored, Launches)
     assert repr(explored) == "<exploration of kernel for wormhole_n150: 2 launches>"
     for ask in (
         lambda: explored.steps, lambda: explored.plan, lambda: explored.code, lambda: explored.trace,

@@ -34,7 +34,7 @@ def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
     assert run.passed, run.message
     # What rounding explains is found beside the same numbers.
     arrays, reference = exploration._inputs(None, 0), exploration.reference()
-    explained = exploration._run(exploration.steps[0].before, arrays, unit=2.0**-10)
+    explained = exploration._lowered.run(exploration.steps[0].before, arrays, unit=2.0**-10)
     for output, error, want in zip(explained.outputs, explained.errors, reference, strict=True):
         np.testing.assert_array_equal(output.astype(np.float64), want.astype(np.float64))
         # One below and one above each number.

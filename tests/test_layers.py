@@ -51,39 +51,29 @@ ALLOWED: dict[str, set[str]] = {
         "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "views",
     },
     "porting_kernels": {"language"},
-    "request": {"errors", "control", "given", "inputs", "backends"},
-    "widget": {"record", "errors", "control", "target", "given", "options", "inputs", "backends", "views"},
-    "archive": {"record", "errors", "target", "plan", "given", "files"},
-    "results": {"record", "errors", "given", "files", "backends", "views"},
     "freezing": {"errors", "given", "files"},
-    "watching": {"widget"},
-    "explored": {
-        "record", "errors", "control", "target", "pass_names", "plan", "given", "ops", "inputs", "backends", "views",
-        "files", "archive", "request", "results", "widget", "watching",
-    },
-    "saved": {
-        "record", "errors", "control", "target", "plan", "given", "inputs", "backends", "views", "archive", "results",
-        "explored",
+    "session": {
+        "record", "errors", "control", "target", "pass_names", "plan", "given", "options", "ops", "inputs", "backends",
+        "views", "files",
     },
     "gpu": {
-        "record", "errors", "given", "control", "target", "plan", "ops", "backends", "views", "results", "explored",
+        "record", "errors", "given", "control", "target", "plan", "ops", "backends", "views", "session",
     },
     "exploration": {
         "record", "errors", "control", "target", "plan", "given", "options", "ops", "inputs", "ir", "language",
-        "passes", "emit", "backends", "clock", "files", "gpu", "archive", "porting", "request", "results", "views",
-        "explored",
+        "passes", "emit", "backends", "clock", "gpu", "porting", "views", "session",
     },
     "sweeping": {
-        "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "backends", "results",
+        "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "backends", "session",
         "views", "exploration", "clock", "optional",
     },
     "validating": {
         "record", "errors", "control", "target", "plan", "given", "options", "inputs", "ir", "language", "passes",
-        "backends", "results", "views", "exploration", "sweeping", "optional",
+        "backends", "session", "views", "exploration", "sweeping", "optional",
     },
-    "rooflines": {"errors", "given", "clock", "results", "views", "exploration"},
+    "rooflines": {"errors", "given", "clock", "session", "views", "exploration"},
     "gallery": {"record", "errors", "given", "course", "views"},
-    "exercises": {"record", "errors", "given", "backends", "results", "views", "exploration"},
+    "exercises": {"record", "errors", "given", "backends", "session", "views", "exploration"},
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
         "emit", "files", "views", "exploration",
@@ -98,11 +88,11 @@ ALLOWED: dict[str, set[str]] = {
     "verification": {"errors", "backends", "exploration"},
     "cli": {
         "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
-        "explored", "saved", "exploration", "doctor", "verification", "freezing", "sweeping", "validating",
+        "session", "exploration", "doctor", "verification", "freezing", "sweeping", "validating",
         "files", "gpu", "gallery", "course", "optional", "trusting",
     },
     "ipython": {
-        "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",
+        "record", "errors", "target", "options", "language", "pasting", "backends", "session", "exploration", "cli",
     },
 }  # fmt: skip
 
@@ -112,8 +102,8 @@ TVM_PARTS = {"analysis", "ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
     "characters", "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options",
-    "target", "pass_names", "plan", "noc_links", "ops", "inputs", "views", "backends", "files", "archive", "porting",
-    "request", "results", "explored", "saved", "widget", "watching", "gpu", "gallery", "course", "optional",
+    "target", "pass_names", "plan", "noc_links", "ops", "inputs", "views", "backends", "files", "porting",
+    "session", "gpu", "gallery", "course", "optional",
 }  # fmt: skip
 
 
@@ -193,7 +183,7 @@ def test_imports_point_downward(path: Path) -> None:
             "def f():\n    import tvm.tir",
             "imports tvm.tir: TVM belongs to analysis, ir, language, passes",
         ),
-        ("ttexplore.views.cores", "import ttexplore.widget", "imports ttexplore.widget: views stands below widget"),
+        ("ttexplore.views.cores", "import ttexplore.session", "imports ttexplore.session: views stands below session"),
         ("ttexplore.ir.build", "from ttexplore.passes import x", "imports ttexplore.passes: ir stands below passes"),
         ("ttexplore.views.cores", "from ttexplore import ir", "imports ttexplore.ir: it takes plain data"),
         ("ttexplore.backends.emulator.run", "import ttexplore.ir.a", "imports ttexplore.ir.a: it takes plain data"),

@@ -21,6 +21,7 @@ from ttexplore.cli import main
 from ttexplore.errors import BackendError, ResourceError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.record import Trace, from_json, to_json
+from ttexplore.session.pages import reported
 from ttexplore.views.explorer import packed
 
 NO_TEXT = {"language": "cpp", "lines": [], "name": ""}
@@ -133,7 +134,7 @@ def test_a_failed_exploration_is_saved_with_its_error(tmp_path: Path) -> None:
 
 def test_large_tensors_are_left_out(tmp_path: Path) -> None:
     saved = ttx.load(ttx.explore(gemm(2048, 2048, 64, 64, 64, 32)).save(tmp_path / "large.ttx"))
-    assert not saved._kept()
+    assert not saved._lowerings[0].kept
 
 
 def test_a_folder_that_is_not_there(exploration: Exploration, tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ def test_a_folder_that_is_not_there(exploration: Exploration, tmp_path: Path) ->
 def test_what_could_not_be_read_again_is_not_saved(
     exploration: Exploration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ttexplore.archive._LARGEST_JSON_BYTES", 10_000)
+    monkeypatch.setattr("ttexplore.session.archive._LARGEST_JSON_BYTES", 10_000)
     with pytest.raises(
         UsageError, match=r"cannot be written: trace.json would have [\d,]+ B, above the limit of 10,000 B"
     ):
@@ -356,10 +357,10 @@ def test_only_explorations_of_this_process_are_reported_with_a_run(
     opened = ttx.load(foreign)
     opened.report(tmp_path / "saved.html")
     ttx.report(tmp_path / "both.html", exploration, opened)
-    reported = [*exploration._reported(None), *opened._reported(None)]
-    ran = [(one.timeline is not None, "recorded_run" in one.state) for one in reported]
+    pages = [*reported(exploration, None), *reported(opened, None)]
+    ran = [(one.timeline is not None, "recorded_run" in one.state) for one in pages]
     assert ran == [(True, True), (False, False)]
-    assert [one.note.endswith(", not run") for one in reported] == [False, True]
+    assert [one.note.endswith(", not run") for one in pages] == [False, True]
     writes: tuple[Callable[[], object], ...] = (
         lambda: opened.report(tmp_path / "saved.html", run=True), lambda: opened.run(), lambda: opened.timeline(),
         lambda: ttx.report(tmp_path / "both.html", exploration, opened, run=True), lambda: opened.tile("C", 0, 0),

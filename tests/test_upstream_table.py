@@ -91,7 +91,7 @@ def test_wrong_arguments_are_no_construct(examples: Path) -> None:
 
 
 def test_a_wrong_step_is_found(examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ttexplore.exploration as exploration
+    import ttexplore.exploration.lowered as exploration
 
     true, count = exploration.interpret, 0
 

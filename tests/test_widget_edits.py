@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ttexplore import Exploration, explore
+from ttexplore.session.widget import ExplorerWidget
 from ttexplore.views.steps.moved import moved_lines
-from ttexplore.widget import ExplorerWidget
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from ttexplore import porting
     from ttexplore.exercises.exercise import exercise
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
-    from ttexplore.explored import compare_explorations as compare
-    from ttexplore.explored import report
     from ttexplore.porting.port import port
     from ttexplore.rooflines import roofline
-    from ttexplore.saved import SavedExploration, load
+    from ttexplore.session.reports import compare_explorations as compare
+    from ttexplore.session.reports import report
+    from ttexplore.session.store import SavedExploration, load
     from ttexplore.sweeping.result import Sweep
     from ttexplore.sweeping.sweep import sweep
     from ttexplore.validating.result import Validation
@@ -28,12 +28,13 @@ __all__ = [
 
 # The module of each name, and its name there; a module is its own name.
 _HOMES = {
-    "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
-    "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
-    "compare": ("explored", "compare_explorations"), "exercise": ("exercises.exercise", "exercise"),
-    "explore": ("exploration", "explore"), "load": ("saved", "load"),
+    "Check": ("session.results", "Check"), "Exploration": ("exploration", "Exploration"),
+    "Run": ("session.results", "Run"), "SavedExploration": ("session.store", "SavedExploration"),
+    "Step": ("exploration", "Step"),
+    "compare": ("session.reports", "compare_explorations"), "exercise": ("exercises.exercise", "exercise"),
+    "explore": ("exploration", "explore"), "load": ("session.store", "load"),
     "port": ("porting.port", "port"), "porting": ("porting", ""),
-    "report": ("explored", "report"), "roofline": ("rooflines", "roofline"),
+    "report": ("session.reports", "report"), "roofline": ("rooflines", "roofline"),
     "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
     "Validation": ("validating.result", "Validation"), "validate": ("validating.validate", "validate"),
 }  # fmt: skip

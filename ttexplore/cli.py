@@ -40,7 +40,8 @@ from ttexplore.views.terminal import fold, terminal_columns
 if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
     from ttexplore.exploration import Exploration
-    from ttexplore.explored import BaseStep, Explored
+    from ttexplore.session.explored import Explored
+    from ttexplore.session.steps import BaseStep
     from ttexplore.views.steps.step_changes import StepChange
 
 SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
@@ -567,7 +568,7 @@ def _explored(arguments: argparse.Namespace, time_limit: float | None = None) ->
             f"{arguments.kernel} is a saved exploration and takes no arguments, options or target",
             hint="to change them, save the kernel again",
         )
-    from ttexplore.saved import load
+    from ttexplore.session.store import load
 
     return load(arguments.kernel)
 
@@ -729,7 +730,7 @@ def _estimate(arguments: argparse.Namespace) -> Answer:
 
 def _compare(arguments: argparse.Namespace) -> Answer:
     from ttexplore.exploration import Exploration
-    from ttexplore.explored import compare_explorations
+    from ttexplore.session.reports import compare_explorations
 
     found = _all_explored(arguments)
     options = parse_options(parse_words(arguments.other, "option"))
@@ -862,7 +863,7 @@ def _save(arguments: argparse.Namespace) -> Answer:
 
 
 def _report(arguments: argparse.Namespace) -> Answer:
-    from ttexplore.explored import report
+    from ttexplore.session.reports import report
 
     found = _all_explored(arguments)
     # What was typed: the kernels of factories are often all called main.

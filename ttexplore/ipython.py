@@ -25,7 +25,7 @@ from ttexplore.language.tracer.spans import error_span
 from ttexplore.options import parse_options
 from ttexplore.pasting import accept_pasted_code
 from ttexplore.record import Span, lines_of
-from ttexplore.results import ErrorCard
+from ttexplore.session.results import ErrorCard
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.exploration import Exploration
 from ttexplore.given import dictionary, wrong
-from ttexplore.results import Drawing
+from ttexplore.session.results import Drawing
 from ttexplore.views.runs.estimate import RoofPoint, roofline_svg
 
 

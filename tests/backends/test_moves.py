@@ -195,6 +195,6 @@ def test_wrong_tiles_are_refused(product: Exploration, monkeypatch: pytest.Monke
         product.tile("C", 3)
     with pytest.raises(UsageError, match="integers"):
         product.tile("C", -1, 0)
-    monkeypatch.setattr("ttexplore.explored._MOST_MOVES", 100)
+    monkeypatch.setattr("ttexplore.session.recordings._MOST_MOVES", 100)
     with pytest.raises(UsageError, match="more than 100 times"):
         product.tile("C", 0, 0, seed=3)

@@ -15,7 +15,7 @@ from tests.browser.conftest import Show
 from tests.browser.explorer_page import ExplorerPage
 from tests.browser.test_accessibility import violations
 from ttexplore import Exploration
-from ttexplore.widget import ExplorerWidget
+from ttexplore.session.widget import ExplorerWidget
 
 
 class Python:

@@ -15,7 +15,7 @@ from tests.browser.explorer_page import TABS, ExplorerPage
 from tests.browser.test_accessibility import violations
 from ttexplore import Exploration
 from ttexplore.cli import main
-from ttexplore.explored import View
+from ttexplore.session.pages import View
 
 _ROOT = Path(__file__).parents[2]
 

@@ -22,7 +22,7 @@ from tests.gallery.test_gallery import KERNELS
 from ttexplore.clock.rates import rates_of
 from ttexplore.clock.replay import replay
 from ttexplore.errors import UsageError
-from ttexplore.exploration import Exploration, Launches
+from ttexplore.exploration import Exploration
 from ttexplore.target import get_target
 
 ROOT = Path(__file__).parents[2]
@@ -43,11 +43,11 @@ def product(target: str, m: int, n: int, k: int, blocks: tuple[int, int, int], *
     return found
 
 
-def launches(exploration: Exploration | Launches) -> list[Exploration]:
-    return [*exploration.launches] if isinstance(exploration, Launches) else [exploration]
+def launches(exploration: Exploration) -> list[Exploration]:
+    return [*exploration.launches]
 
 
-def chose(exploration: Exploration | Launches) -> bool:
+def chose(exploration: Exploration) -> bool:
     """Whether something was chosen: without, the program is the one from before."""
     return any(one.plan.shared or one.plan.partition.policy != "contiguous" or loaded_by_writer(one)
                for one in launches(exploration) if one.plan.partition is not None)  # fmt: skip

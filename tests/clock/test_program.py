@@ -33,6 +33,7 @@ from ttexplore.clock.rates import RESOURCES, Rates, rates_of
 from ttexplore.clock.replay import Replay, cycles_within, replay
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
+from ttexplore.exploration.lowered import Lowered
 from ttexplore.plan import CoreRange, Multicast, SharedInput
 from ttexplore.views.figures.timeline import Timeline
 
@@ -43,7 +44,7 @@ OVER_NOC: dict[str, Any] = {"partials": "noc", "multicast": "off"}
 def classes_of(exploration: Exploration, inputs: Any = None) -> list[CoreClass]:
     final = exploration.steps[-1].after
     arrays = exploration._inputs(inputs, 0)
-    run = None if inputs is None else lambda: exploration._run(final, arrays, numbers=True).numbers
+    run = None if inputs is None else lambda: exploration._lowered.run(final, arrays, numbers=True).numbers
     return core_classes(final.functions, final.plan, exploration.target, run)
 
 
@@ -315,7 +316,7 @@ def test_an_estimate_of_inputs_says_so() -> None:
 def test_inputs_that_decide_nothing_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is the program run with them."""
     exploration = ttx.explore(gemm(128, 128, 128, 64, 64, 64))
-    monkeypatch.setattr(Exploration, "_run", None)
+    monkeypatch.setattr(Lowered, "run", None)
     found = estimated(exploration, "ones")
     assert found == estimated(exploration)
     assert not found.of_inputs
@@ -383,13 +384,13 @@ def test_launches_get_what_those_before_them_leave() -> None:
 def test_each_launch_is_interpreted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what it leaves and for what its elements decide."""
     runs: list[str] = []
-    exploration, run = ttx.explore(counted_by_a_launch), Exploration._run
+    exploration, run = ttx.explore(counted_by_a_launch), Lowered.run
 
-    def counted(self: Exploration, *given: Any, **named: Any) -> Any:
+    def counted(self: Lowered, *given: Any, **named: Any) -> Any:
         runs.append(self.kernel.name)
         return run(self, *given, **named)
 
-    monkeypatch.setattr(Exploration, "_run", counted)
+    monkeypatch.setattr(Lowered, "run", counted)
     exploration.estimate([np.ones((32, 64 * MOST), np.float32), np.full((32, 32), 3)])
     assert runs == [launch.kernel.name for launch in exploration.launches]
 

@@ -91,7 +91,7 @@ def r010(monkeypatch: pytest.MonkeyPatch) -> Any:
     def exhausted(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("ttexplore.exploration.interpret", exhausted)
+    monkeypatch.setattr("ttexplore.exploration.lowered.interpret", exhausted)
     return ttx.explore(difference()).check()
 
 

@@ -23,12 +23,12 @@ from ttexplore.backends.compare import compare
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import ResourceError, TTExploreError, VerifyError
 from ttexplore.exploration import Exploration
-from ttexplore.explored import kernel_line
 from ttexplore.ir.interpreter import interpret
 from ttexplore.ir.program import Program
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify import Verifier
+from ttexplore.session.runs import kernel_line, kernel_listings
 
 TABLE = Path(__file__).parents[2] / "docs" / "faults.md"
 WRONG = "the result is wrong"
@@ -85,7 +85,7 @@ def found_by(fault: Fault) -> tuple[str, TTExploreError | None]:
         return "verifier", error
     arrays = exploration._inputs(None, 0)
     try:
-        result = interpret(program.functions, program.plan, arrays, exploration._roles, turn_limit=10_000)
+        result = interpret(program.functions, program.plan, arrays, dict(exploration._roles), turn_limit=10_000)
     except TTExploreError as error:
         return "interpreter", error
     if not right(exploration, result.outputs):
@@ -108,7 +108,7 @@ def found_in_text(fault: TextFault) -> TTExploreError | None:
     try:
         run = Emulator().run(EmittedProgram(texts, exploration.plan), exploration._inputs(None, 0))
     except KernelFault as error:
-        return error.at(kernel_line(error, exploration._kernel_listings(texts)))
+        return error.at(kernel_line(error, kernel_listings(exploration, texts)))
     assert not right(exploration, run.outputs), "nobody finds it"
     return None
 

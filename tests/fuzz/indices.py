@@ -251,7 +251,7 @@ def _executors(
 ) -> dict[str, Callable[[], NDArray[Any]]]:  # fmt: skip
     texts = {role: exploration.code[role].text for role in KERNEL_ROLES}
     runs: dict[str, Callable[[], NDArray[Any]]] = {
-        f"the interpreter at {letter}": lambda letter=letter: exploration._run(
+        f"the interpreter at {letter}": lambda letter=letter: exploration._lowered.run(
             exploration.steps[letter].after, given
         ).outputs[0]
         for letter in ("A0", "B2", "D3", "E1")

@@ -159,7 +159,7 @@ def check_exploration(
             continue
         law = f"step {step.letter} gives the reference's result"
         try:
-            result = exploration._run(step.after, tuple(arrays))
+            result = exploration._lowered.run(step.after, tuple(arrays))
         except TTExploreError as error:
             raise LawBroken(law, str(error)) from error
         except Exception as crash:

@@ -75,10 +75,14 @@ def test_the_line_is_that_of_the_innermost_statement(monkeypatch: pytest.MonkeyP
     ("place", "use", "doing"),
     [
         ("ttexplore.exploration.trace", lambda ex: ttx.explore(difference()), "reading the kernel"),
-        ("ttexplore.exploration.emit", lambda ex: ex.files, "writing the C\\+\\+"),
-        ("ttexplore.exploration.emit", lambda ex: ex.run(), "writing the C\\+\\+"),
-        ("ttexplore.exploration.interpret", lambda ex: ex.run(backend="interpreter"), "interpreting the kernel"),
-        ("ttexplore.exploration.interpret", lambda ex: ex.check(), "interpreting the kernel"),
+        ("ttexplore.exploration.lowered.emit", lambda ex: ex.files, "writing the C\\+\\+"),
+        ("ttexplore.exploration.lowered.emit", lambda ex: ex.run(), "writing the C\\+\\+"),
+        (
+            "ttexplore.exploration.lowered.interpret",
+            lambda ex: ex.run(backend="interpreter"),
+            "interpreting the kernel",
+        ),
+        ("ttexplore.exploration.lowered.interpret", lambda ex: ex.check(), "interpreting the kernel"),
         ("ttexplore.passes.running.Verifier.check", lambda ex: ttx.explore(difference()).run(), "the step A0.1 "),
         # What comes before the first step that looks at the option has been verified already.
         ("ttexplore.passes.running.Verifier.check", lambda ex: ex.fork(policy="strided").run(), "the step B1 "),
@@ -103,7 +107,7 @@ def test_sizes_are_bound_inside(monkeypatch: pytest.MonkeyPatch) -> None:
 
     ex = ttx.explore(SIZES[0].make())
     assert ex.plan.sizes
-    monkeypatch.setattr("ttexplore.exploration.bind_sizes", raising(IndexError("out of range")))
+    monkeypatch.setattr("ttexplore.exploration.lower.bind_sizes", raising(IndexError("out of range")))
     with pytest.raises(VerifyError, match="binding the sizes failed inside ttexplore: IndexError: out of range"):
         ex.with_sizes(**{size.name: size.value + 1 for size in ex.plan.sizes})
 

@@ -71,7 +71,7 @@ def test_nests_that_do_nothing_are_left_out(asked: str) -> None:
     made = exploration.run([a])
     assert made.passed, made.message
     np.testing.assert_array_equal(made.outputs[0], expected(asked, a))
-    nests = [one for one in walk(exploration._steps[0].after.kernel.body) if is_parallel(one)]
+    nests = [one for one in walk(exploration._lowered.steps[0].after.kernel.body) if is_parallel(one)]
     assert bool(nests) == (asked != "none")
 
 

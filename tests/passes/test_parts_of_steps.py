@@ -77,16 +77,18 @@ def test_a_part_that_does_something_else_is_found() -> None:
     sound = ttx.explore(kernel)
     assert sound.check().first_bad is None
     # The loop is there no more, as if a rewriting had lost it.
-    steps = sound._steps
-    broken = {part.letter: part.applied for part in steps[0].parts}
-    other = _without_loops(broken["A0.7"].after)
+    lowered = sound._lowered
+    steps = lowered.steps
+    applied = {part.letter: part.applied for part in steps[0].parts}
+    other = _without_loops(applied["A0.7"].after)
     parts = tuple(
         dataclasses.replace(one, after=other) if one.step.letter == "A0.7"
         else dataclasses.replace(one, before=other, after=other) if int(one.step.letter[3:]) > 7 else one
         for one in steps[0].applied.parts
     )  # fmt: skip
     first = dataclasses.replace(steps[0], applied=dataclasses.replace(steps[0].applied, parts=parts))
-    assert dataclasses.replace(sound, _steps=(first, *steps[1:])).check().first_bad == "flatten_parallel_nests"
+    broken = dataclasses.replace(lowered, steps=(first, *steps[1:]))
+    assert dataclasses.replace(sound, _lowerings=(broken,)).check().first_bad == "flatten_parallel_nests"
 
 
 def _without_loops(program: Program) -> Program:
@@ -142,7 +144,7 @@ def decided() -> Any:
 def test_dependent_parts_cannot_be_swapped(kernel: Callable[[], Any], first: str, second: str, sentence: str) -> None:
     sound = ttx.explore(kernel())
     assert sound.error is None, sound.error
-    applied = list(lower(sound._steps[0].before, sound.target, {}, swapped(first, second)))
+    applied = list(lower(sound.steps[0].before, sound.target, {}, swapped(first, second)))
     error = applied[-1].error
     assert isinstance(error, VerifyError)
     assert error.code == "TTX-V061"

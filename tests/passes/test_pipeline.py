@@ -40,7 +40,7 @@ def described(exploration: Exploration) -> list[object]:
 
 
 def steps_of(exploration: Exploration) -> tuple[Step, ...]:
-    return exploration._steps
+    return exploration._lowered.steps
 
 
 def shared(one: Exploration, other: Exploration) -> str:

@@ -13,7 +13,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
 from ttexplore.errors import TTExploreError, UsageError
-from ttexplore.exploration import Exploration, Launches
+from ttexplore.exploration import Exploration
 from ttexplore.passes.layout_aware_work_partition import shared_inputs
 from ttexplore.plan import Plan
 
@@ -497,7 +497,7 @@ def in_two_launches() -> Any:
 )
 def test_launches_share_their_own_inputs(request_: str | dict[str, str], shared: list[list[str]]) -> None:
     exploration = explored(in_two_launches(), cores=(2, 1), multicast=request_)
-    assert isinstance(exploration, Launches)
+    assert len(exploration.launches) > 1
     assert [[one.tensor for one in launch.plan.shared] for launch in exploration.launches] == shared
     assert exploration.run().passed
 

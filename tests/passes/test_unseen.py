@@ -122,7 +122,7 @@ def steps(*functions: Callable[[Program], Program]) -> tuple[Pass, ...]:
 
 def lowered(options: dict[str, Any], passes: list[Callable[[Program], Program]], *like: list[Applied]) -> list[Applied]:
     del RAN[:]
-    return list(lower(KERNEL._steps[0].before, KERNEL.target, options, steps(*passes), like))
+    return list(lower(KERNEL.steps[0].before, KERNEL.target, options, steps(*passes), like))
 
 
 @pytest.mark.parametrize(

@@ -59,12 +59,13 @@ def add_later() -> Any:
 def crossed() -> Exploration:
     """A lowering whose last pass reads each operand of a difference into the buffer of the other one."""
     explored = ttx.explore(difference())
-    last = explored._steps[-1]
+    lowered = explored._lowered
+    last = lowered.steps[-1]
     program = renamed("reader", "noc_read_tile", 2, "b")(last.after)
     program = renamed("reader", "noc_read_tile", 2, "a", 1)(program)
     applied = dataclasses.replace(last.applied, after=program)
-    steps = (*explored._steps[:-1], dataclasses.replace(last, applied=applied))
-    return dataclasses.replace(explored, _steps=steps)
+    steps = (*lowered.steps[:-1], dataclasses.replace(last, applied=applied))
+    return dataclasses.replace(explored, _lowerings=(dataclasses.replace(lowered, steps=steps),))
 
 
 @functools.cache

@@ -74,7 +74,9 @@ def test_every_point_comes_to_what_it_comes_to_alone(
             error = alone.error.record()
             assert outcome.error is not None, point.given
             assert (outcome.error.code, outcome.error.message) == (error.code, error.message)
-        shared += sum(one._steps[-1].after.functions is lowered._steps[-1].after.functions for one in made)
+        shared += sum(
+            one._lowered.steps[-1].after.functions is lowered._lowered.steps[-1].after.functions for one in made
+        )
     assert shared > len(made), "some programs are those of other points"
 
 

@@ -16,7 +16,7 @@ from ttexplore.cli import main
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.record import ErrorRecord
-from ttexplore.results import Check, StepCheck
+from ttexplore.session.results import Check, StepCheck
 from ttexplore.views.explorer import explorer_data
 from ttexplore.views.steps.exploration import exploration_html
 

@@ -14,6 +14,8 @@ from ttexplore.backends.base import Events
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
+from ttexplore.session.recordings import recording as recorded
+from ttexplore.session.runs import emitted, kernel_listings
 from ttexplore.views.explorer import packed
 from ttexplore.views.runs.recording import Recording
 
@@ -35,7 +37,7 @@ def wide() -> Exploration:
 
 def run_events(exploration: Exploration, limit: int, core: int = 0) -> Events:
     """The events of a run on an emulator that keeps so many."""
-    program = exploration._emitted(exploration._kernel_listings({}))
+    program = emitted(exploration, kernel_listings(exploration, {}))
     events = Emulator(event_limit=limit, event_core=core).run(program, exploration.inputs()).events
     assert events is not None
     return events
@@ -125,7 +127,7 @@ def test_above_the_limit_cores_are_left_out_evenly(wide: Exploration) -> None:
     assert set(kept.records["core"].tolist()) == {2, 6, 10, 14} == {i for i in range(16) if kept.has(i)}
     chosen = np.isin(whole.records["core"], [2, 6, 10, 14])
     np.testing.assert_array_equal(kept.records, whole.records[chosen])
-    recording = wide._recording(kept, (6, 0), wide._kernel_listings({}))
+    recording = recorded(wide, kept, (6, 0), kernel_listings(wide, {}))
     assert recording.cores == ((2, 0), (6, 0), (2, 1), (6, 1))
     assert recording.missing.startswith(f"4 of 16 cores are recorded: the run has {whole.total:,} events, and ")
     assert recording.missing in str(recording)
@@ -140,7 +142,7 @@ def test_of_one_core_too_many_events_are_cut(wide: Exploration) -> None:
     assert set(kept.records["core"].tolist()) == {9}
     whole = run_events(wide, 1_000_000)
     assert kept.cut == whole.total // 16 - 40
-    one = wide._recording(kept, (1, 1), wide._kernel_listings({}))[1, 1]
+    one = recorded(wide, kept, (1, 1), kernel_listings(wide, {}))[1, 1]
     assert one.cut == kept.cut
     assert "are left out" in str(one)
     assert " cut\n" in str(one.recording)

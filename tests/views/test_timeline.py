@@ -11,6 +11,7 @@ from tests.faults.kernels import difference, product, shared_factor
 from ttexplore import explore
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
+from ttexplore.session.runs import kernel_listings
 from ttexplore.views.figures import timeline as module
 from ttexplore.views.figures.timeline import Timeline
 
@@ -139,10 +140,10 @@ def test_edited_texts_run_and_are_compared() -> None:
 def test_lines_that_stay_keep_their_origins_in_an_edited_text(exploration: Exploration) -> None:
     listing = exploration.code["reader"].listing
     lines = listing.text.splitlines()
-    edited = exploration._kernel_listings({"reader": "\n".join(["// new", *lines[:-3], "    // end", *lines[-3:]])})[
+    edited = kernel_listings(exploration, {"reader": "\n".join(["// new", *lines[:-3], "    // end", *lines[-3:]])})[
         "reader"
     ]
-    changed = exploration._kernel_listings({"reader": listing.text.replace("push_back", "push_back /**/")})["reader"]
+    changed = kernel_listings(exploration, {"reader": listing.text.replace("push_back", "push_back /**/")})["reader"]
     for before, after in zip(listing.lines, changed.lines, strict=True):
         if "push_back" in before.text:
             assert [origin.span for origin in before.origins] == [origin.span for origin in after.origins]

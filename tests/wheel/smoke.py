@@ -124,7 +124,7 @@ def calls(ex: Any) -> None:
         "edited": lambda: ex.edited(ex.kernel.source.text).error is None, "estimate": lambda: str(ex.estimate()),
         "estimate_data": lambda: ex.estimate_data(), "export": lambda: len(ex.export("out", dot=True)) > 6,
         "find": lambda: str(ex.find("copy")), "fork": lambda: fork.run().passed,
-        "from_port": lambda: ex.from_port(None), "history": lambda: str(ex.history(5)),
+        "history": lambda: str(ex.history(5)),
         "inputs": lambda: ex.inputs(seed=1), "lanes_data": lambda: ex.lanes_data() is not None,
         "lower_again": lambda: ex.lower_again({"policy": "strided"}, None, FREE).error is None,
         "lower_text": lambda: ex.lower_text(ex.kernel.source.text, FREE).error is None,

@@ -21,7 +21,7 @@ from ttexplore.errors import shown
 from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, lowered, run_and_compare
 from ttexplore.exploration import Exploration
 from ttexplore.given import plain
-from ttexplore.results import Run
+from ttexplore.session.results import Run
 from ttexplore.views.markup import plural
 
 _TILE = 32

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.exploration import Exploration, explore
-from ttexplore.results import Run
+from ttexplore.session.results import Run
 
 Array = NDArray[Any]
 Reference = Callable[..., Array]

@@ -20,7 +20,7 @@ from ttexplore.exercises.checks import EXERCISES, Definition
 from ttexplore.exercises.comparing import Wrong
 from ttexplore.given import named
 from ttexplore.record import Line, Listing, lines_of
-from ttexplore.results import Static
+from ttexplore.session.results import Static
 from ttexplore.views.markup import content_id, escape, paragraphs, plural
 from ttexplore.views.steps.code import code_html
 from ttexplore.views.theme import fragment

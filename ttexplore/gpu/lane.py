@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from ttexplore.characters import Printed
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, TTExploreError, UsageError, from_record, unknown
-from ttexplore.explored import BaseStep, Steps
 from ttexplore.given import path as path_of
 from ttexplore.gpu.environment import read_environment
 from ttexplore.gpu.process import ask
@@ -23,7 +22,8 @@ from ttexplore.gpu.ptx import Compiled, compile_ptx
 from ttexplore.gpu.recorded import is_recorded, recorded, request_digest, unreadable
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject, Line, Listing, Origin, Span, StepRecord, Trace
-from ttexplore.results import Code
+from ttexplore.session.results import Code
+from ttexplore.session.steps import RecordedStep, Steps
 from ttexplore.views.markup import escape, plural, visible
 from ttexplore.views.steps.exploration import exploration_html, exploration_text
 
@@ -48,46 +48,6 @@ class _Place(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GpuStep(BaseStep):
-    """A pass of TileLang. Its letter is that of the stage, with its number in it: ``L22 LowerTileOp``."""
-
-    step: StepRecord
-
-    @functools.cached_property
-    def record(self) -> StepRecord:
-        return self.step
-
-    @property
-    def name(self) -> str:
-        return self.step.name
-
-    @property
-    def letter(self) -> str:
-        return self.step.letter
-
-    @property
-    def summary(self) -> str:
-        return self.step.summary
-
-    @property
-    def stage(self) -> str:
-        return self.step.stage
-
-    @property
-    def seconds(self) -> float:
-        """The time of the pass, with the passes inside of it."""
-        return self.step.seconds
-
-    @functools.cached_property
-    def listing(self) -> Listing:
-        return self.step.after
-
-    @property
-    def error(self) -> TTExploreError | None:
-        return from_record(self.step.error) if self.step.error else None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class GpuLane(Printed):
     """A kernel lowered for a GPU by TileLang, without a GPU.
 
@@ -107,9 +67,10 @@ class GpuLane(Printed):
     digest: str = ""
 
     @property
-    def steps(self) -> Steps[GpuStep]:
-        """The passes, by number, name or letter; of a name that occurs several times, the first."""
-        return Steps([GpuStep(record) for record in self.records])
+    def steps(self) -> Steps[RecordedStep]:
+        """The passes, by number, name or letter; of a name that occurs several times, the first. The letter is that of
+        the stage, with the number of the pass in it: ``L22 LowerTileOp``."""
+        return Steps([RecordedStep(record) for record in self.records])
 
     @property
     def error(self) -> TTExploreError | None:
@@ -352,7 +313,6 @@ def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first
 __all__ = [
     "ARCHITECTURES",
     "GpuLane",
-    "GpuStep",
     "architectures",
     "check_architecture",
     "kernel_digest",

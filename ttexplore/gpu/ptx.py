@@ -15,7 +15,7 @@ from ttexplore.characters import Printed
 from ttexplore.errors import BackendError
 from ttexplore.gpu.environment import GpuEnvironment
 from ttexplore.record import Line, Listing, lines_of
-from ttexplore.results import Code
+from ttexplore.session.results import Code
 from ttexplore.views.markup import escape
 from ttexplore.views.theme import fragment
 

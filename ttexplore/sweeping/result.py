@@ -12,7 +12,7 @@ from ttexplore.characters import Printed
 from ttexplore.errors import UsageError, from_record
 from ttexplore.given import named, whole
 from ttexplore.optional import install, optional
-from ttexplore.results import Drawing
+from ttexplore.session.results import Drawing
 from ttexplore.sweeping.cost import Figures
 from ttexplore.sweeping.evaluate import Outcome
 from ttexplore.sweeping.space import Point

@@ -12,7 +12,7 @@ from ttexplore.errors import TTExploreError, from_record
 from ttexplore.given import whole
 from ttexplore.optional import install, optional
 from ttexplore.record import ErrorRecord
-from ttexplore.results import Drawing
+from ttexplore.session.results import Drawing
 from ttexplore.validating.cases import Case
 from ttexplore.views.figures.errors_by_case import CaseErrors, errors_by_case_svg
 from ttexplore.views.markup import content_id, escape, plural, visible

@@ -29,7 +29,7 @@ from ttexplore.language.tracer.kernel import parameters_of
 from ttexplore.options import parse_options
 from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.launches.tensor_roles import tensor_roles
-from ttexplore.results import Run
+from ttexplore.session.results import Run
 from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.space import TARGET, space_of
 from ttexplore.target import Target, get_target

@@ -6,10 +6,11 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ttexplore.widget import ExplorerWidget, notebook_shell
+from ttexplore.session.answers import notebook_shell
+from ttexplore.session.widget import ExplorerWidget
 
 if TYPE_CHECKING:
-    from ttexplore.explored import Explored
+    from ttexplore.session.explored import Explored
 
 MAGIC = "%%ttexplore"
 

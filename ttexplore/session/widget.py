@@ -11,41 +11,34 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import sys
 import textwrap
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 
-from ttexplore.backends.base import AddedLine, Deadlock, DeeperBuffer, KernelFault, ordered_layouts
-from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
-from ttexplore.given import named
-from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
-from ttexplore.options import option_text, parse_options
+from ttexplore.inputs import INPUT_KINDS
 from ttexplore.record import ErrorRecord, JsonObject, lines_of
+from ttexplore.session.answers import ANSWERS, Answer, failure_data, wrong_option
 from ttexplore.target import TARGETS
-from ttexplore.views.assets import gpu_module, widget_module, widget_style
+from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible
 from ttexplore.views.steps.moved import moved_lines
 from ttexplore.views.steps.step_changes import changed_files, step_changes
 
 if TYPE_CHECKING:
-    from ttexplore.explored import Explored
+    from ttexplore.session.explored import Explored
 
-Answer = tuple[JsonObject, list[bytes]]
 # What of a request in progress every page knows; `words` are those of the page that asked.
 _LISTED = ("do", "variant", "words")
-# For how long the interpreter may run a program by itself, to tell what elements decide about its time.
-ESTIMATE_SECONDS = 20.0
 # What the page asks for by itself, and nobody waits for.
 _UNLISTED = ("edit", "estimate", "gpu", "module", "trace")
 # Whoever still waits for an answer that was sent has not got it.
@@ -153,38 +146,21 @@ class ExplorerWidget(anywidget.AnyWidget):
             self._tell({"id": identifier, "state": "progress", "text": visible(text)})
 
         exploration = self._explorations.get(question.get("variant") or "")
-        answer: tuple[JsonObject, list[bytes]]
         try:
             if exploration is None:
                 raise UsageError("U001", "an edit has replaced this lowering", hint="lower it again")
-            match question.get("do"):
-                case "run":
-                    answer = _run(exploration, question, progress, cancel)
-                case "check":
-                    answer = _check(exploration, question, progress, cancel)
+            do, control = question.get("do"), Control(cancel, progress=progress)
+            match do:
                 case "fork":
-                    answer = self._fork(exploration, question, progress, cancel)
+                    answer = self._fork(exploration, question, control)
                 case "edit":
                     answer = self._edit(exploration, question, cancel)
-                case "record":
-                    answer = _record(exploration, question, progress, cancel)
-                case "tile":
-                    answer = _tile(exploration, question, progress, cancel)
-                case "estimate":
-                    answer = {"estimate": _estimate(exploration, question, cancel)}, []
-                case "trace":
-                    x, y = map(int, question["core"].split(","))
-                    trace = exploration.trace_data((x, y), *_estimated(question), Control(cancel, ESTIMATE_SECONDS))
-                    answer = {"trace": trace}, []
-                case "gpu":
-                    lane = exploration.gpu_data(str(question["arch"]), Control(cancel, progress=progress))
-                    answer = {"gpu": lane}, []
-                case "module":
-                    answer = {"module": gpu_module()}, []
-                case other:
-                    raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
+                case _ if do in ANSWERS:
+                    answer = ANSWERS[do](exploration, question, control)
+                case _:
+                    raise UsageError("U001", f"the explorer cannot {do!r}", hint="run the cell again")
         except TTExploreError as error:
-            failure = {**_failure(error, exploration), "option": _wrong_option(question.get("options") or {})}
+            failure = {**failure_data(error, exploration), "option": wrong_option(question.get("options") or {})}
             self._tell({"id": identifier, "state": "failed", "error": failure})
         except Exception as error:  # The notebook continues, and the user sees what to report.
             where = traceback.extract_tb(error.__traceback__)[-1]
@@ -207,11 +183,9 @@ class ExplorerWidget(anywidget.AnyWidget):
     def _tell(self, message: JsonObject, buffers: list[bytes] | None = None) -> None:
         self.send(message, buffers)  # pyright: ignore[reportUnknownMemberType]
 
-    def _fork(
-        self, exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
-    ) -> Answer:
+    def _fork(self, exploration: Explored, question: JsonObject, control: Control) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
-        other = exploration.lower_again(question["options"], target, Control(cancel, progress=progress))
+        other = exploration._with_kernel("lowering again").lower_again(question["options"], target, control)
         steps = step_changes(exploration.trace.steps, other.trace.steps).with_parts
         return {
             "variant": self._added(other), "steps": [[one.glyph, one.words] for one in steps],
@@ -223,7 +197,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         for name in question["unused"]:
             if name:
                 self._explorations.pop(name, None)
-        other = exploration.lower_text(str(question["text"]), Control(cancel))
+        other = exploration._with_kernel("lowering another text").lower_text(str(question["text"]), Control(cancel))
         data = packed(other.data)
         refuse_cancelled(cancel)
         moved = moved_lines(*([line.text for line in one.kernel.source.lines] for one in (exploration, other)))
@@ -256,118 +230,6 @@ class ExplorerWidget(anywidget.AnyWidget):
     @property
     def kernel_name(self) -> str:
         return str(self._explorations[""].kernel.name)
-
-
-def _failure(error: TTExploreError, exploration: Explored | None) -> JsonObject:
-    """The error as the page shows it: with the lines of emitted files that it is about, and the fix that was tried, of
-    which an option takes the place of the one that `exploration` was lowered with."""
-    data = error_data(error.record())
-    if isinstance(error, KernelFault):
-        data["places"] = [
-            {
-                "file": f"{place.kernel}.cpp", "line": place.cpp_line, "kind": "stuck" if place.stuck else "error",
-                "message": visible(place.what.partition("\n")[0]),
-            }
-            for place in error.places
-        ]  # fmt: skip
-    if isinstance(error, Deadlock):
-        data["drawing"] = error.svg
-        if isinstance(error.fix, AddedLine):
-            fix = error.fix
-            around = [visible(line) for line in fix.around]
-            data["fix"] = {"kernel": fix.kernel, "line": fix.line, "text": visible(fix.text), "around": around}
-        if isinstance(error.fix, DeeperBuffer) and exploration is not None:
-            depths: dict[str, int] = {}
-            for step in exploration.trace.steps:
-                depths |= step.options.get("cb_depth") or {}
-            data["fix"] = {"options": {"cb_depth": option_text(depths | {error.fix.buffer: error.fix.blocks})}}
-    return data
-
-
-def _wrong_option(options: Mapping[str, object]) -> str:
-    """The first of the given options whose value is rejected wherever it is given; empty for none."""
-    for name, value in options.items():
-        try:
-            parse_options({name: value})
-        except UsageError:
-            return name
-    return ""
-
-
-def notebook_shell() -> Any:
-    """The shell of the current notebook, None outside of one."""
-    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-
-
-def _inputs(question: JsonObject) -> Inputs:
-    """The chosen kind of inputs, or the values of the named variables."""
-    if question["inputs"] in INPUT_KINDS:
-        return question["inputs"]
-    shell = notebook_shell()
-    variables: Mapping[str, object] = shell.user_ns if shell is not None else {}
-    return named_inputs(str(question["names"]), variables)
-
-
-def _estimated(question: JsonObject) -> tuple[Inputs, int]:
-    """The inputs for which a time is asked for, and their seed; none where elements do not decide it."""
-    return (_inputs(question), question["seed"]) if question.get("inputs") else (None, 0)
-
-
-def _estimate(exploration: Explored, question: JsonObject, cancel: threading.Event) -> JsonObject:
-    found = exploration.estimate_data(*_estimated(question), Control(cancel, ESTIMATE_SECONDS))
-    if found["of_inputs"]:
-        found["facts"].insert(0, ["inputs", visible(str(question["words"]))])
-    return found
-
-
-def _run(
-    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
-) -> Answer:
-    backend = named("backend", str(question["backend"]), BACKENDS)
-    run = exploration.run(
-        _inputs(question), backend, question["seed"], code=question.get("code") or None,
-        arithmetic=question.get("arithmetic") or ARITHMETICS[0],
-        time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
-    )  # fmt: skip
-    return {"html": run.card(), "passed": run.passed}, []
-
-
-def _record(
-    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
-) -> Answer:
-    x, y = map(int, question["core"].split(","))
-    record = exploration.timeline(
-        (x, y), inputs=_inputs(question), seed=question["seed"], code=question.get("code") or None,
-        time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
-    )  # fmt: skip
-    return {}, [packed(record.recording.within().data)]
-
-
-def _tile(
-    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
-) -> Answer:
-    outputs: list[str] = [one.name for one in ordered_layouts(exploration.plan) if one.role != "input"]
-    history = exploration.tile(
-        outputs[int(question["output"])], *question["tile"], inputs=_inputs(question), seed=question["seed"],
-        code=question.get("code") or None, time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel,
-    )  # fmt: skip
-    return history.data, []
-
-
-def _check(
-    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
-) -> Answer:
-    check = exploration.check(
-        _inputs(question), question["seed"], time_limit_seconds=question.get("limit"), progress=progress, cancel=cancel
-    )
-    results = [
-        {
-            "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",
-            "error": f"{one.max_rel_error:.2e}", "message": "" if len(one.rows) > 1 else visible(one.message),
-        }
-        for one in check.rows
-    ]  # fmt: skip
-    return {"results": results, "first_bad": check.first_bad}, []
 
 
 def _definitions(cell: str, name: str) -> list[str]:

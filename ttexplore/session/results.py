@@ -190,7 +190,18 @@ class Run(Printed):
         """A run that was not to be compared."""
         nothing = Comparison.of_nothing("the outputs were not to be compared")
         message = "\n".join(part for part in (execution.message, nothing.message) if part)
-        return cls(backend, outputs, None, math.nan, math.nan, execution.seconds, message, nothing, execution)
+        return cls.of(backend, outputs, execution, (), nothing, message, passed=None)
+
+    @classmethod
+    def of(
+        cls, backend: str, outputs: tuple[Array, ...], execution: Execution, sides: Sequence[Side],
+        comparison: Comparison, message: str, *, passed: bool | None,
+    ) -> Run:  # fmt: skip
+        """A run with the comparisons of its outputs, of which `comparison` is the one that counts."""
+        return cls(
+            backend, outputs, passed, comparison.pcc, comparison.max_rel_error, execution.seconds, message, comparison,
+            execution, tuple(sides),
+        )  # fmt: skip
 
     @property
     def _verdict(self) -> str:
@@ -379,16 +390,9 @@ def _figures(side: Side) -> SideFigures:
     tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
     histogram = tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True))
     return SideFigures(
-        side.name,
-        one.passed,
-        one.pcc,
-        one.max_rel_error,
-        one.max_ulp,
-        one.equal_share,
-        tile,
-        histogram,
+        side.name, one.passed, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram,
         _tile_errors(side),
-    )
+    )  # fmt: skip
 
 
 def _tile_errors(side: Side) -> TileErrors | None:

@@ -1,0 +1,122 @@
+"""Executing every step, and comparing it with the reference."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from ttexplore.backends.compare import RoundingErrors, compare
+from ttexplore.control import Control, Progress
+from ttexplore.errors import BackendError, KernelError, TTExploreError
+from ttexplore.exploration.lowered import Step
+from ttexplore.exploration.references import reference_of, rounding_of
+from ttexplore.given import flag
+from ttexplore.inputs import Inputs
+from ttexplore.ir.interpreter import runs_alike
+from ttexplore.porting.checks import PortingChecks
+from ttexplore.porting.checks import porting_checks as checked_facts
+from ttexplore.session.lowering import chained
+from ttexplore.session.results import Check, StepCheck
+
+if TYPE_CHECKING:
+    from ttexplore.exploration import Exploration
+
+Array = NDArray[Any]
+
+
+def check(
+    exploration: Exploration, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None,
+    time_limit_seconds: float | None = None, progress: Progress | None = None,
+    cancel: threading.Event | None = None,
+) -> Check:  # fmt: skip
+    """Execute the program after every step and compare it with the reference. `inputs`, `progress` and `cancel` are
+    those of :meth:`run`; `time_limit_seconds`, by default none, limits the check as a whole. Raises the lowering's
+    error, KernelError for inputs with which the kernel leaves a tensor, BackendError at the time limit, and
+    Cancelled.
+
+    A step that changes nothing that the interpreter depends on is not executed: it has the result of the step
+    before it.
+    """
+    if exploration.error is not None:
+        raise exploration.error
+    control = Control.checked(cancel, time_limit_seconds, progress).of("the check", start=time.perf_counter())
+    sized, results = exploration._sized(inputs, sizes), list[StepCheck]()
+
+    def run(launch: Exploration, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        if sized._is_several:
+            control.tell(f"checking {launch.kernel.name}")
+        reference, checked = _checked(launch, arrays, control)
+        name = f"{launch.kernel.name} " if sized._is_several else ""
+        results.extend(dataclasses.replace(one, step=f"{name}{one.step}") for one in checked)
+        return reference
+
+    chained(sized, run, sized._inputs(inputs, seed))
+    return Check(tuple(results))
+
+
+def _checked(
+    exploration: Exploration, arrays: tuple[Array, ...], control: Control
+) -> tuple[tuple[Array, ...], list[StepCheck]]:
+    """The reference of a launch, and how its steps compare with it."""
+    control.tell("computing the reference")
+    of_reference = control.of(f"{control.what}, still at the reference,")
+    reference = reference_of(exploration, arrays, of_reference)
+    rounding = rounding_of(exploration, arrays, of_reference)
+    last: StepCheck | None = None
+    results: list[StepCheck] = []
+    for number, step in enumerate(exploration._lowered.steps, 1):
+        parts: list[StepCheck] = []
+        for leaf in step.leaves:
+            if last is not None and runs_alike(leaf.before, leaf.after):
+                last = dataclasses.replace(last, step=leaf.name, letter=leaf.letter, executed=False)
+            else:
+                last = _checked_step(exploration, leaf, arrays, control, (reference, rounding), first=not results)
+            parts.append(last)
+        results.append(StepCheck.of_parts(step.name, step.letter, parts) if step.parts else parts[0])
+        control.tell(f"{number} of {len(exploration._lowered.steps)}: {results[-1].headline}")
+    return reference, results
+
+
+def _checked_step(
+    exploration: Exploration, step: Step, arrays: tuple[Array, ...], control: Control,
+    wanted: tuple[tuple[Array, ...], RoundingErrors], *, first: bool,
+) -> StepCheck:  # fmt: skip
+    name = f"{step.letter} {step.name}"
+    control.tell(f"executing {name}")
+    try:
+        outputs = exploration._lowered.run(step.after, arrays, control.of(f"{control.what}, at {name},")).outputs
+        one = compare(outputs, wanted[0], exploration.plan.precisions, wanted[1], exploration._output_names)
+    except BackendError:  # the time limit, or Cancelled
+        raise
+    except TTExploreError as error:
+        # The kernel does not run with these inputs, at no step.
+        if first and isinstance(error, KernelError):
+            raise
+        return StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error))
+    return StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message)
+
+
+def porting_checks(
+    exploration: Exploration, *, run: bool = True, time_limit_seconds: float | None = None,
+    progress: Progress | None = None, cancel: threading.Event | None = None,
+) -> PortingChecks:  # fmt: skip
+    """Go through the porting checklist: tile shapes and dtypes, layout, copies, accumulators, epilogues, numerics,
+    launch, and performance. Each check passes, fails or does not apply, with a number, the kernel's line, and what
+    to do. It fails for what is slow or inexact, not only for what is wrong.
+
+    Unless `run` is False, every step is executed, as by :meth:`check`, whose arguments and errors the others are.
+    Raises the lowering's error.
+    """
+    run = flag("run", run)
+    if exploration.error is not None:
+        raise exploration.error
+    checked: str | None = None
+    if run:
+        found = check(exploration, time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel)
+        checked = next((f"{one.headline}: {one.message}" for one in found.results if not one.passed), "")
+    return checked_facts([lowering.porting_facts(checked) for lowering in exploration._lowerings])
