@@ -156,7 +156,7 @@ notebooks: export XDG_CACHE_HOME := $(CURDIR)/.cache
 notebooks: $(VENV)/installed compiler device ## run the notebooks and store their outputs and digests
 	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 	$(BIN)/ttexplore freeze notebooks/*.ipynb
-	$(BIN)/python -m ttexplore.trusting
+	$(BIN)/python -m ttexplore.course.trusting
 
 # CHIPS=--chips also runs programs that have changed on the simulated chips, after make device.
 .PHONY: gallery

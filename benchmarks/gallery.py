@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 import ttexplore as ttx
 from benchmarks.gallery_picture import picture
 from ttexplore.backends.ttnn.environment import TTNN_VERSION, WOLFPINE_VERSION, read_environment
+from ttexplore.course.gallery import CHIPS, FOLDER, FORMULA, PHASES, RECORDS, page, read_gallery
 from ttexplore.errors import TTExploreError
 from ttexplore.exploration import Exploration
-from ttexplore.gallery import CHIPS, FOLDER, FORMULA, PHASES, RECORDS, page, read_gallery
 from ttexplore.language.load import load_module
 from ttexplore.record import JsonObject, to_json
 

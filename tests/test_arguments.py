@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+from ttexplore.course.gallery import CHIPS, read_gallery
 from ttexplore.errors import TTExploreError
 from ttexplore.exercises.checks import EXERCISES
-from ttexplore.gallery import CHIPS, read_gallery
 
 REPOSITORY = Path(__file__).parents[1]
 KERNELS = REPOSITORY / "notebooks" / "kernels"

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-import ttexplore.doctor
-from ttexplore import course
 from ttexplore.backends.ttnn.environment import DeviceEnvironment
 from ttexplore.cli import COMMANDS, OVERVIEW, lab_command, main, parse_pairs, parse_value, verified_device
+from ttexplore.course import root as course
 from ttexplore.diagnostics import catalogue
 from ttexplore.errors import BackendError, UsageError
+from ttexplore.installation import doctor
 from ttexplore.optional import EXTRAS
 
 REPOSITORY = Path(__file__).parents[1]
@@ -233,7 +233,7 @@ def test_doctor_finds_everything(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_doctor_names_a_wrong_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ttexplore.doctor.REQUIRED_PACKAGES, "numpy", "1.0")
+    monkeypatch.setitem(doctor.REQUIRED_PACKAGES, "numpy", "1.0")
     status, out, _ = call(capsys, "doctor")
     assert status == 1
     lines = out.splitlines()
@@ -250,8 +250,8 @@ def test_hints_install_what_the_extras_need() -> None:
 
 
 def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ttexplore.doctor.REQUIRED_PACKAGES, "no-such-package", None)
-    finding = next(one for one in ttexplore.doctor.examine() if one.name == "no-such-package")
+    monkeypatch.setitem(doctor.REQUIRED_PACKAGES, "no-such-package", None)
+    finding = next(one for one in doctor.examine() if one.name == "no-such-package")
     assert (finding.ok, finding.required, finding.found) == (False, True, "not installed")
     assert finding.fix == f"{sys.executable} -m pip install no-such-package"
 
@@ -355,7 +355,7 @@ def test_setup_of_what(capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor_wants_what_the_project_pins() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pinned = dict(line.split("==") for line in project["dependencies"] if "==" in line)
-    assert {name: version for name, version in ttexplore.doctor.REQUIRED_PACKAGES.items() if version} == pinned
+    assert {name: version for name, version in doctor.REQUIRED_PACKAGES.items() if version} == pinned
 
 
 def test_lab_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

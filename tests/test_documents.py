@@ -15,9 +15,9 @@ import ttexplore as ttx
 from tests.corpus import gemm
 from tests.views.samples import HOSTILE, PLAN
 from ttexplore.cli import main
+from ttexplore.course.freezing import WIDGET_VIEW, freeze
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.freezing import WIDGET_VIEW, freeze
 from ttexplore.plan import GraphEdge, GraphNode, TileGraph
 from ttexplore.session.results import Graph
 from ttexplore.views.figures.dot import dataflow_dot

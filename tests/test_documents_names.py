@@ -12,9 +12,9 @@ import ttexplore as ttx
 from tests.corpus import CORPUS, gemm
 from tests.corpus.sizes import any_size_gemm
 from ttexplore import tenstorrent
-from ttexplore.pass_names import OLDER, pass_name
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.plan import Plan
+from ttexplore.session.pass_names import OLDER, pass_name
 
 PAGE = (Path(__file__).parents[1] / "docs" / "names.md").read_text(encoding="utf-8")
 

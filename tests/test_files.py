@@ -16,9 +16,9 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import gemm
+from ttexplore.course.freezing import freeze
 from ttexplore.errors import UsageError
 from ttexplore.files import write_file, write_files
-from ttexplore.freezing import freeze
 from ttexplore.plan import EXPORTED_FILES
 from ttexplore.session.archive import read_archive
 

@@ -16,9 +16,9 @@ from tests.corpus.sizes import any_size_gemm
 from ttexplore.cli import main
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.inputs import INPUT_KINDS, Tensor, arrays_for, counted, make_inputs, named_inputs
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.plan import FORMAT_OF_DTYPE, SMALL_FLOATS
+from ttexplore.session.inputs import INPUT_KINDS, Tensor, arrays_for, counted, make_inputs, named_inputs
 
 SHAPES = ((3,), (64, 96), (2, 3, 32))
 

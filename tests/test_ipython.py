@@ -22,9 +22,9 @@ from traitlets.config import Config
 import ttexplore as ttx
 import ttexplore.language
 import ttexplore.tenstorrent
+from ttexplore.course.freezing import WIDGET_VIEW
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Check, Exploration, Run
-from ttexplore.freezing import WIDGET_VIEW
 from ttexplore.session.results import ErrorCard
 from ttexplore.session.runs import edited_listing
 from ttexplore.session.widget import ExplorerWidget

@@ -24,7 +24,6 @@ ALLOWED: dict[str, set[str]] = {
     "plan": {"record", "errors"},
     "noc_links": {"target", "plan"},
     "optional": {"errors"},
-    "course": set(),
     "given": {"errors"},
     "layout_request": {"record", "errors", "given"},
     "options": {"record", "errors", "plan", "given", "layout_request"},
@@ -44,23 +43,20 @@ ALLOWED: dict[str, set[str]] = {
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
     "clock": {"record", "errors", "given", "control", "target", "plan", "noc_links", "ops", "ir", "views"},
     "files": {"record", "errors", "given"},
-    "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "given", "glossary", "target", "plan", "noc_links", "options"},
     "porting": {
         "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "views",
     },
     "porting_kernels": {"language"},
-    "freezing": {"errors", "given", "files"},
     "session": {
-        "record", "errors", "control", "target", "pass_names", "plan", "given", "options", "ops", "inputs", "backends",
-        "views", "files",
+        "record", "errors", "control", "target", "plan", "given", "options", "ops", "backends", "views", "files",
     },
     "gpu": {
         "record", "errors", "given", "control", "target", "plan", "ops", "backends", "views", "session",
     },
     "exploration": {
-        "record", "errors", "control", "target", "plan", "given", "options", "ops", "inputs", "ir", "language",
+        "record", "errors", "control", "target", "plan", "given", "options", "ops", "ir", "language",
         "passes", "emit", "backends", "clock", "gpu", "porting", "views", "session",
     },
     "sweeping": {
@@ -68,28 +64,24 @@ ALLOWED: dict[str, set[str]] = {
         "views", "exploration", "clock", "optional",
     },
     "validating": {
-        "record", "errors", "control", "target", "plan", "given", "options", "inputs", "ir", "language", "passes",
+        "record", "errors", "control", "target", "plan", "given", "options", "ir", "language", "passes",
         "backends", "session", "views", "exploration", "sweeping", "optional",
     },
-    "rooflines": {"errors", "given", "clock", "session", "views", "exploration"},
-    "gallery": {"record", "errors", "given", "course", "views"},
+    "course": {"record", "errors", "given", "files", "views"},
     "exercises": {"record", "errors", "given", "backends", "session", "views", "exploration"},
     "tenstorrent": {
-        "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
-        "emit", "files", "views", "exploration",
+        "record", "errors", "target", "plan", "layout_request", "options", "ir", "language", "passes", "emit", "files",
+        "views", "session", "exploration",
     },
     "__main__": {"cli"},
-    "trusting": set(),
-    "pass_names": set(),
     "glossary": set(),
     "pasting": {"language"},
-    "doctor": {"record", "errors", "target", "backends", "gpu", "optional"},
-    "verification_kernel": {"language"},
-    "verification": {"errors", "backends", "exploration"},
+    "installation": {
+        "record", "errors", "target", "language", "backends", "gpu", "optional", "session", "exploration",
+    },
     "cli": {
-        "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "views",
-        "session", "exploration", "doctor", "verification", "freezing", "sweeping", "validating",
-        "files", "gpu", "gallery", "course", "optional", "trusting",
+        "record", "diagnostics", "errors", "glossary", "target", "given", "options", "backends", "views", "session",
+        "exploration", "installation", "sweeping", "validating", "files", "gpu", "course", "optional",
     },
     "ipython": {
         "record", "errors", "target", "options", "language", "pasting", "backends", "session", "exploration", "cli",
@@ -102,8 +94,8 @@ TVM_PARTS = {"analysis", "ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
     "characters", "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options",
-    "target", "pass_names", "plan", "noc_links", "ops", "inputs", "views", "backends", "files", "porting",
-    "session", "gpu", "gallery", "course", "optional",
+    "target", "plan", "noc_links", "ops", "views", "backends", "files", "porting",
+    "session", "gpu", "course", "optional",
 }  # fmt: skip
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from nbformat import reads, sign  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
-from ttexplore import cli, trusting
-from ttexplore.trusting import digest, published, trust
+from ttexplore import cli
+from ttexplore.course import trusting
+from ttexplore.course.trusting import digest, published, trust
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
@@ -25,7 +26,7 @@ def is_trusted(file: Path, notary: Any) -> bool:
 
 
 def test_the_digests_are_those_of_the_notebooks() -> None:
-    """If not, a notebook has changed: python -m ttexplore.trusting."""
+    """If not, a notebook has changed: python -m ttexplore.course.trusting."""
     assert published() == {file.name: digest(file.read_bytes()) for file in NOTEBOOKS.glob("*.ipynb")}
 
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ttexplore import porting
     from ttexplore.exercises.exercise import exercise
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
+    from ttexplore.exploration.rooflines import roofline
     from ttexplore.porting.port import port
-    from ttexplore.rooflines import roofline
     from ttexplore.session.reports import compare_explorations as compare
     from ttexplore.session.reports import report
     from ttexplore.session.store import SavedExploration, load
@@ -34,7 +34,7 @@ _HOMES = {
     "compare": ("session.reports", "compare_explorations"), "exercise": ("exercises.exercise", "exercise"),
     "explore": ("exploration", "explore"), "load": ("session.store", "load"),
     "port": ("porting.port", "port"), "porting": ("porting", ""),
-    "report": ("session.reports", "report"), "roofline": ("rooflines", "roofline"),
+    "report": ("session.reports", "report"), "roofline": ("exploration.rooflines", "roofline"),
     "Sweep": ("sweeping.result", "Sweep"), "sweep": ("sweeping.sweep", "sweep"),
     "Validation": ("validating.result", "Validation"), "validate": ("validating.validate", "validate"),
 }  # fmt: skip

@@ -26,7 +26,7 @@ from urllib.parse import quote
 
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, DEVICE_NAMES, DEVICES, taker
 from ttexplore.characters import printable
-from ttexplore.course import FIRST_NOTEBOOK, writable_root
+from ttexplore.course.root import FIRST_NOTEBOOK, writable_root
 from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.given import named
 from ttexplore.optional import install_extra
@@ -362,7 +362,7 @@ def _with_common_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPa
 
 
 def _add_inputs(parser: argparse.ArgumentParser, default: str | None = "random") -> None:
-    from ttexplore.inputs import INPUT_KINDS
+    from ttexplore.session.inputs import INPUT_KINDS
 
     kinds = ", ".join(INPUT_KINDS)
     without = "none; needed where elements of tensors decide what the program does" if default is None else default
@@ -882,7 +882,7 @@ def _report(arguments: argparse.Namespace) -> Answer:
 
 
 def _freeze(arguments: argparse.Namespace) -> Answer:
-    from ttexplore.freezing import freeze
+    from ttexplore.course.freezing import freeze
 
     taken = {str(notebook): freeze(notebook) for notebook in arguments.notebooks}
     lines = [f"{notebook}: {count} widget{'' if count == 1 else 's'} removed" for notebook, count in taken.items()]
@@ -890,7 +890,7 @@ def _freeze(arguments: argparse.Namespace) -> Answer:
 
 
 def _doctor(arguments: argparse.Namespace) -> Answer:
-    from ttexplore.doctor import examine
+    from ttexplore.installation.doctor import examine
 
     findings = examine()
     ok = all(finding.ok for finding in findings if finding.required)
@@ -924,8 +924,8 @@ def _explain(arguments: argparse.Namespace) -> Answer:
 
 
 def _gallery(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.course.gallery import entry_text, page, read_gallery, table_text
     from ttexplore.files import check_writable, write_file
-    from ttexplore.gallery import entry_text, page, read_gallery, table_text
 
     gallery = read_gallery()
     if arguments.output is not None:
@@ -958,7 +958,7 @@ def _setup(arguments: argparse.Namespace) -> Answer:
     )
     if not verified_file(environment).exists():
         # Imported here: TVM takes seconds to load, and a completed set-up does not need it.
-        from ttexplore.verification import verify
+        from ttexplore.installation.verification import verify
 
         device, target = verified_device(environment)
         _tell(f"verifying: adding two tiles on {device} ...")
@@ -1014,7 +1014,7 @@ def _told(slow: bool = False) -> Callable[[str], None] | None:
 def _lab(arguments: argparse.Namespace) -> Answer:
     command, root = lab_command(arguments.notebook)
     if arguments.notebook is None:
-        from ttexplore.trusting import trust
+        from ttexplore.course.trusting import trust
 
         # JupyterLab strips the drawings of untrusted notebooks. It starts even where no signature can be written.
         with contextlib.suppress(OSError):

@@ -33,13 +33,13 @@ from ttexplore.language.api.annotations import annotate_tt_layout, annotate_tt_s
 from ttexplore.language.tracer.kernel import TracedKernel, trace
 from ttexplore.layout_request import TTShard
 from ttexplore.options import parse_options
-from ttexplore.pass_names import OLDER, pass_name
 from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.launches.requested import with_annotations
 from ttexplore.passes.launches.splitting import launches_of
 from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
+from ttexplore.session.pass_names import OLDER, pass_name
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
 from ttexplore.views.markup import escape, plural
 from ttexplore.views.steps.code import code_html

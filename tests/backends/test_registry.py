@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
-import ttexplore.doctor
+import ttexplore.installation.doctor
 from tests.conftest import compare_golden
 from tests.corpus import elementwise
 from ttexplore import Exploration
@@ -119,9 +119,9 @@ def test_it_is_named_everywhere(
         "other", "emulator", "interpreter", "reference", "planted", "ttnn",
     ]  # fmt: skip
     assert expected in exploration.widget().backends
-    assert Finding("backend planted", True, False, "in the soil") in ttexplore.doctor.examine()
-    monkeypatch.setitem(ttexplore.doctor.REQUIRED_PACKAGES, "no-such-package", None)
-    broken = next(one for one in ttexplore.doctor.examine() if one.name == "backend planted")
+    assert Finding("backend planted", True, False, "in the soil") in ttexplore.installation.doctor.examine()
+    monkeypatch.setitem(ttexplore.installation.doctor.REQUIRED_PACKAGES, "no-such-package", None)
+    broken = next(one for one in ttexplore.installation.doctor.examine() if one.name == "backend planted")
     assert (broken.ok, broken.found) == (False, "needs no-such-package")
     assert "| `planted` |" in page()
 

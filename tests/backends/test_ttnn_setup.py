@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import ttexplore.doctor
+import ttexplore.installation.doctor
 from tests.typecheck import headers
 from ttexplore.backends.ttnn import Ttnn, setup
 from ttexplore.backends.ttnn.environment import (
@@ -475,7 +475,7 @@ def test_an_sdk_that_is_there_is_used_and_nothing_is_installed(
     ]
     assert [line for line in log.read_text().splitlines() if "pip" in line or "venv" in line] == []
     # Another version is a remark of the doctor there, no error; and wolfpine goes where that SDK is.
-    found = {finding.name.strip(): finding for finding in ttexplore.doctor.examine()}
+    found = {finding.name.strip(): finding for finding in ttexplore.installation.doctor.examine()}
     assert (found["ttnn"].ok, found["ttnn"].found) == (True, f"0.82.0 (the emitted code is for {TTNN_VERSION})")
     assert found["wolfpine"].fix == f"{python} -m pip install wolfpine=={WOLFPINE_VERSION}"
     # The plain command, which is the mending one, stays with that SDK.

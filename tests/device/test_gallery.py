@@ -13,7 +13,7 @@ import pytest
 
 import ttexplore as ttx
 from benchmarks.gallery import chip_status
-from ttexplore.gallery import CHIPS, read_gallery
+from ttexplore.course.gallery import CHIPS, read_gallery
 
 pytestmark = [pytest.mark.device, pytest.mark.slow]
 

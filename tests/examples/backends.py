@@ -18,7 +18,7 @@ from tests.backends.programs import Tensor, tile_program, with_text
 from tests.corpus import gemm
 from tests.faults.kernels import difference
 from tests.gpu.fakes import FAILED, answering, fake_environment
-from ttexplore import cli, verification
+from ttexplore import cli
 from ttexplore.backends.emulator import Emulator, compiler
 from ttexplore.backends.ttnn.backend import check_fit, program_too_large, read_outputs
 from ttexplore.backends.ttnn.environment import DeviceEnvironment
@@ -26,6 +26,7 @@ from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceHang
 from ttexplore.backends.ttnn.setup import set_up
 from ttexplore.gpu import ptx
+from ttexplore.installation import verification
 from ttexplore.optional import install, optional
 from ttexplore.sweeping.evaluate import Task, evaluate
 from ttexplore.sweeping.shipping import shipped_file

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarks.gallery import GALLERY, KERNELS, PAGE
-from ttexplore import course
-from ttexplore import gallery as module
 from ttexplore.cli import main
+from ttexplore.course import gallery as module
+from ttexplore.course import root as course
+from ttexplore.course.gallery import PHASES, RECORDS, Entry, read_gallery
 from ttexplore.errors import UsageError
-from ttexplore.gallery import PHASES, RECORDS, Entry, read_gallery
 
 Captured = pytest.CaptureFixture[str]
 

@@ -19,7 +19,7 @@ import pytest
 import ttexplore as ttx
 from benchmarks import gallery as recording
 from benchmarks.gallery import GALLERY, PAGE, PICTURES, Recorded, picture_file, recorded, wanted_of, with_chips, write
-from ttexplore.gallery import FORMULA, RECORDS, page, read_gallery
+from ttexplore.course.gallery import FORMULA, RECORDS, page, read_gallery
 
 # Of the largest element of an output. What a kernel holds in bfloat16 has 8 bits of mantissa, in float8 4; integers are
 # exact.

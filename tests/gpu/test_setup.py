@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ttexplore.cli import main
-from ttexplore.doctor import examine
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.gpu import setup
 from ttexplore.gpu.environment import TILELANG_VERSION, read_environment
 from ttexplore.gpu.setup import remove, set_up
+from ttexplore.installation.doctor import examine
 
 INTERPRETER = """#!/bin/sh
 echo "$@" >> "{log}"

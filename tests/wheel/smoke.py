@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 import ttexplore as ttx
-from ttexplore import course
 from ttexplore.cli import COMMANDS, lab_command, main
 from ttexplore.control import FREE
+from ttexplore.course import root as course
+from ttexplore.course.gallery import read_gallery
 from ttexplore.errors import BackendError, TTExploreError, UsageError
 from ttexplore.exercises.checks import EXERCISES
-from ttexplore.gallery import read_gallery
 
 KERNEL = '''
 import tilelang.language as T

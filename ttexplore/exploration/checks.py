@@ -16,10 +16,10 @@ from ttexplore.errors import BackendError, KernelError, TTExploreError
 from ttexplore.exploration.lowered import Step
 from ttexplore.exploration.references import reference_of, rounding_of
 from ttexplore.given import flag
-from ttexplore.inputs import Inputs
 from ttexplore.ir.interpreter import runs_alike
 from ttexplore.porting.checks import PortingChecks
 from ttexplore.porting.checks import porting_checks as checked_facts
+from ttexplore.session.inputs import Inputs
 from ttexplore.session.lowering import chained
 from ttexplore.session.results import Check, StepCheck
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.control import FREE, Control, Progress
 from ttexplore.errors import TTExploreError
-from ttexplore.inputs import Inputs
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject
 from ttexplore.session.explored import NO_TIME
+from ttexplore.session.inputs import Inputs
 from ttexplore.session.lowering import chained
 from ttexplore.session.results import Drawing
 from ttexplore.views.figures.core_map import core_map_svg

@@ -13,7 +13,6 @@ from ttexplore.errors import UsageError
 from ttexplore.exploration.lowered import Lowered, steps_of
 from ttexplore.given import dictionary
 from ttexplore.given import text as text_of
-from ttexplore.inputs import Inputs, given_inputs
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.arithmetic.sizes import extents_of, size_variables
 from ttexplore.ir.boundary import errors_of_ours
@@ -29,6 +28,7 @@ from ttexplore.passes.launches.tensor_roles import tensor_roles
 from ttexplore.passes.pipeline import lower
 from ttexplore.passes.step import Applied
 from ttexplore.plan import Plan, Size
+from ttexplore.session.inputs import Inputs, given_inputs
 from ttexplore.session.lowering import READ, reasons
 from ttexplore.target import Target, get_target
 

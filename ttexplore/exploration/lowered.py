@@ -19,7 +19,6 @@ from ttexplore.control import FREE, Control
 from ttexplore.emit import emit
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.given import Parts
-from ttexplore.inputs import Tensor
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.arithmetic.sizes import bound_shape
 from ttexplore.ir.boundary import errors_of_ours
@@ -36,6 +35,7 @@ from ttexplore.passes.step import Applied, Pass
 from ttexplore.plan import Plan
 from ttexplore.porting.checks import Facts
 from ttexplore.record import Listing, StepRecord, Trace, to_json
+from ttexplore.session.inputs import Tensor
 from ttexplore.session.lowering import READ, WRITTEN, Lowering
 from ttexplore.session.steps import BaseStep
 from ttexplore.target import Target

@@ -13,12 +13,12 @@ from ttexplore.backends.compare import RoundingErrors
 from ttexplore.control import FREE, Control
 from ttexplore.exploration.lower import sizes_now
 from ttexplore.given import flag
-from ttexplore.inputs import Inputs
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.interpreter import check_places, valid_inputs
 from ttexplore.passes.launches.splitting import old_contents
 from ttexplore.session.archive import LARGEST_ARRAYS_BYTES, Kept
+from ttexplore.session.inputs import Inputs
 from ttexplore.session.lowering import READ, WRITTEN, chained
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.given import named
-from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
 from ttexplore.options import option_text, parse_options
 from ttexplore.record import JsonObject
+from ttexplore.session.inputs import INPUT_KINDS, Inputs, named_inputs
 from ttexplore.views.assets import gpu_module
 from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible

@@ -15,12 +15,12 @@ from ttexplore.backends.compare import RoundingErrors
 from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, memory_for
 from ttexplore.given import dictionary, whole
-from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import Plan, Precision
 from ttexplore.record import Listing, Trace
 from ttexplore.session.archive import Kept
+from ttexplore.session.inputs import Inputs, Tensor, arrays_for, make_inputs
 from ttexplore.target import Target
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from ttexplore.backends.registry import recorder
 from ttexplore.control import Progress
 from ttexplore.errors import UsageError, memory_for
 from ttexplore.given import named, wholes
-from ttexplore.inputs import Inputs
 from ttexplore.record import Listing
+from ttexplore.session.inputs import Inputs
 from ttexplore.session.lowering import sized
 from ttexplore.session.request import RunRequest
 from ttexplore.session.runs import emitted, kernel_line, kernel_listings

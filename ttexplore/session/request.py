@@ -12,7 +12,7 @@ from ttexplore.backends.registry import ARITHMETICS, BACKENDS, DEVICE_NAMES, Arg
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
 from ttexplore.given import dictionary, flag, named, path, text
-from ttexplore.inputs import Inputs
+from ttexplore.session.inputs import Inputs
 
 if TYPE_CHECKING:
     from ttexplore.backends.base import Backend

@@ -18,9 +18,9 @@ from ttexplore.backends.remedy import remedy
 from ttexplore.control import Control, Progress
 from ttexplore.errors import memory_for, unknown
 from ttexplore.given import text as text_of
-from ttexplore.inputs import Inputs
 from ttexplore.plan import KERNEL_ROLES, Precision
 from ttexplore.record import Line, Listing, Span, lines_of
+from ttexplore.session.inputs import Inputs
 from ttexplore.session.lowering import chained, in_own_dtypes, precisions, reference_of, rounding_of, sized
 from ttexplore.session.request import RunRequest
 from ttexplore.session.results import Run

@@ -10,9 +10,9 @@ from typing import Any, Generic, Self, TypeVar, cast
 from ttexplore.characters import Printed
 from ttexplore.errors import TTExploreError, UsageError, from_record, shown, unknown
 from ttexplore.given import Parts, plain, whole, wrong
-from ttexplore.pass_names import pass_name
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, StepRecord, from_json
+from ttexplore.session.pass_names import pass_name
 from ttexplore.session.results import StepDiff
 from ttexplore.views.steps.diff import diff_html
 from ttexplore.views.steps.step_changes import between
@@ -150,7 +150,7 @@ StepT = TypeVar("StepT", bound=BaseStep)
 class Steps(Printed, Sequence[StepT], Generic[StepT]):
     """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``. Parts of a step have
     names and letters, too: ``steps["A0.4"]``. Names from TileLang's documents are accepted
-    (:mod:`ttexplore.pass_names`)."""
+    (:mod:`ttexplore.session.pass_names`)."""
 
     def __init__(self, steps: Sequence[StepT], pipeline: Sequence[str] = ()) -> None:
         self._steps = tuple(steps)

@@ -15,11 +15,11 @@ from ttexplore.backends.base import ordered_layouts
 from ttexplore.control import FREE
 from ttexplore.errors import UsageError
 from ttexplore.given import Parts
-from ttexplore.inputs import Inputs, Tensor
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, Trace
 from ttexplore.session.archive import MALFORMED, Archive, Kept, malformed, read_archive
 from ttexplore.session.explored import Explored, needs_kernel
+from ttexplore.session.inputs import Inputs, Tensor
 from ttexplore.session.lowering import Lowering, reference_of
 from ttexplore.session.steps import RecordedStep
 

@@ -24,9 +24,9 @@ import traitlets
 
 from ttexplore.control import Control
 from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
-from ttexplore.inputs import INPUT_KINDS
 from ttexplore.record import ErrorRecord, JsonObject, lines_of
 from ttexplore.session.answers import ANSWERS, Answer, failure_data, wrong_option
+from ttexplore.session.inputs import INPUT_KINDS
 from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed

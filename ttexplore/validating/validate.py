@@ -19,7 +19,6 @@ from ttexplore.control import Control, Progress
 from ttexplore.errors import BackendError, Cancelled, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Exploration, explore
 from ttexplore.given import flag, named, whole, wrong
-from ttexplore.inputs import INPUT_KINDS, checked_seed
 from ttexplore.ir.arithmetic.sizes import bound_shape
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.build import dtype_of
@@ -29,6 +28,7 @@ from ttexplore.language.tracer.kernel import parameters_of
 from ttexplore.options import parse_options
 from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.launches.tensor_roles import tensor_roles
+from ttexplore.session.inputs import INPUT_KINDS, checked_seed
 from ttexplore.session.results import Run
 from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.space import TARGET, space_of

@@ -12,7 +12,7 @@ FIRST_NOTEBOOK = Path("notebooks") / "00_start.ipynb"
 COPY = Path("ttexplore-course")
 
 # The installed package has them inside, a checkout has them beside the package.
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 ROOTS = (Path(), _PACKAGE.parent, _PACKAGE)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ttexplore.course import course_root
+from ttexplore.course.root import course_root
 from ttexplore.errors import UsageError
 from ttexplore.given import named
 from ttexplore.given import text as text_of
