@@ -16,54 +16,10 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from ttexplore.ir.adapter import older_names
+from ttexplore.language.guard.names import STAND_INS
 from ttexplore.language.guard.standins import StandInModule
 from ttexplore.language.tilelang import made_module, put_in_place, tilelang_modules
 from ttexplore.language.tracer.kernel import loading_file
-
-# What TileLang's example files import, beside TileLang itself.
-_STAND_INS = frozenset(
-    [
-        "tilelang",
-        "torch",
-        "einops",
-        "triton",
-        "transformers",
-        "fla",
-        "bitblas",
-        "flash_attn",
-        "flash_attn_interface",
-        "flash_mla",
-        "tqdm",
-        "pandas",
-        "scipy",
-        "matplotlib",
-        "cutlass",
-        "vllm",
-        "flashinfer",
-        "tabulate",
-        "deep_gemm",
-        "deep_ep",
-        "quack",
-        "cuda",
-        "sklearn",
-        "z3",
-        "rich",
-        "prettytable",
-        "yaml",
-        "packaging",
-        "pytest",
-        "mamba_ssm",
-        "native_sparse_attention",
-        "modelscope",
-        "accelerate",
-        "xformers",
-        "apex",
-        "sageattention",
-        "cloudpickle",
-        "psutil",
-    ]
-)
-
 
 # What is changed inside of tilelang_alias belongs to the whole process, so files load one after another. A file may
 # itself explore a kernel of another one.
@@ -79,7 +35,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] in _STAND_INS and threading.get_ident() == self._thread:
+        if fullname.partition(".")[0] in STAND_INS and threading.get_ident() == self._thread:
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 

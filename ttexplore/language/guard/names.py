@@ -33,7 +33,7 @@ def _read(text: str, level: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 _LISTS, _HINTS = Path(__file__).with_name("names.md").read_text(encoding="utf-8").split("\n## Hints", 1)
-IGNORED, HINTS, NOT_LOWERED = (names for _, names in _read(_LISTS, "##"))
+IGNORED, HINTS, NOT_LOWERED, STAND_INS = (names for _, names in _read(_LISTS, "##"))
 # What to write instead of a name, and beginnings of names; the last hint is for all others.
 *INSTEAD, (_OTHERWISE, _) = _read(_HINTS, "###")
 
