@@ -94,6 +94,36 @@ __global__ void k(const float *A, const float *B, float *C, int K, int N) {{
 """
 
 
+def blocks(made: str, value: str = "v * 2.0", end: str = "N") -> str:
+    """A Triton kernel over blocks of rows and columns, with a vector w; `made` loads v."""
+    return f"""{HEAD}def k(x, y, w, M, N, sm, sn, BM: tl.constexpr, BN: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    {made}
+    tl.store(y + m[:, None] * sm + n[None, :] * sn, {value}, mask=(m[:, None] < M) & (n[None, :] < {end}))
+"""
+
+
+def block(shape: str, offsets: str) -> str:
+    """A load of a block of x by its shape and offsets."""
+    at = f"tl.make_block_ptr(x, ({shape}), (sm, sn), ({offsets}), (BM, BN), (1, 0))"
+    return f"v = tl.load({at}, boundary_check=(0, 1))"
+
+
+def summed(steps: str) -> str:
+    """A CUDA kernel that adds up rows, each with a warp; `steps` join its threads."""
+    return (
+        "__global__ void k(const float *x, float *y, int N) { float s = 0; "
+        f"for (int j = threadIdx.x; j < N; j += 32) s += x[blockIdx.x * N + j]; {steps} "
+        "if (threadIdx.x == 0) y[blockIdx.x] = s; }"
+    )
+
+
+JOINED = "for (int o = 16; o > 0; o >>= 1) s += __shfl_xor_sync(0xffffffff, s, o);"
+LOADED = "v = tl.load(x + m[:, None] * sm + n[None, :] * sn)"
+OF_BLOCKS = "tl.program_id(0) * BM, tl.program_id(1) * BN"
+
+
 def softmax(x: Array) -> Array:
     e = np.exp(x - x.max(1, keepdims=True))
     return e / e.sum(1, keepdims=True)
@@ -533,6 +563,87 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
         ATTENTION.replace("acc = acc * old[:, None] +", "acc = acc +"),
         "its sum of values is not that of attention",
     ),
+    "t computed default": (
+        ew("tl.store(y + i, tl.load(x + i) * f)", "f=2**3, ").replace("B: tl.constexpr", "B: tl.constexpr = 32"),
+        "the default f=2 ** 3 (line 6)",
+    ),
+    "t default of a module": (
+        ew("tl.store(y + i, tl.load(x + i) * f)", "f=m.pi, ").replace("B: tl.constexpr", "B: tl.constexpr = 32"),
+        "`m.pi` (line 6)",
+    ),
+    "t short index": (ew("tl.store(y + i, tl.load(x + i.to(tl.int8)))"), "x is read at indices that are not known"),
+    "t short index of a result": (ew("tl.store(y + tl.cast(i, tl.uint8), tl.load(x + i))"), "y is"),
+    "t sum of a number": (
+        row(
+            "v = tl.load(x + at + i, mask=i < n, other=0.0)\n"
+            "tl.store(y + tl.program_id(0), tl.sum(v, 0) + tl.sum(tl.full([B], 2.0, tl.float32), 0))"
+        ),
+        "a reduction of one number",
+    ),
+    "t half of a shape": (blocks(block("M // 2, N", OF_BLOCKS)), "a block of a tensor whose shape is not known"),
+    "t swapped shape": (
+        blocks(
+            f"{block('M, N', OF_BLOCKS)}\n    v += tl.load(tl.make_block_ptr("
+            f"w, (N, M), (sm, sn), ({OF_BLOCKS}), (BM, BN), (1, 0)), boundary_check=(0, 1))"
+        ),
+        "an index that goes up to M and to N",
+    ),
+    "t first block of all": (blocks(block("M, N", "tl.program_id(0) * BM, 0")), "rows and columns of its tensors"),
+    "t vector of the first block": (
+        blocks(LOADED, "v + tl.load(w + tl.arange(0, BN))[None, :]").replace("* sm", "* N").replace(" * sn", ""),
+        "rows and columns of its tensors",
+    ),
+    "t vector of columns by a stride of rows": (
+        blocks(LOADED, "v + tl.load(w + n * sm)[None, :]"),
+        "sm is the distance of elements of w, and of rows of y",
+    ),
+    "t distance of rows as that of elements": (
+        row("v = tl.load(x + at + i, mask=i < n)\ntl.store(y + at + i, v * tl.load(w + at), mask=i < n)", "w, "),
+        "step is the distance of elements of w, and of rows of",
+    ),
+    "t results with gaps": (
+        row("v = tl.load(x + at + i, mask=i < n, other=0.0)\ntl.store(y + tl.program_id(0) * B, tl.sum(v, 0))"),
+        "y is read or written in blocks that leave gaps",
+    ),
+    "t gemm distances of another factor": (
+        product("a + m[:, None] * p + (kk + s)[None, :] * q", "b + (kk + s)[:, None] * q + n[None, :] * p").replace(
+            "bias,", "p, q,"
+        ),
+        "is the distance of elements of",
+    ),
+    "t gemm distance of rows of two lengths": (
+        product("a + m[:, None] * p + (kk + s)[None, :]").replace("bias,", "p,").replace("* N + n", "* p + n"),
+        "p is the distance of rows of",
+    ),
+    "c gemm up to another length": (
+        mm("for (int k = 0; k < N; ++k) acc += A[row * K + k] * B[k * N + col];\n C[row * N + col] = acc;"),
+        "rows of A have N elements, but begin K elements after each other",
+    ),
+    "a transposed keys": (
+        ATTENTION.replace("j[None, :] * sm + d[:, None] * sd", "j[None, :] * sd + d[:, None] * sm"),
+        "is the distance of elements of",
+    ),
+    "a transposed values": (
+        ATTENTION.replace("j[:, None] * sm + d[None, :] * sd", "j[:, None] + d[None, :] * n"),
+        "V is transposed",
+    ),
+    "c comma in an index": (cu("if (i < n) y[i] = x[i, 0];"), "`x[i, 0]` (line 3)"),
+    "c comma in an index of a result": (cu("if (i < n) y[i, 0] = x[i];"), "`y[i, 0]` (line 3)"),
+    "c comment in a macro": ("#define W 3 /* and */ + 1\n" + cu("if (i < n) y[i] = x[i] * W;"), "the macro W"),
+    "c joined twice": (summed(JOINED + JOINED), "what a loop over all threads makes of s"),
+    "c joined with more": (
+        summed(JOINED.replace("s +=", "{ s +=").replace("o);", "o); s += 1; }")),
+        "what a loop over all threads makes of s",
+    ),
+    "c joined again after a change": (summed(JOINED + " s += 1; " + JOINED), "what a loop over all threads makes of s"),
+    "t names by text": (
+        "S = 3\nglobals()['S'] = 5\n" + ew("tl.store(y + i, tl.load(x + i) * S)"),
+        "globals (line 2) may give names another meaning",
+    ),
+    "t names of another module": (
+        "S = 3\nfrom m import *\n" + ew("tl.store(y + i, tl.load(x + i) * S)"),
+        "an import of all names (line 2) may give names another meaning",
+    ),
 }
 
 # The source and what it computes.
@@ -691,6 +802,20 @@ WRITTEN: dict[str, tuple[str, Callable[..., Array]]] = {
     "t default": (
         ew("tl.store(y + i, tl.load(x + i) * f)", "f=-3.0, ").replace("B: tl.constexpr", "B: tl.constexpr = 32"),
         lambda x: -3 * x,
+    ),
+    "t default of numbers": (
+        ew("tl.store(y + i, tl.load(x + i) * f)", "f=-(2 * 3.5), ").replace("B: tl.constexpr", "B: tl.constexpr = 32"),
+        lambda x: -7 * x,
+    ),
+    "t blocks by shapes": (blocks(block("M, N", OF_BLOCKS)), lambda x: 2 * x),
+    "t long index": (ew("tl.store(y + i, 2.0 * tl.load(x + i.to(tl.int64)))"), lambda x: 2 * x),
+    "t vector of columns": (blocks(LOADED, "v + tl.load(w + n)[None, :]"), lambda x, w: x + w),
+    "c joined two sums": (
+        summed(
+            "float q = s; for (int o = 16; o > 0; o >>= 1) { q += __shfl_xor_sync(0xffffffff, q, o);"
+            " s += __shfl_xor_sync(0xffffffff, s, o); } s += q;"
+        ),
+        lambda x: 2 * x.sum(1),
     ),
     "whole numbers": (cu("if (i < n) y[i] = x[i] * (7 / 2);"), lambda x: 3 * x),
     "swapped factors": (

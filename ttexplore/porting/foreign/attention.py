@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ttexplore.porting.foreign.places import Atom, Place, Steps, atoms, moves_with, renamed, steps
+from ttexplore.porting.foreign.rows import Side, distances
 from ttexplore.porting.foreign.values import (
     Carried,
     Input,
@@ -264,6 +265,9 @@ def _check_places(store: Store, q: Input, k: Input, v: Input, transposed: bool) 
     if len({dim[2], key_dim[2], value_dim[2]}) > 1:
         raise Unlike("its queries, keys and values do not have the same number of columns")
     _check_heads(heads, found)
+    sides = [(q, of_q, rows, dim), (k, of_k, key, key_dim), (v, of_v, value, value_dim), (store, of_out, rows, dim)]
+    if odd := distances([Side(one.tensor, side, frozenset({row}), frozenset({own})) for one, side, row, own in sides]):
+        raise Unlike(odd)
     for one in found:
         if any(name.startswith("#") for index in heads for name in one.strides[index]):
             raise Unlike("some of its heads are left out")

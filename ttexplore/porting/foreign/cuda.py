@@ -39,6 +39,7 @@ from ttexplore.porting.foreign.values import (
     axes_of,
     bounds_of,
     edge,
+    in_order,
     is_bound,
     is_constant,
     is_index,
@@ -387,7 +388,9 @@ def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
             if is_macro or (part.type == "init_declarator" and re.search(r"\bconst(expr)?\b", kind)):
                 name = _text(part.child_by_field_name("name") or part.child_by_field_name("declarator"))
                 value = part.child_by_field_name("value")
-                number = None if value is None else _computed(_text(value), found)
+                # The parser takes what follows a comment for a text of its own.
+                is_cut = is_macro and "/*" in _text(one) and not _text(one).endswith("\n")
+                number = None if value is None or is_cut else _computed(_text(value), found)
                 # A macro is a text: outside of parentheses its parts belong to what is around it.
                 whole = value is not None and re.fullmatch(r"\s*([\w.]+|\w*\(.*\))\s*", _text(value)) is not None
                 is_whole = re.search(r"\b(unsigned|int|long|short|char|bool|size_t|u?int\d+_t)\b", kind) is not None
@@ -922,6 +925,10 @@ class _Evaluation:
         self.advance(moving, turn, body)
         stores = len(self.stores)
         self.run(body)
+        if turn == UNKNOWN:
+            for name, value in before.items():
+                if not _is_step(value, self.known[name]):
+                    raise Refused(f"what a loop over all threads makes of {name}", _line(node))
         self.stores[stores:] = [stored_in_turns(one, turn) for one in self.stores[stores:]]
         self.loops -= 1
         if self.left:
@@ -1123,7 +1130,11 @@ class _Evaluation:
 
     def indices(self, node: Node) -> list[Value]:
         arguments = node.child_by_field_name("indices")
-        return [self.value(one) for one in arguments.named_children] if arguments is not None else []
+        if arguments is None:
+            return []
+        if len(arguments.named_children) != 1:
+            raise Refused(_short(node), _line(node))
+        return [self.value(arguments.named_children[0])]
 
     def value(self, node: Node | None) -> Value:
         if node is None:
@@ -1724,6 +1735,14 @@ def _reduced(kind: str, value: Value, together: bool = False) -> Value:
     if isinstance(value, Reduced) and value.kind == kind:
         return replace(value, together=value.together or together)
     return Reduced(kind, value, together)
+
+
+def _is_step(before: Value, after: Value) -> bool:
+    """Whether a turn does nothing but join what threads have of their own, which none of them has of all."""
+    plain = _plain(before)
+    own = in_order(plain, until=lambda one: isinstance(one, Reduced) and one.together)
+    steps = [_reduced(kind, plain, together=True) for kind in ("sum", "max", "min")]
+    return isinstance(after, Carried) or (any(isinstance(one, Input) for one in own) and after in steps)
 
 
 def _plain(value: Value) -> Value:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ttexplore.porting.foreign.places import (
     Atom,
@@ -202,7 +203,67 @@ def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) 
         reason := _order(right, of_b, whole.indices - rows, not transposed)
     ):
         return f"a factor of the product is {reason}"
-    return _placed(stores, found, whole, rows, False, (a, b))
+    of_depth = [frozenset(one for one in side.indices if one[0] == "k" or one[1] == axis) for side, axis in (
+        (left, "r1"), (right, "r1" if transposed else "r0")
+    )]  # fmt: skip
+    end = " ".join(sorted({name.partition(" of ")[2] for kind, name, _ in of_depth[0] if kind == "k"}))
+    factors = (
+        Side(a.tensor, left, left.indices - of_depth[0], of_depth[0], end),
+        Side(b.tensor, right, right.indices - of_depth[1], of_depth[1], end)
+        if transposed
+        else Side(b.tensor, right, of_depth[1], right.indices - of_depth[1]),
+    )
+    return _placed(stores, found, whole, rows, False, (a, b), factors)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The indices of the rows and columns of a tensor; of a tensor with one axis, some are empty. `end` is where a loop
+    over its columns ends, if one goes over them."""
+
+    tensor: str
+    steps: Steps
+    rows: frozenset[Atom]
+    columns: frozenset[Atom]
+    end: str = ""
+
+    def stride(self, indices: frozenset[Atom]) -> tuple[str, ...]:
+        """The distance of an element, or row, from the next one."""
+        return min((self.steps.strides[one] for one in indices), key=len)
+
+    def length(self, distance: str) -> str:
+        """Where a loop over its columns ends, empty if that is at the distance of its rows."""
+        return "" if distance in re.findall(r"\w+", self.end) else self.end
+
+
+def distances(sides: Sequence[Side]) -> str:
+    """Why distances contradict each other, empty if they do not.
+
+    The distance of rows tells how many columns a tensor has: it is not that of elements, nor of rows of another length.
+    """
+    elements: dict[str, str] = {}
+    rows: dict[str, Side] = {}
+    sizes = {size for side in sides for kind, _, size in side.steps.indices if kind == "r"}
+    for side in sides:
+        inner = side.stride(side.columns or side.rows)
+        outer = side.stride(side.rows) if side.rows and side.columns else None
+        if outer == () and inner:
+            return f"{side.tensor} is transposed"
+        if outer is None and sizes & {*inner}:
+            return f"{side.tensor} is read or written in blocks that leave gaps"
+        if len(inner) == 1:
+            elements[inner[0]] = side.tensor
+        if outer is not None and len(outer) == 1 and not outer[0].startswith("#"):
+            first = rows.setdefault(outer[0], side)
+            if first.length(outer[0]) != side.length(outer[0]):
+                return f"{outer[0]} is the distance of rows of {first.tensor} and of {side.tensor}, of other lengths"
+    for name, side in rows.items():
+        if side.end in rows and side.end != name:
+            return f"rows of {side.tensor} have {side.end} elements, but begin {name} elements after each other"
+    if both := elements.keys() & rows.keys():
+        name = min(both)
+        return f"{name} is the distance of elements of {elements[name]}, and of rows of {rows[name].tensor}"
+    return ""
 
 
 def _sizes(stores: tuple[Store, ...], a: Steps, b: Steps, transposed: bool) -> str:
@@ -386,6 +447,9 @@ def _rows_of(whole: Steps, indices: list[frozenset[Atom]], reduced: bool) -> fro
         apart = any(
             rows - blocks <= inside and inside & rows and not inside & columns for inside in sets.values()
         )  # fmt: skip
+        # Blocks along a row are no rows, where a row has several.
+        apart = apart and (rows <= blocks or not any(whole.within(one) in columns for one in blocks))
+        apart = apart and not _has(rows, "r1") and not _has(columns, "r0")
         if rows and columns and apart and _last(whole, columns) and all(one in (rows, columns) for one in parts):
             return rows
     return "rows and columns of its tensors are not as they are here"
@@ -393,7 +457,7 @@ def _rows_of(whole: Steps, indices: list[frozenset[Atom]], reduced: bool) -> fro
 
 def _placed(
     stores: tuple[Store, ...], found: dict[tuple[str, Place | None], Steps], whole: Steps, rows: frozenset[Atom],
-    reduced: bool, factors: tuple[Input, ...] = (),
+    reduced: bool, factors: tuple[Input, ...] = (), of_factors: tuple[Side, ...] = (),
 ) -> tuple[Store, ...] | str:  # fmt: skip
     axes: dict[tuple[str, Place | None], frozenset[str]] = {}
     for access, one in found.items():
@@ -407,6 +471,9 @@ def _placed(
             axes[access] = _COLUMNS
         else:
             return f"{_UNKNOWN} {access[0]}"
+    sides = [Side(access[0], one, rows & one.indices, one.indices - rows) for access, one in found.items()]
+    if odd := distances([*sides, *of_factors]):
+        return odd
     placed = _with_axes(stores, axes, factors)
     if reduced and any(kind == "r" for kind, _, _ in whole.indices - rows):
         alone = [one for store in stores for one in walk(store.value) if isinstance(one, Reduced) and not one.together]

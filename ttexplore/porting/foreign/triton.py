@@ -6,6 +6,7 @@ import ast
 import builtins
 import collections
 import functools
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -75,7 +76,14 @@ _SAME = {"multiple_of", "max_contiguous", "cast", "trans", "to", "advance"}
 _DESCRIPTOR_LOADS = {"_experimental_descriptor_load", "load_tensor_descriptor"}
 _DESCRIPTOR_STORES = {"_experimental_descriptor_store", "store_tensor_descriptor"}
 _PYTHON = {*dir(builtins)}
+# What binds names that do not stand in the text.
+_BINDING = {
+    "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "modules", "__import__", "__builtins__",
+    "__dict__", "__globals__",
+}  # fmt: skip
 _TRUTHS = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
+# The dtypes that hold each index.
+_LONG = re.compile(r"float(32|64)|u?int(32|64)")
 _DTYPE = re.compile(r"b?float(16|32|64)|float8\w+|u?int\d+|tf32")
 
 
@@ -89,6 +97,7 @@ class _Pointer:
     place: Place = NOWHERE
     strides: tuple[Place, ...] = ()
     blocks: tuple[str, ...] = ()
+    shape: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,7 @@ def read_triton(source: str, file: str, work: Work) -> Reading:
     kernels = [one for one in nodes if isinstance(one, ast.FunctionDef) and names.is_kernel(one)]
     functions = {one.name: one for one in kernels}
     twice = {one.name for one in kernels if functions[one.name] is not one} | _bound_again(tree)
+    binding = _binding(tree, nodes)
     # Marks of what is too large or nests too deep to be read are left out.
     large = {one.name for one in kernels if is_large(ast.walk(one))}
     readable = [one for one in kernels if one.name not in large and _depth(one) <= DEEPEST]
@@ -136,6 +146,7 @@ def read_triton(source: str, file: str, work: Work) -> Reading:
         if one.name not in called:
             defined = {each.name for each in _called(one, functions)} & twice if one.name not in large else set[str]()
             reason = f"{min(defined)} is defined more than once" if defined else ""
+            reason = reason or binding
             made = ForeignKernel(one.name, one.lineno, (), unread=reason)
             read.append(made if reason else _Evaluation(one, functions, names, work).kernel())
     return Reading("Triton", tuple(sorted(set(marks), key=lambda one: (one.line, one.column))), tuple(read))
@@ -214,19 +225,19 @@ class _Names:
         return path[-1] if len(path) == 2 and path[0] in self.functions else ""
 
 
-def _defaults(arguments: ast.arguments) -> dict[str, float]:
-    """The parameters that are numbers by default."""
-    by_position = zip(arguments.args[::-1], arguments.defaults[::-1], strict=False)
-    found: dict[str, float] = {}
-    for one, default in (*by_position, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
-        match default:
-            case ast.Constant(int() | float() as number):
-                found[one.arg] = float(number)
-            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
-                found[one.arg] = -float(number)
+def _binding(tree: ast.Module, nodes: list[ast.AST]) -> str:
+    """What may give names another meaning than the text says, empty if there is nothing: what binds names that are
+    computed, and all names of a module after the first own one."""
+    own = [one.lineno for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom | ast.Expr)]
+    for node in nodes:
+        match node:
+            case ast.Name(name) | ast.Attribute(_, name) if name in _BINDING:
+                return f"{name} (line {node.lineno}) may give names another meaning"
+            case ast.ImportFrom(_, [ast.alias("*")]) if node.lineno > min(own, default=node.lineno):
+                return f"an import of all names (line {node.lineno}) may give names another meaning"
             case _:
                 pass
-    return found
+    return ""
 
 
 def _bound_again(tree: ast.Module) -> set[str]:
@@ -451,6 +462,9 @@ class _Evaluation:
     bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
     updates: dict[str, Value] = field(default_factory=dict[str, Value])
     turned: set[str] = field(default_factory=set[str])
+    # The lengths of the axes of tensors that blocks were made for, by the indices along them.
+    shapes: dict[Place, Place] = field(default_factory=dict[Place, Place])
+    defaults: dict[str, float] = field(default_factory=dict[str, float])
 
     def kernel(self) -> ForeignKernel:
         """Read the kernel; what is not understood is why it is unread."""
@@ -461,8 +475,7 @@ class _Evaluation:
             return ForeignKernel(self.function.name, self.function.lineno, (), unread=str(refusal))
         return ForeignKernel(
             self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
-            self.unread(), tuple(self.variants.texts), self.updates, self.bounds,
-            _defaults(self.function.args),
+            self.unread(), tuple(self.variants.texts), self.updates, self.bounds, self.defaults,
         )  # fmt: skip
 
     def evaluate(self) -> None:
@@ -476,6 +489,10 @@ class _Evaluation:
             one.arg for one in arguments.args
             if one.annotation is not None and self.names.in_language(one.annotation) == "constexpr"
         }  # fmt: skip
+        for one, default in zip(arguments.args[::-1], arguments.defaults[::-1], strict=False):
+            number = self.default(one.arg, default)
+            if number is not None:
+                self.defaults[one.arg] = number
         pointers = _pointers(self.function, self.functions, self.names)
         for one in arguments.args:
             if one.arg in pointers:
@@ -485,6 +502,17 @@ class _Evaluation:
                 if one.arg not in self.constants:
                     self.scalars[one.arg] = None
         self.run(self.function.body)
+
+    def default(self, name: str, node: ast.expr) -> float | None:
+        """The number that a parameter is by default; None for a word or a dtype, which is no number."""
+        found = self.value(node)
+        match found:
+            case Number(value) if math.isfinite(value):
+                return value
+            case Scalar(word) if word in self.constants:
+                return None
+            case _:
+                raise Refused(f"the default {name}={_short(node).strip('`')}", node.lineno)
 
     def bounded(self, condition: Value) -> bool:
         """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken."""
@@ -991,6 +1019,10 @@ class _Evaluation:
         if isinstance(inner, _Pointer | _Many) or (along is not None and not isinstance(along, Number)):
             raise Refused(_short(node), node.lineno)
         axes = {*axes_of(inner)} & {"r", "r0", "r1"}
+        if not axes and not any(
+            isinstance(one, Unread) or (isinstance(one, Op) and one.name == "edge") for one in walk(inner)
+        ):
+            return Unread("a reduction of one number for each element of a block")
         number = None if along is None else int(along.value)
         if axes == {"r0", "r1"} and number not in (1, -1):
             return Unread("a reduction over the rows of a block")
@@ -1050,8 +1082,12 @@ class _Evaluation:
         if isinstance(found, _Pointer | _Many):
             return Unread("a conversion of addresses")
         self.check_dtype(to)
-        if self.names.in_language(to).startswith("float8"):
+        dtype = self.names.in_language(to)
+        if dtype.startswith("float8"):
             return Unread("a conversion to 8 bits")
+        is_truth = isinstance(found, Op) and found.name in _TRUTHS
+        if is_index(found) and not is_truth and not _LONG.fullmatch(dtype):
+            return Unread(f"an index in {_short(to)}")
         return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
 
     def held_as(self, dtype: ast.expr | None) -> Unread | None:
@@ -1094,13 +1130,16 @@ class _Evaluation:
             return base
         blocks = self.value(given["block_shape"]) if "block_shape" in given else Unread("no shape")
         sizes = [place_of(one) for one in blocks.values if isinstance(one, Value)] if isinstance(blocks, _Many) else []
-        strides = tuple(self.parts(given.get("strides")))
+        strides, shape = tuple(self.parts(given.get("strides"))), tuple(self.parts(given.get("shape")))
+        if not all(map(_is_length, shape)) or len(shape) != len(strides):
+            return Unread("a block of a tensor whose shape is not known")
         if UNKNOWN in sizes or len(sizes) != len(strides) or len(sizes) > 2 or not sizes:
             return Unread("a block of a shape that is not known")
         self.sizes |= set(map(places.written, sizes))
         made = replace(
-            base, axes=base.axes | {"r0", "r1", "p"}, strides=strides, blocks=tuple(map(places.written, sizes))
-        )
+            base, axes=base.axes | {"r0", "r1", "p"}, strides=strides, blocks=tuple(map(places.written, sizes)),
+            shape=shape,
+        )  # fmt: skip
         return self.moved(made, given["offsets"]) if "offsets" in given else made
 
     def parts(self, node: ast.expr | None) -> list[Place]:
@@ -1125,6 +1164,11 @@ class _Evaluation:
             own = "r" if len(steps) == 1 else f"r{number + 2 - len(steps)}"
             size = address.blocks[number] if number < len(address.blocks) else ""
             inside = places.plus(step, places.atom("r", own, size)) if fresh else step
+            if fresh and number < len(address.shape):
+                index = places.plus(step, places.atom("r", "r", size))
+                if self.shapes.setdefault(index, address.shape[number]) != address.shape[number]:
+                    lengths = places.written(self.shapes[index]), places.written(address.shape[number])
+                    raise Refused(f"an index that goes up to {lengths[0]} and to {lengths[1]}", by.lineno)
             place = places.plus(place, places.times(inside, stride))
         return replace(address, axes=address.axes | {"r0", "r1", "p"}, place=place)
 
@@ -1376,6 +1420,14 @@ def _bases(function: ast.FunctionDef, candidates: set[str]) -> set[str]:
             case _:
                 pass
     return candidates - numbers
+
+
+def _is_length(place: Place) -> bool:
+    """Whether a place is a number, a parameter or a product of them, as the length of an axis is."""
+    return len(place) == 1 and all(
+        factor > 0 and all(kind == "s" and not name.startswith("(") for kind, name, _ in product)
+        for product, factor in place
+    )
 
 
 def _words(text: str) -> set[str]:
