@@ -81,7 +81,7 @@ def test_the_host_program_casts_as_the_language_does(tmp_path: Path) -> None:
     lines = [
         *(f"#include <{one}>" for one in headers),
         "using Words = std::vector<uint32_t>;",
-        host._SMALL,
+        host._PARTS["small"],
         "int main() {",
         f"    Words values({numbers().size});",
         "    if (!std::fread(values.data(), 4, values.size(), stdin)) return 1;",

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
@@ -18,76 +18,9 @@ from ttexplore.views.markup import escape, plural
 
 # The fragment of the address is the place, `#lowering=matmul&tab=Code&step=D3&pin=27`: the page writes it as the
 # reader goes about, and goes where it leads.
-_START = """
-const text = (name) => document.getElementById(name).textContent;
-const address = URL.createObjectURL(new Blob([JSON.parse(text("module"))], {type: "text/javascript"}));
-const {default: widget} = await import(address);
-// Going over the characters of the text itself takes ten times as long.
-function bytes(packed) {
-  const text = atob(packed);
-  const all = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) all[i] = text.charCodeAt(i);
-  return all;
-}
-const lowerings = JSON.parse(text("lowerings"));
-const links = [...document.querySelectorAll("nav a")];
-const place = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-const holder = document.getElementById("explorer");
-let shown, state, heard, close, writing;
-// Browsers count how often an address is written, so a reader who goes fast is waited for.
-function write() {
-  if (!state.here) return;
-  const named = lowerings.length > 1 ? {lowering: shown.name, ...state.here} : state.here;
-  const kept = Object.entries(named).filter(([, one]) => one);
-  history.replaceState(null, "", `#${new URLSearchParams(kept).toString().replaceAll("%2C", ",")}`);
-}
-const model = {
-  get: (name) => state[name],
-  set(name, value) {
-    state[name] = value;
-    clearTimeout(writing);
-    writing = setTimeout(write, 200);
-  },
-  on(name, listener) { if (name === "change:place") heard = listener; },
-  off() {},
-};
-async function show() {
-  clearTimeout(writing);
-  const {lowering, ...rest} = place();
-  const named = lowerings.find(({name}) => name === lowering);
-  const wanted = named ?? lowerings[0];
-  const to = named ? rest : place();
-  if (shown === wanted) {
-    state.place = to;
-    heard?.();
-    return;
-  }
-  close?.();
-  shown = wanted;
-  state = {live: false, module: JSON.parse(text("gpu")), ...shown.state, data: bytes(shown.data), place: to};
-  if (shown.timeline) state.timeline = bytes(shown.timeline);
-  holder.replaceChildren();
-  links.forEach((link, i) => link.setAttribute("aria-current", lowerings[i] === shown ? "page" : "false"));
-  close = await widget.render({model, el: holder});
-}
-document.getElementById("static").remove();
-document.body.classList.add("live");
-addEventListener("hashchange", show);
-await show();
-"""
-_STYLE = """
-body{margin:0;background:light-dark(#fff,#14171c);color:light-dark(#1f2328,#dfe3e8)}
-body.live main{display:flex;flex-direction:column;height:100vh;min-height:480px}
-#explorer{flex:1;min-height:0}
-body:not(.live) nav{display:none}
-nav{display:flex;flex-wrap:wrap;gap:4px 8px;padding:6px 10px;font:13px/1.45 system-ui,sans-serif}
-nav a{color:inherit;text-decoration:none;padding:3px 10px;border:1px solid;border-radius:4px}
-nav a:not([aria-current=page]){border-color:light-dark(#d8dee4,#333b45)}
-nav a:hover{text-decoration:underline}
-nav a[aria-current=page]{border-color:#0072b2;box-shadow:inset 0 -2px #0072b2;font-weight:600}
-nav a:focus-visible{outline:2px solid #0072b2}
-nav span{color:light-dark(#59636e,#9aa4af);font-weight:400}
-"""
+_START, _STYLE = (
+    "\n" + Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("report.js", "report.css")
+)
 
 
 @dataclass(frozen=True, slots=True)
