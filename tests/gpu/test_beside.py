@@ -16,7 +16,7 @@ from ttexplore.clock.estimate import Estimate
 from ttexplore.emit.kernels import emitted_parts
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.gpu.aligned import FORMER, PURPOSES
+from ttexplore.gpu.aligned import former_passes, purposes
 from ttexplore.gpu.beside import Beside
 from ttexplore.gpu.concepts import Concept
 from ttexplore.gpu.programs import TileProgram
@@ -186,16 +186,16 @@ def test_unknown_lines_and_concepts(both: Beside) -> None:
 
 
 def test_every_pass_has_one_purpose() -> None:
-    named = [name for one in PURPOSES for name in one.gpu]
+    named = [name for one in purposes() for name in one.gpu]
     assert len(named) == len(set(named))
     recorded: set[str] = set()
     for name in KERNELS:
         ours = kernel(name)
         recorded |= {step.name for target in TARGETS for step in ours.gpu(target, environment=NONE).steps}
     assert set(named) == recorded
-    assert {letter for one in PURPOSES for letter in one.ours} == {step.letter for step in PIPELINE}
-    assert set(FORMER).isdisjoint(recorded)
-    assert {name for name in FORMER.values() if name} <= recorded
+    assert {letter for one in purposes() for letter in one.ours} == {step.letter for step in PIPELINE}
+    assert set(former_passes()).isdisjoint(recorded)
+    assert {name for name in former_passes().values() if name} <= recorded
 
 
 def test_rows_have_the_steps_of_both_lanes(both: Beside, gemm: Exploration) -> None:
@@ -230,11 +230,11 @@ PAIRS = (
 
 
 def test_the_passes_of_the_documents() -> None:
-    known = {name: one for one in PURPOSES for name in one.gpu}
+    known = {name: one for one in purposes() for name in one.gpu}
     for name in GPU_PASSES:
-        assert name in known or name in FORMER, name
+        assert name in known or name in former_passes(), name
     for name, letter in PAIRS:
-        assert letter in known[FORMER.get(name, name)].ours, (name, letter)
+        assert letter in known[former_passes().get(name, name)].ours, (name, letter)
 
 
 @pytest.mark.parametrize("name", KERNELS)

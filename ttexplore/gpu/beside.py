@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ttexplore.characters import Printed
 from ttexplore.errors import UsageError
-from ttexplore.gpu.aligned import PURPOSES, Purpose
+from ttexplore.gpu.aligned import Purpose, purposes
 from ttexplore.gpu.concepts import STYLE, ConceptMap, beside_table, concept_map, concepts_table, runs
 from ttexplore.gpu.lane import GpuLane
 from ttexplore.gpu.programs import GpuProgram, TileProgram
@@ -157,7 +157,7 @@ class Beside(Printed):
                 tuple(step for step in self.lane.records if step.name in one.gpu),
                 tuple(step for step in self.steps if step.letter in one.ours),
             )
-            for one in PURPOSES
+            for one in purposes()
         )
         return PassTable(self.lane.arch, self.target.name, rows)
 
