@@ -25,7 +25,7 @@ import ttexplore.tenstorrent
 from ttexplore.course.freezing import WIDGET_VIEW
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Check, Exploration, Run
-from ttexplore.session.results import ErrorCard
+from ttexplore.ipython import ErrorCard
 from ttexplore.session.runs import edited_listing
 from ttexplore.session.widget import ExplorerWidget
 

@@ -84,7 +84,7 @@ ALLOWED: dict[str, set[str]] = {
         "exploration", "installation", "sweeping", "validating", "files", "gpu", "course", "optional",
     },
     "ipython": {
-        "record", "errors", "target", "options", "language", "pasting", "backends", "session", "exploration", "cli",
+        "record", "errors", "target", "options", "language", "pasting", "backends", "views", "exploration", "cli",
     },
 }  # fmt: skip
 
@@ -204,6 +204,11 @@ def test_an_import_of_a_pass_is_found() -> None:
     assert imported_passes(source) == {"ttexplore.passes.split_device_kernel"}
     pipeline = PACKAGE_FOLDER / "passes" / "pipeline.py"
     assert len(imported_passes(pipeline.read_text(encoding="utf-8"))) == len(PIPELINE)
+
+
+@pytest.mark.parametrize("folder", ["", "exploration", "session"])
+def test_no_folder_is_crowded(folder: str) -> None:
+    assert len([*(PACKAGE_FOLDER / folder).glob("*.py")]) <= 20
 
 
 def test_imports_for_type_checking_are_free() -> None:

@@ -111,6 +111,19 @@ def test_what_needs_the_kernel_says_so(file: Path, use: Callable[[Any], Any], wh
     assert "explore the kernel again" in caught.value.hint
 
 
+def test_all_that_only_a_kernel_can_do_says_so(file: Path) -> None:
+    """Whatever an exploration has that a saved one has not, the saved one knows by name."""
+    saved = ttx.load(file)
+    of_a_kernel = {name for name in dir(ttx.Exploration) if name[0] != "_"} - {*dir(saved), "ported"}
+    assert of_a_kernel > {"check", "estimate", "fork", "gpu", "link_map"}
+    for name in of_a_kernel:
+        with pytest.raises(UsageError, match="needs the kernel itself") as caught:
+            getattr(saved, name)
+        assert caught.value.code == "TTX-U017"
+    with pytest.raises(AttributeError, match="a saved exploration has no 'frok'"):
+        _ = saved.frok
+
+
 def test_what_cannot_be_done_is_known_before_it_is_asked_for(exploration: Exploration, file: Path) -> None:
     saved = ttx.load(file)
     assert exploration.missing.keys() <= {"record"}

@@ -17,20 +17,18 @@ from numpy.typing import NDArray
 from ttexplore.backends.base import Execution, card_time, simulation_time
 from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, sides_text
 from ttexplore.characters import Printed
-from ttexplore.errors import BackendError, UsageError, from_record, unknown
+from ttexplore.errors import BackendError, UsageError, unknown
 from ttexplore.files import write_file
 from ttexplore.given import path as path_of
 from ttexplore.given import text as text_of
-from ttexplore.record import ErrorRecord, Line, Listing, StepRecord, Trace
+from ttexplore.record import Line, Listing, StepRecord, Trace
 from ttexplore.views.figures.error_map import TileErrors
-from ttexplore.views.markup import content_id
 from ttexplore.views.runs.check import CheckRow, check_html
 from ttexplore.views.runs.comparison import comparison_html, comparison_text
 from ttexplore.views.runs.run import SideFigures, run_html
 from ttexplore.views.steps.code import code_html
-from ttexplore.views.steps.diff import diff_html, diff_text, error_html
+from ttexplore.views.steps.diff import diff_html, diff_text
 from ttexplore.views.steps.step_changes import StepChanges, between, between_files, changed_files, step_changes
-from ttexplore.views.theme import fragment
 
 Array = NDArray[Any]
 
@@ -44,8 +42,7 @@ class StepDiff(Printed):
     def __str__(self) -> str:
         return diff_text(self.record)
 
-    def __repr__(self) -> str:
-        return diff_text(self.record)
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return diff_html(self.record)
@@ -127,21 +124,6 @@ class Graph(Printed):
             return self.svg()
         except BackendError:
             return None
-
-
-@dataclass(frozen=True)
-class ErrorCard(Printed):
-    """An error, shown in place of a traceback."""
-
-    record: ErrorRecord
-
-    def _repr_html_(self) -> str:
-        label = f"error {self.record.code}".strip()
-        card = error_html(self.record)
-        return fragment(content_id("ttx-error", card), label, card)
-
-    def __repr__(self) -> str:
-        return f"{self.record.kind}: {from_record(self.record)}"
 
 
 @dataclass(frozen=True)
@@ -238,11 +220,11 @@ class Run(Printed):
         return card_time(self.seconds) if on_card else simulation_time(self.seconds)
 
     def _card(self, *, detailed: bool, timed: bool) -> str:
-        compared = self.compared
+        pcc, max_rel_error = (self.pcc, self.max_rel_error) if self.compared else (None, None)
         return run_html(
-            backend=self.backend, passed=self.passed, pcc=self.pcc if compared else None,
-            max_rel_error=self.max_rel_error if compared else None, message=self.comparison.message,
-            sides=tuple(map(_figures, self.sides)), detailed=detailed, time=self.time if timed else None,
+            backend=self.backend, passed=self.passed, pcc=pcc, max_rel_error=max_rel_error,
+            message=self.comparison.message, sides=tuple(map(_figures, self.sides)), detailed=detailed,
+            time=self.time if timed else None,
         )  # fmt: skip
 
 
@@ -388,10 +370,9 @@ class LoweringComparison(Printed, str):
 def _figures(side: Side) -> SideFigures:
     one = side.comparison
     tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
-    histogram = tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True))
     return SideFigures(
-        side.name, one.passed, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram,
-        _tile_errors(side),
+        side.name, one.passed, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile,
+        tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True)), _tile_errors(side),
     )  # fmt: skip
 
 
@@ -399,7 +380,6 @@ def _tile_errors(side: Side) -> TileErrors | None:
     worst = side.comparison.worst_tile
     if worst is None or not side.worst_slice:
         return None
-    leading = ", ".join(map(str, worst.index[:-2]))
-    bound = math.inf if side.comparison.passed else worst.bound
+    leading, bound = ", ".join(map(str, worst.index[:-2])), math.inf if side.comparison.passed else worst.bound
     name = worst.name + (f", slice [{leading}]" if leading else "")
     return TileErrors(name, side.worst_slice, bound, (worst.output, *worst.index[:-2]))

@@ -35,7 +35,7 @@ _NEEDING_KERNEL = {
     "with_sizes": "a lowering for other sizes", "check": "executing each step",
     "porting_checks": "executing each step", "estimate": "an estimate", "estimate_data": "an estimate",
     "trace_data": "an estimate", "link_map": "an estimate", "gpu": "the GPU lane", "gpu_data": "the GPU lane",
-    "beside": "the GPU lane",
+    "beside": "the GPU lane", "lanes_data": "the GPU lane",
 }  # fmt: skip
 
 
