@@ -20,6 +20,7 @@ from tests.corpus import copy_block, elementwise, gemm, two_outputs
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.ttnn import Ttnn
 from ttexplore.errors import ResourceError, UsageError
+from ttexplore.notes import Note
 from ttexplore.plan import Plan
 from ttexplore.record import from_json
 
@@ -178,7 +179,7 @@ def test_a_plan_is_text_that_can_be_read() -> None:
     # What is not decided yet is left out.
     assert str(Plan("k", "n")) == "plan of k for n"
     # A saved plan may have notes that would write to the terminal.
-    assert str(Plan("k", "n", notes=("\x1b[2J\u202eé\n",))).splitlines()[1:] == [
+    assert str(Plan("k", "n", notes=(Note("unused", {}, "\x1b[2J\u202eé\n"),))).splitlines()[1:] == [
         "  notes    ⟨U+001B⟩[2J⟨U+202E⟩é⟨U+000A⟩"
     ]
 

@@ -33,6 +33,7 @@ from tests.corpus.launches import (
     synchronized,
     two_products,
 )  # fmt: skip
+from tests.said import said
 from ttexplore import cli
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
 from ttexplore.language.tracer.kernel import compiled
@@ -257,7 +258,7 @@ def test_what_is_said_in_a_launch_is_said_of_that_launch() -> None:
 
     first, second = ttx.explore(kernel).launches
     assert [launch.plan.options["policy"] for launch in (first, second)] == ["strided", None]
-    assert [any("swizzle" in note for note in launch.plan.notes) for launch in (first, second)] == [True, False]
+    assert [any("swizzle" in note for note in said(launch.plan)) for launch in (first, second)] == [True, False]
     assert [launch.plan.layout("M").memory for launch in (first, second)] == ["l1", "l1"]
 
 

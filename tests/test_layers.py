@@ -16,12 +16,13 @@ PIPELINE_MODULE = "ttexplore.passes.pipeline"
 # What each part of the package may import from the package, directly. A part also sees itself.
 ALLOWED: dict[str, set[str]] = {
     "characters": set(),
+    "notes": set(),
     "record": set(),
     "diagnostics": set(),
     "errors": {"record", "diagnostics"},
     "control": {"errors", "given"},
     "target": {"record", "errors", "given"},
-    "plan": {"record", "errors"},
+    "plan": {"record", "errors", "notes"},
     "noc_links": {"target", "plan"},
     "optional": {"errors"},
     "given": {"errors"},
@@ -30,14 +31,15 @@ ALLOWED: dict[str, set[str]] = {
     "ops": {"record", "errors", "target", "plan"},
     "ir": {"record", "errors", "control", "target", "plan", "ops", "options"},
     "language": {
-        "record", "errors", "control", "target", "plan", "ops", "ir", "given", "layout_request", "options",
+        "notes", "record", "errors", "control", "target", "plan", "ops", "ir", "given", "layout_request", "options",
     },
     "analysis": {
-        "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language",
+        "notes", "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language",
         "layout_request", "options",
     },
     "passes": {
-        "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language", "analysis", "given",
+        "notes", "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language", "analysis",
+        "given",
         "layout_request", "options",
     },
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
@@ -93,8 +95,8 @@ EVERYWHERE = {"characters"}
 TVM_PARTS = {"analysis", "ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
-    "characters", "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request", "options",
-    "target", "plan", "noc_links", "ops", "views", "backends", "files", "porting",
+    "characters", "notes", "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request",
+    "options", "target", "plan", "noc_links", "ops", "views", "backends", "files", "porting",
     "session", "gpu", "course", "optional",
 }  # fmt: skip
 

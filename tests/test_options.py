@@ -17,6 +17,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.sums import split_k
 from tests.passes.test_chunks import attention
+from tests.said import said
 from ttexplore import Exploration
 from ttexplore.cli import main
 from ttexplore.errors import TTExploreError, UsageError
@@ -418,7 +419,7 @@ def test_stages_of_a_pipelined_loop() -> None:
 
     def depths(**options: Any) -> tuple[dict[str, int], str]:
         plan = ttx.explore(GEMM, options=options, **sizes).plan
-        return {one.name: one.stages for one in plan.buffers if one.producer != "compute"}, "\n".join(plan.notes)
+        return {one.name: one.stages for one in plan.buffers if one.producer != "compute"}, "\n".join(said(plan))
 
     assert depths()[0] == {"A_shared": 2, "B_shared": 2}
     assert "stages" not in depths()[1]
@@ -447,7 +448,7 @@ def test_stages_of_a_pipelined_loop() -> None:
 def test_an_option_without_effect_is_told(options: dict[str, Any], reason: str) -> None:
     plan = ttx.explore(added, options=options).plan
     assert plan.compute is not None
-    assert any(one.startswith(reason) for one in (*plan.notes, *plan.compute.reasons)), plan.notes
+    assert any(one.startswith(reason) for one in (*said(plan), *plan.compute.reasons)), said(plan)
 
 
 @pytest.mark.parametrize(
@@ -462,4 +463,4 @@ def test_an_option_without_effect_is_told(options: dict[str, Any], reason: str) 
     ],
 )
 def test_the_first_notes_are_true(options: dict[str, Any], notes: list[str]) -> None:
-    assert set(notes) <= set(ttx.explore(added, options=options).steps["A0"].plan.notes)
+    assert set(notes) <= set(said(ttx.explore(added, options=options).steps["A0"].plan))

@@ -216,7 +216,7 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (edit("ttx.json", "version", value=7), "it has version 7, and this ttexplore reads version 1"),
+        (edit("ttx.json", "version", value=7), "it has version 7, and this ttexplore reads version 2"),
         (lambda members: members.pop("trace.json"), "trace.json is missing"),
         (put("trace.json", b"{"), "trace.json is not JSON"),
         (put("trace.json", b"[" * 100_000), "trace.json is not JSON"),

@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 from ttexplore.characters import Printed, visible
 from ttexplore.errors import unknown
+from ttexplore.notes import Note
 from ttexplore.record import JsonObject, Span
 
 TILE_ROWS = 32
@@ -655,7 +656,7 @@ class Plan(Printed):
     compute: ComputeConfig | None = None
     products: tuple[Product, ...] = ()
     signature: tuple[KernelSignature, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     annotations: tuple[KernelAnnotation, ...] = ()
     sizes: tuple[Size, ...] = ()
 
@@ -682,7 +683,7 @@ class Plan(Printed):
             width = 32 if self.compute.fp32_dest_acc_en else 16
             dst = f"DST of {self.compute.dst_tiles} tiles of {width} bits"
             rows.append(("compute", f"{self.compute.math_fidelity}, {dst}, accumulate {self.compute.accumulate}"))
-        rows += [("notes", note) for note in self.notes]
+        rows += [("notes", note.text) for note in self.notes]
         heads = [head for head, _ in rows]
         lines = [f"plan of {self.kernel} for {self.target}"]
         lines += [f"  {'' if head in heads[:k] else head:<9}{text}" for k, (head, text) in enumerate(rows)]
@@ -691,7 +692,7 @@ class Plan(Printed):
     @property
     def notes_on_inputs(self) -> dict[str, str]:
         """The notes on tensors that the kernel stores to and whose old contents are an input, by name."""
-        return {note.partition(_INPUT_TOO)[0]: note for note in self.notes if _INPUT_TOO in note}
+        return {note.values["tensor"]: note.text for note in self.notes if note.kind == "old contents"}
 
     def reason(self, *options: str, tensor: str = "", given: bool = False) -> str:
         """The source of these options: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
@@ -783,14 +784,6 @@ class Plan(Printed):
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
         """The signature of `kernel`. Raises UsageError."""
         return _found(self.signature, lambda one: one.kernel, "kernel", kernel)
-
-
-_INPUT_TOO = " is an input, too: "
-
-
-def note_on_input(tensor: str, reason: str) -> str:
-    """The note on a tensor that the kernel stores to and whose old contents are an input for some reason."""
-    return f"{tensor}{_INPUT_TOO}{reason}. What is not stored keeps what it held before"
 
 
 _ALONG: dict[Topology, str] = {"row": "along rows", "column": "along columns", "grid": "to rectangles"}

@@ -11,6 +11,7 @@ from ml_dtypes import bfloat16
 
 import ttexplore as ttx
 from tests.few_buffers import with_few_buffers
+from tests.said import said
 
 
 def holds(
@@ -53,7 +54,7 @@ def kernel(
 """
     holds(text, tmp_path)
     exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
-    assert [note for note in exploration.plan.notes if "never used" in note] == [
+    assert [note for note in said(exploration.plan) if "never used" in note] == [
         "the value of v of line 14 is never used: it is removed",
         "the value of a of line 15 is never used: it is removed",
     ]
@@ -256,7 +257,7 @@ def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
 """
     holds(text, tmp_path)
     exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
-    assert [note for note in exploration.plan.notes if "never used" in note] == [
+    assert [note for note in said(exploration.plan) if "never used" in note] == [
         "the value of a of line 9 is never used: it is removed",
         "the value of x of line 12 is never used: it is removed",
     ]
@@ -324,7 +325,7 @@ def kernel(A: T.Tensor((32, 32), "bfloat16"), B: T.Tensor((32, 32), "bfloat16"),
 """
     holds(text, tmp_path)
     exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
-    assert [note.partition(" is never used")[0] for note in exploration.plan.notes if "never used" in note] == [
+    assert [note.partition(" is never used")[0] for note in said(exploration.plan) if "never used" in note] == [
         f"the value of {name} of line {line}"
         for name, line in (("x", 15), ("c", 16), ("a", 10), ("b", 11), ("c", 12), ("c", 13))
     ]
@@ -900,6 +901,7 @@ def test_each_side_of_a_branch_gives_a_variable_a_value_that_nothing_reads(tmp_p
     """A variable that only `else` wrote was read where the condition holds, to keep what it held."""
     text = """\
 import ttexplore.language as T
+from tests.said import said
 
 n = T.dynamic("n")
 

@@ -18,6 +18,7 @@ from ml_dtypes import bfloat16
 from tvm import tirx
 
 import ttexplore
+from tests.said import said
 from ttexplore.errors import KernelError, UsageError
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import constant, dtype_of
@@ -274,10 +275,10 @@ def test_autotune_takes_the_first_configuration_with_a_note(kernel_file: Callabl
     configs = "@tilelang.autotune(configs=[{'block': 16}, {'block': 32}])\n@tilelang.jit"
     file = kernel_file(KERNEL.replace("@tilelang.jit", configs))
     traced = load_kernel(file, M=64, N=64)
-    assert traced.notes == ("autotune: not tuned here; took the first configuration: block=16",)
+    assert said(traced) == ("autotune: not tuned here; took the first configuration: block=16",)
     assert isinstance(traced.function.body, tirx.For)
     assert constant(traced.function.body.extent) == 4
-    assert load_kernel(file, **SIZES).notes == ()
+    assert said(load_kernel(file, **SIZES)) == ()
 
 
 def test_an_autotuned_prim_func_is_explored_as_it_is(kernel_file: Callable[..., str]) -> None:
@@ -292,7 +293,7 @@ def test_an_autotuned_prim_func_is_explored_as_it_is(kernel_file: Callable[..., 
         """)
     traced = load_kernel(f"{file}::fill")
     assert traced.name == "fill"
-    assert traced.notes == ()
+    assert said(traced) == ()
     with pytest.raises(UsageError, match="takes no argument block"):
         load_kernel(f"{file}::fill", block=16)
 

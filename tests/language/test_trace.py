@@ -11,6 +11,7 @@ import tvm_ffi
 from tvm import tirx
 from tvm_ffi import structural_equal
 
+from tests.said import said
 from ttexplore.ir.adapter import is_buffer, span_of, spans_of
 from ttexplore.ir.build import constant, dtype_of, scope_of, shape_of
 from ttexplore.language.load import load_kernel, load_module, trace
@@ -387,7 +388,7 @@ def test_gpu_hints_are_noted_with_their_lines(trace_body: Callable[..., Any]) ->
     traced = trace_body(
         "T.use_swizzle(10)\nT.gemm(C, C, C, policy=T.GemmWarpPolicy.FullRow)\nT.copy(A[0, 0], C, disable_tma=True)"
     )
-    assert [note.partition("kernels.py")[2] for note in traced.notes] == [
+    assert [note.partition("kernels.py")[2] for note in said(traced)] == [
         ":6: T.use_swizzle is a GPU hint without meaning here",
         ":7: T.gemm policy= divides work among GPU warps; a Tensix core has none",
         ":8: T.copy disable_tma= is a GPU hint without meaning here",

@@ -11,6 +11,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.said import said
 from ttexplore.errors import UsageError
 
 BF16, FP32 = "bfloat16", "float32"
@@ -81,7 +82,7 @@ def test_a_chunk_of_the_sequence() -> None:
     assert depths(ttx.explore(attention())) == {"q": 2, "k": 1, "v": 1}
     ex = ttx.explore(attention(qk_chunk_tiles=6))
     assert depths(ex) == {"q": 2, "k": 3, "v": 3}
-    assert [one for one in ex.plan.notes if "qk_chunk_tiles" in one] == [
+    assert [one for one in said(ex.plan) if "qk_chunk_tiles" in one] == [
         "k holds 3 blocks: qk_chunk_tiles=6", "v holds 3 blocks: qk_chunk_tiles=6",
     ]  # fmt: skip
     holds(ex)
@@ -92,7 +93,7 @@ def test_a_chunk_of_the_sequence() -> None:
 def test_both_chunks_and_single_depths() -> None:
     ex = ttx.explore(attention(chunk_k_tiles=4, qk_chunk_tiles=6, cb_depth={"v": 4}))
     assert depths(ex) == {"q": 2, "k": 3, "v": 4}
-    notes = "\n".join(ex.plan.notes)
+    notes = "\n".join(said(ex.plan))
     assert "k: qk_chunk_tiles overrides the 2 of chunk_k_tiles=4" in notes
     assert "v holds 4 blocks: cb_depth overrides the 3 of qk_chunk_tiles=6" in notes
 

@@ -11,6 +11,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.said import said
 from ttexplore.errors import KernelError, UsageError
 from ttexplore.passes.launches.tensor_roles import kept_parts, tensor_roles
 
@@ -391,7 +392,7 @@ def test_a_part_that_may_not_be_stored_holds_zeros() -> None:
         f"M may be read where no launch has stored anything (where it is stored in line {line} is only known when the "
         "kernel runs): it holds zeros there"
     )
-    assert note in exploration.launches[1].plan.notes
+    assert note in said(exploration.launches[1].plan)
     inputs = [one.copy() for one in exploration.inputs()]
     assert len(inputs) == 2
     inputs[1][:] = 1
@@ -405,7 +406,7 @@ def test_a_part_that_may_not_be_stored_holds_zeros() -> None:
 def test_what_a_launch_stores_may_be_read(first: str, second: str) -> None:
     exploration = ttx.explore(passed(first, second, 1))
     is_known = "N" not in second
-    assert any("zeros" in note for note in exploration.launches[1].plan.notes) != is_known
+    assert any("zeros" in note for note in said(exploration.launches[1].plan)) != is_known
     assert exploration._roles["C"] == "inout"
     inputs = [one.copy() for one in exploration.inputs()]
     inputs[1][:] = 0

@@ -14,6 +14,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.formats import casts, copies, product_of, rows_scaled
+from tests.said import said
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
 from ttexplore.language.tilelang import determine_fp8_type
 from ttexplore.ops.small import FLOATS, largest_magnitude, numpy_dtype, on_host, rounded_to
@@ -227,7 +228,7 @@ def test_products_of_float8_are_those_of_their_numbers() -> None:
 )
 def test_the_plan_says_how_numbers_are_converted(kernel: Any, note: str) -> None:
     plan = ttx.explore(kernel).plan
-    assert any(re.match(note, one) for one in plan.notes)
+    assert any(re.match(note, one) for one in said(plan))
     small = [one for one in plan.layouts if one.dtype not in (FP32, INT32)]
     assert all(one.reason.endswith(f"holds every number of {one.dtype}; the host converts") for one in small)
 

@@ -12,6 +12,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus.gathers import convolution, gathered, viewed
+from tests.said import said
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
 
 
@@ -51,7 +52,7 @@ def test_convolution(
         for x in range(size)
     )  # fmt: skip
     np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-2, atol=3e-1)
-    (note,) = (one for one in exploration.plan.notes if one.startswith("Image is gathered"))
+    (note,) = (one for one in said(exploration.plan) if one.startswith("Image is gathered"))
     # Of 16 bfloat16 numbers every second run is not aligned as Blackhole reads its memory.
     runs = image[3] % 16 == 0 and (dtype == "float32" or target == "wormhole_n150")
     assert ("runs of 16 elements" in note) == runs, note

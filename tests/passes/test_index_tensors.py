@@ -13,6 +13,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.index_tensors import chained, counted, in_two_loops, masked_blocks, ragged, table
 from tests.kept import only_read, with_old
+from tests.said import said
 from ttexplore.errors import BackendError, KernelError, Unsupported
 from ttexplore.plan import KERNEL_ROLES
 
@@ -87,7 +88,7 @@ def test_blocks_by_a_table(dtype: str) -> None:
 
     pages = [[0, 4, -1], [-1, -1, -1], [2, 2, 3], [1, 0, 4]]
     exploration = held(table(dtype=dtype), {1: pages, 2: [3, 1, 0, 2]}, expected, 1e-2)
-    notes = exploration.plan.notes
+    notes = said(exploration.plan)
     assert (
         "elements of Pages decide: which branches and turns are taken, by the reader for all kernels of a core" in notes
     )

@@ -15,6 +15,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.said import said
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported
 
 
@@ -170,14 +171,14 @@ def with_row(columns: int, rows: int) -> Any:
 def test_inputs_of_many_work_items_are_shared_or_a_note_says_why_not() -> None:
     plan = ttx.explore(with_row(2**9, 2**8), options={"multicast": "all"}).plan
     assert [(one.tensor, one.topology) for one in plan.shared] == [("B", "grid")]
-    assert "A is not shared: no two cores need the same blocks at the same steps" in plan.notes
+    assert "A is not shared: no two cores need the same blocks at the same steps" in said(plan)
     large = ttx.explore(with_row(2**11, 2**11), target="blackhole_p150", options={"multicast": "all"}).plan
     assert large.shared == ()
     why = "the blocks of 4,194,304 work items are not compared, at most those of 2,097,152"
-    assert [f"{name} is not shared: {why}" in large.notes for name in "AB"] == [True, True]
+    assert [f"{name} is not shared: {why}" in said(large) for name in "AB"] == [True, True]
     chosen = ttx.explore(with_row(2**11, 2**11), target="blackhole_p150").plan
     assert chosen.shared == ()
-    assert "inputs are not shared: the blocks of more than 2,097,152 work items are not compared" in chosen.notes
+    assert "inputs are not shared: the blocks of more than 2,097,152 work items are not compared" in said(chosen)
 
 
 @pytest.mark.parametrize(("made", "options", "error", "message", "hint"), [

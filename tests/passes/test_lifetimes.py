@@ -16,6 +16,7 @@ from tests.corpus import CORPUS
 from tests.corpus.gemms import attention_like, chained_loops, gated, many_products
 from tests.faults.kernels import stored_in_another_order
 from tests.few_buffers import with_few_buffers
+from tests.said import said
 from ttexplore.analysis.core_resources import can_share
 from ttexplore.errors import ResourceError, VerifyError
 from ttexplore.exploration import Exploration
@@ -72,7 +73,7 @@ def test_the_plan_says_who_shares() -> None:
     assert exploration.plan.buffer("e").reason == (
         f"shares CB {exploration.plan.buffer('e').index} with e_3: their blocks are never there at the same time"
     )
-    assert any("use 6 circular buffers" in note and "e, e_3" in note for note in exploration.plan.notes)
+    assert any("use 6 circular buffers" in note and "e, e_3" in note for note in said(exploration.plan))
     assert "// e, e_3: compute -> compute" in exploration.files["main.cpp"].text
 
 

@@ -10,6 +10,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import copy_block, gemm
+from tests.said import said
 from ttexplore.clock.estimate import Estimate
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.exploration import Exploration
@@ -99,7 +100,7 @@ def test_both_balances_what_the_kernels_move() -> None:
         "a": "reader", "b": "writer",
     }  # fmt: skip
     note = "A is loaded by the reader: with it, the writer would move more bytes"
-    assert note in exploration.plan.notes
+    assert note in said(exploration.plan)
     wide = explored(gemm(64, 128, 64, 32, 64, 32), loaded_by="both").plan
     assert {one.name: one.producer for one in wide.buffers if one.name in "ab"} == {"a": "writer", "b": "reader"}
 
@@ -111,7 +112,7 @@ def test_the_writer_loads_what_is_predicted_to_be_faster(target: str) -> None:
     options: dict[str, Any] = {"cores": (2, 2), "multicast": "all"}
     chosen, alone = explored(kernel, target, **options), explored(kernel, target, loaded_by="reader", **options)
     assert {one.name: one.producer for one in chosen.plan.buffers if one.name in "ab"} == {"a": "reader", "b": "writer"}
-    note = chosen.plan.notes[-1]
+    note = said(chosen.plan)[-1]
     told = re.fullmatch(
         r"the writer loads B, over its own NoC: (\S+) us predicted, (\S+) us if the reader loads all inputs", note
     )
@@ -145,9 +146,9 @@ def test_another_math_fidelity_is_another_choice() -> None:
     kernel = gemm(128, 128, 256, 64, 64, 64)
     low, high = (explored(kernel, math_fidelity=one, multicast="all") for one in ("LoFi", "HiFi4"))
     forked = high.fork(math_fidelity="LoFi")
-    assert forked.plan.notes == low.plan.notes
-    assert low.plan.notes[-1].startswith("the writer loads B")
-    assert low.plan.notes[-1] != high.plan.notes[-1]
+    assert said(forked.plan) == said(low.plan)
+    assert said(low.plan)[-1].startswith("the writer loads B")
+    assert said(low.plan)[-1] != said(high.plan)[-1]
 
 
 def test_the_writer_loads_nothing_that_would_not_pay() -> None:
@@ -155,7 +156,7 @@ def test_the_writer_loads_nothing_that_would_not_pay() -> None:
     assert "writer" not in {one.producer for one in plan.buffers}
     assert re.fullmatch(
         r"the writer could load B, which would not pay: \S+ us predicted, \S+ us if the reader loads all inputs",
-        plan.notes[-1],
+        said(plan)[-1],
     )
 
 
@@ -173,13 +174,13 @@ def test_the_writer_does_not_load_ahead_of_its_stores() -> None:
 def test_the_reader_loads_single_blocks_and_what_comes_after_a_store(kernel: Any) -> None:
     plan = explored(kernel()).plan
     assert "writer" not in {one.producer for one in plan.buffers}
-    assert not any("the writer" in note for note in plan.notes)
+    assert not any("the writer" in note for note in said(plan))
 
 
 def test_one_input_stays_with_the_reader() -> None:
     exploration = explored(copy_block(), loaded_by="both")
     assert {one.producer for one in exploration.plan.buffers} == {"reader"}
-    assert any(note.startswith("A is loaded by the reader: ") for note in exploration.plan.notes)
+    assert any(note.startswith("A is loaded by the reader: ") for note in said(exploration.plan))
 
 
 def one_more() -> Any:

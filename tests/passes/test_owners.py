@@ -15,6 +15,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.sums import in_place, split_k, sums_of_columns, sums_of_found_rows, sums_of_heads
+from tests.said import said
 from ttexplore.errors import BackendError, KernelError, TTExploreError, Unsupported
 
 
@@ -36,7 +37,7 @@ def test_partial_products_are_added_to_what_is_there(shape: tuple[int, int, int]
     assert np.abs(old).max() > 1, "what was there counts"
     np.testing.assert_allclose(found, old + a @ b, rtol=2e-2, atol=5e-2)
     assert exploration.plan.partition.grid == (-(-n // 32), -(-m // 32))
-    notes = "\n".join(exploration.plan.notes)
+    notes = "\n".join(said(exploration.plan))
     assert f"all {4 if k == 256 else 2} blocks along bz update the same elements of C" in notes
 
 
@@ -55,7 +56,7 @@ def test_each_tensor_has_its_own_owners(dtype: str) -> None:
             np.testing.assert_allclose(one.astype(np.float64), want, rtol=tolerance, atol=tolerance * 3)
     # bx is divided into groups of two, by is gone.
     assert exploration.plan.partition.grid == (2,)
-    assert "groups of 2 blocks along bx update the same elements of K" in "\n".join(exploration.plan.notes)
+    assert "groups of 2 blocks along bx update the same elements of K" in "\n".join(said(exploration.plan))
 
 
 def test_sums_and_maxima_of_all_blocks() -> None:
@@ -303,7 +304,7 @@ def test_rows_that_an_index_tensor_names(to: list[int], dtype: str) -> None:
         np.testing.assert_allclose(found.astype(np.float64), want, rtol=tolerance, atol=tolerance * 2)
     assert exploration.plan.partition is not None
     assert exploration.plan.partition.grid == (2,)
-    notes = "\n".join(exploration.plan.notes)
+    notes = "\n".join(said(exploration.plan))
     assert "all 4 blocks along by may update the same elements of S: one core runs them one after another" in notes
     assert "that no two blocks store" not in notes
 

@@ -14,6 +14,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import copy_block
 from tests.corpus.sums import split_k, sums_of_columns, sums_of_found_rows, sums_of_heads
+from tests.said import said
 from ttexplore.errors import ResourceError, TTExploreError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.plan import PartialSums
@@ -100,7 +101,7 @@ def test_the_notes_and_the_map_say_who_adds() -> None:
     assert (
         "C: cores add to each block one after another, in the order of their work items; the first one reads it, the "
         "last one stores it"
-    ) in exploration.plan.notes
+    ) in said(exploration.plan)
     assert "C: handed on from core to core, by up to 4 cores, 12,288 bytes sent" in exploration.core_map.svg
 
 
@@ -108,7 +109,7 @@ def test_the_notes_and_the_map_say_who_adds() -> None:
 def test_nothing_is_sent_where_nobody_shares(kernel: Any) -> None:
     plan = explored(kernel).plan
     assert plan.partials == ()
-    assert "no partial sums are sent: no two work items update the same elements at known places" in plan.notes
+    assert "no partial sums are sent: no two work items update the same elements at known places" in said(plan)
 
 
 def two_kinds() -> Any:
@@ -421,7 +422,7 @@ def auto(kernel: Any, target: str = "wormhole_n150", **options: Any) -> Explorat
 
 
 def told(exploration: Exploration) -> list[str]:
-    return [note for note in exploration.plan.notes if re.match(r"(one core adds|several cores hand)", note)]
+    return [note for note in said(exploration.plan) if re.match(r"(one core adds|several cores hand)", note)]
 
 
 def test_the_choice_is_the_one_or_the_other() -> None:

@@ -13,6 +13,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.parts import mixed_rows, products_of_parts, rotated, stored_columns, turned_parts
+from tests.said import said
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
 
 
@@ -57,7 +58,7 @@ def test_pairs_half_a_row_apart(rows: int, columns: int, dtype: str) -> None:
         out.astype(np.float64), np.concatenate([x * c - y * s, x * s + y * c], 1), rtol=2e-2, atol=3e-2
     )
     # By tiles: no element moves by itself.
-    assert "element by element" not in "\n".join(exploration.plan.notes)
+    assert "element by element" not in "\n".join(said(exploration.plan))
     assert "T.copy_tiles(" in str(exploration.steps["A0"])
 
 

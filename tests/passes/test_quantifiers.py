@@ -12,6 +12,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.quantifiers import joined_bits, sparse_sum
+from tests.said import said
 from ttexplore.errors import KernelError, Unsupported
 
 _NUMPY = {"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor}
@@ -81,7 +82,7 @@ def test_bits_of_parts_of_blocks_and_of_tensors() -> None:
 
 
 def test_the_plan_says_how_bits_are_reduced() -> None:
-    notes = ttx.explore(joined_bits("bitxor", (9, 9), 1, "uint8")).plan.notes
+    notes = said(ttx.explore(joined_bits("bitxor", (9, 9), 1, "uint8")).plan)
     assert any(
         one.startswith("T.reduce_bitxor of a in line") and "8 bits, which is the lowest bit of the sum" in one
         for one in notes

@@ -15,6 +15,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.rearranged import chained, computed_places, deep_blocks, joined_loops, slots, unaligned_parts
 from tests.passes.test_parts import HEAD
+from tests.said import said
 from ttexplore.errors import KernelError
 
 
@@ -48,7 +49,7 @@ def test_computed_places(dtype: str) -> None:
             want += b[i // 2 + k * 10, j % 5 + k]
         np.testing.assert_array_equal(out[item], want)
         np.testing.assert_array_equal(w[item], b[n // 2, n % 2] + b[n % 40, n])
-    assert any("is rearranged in line" in one and " 70 single elements" in one for one in exploration.plan.notes)
+    assert any("is rearranged in line" in one and " 70 single elements" in one for one in said(exploration.plan))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int32"])

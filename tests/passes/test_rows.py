@@ -14,6 +14,7 @@ import ttexplore.language as T
 from tests.corpus.rows import ROWS, total
 from tests.corpus.sizes import any_size_gemm
 from tests.corpus.spine import gemm
+from tests.said import said
 from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError
 from ttexplore.views.figures.cb_graph import cb_graph_svg
 
@@ -26,7 +27,7 @@ def test_pages_of_a_row_major_tensor() -> None:
     assert (layout.page, layout.padded_shape, layout.padding) == ("row", (33, 50), "none")
     assert (accessor.page_bytes, accessor.pages, accessor.page_strides) == (200, 33, (1, 1))
     cost = "A is row-major, in runs: the reader moves 64 runs of 16 elements (64 bytes) per tile, instead of one page"
-    assert cost in plan.notes
+    assert cost in said(plan)
 
 
 def sound(kernel: Any, target: str = "wormhole_n150", **options: Any) -> ttx.Exploration:
@@ -65,8 +66,8 @@ def test_whole_rows_through_tilize(target: str) -> None:
     }  # fmt: skip
     assert "rows of 2 tiles" in cb_graph_svg(plan)
     assert plan.buffer("a_rows").reason == "rows of A, which the compute kernel converts to tiles"
-    assert any(note.startswith("A is row-major, through tilize: the reader moves whole rows") for note in plan.notes)
-    assert any(note.startswith("C is row-major, through untilize: the compute kernel") for note in plan.notes)
+    assert any(note.startswith("A is row-major, through tilize: the reader moves whole rows") for note in said(plan))
+    assert any(note.startswith("C is row-major, through untilize: the compute kernel") for note in said(plan))
     assert transfers(exploration, "reader") == [128, 72, 128, 72]
     assert transfers(exploration, "writer") == [128, 72]
     assert "tilize_block(cb_a_rows, 2, cb_a);" in exploration.code["compute"]
@@ -204,7 +205,7 @@ def test_rows_of_matrices_of_any_size() -> None:
 def test_runs_of_bfloat16_are_no_unit_of_the_memory_of_blackhole() -> None:
     kernel = total((64, 64), (32, 32), "bfloat16")
     alone = ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"A": RUNS}})
-    assert any("A is read element by element" in note for note in alone.plan.notes)
+    assert any("A is read element by element" in note for note in said(alone.plan))
     assert alone.check()
     assert alone.run().passed
     assert ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"C": RUNS}}).run().passed
@@ -214,7 +215,7 @@ def test_rows_start_at_units_of_the_memory() -> None:
     kernel = gemm(32, 32, 96, 32, 32, 48)
     assert ttx.explore(kernel, options={"layouts": {"A": ROWS}}).error is None
     alone = ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"A": ROWS}})
-    assert any("A is read element by element" in note for note in alone.plan.notes)
+    assert any("A is read element by element" in note for note in said(alone.plan))
     assert alone.check()
     assert alone.run().passed
 

@@ -13,6 +13,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.deciding_variables import gathered_rows
 from tests.passes.test_limited_stores import Numbers, held
+from tests.said import said
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -25,7 +26,7 @@ def test_rows_that_an_index_tensor_chooses(dtype: str) -> None:
 
     index = np.random.default_rng(1).integers(-4, 52, (2, 64))
     exploration = held(gathered_rows(dtype), {1: index}, expected)
-    assert any("rows of a in line" in note and "32 reads for each block" in note for note in exploration.plan.notes)
+    assert any("rows of a in line" in note and "32 reads for each block" in note for note in said(exploration.plan))
     held(exploration, {1: np.full((2, 64), 47)}, expected)
 
 

@@ -15,6 +15,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.scalars import decays, elements_of_blocks, joined_splits, scalars_of_turns, whole_scalars
+from tests.said import said
 from ttexplore.errors import KernelError
 
 
@@ -252,7 +253,7 @@ def under_a_condition(used: bool) -> Any:
 def test_a_scalar_that_a_branch_gives_a_value_and_nothing_reads() -> None:
     (a,), (c,), exploration = run(under_a_condition(used=False))
     np.testing.assert_array_equal(c, np.concatenate([a, a]) + 1)
-    assert any(note.startswith("the value of x of line") and "is never used" in note for note in exploration.plan.notes)
+    assert any(note.startswith("the value of x of line") and "is never used" in note for note in said(exploration.plan))
 
 
 def with_branch(folder: Path, branch: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.scans import part, scanned
+from tests.said import said
 from ttexplore.errors import KernelError, Unsupported
 
 
@@ -78,7 +79,7 @@ def test_a_part_of_a_block_is_scanned() -> None:
 
 
 def test_the_plan_says_how_a_scan_is_computed() -> None:
-    notes = ttx.explore(scanned("cumsum", (32, 48), 1)).plan.notes
+    notes = said(ttx.explore(scanned("cumsum", (32, 48), 1)).plan)
     assert any(one.startswith("T.cumsum of a in line") and "48 turns" in one for one in notes)
 
 

@@ -15,6 +15,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.shapes import copied, exponent, product, vector
 from tests.corpus.sizes import any_size_gemm
+from tests.said import said
 from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.plan import Plan
 
@@ -116,7 +117,7 @@ def test_regions_that_neither_tiles_nor_strips_express(
     """They are read element by element, as the plan says."""
     exploration = ttx.explore(moved(source, into, block))
     count = int(np.prod(block))
-    assert any(f"A is read element by element in line 38: {count} reads" in note for note in exploration.plan.notes)
+    assert any(f"A is read element by element in line 38: {count} reads" in note for note in said(exploration.plan))
     assert exploration.check()
     (a,) = exploration.inputs()
     (found,) = exploration.run().outputs
@@ -166,7 +167,7 @@ def test_stores_to_any_region(
     """Elements are stored by themselves, and nothing around them, even if cores write neighbours in a page."""
     exploration = ttx.explore(stored(target, into, block, dtype), options={"layouts": {"B": {"page": page}}})
     assert exploration.error is None, str(exploration.error)
-    assert any("B is stored element by element" in note for note in exploration.plan.notes)
+    assert any("B is stored element by element" in note for note in said(exploration.plan))
     assert exploration.check()
     a, *held = exploration.inputs()
     # What is not stored keeps what B holds, which is an input then.
@@ -225,7 +226,7 @@ def test_tensors_of_unknown_size_are_moved_element_by_element(low: Any, options:
             rows = min(32, sizes["m"])
             want[:rows, item, columns] = a[1, :rows, [low(item) + one for one in columns]].T
         np.testing.assert_array_equal(found.astype(np.float32), want.reshape(32, 128))
-        assert any("element by element" in one for one in exploration.plan.notes)
+        assert any("element by element" in one for one in said(exploration.plan))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
@@ -335,7 +336,7 @@ def test_scalar_parameters() -> None:
             T.copy(a, B[bx * 32])
 
     exploration = ttx.explore(kernel, sizes={"n": 70})
-    assert "scale is a number: the kernel takes it as a tensor of one element" in exploration.plan.notes
+    assert "scale is a number: the kernel takes it as a tensor of one element" in said(exploration.plan)
     a, scale, held = exploration.inputs()
     assert scale.shape == (1,)
     at = np.arange(96)
@@ -371,7 +372,7 @@ def test_alignment_of_rows_on_blackhole() -> None:
     assert ttx.explore(kernel, target="wormhole_n150").run().passed
     alone = ttx.explore(kernel, target="blackhole_p150")
     assert alone.run().passed
-    assert any("A is read element by element" in note for note in alone.plan.notes)
+    assert any("A is read element by element" in note for note in said(alone.plan))
     wide = moved((64, 64), lambda A, bx, by: A[by, bx * 16], (1, 16), "float32")
     assert ttx.explore(wide, target="blackhole_p150").run().passed
 
@@ -412,7 +413,7 @@ def test_product_over_unknown_padding() -> None:
             T.copy(c, C)
 
     exploration = ttx.explore(kernel)
-    (mask,) = [note for note in exploration.plan.notes if "masked" in note]
+    (mask,) = [note for note in said(exploration.plan) if "masked" in note]
     assert mask.startswith("a_masked: the product of line ")
     assert "the padding of a beyond 20 is not known to be 0" in mask
     assert exploration.check(), str(exploration.check())

@@ -12,6 +12,7 @@ from ml_dtypes import bfloat16
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
+from tests.said import said
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.passes.layout_aware_work_partition import shared_inputs
@@ -92,7 +93,7 @@ def gathered_heads() -> Any:
 def test_what_blocks_are_needed_follows_from_the_index() -> None:
     exploration = explored(gathered_heads(), cores=(4, 1), multicast="all")
     assert groups(exploration.plan, "K") == {(0, 0): ((1, 0),), (2, 0): ((3, 0),)}
-    assert "Q is not shared: no two cores need the same blocks at the same steps" in exploration.plan.notes
+    assert "Q is not shared: no two cores need the same blocks at the same steps" in said(exploration.plan)
     assert exploration.check()
 
 
@@ -294,15 +295,15 @@ def test_what_is_not_shared(kernel: Any, options: dict[str, Any], message: str) 
 def test_all_says_why_not() -> None:
     plan = explored(stored_to(), multicast="all").plan
     assert plan.shared == ()
-    assert "A is not shared: 2 statements read it, instead of one" in plan.notes
-    assert "C is not shared: the kernel stores to it" in plan.notes
+    assert "A is not shared: 2 statements read it, instead of one" in said(plan)
+    assert "C is not shared: the kernel stores to it" in said(plan)
 
 
 def test_auto_shares_what_shortens_the_time() -> None:
     """Cores read each block of A and B eight times from DRAM, or once."""
     plan = explored(gemm(1024, 1024, 512, 128, 128, 64)).plan
     assert [(one.tensor, one.topology) for one in plan.shared] == [("A", "row"), ("B", "column")]
-    note = next(one for one in plan.notes if "predicted" in one)
+    note = next(one for one in said(plan) if "predicted" in one)
     assert note.startswith("one core reads for several, A along rows and B along columns: ")
     shared, alone = map(float, re.findall(r"([\d.]+) us", note))
     assert shared < 0.6 * alone
@@ -312,7 +313,7 @@ def test_auto_shares_nothing_that_does_not_pay() -> None:
     """The cores wait longer for one another than for DRAM."""
     default, off = explored(gemm(64, 64, 64, 32, 32, 32)), explored(gemm(64, 64, 64, 32, 32, 32), multicast="off")
     assert default.plan.shared == ()
-    assert any(note.startswith("A could be shared, which would not pay: ") for note in default.plan.notes)
+    assert any(note.startswith("A could be shared, which would not pay: ") for note in said(default.plan))
     assert default.code == off.code
 
 
@@ -329,8 +330,8 @@ def test_the_policy_follows_from_what_is_shared() -> None:
     assert plan.partition is not None
     assert plan.partition.policy == "rectangular"
     assert {(core.x, core.y) for core in plan.partition.cores} == {(x, y) for x in range(8) for y in range(8)}
-    assert any(note.startswith("the policy is rectangular: ") for note in plan.notes)
-    assert not any("contiguous, row-major" in note for note in plan.notes)
+    assert any(note.startswith("the policy is rectangular: ") for note in said(plan))
+    assert not any("contiguous, row-major" in note for note in said(plan))
     options: list[dict[str, Any]] = [{"policy": "contiguous"}, {"order": "row_major"}, {"multicast": "off"}]
     for given in options:
         other = explored(kernel, "blackhole_p150", **given).plan.partition
@@ -354,7 +355,7 @@ def test_time_that_only_a_run_tells_is_no_reason() -> None:
 
     plan = explored(kernel).plan
     assert plan.shared == ()
-    assert not any("predicted" in note for note in plan.notes)
+    assert not any("predicted" in note for note in said(plan))
 
 
 def test_an_annotation_shares() -> None:
@@ -555,7 +556,7 @@ def test_reasons_why_not() -> None:
         "E is not shared: what is read of it is known only when the kernel runs",
         "F is not shared: no statement reads it",
     ):
-        assert note in plan.notes
+        assert note in said(plan)
 
 
 def test_all_work_items_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:

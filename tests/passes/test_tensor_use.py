@@ -11,6 +11,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import CORPUS
+from tests.said import said
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
 
 HEAD = """import ttexplore.language as T
@@ -133,7 +134,7 @@ def test_unused_tensors_are_inputs(tmp_path: Path) -> None:
     exploration = ttx.explore(case.make())
     roles = {layout.name: layout.role for layout in exploration.plan.layouts}
     assert roles == {"U": "input", "A": "input", "V": "input", "B": "output", "W": "input"}
-    notes = [note for note in exploration.plan.notes if "nothing reads" in note]
+    notes = [note for note in said(exploration.plan) if "nothing reads" in note]
     assert notes == [f"{name} is an input that nothing reads" for name in "UVW"]
     inputs = exploration.inputs(seed=1)
     assert [one.shape for one in inputs] == [(3, 5), (64, 64), (4,), (2, 2, 33, 1)]
@@ -157,7 +158,7 @@ def test_an_unused_tensor_that_no_tile_holds(tmp_path: Path, dtype: str) -> None
     layout = exploration.plan.layout("S")
     assert (layout.position, layout.role, layout.shape, layout.dtype) == (1, "input", (4,), "float32")
     assert layout.reason == f"no tile format supports {dtype}, and nothing reads it"
-    assert "S is an input that nothing reads" in exploration.plan.notes
+    assert "S is an input that nothing reads" in said(exploration.plan)
     assert exploration.plan.compute is not None
     assert exploration.plan.compute.reasons == ("16-bit DST: only bfloat16 copies, sums and differences",)
     a, s = exploration.inputs()

@@ -15,6 +15,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import warps
 from tests.corpus.warps import FAULTS, handed_on, mutual, one_warp_each, ring
+from tests.said import said
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
 
 BF16, FP32 = "bfloat16", "float32"
@@ -52,7 +53,7 @@ def test_slots_are_the_depth_of_the_circular_buffer() -> None:
     for slots in (1, 2, 3):
         plan = ttx.explore(ring(6, slots)).plan
         assert [plan.buffer(name).pages for name in ("a", "b")] == [4 * slots, 4 * slots]
-    notes = ttx.explore(ring(6, 3)).plan.notes
+    notes = said(ttx.explore(ring(6, 3)).plan)
     assert notes[2:9] == (
         "threads 0 to 127: load blocks: the reader",
         "threads 128 to 255: compute: the compute kernel; store: the writer",

@@ -12,6 +12,7 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import gemm
 from ttexplore.ir.program import Program
+from ttexplore.notes import Note
 from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.step import Applied, Pass
 from ttexplore.passes.unseen import Facts, Unseen, hidden
@@ -60,13 +61,23 @@ def test_nothing_else_can_be_done_with_it(use: Callable[[Any], object]) -> None:
         use(Unseen("here", "LoFi", lambda *_: None))
 
 
+def telling(text: str) -> Note:
+    return Note("told", {}, text)
+
+
 def test_facts_are_found_and_put_back() -> None:
     compute = ComputeConfig("HiFi2", False, False, False, 8, "reload")
-    plan = Plan("k", "t", {"stages": 2}, notes=("one", "two"), compute=compute)
+    plan = Plan("k", "t", {"stages": 2}, notes=(telling("one"), telling("two")), compute=compute)
     unseen = Facts.of(plan).unseen(lambda *_: pytest.fail("nobody looks"))
-    other = plan.replace(compute=dataclasses.replace(compute, math_fidelity="LoFi"), notes=("1", "2"), options={})
-    made = dataclasses.replace(unseen, notes=(*unseen.notes, "three")).known(Facts.of(other).by_place).put_into(plan)
-    assert made == other.replace(notes=("1", "2", "three"))
+    other = plan.replace(
+        compute=dataclasses.replace(compute, math_fidelity="LoFi"), notes=(telling("1"), telling("2")), options={}
+    )
+    made = (
+        dataclasses.replace(unseen, notes=(*unseen.notes, telling("three")))
+        .known(Facts.of(other).by_place)
+        .put_into(plan)
+    )
+    assert made == other.replace(notes=tuple(map(telling, ("1", "2", "three"))))
     assert hidden(plan) == hidden(other)
     assert hidden(plan) != hidden(plan.replace(kernel="another"))
     with pytest.raises(AssertionError, match="a check looks at math_fidelity"):
@@ -77,12 +88,12 @@ def test_facts_are_found_and_put_back() -> None:
 
 
 def handing_on(program: Program) -> Program:
-    return program.with_plan(notes=(*program.plan.notes, "handed on"))
+    return program.with_plan(notes=(*program.plan.notes, telling("handed on")))
 
 
 def looking(program: Program) -> Program:
     assert program.plan.compute is not None
-    return program.with_plan(notes=(f"looked at {program.plan.compute.math_fidelity}",))
+    return program.with_plan(notes=(telling(f"looked at {program.plan.compute.math_fidelity}"),))
 
 
 def choosing(program: Program) -> Program:
@@ -98,11 +109,15 @@ def setting(program: Program) -> Program:
 
 
 def filtering(program: Program) -> Program:
-    return program.with_plan(notes=tuple(note for note in program.plan.notes if note != "looked at LoFi"))
+    return program.with_plan(notes=tuple(note for note in program.plan.notes if note != telling("looked at LoFi")))
+
+
+def filtering_kinds(program: Program) -> Program:
+    return program.with_plan(notes=tuple(note for note in program.plan.notes if note.kind != "told"))
 
 
 def reading_options(program: Program) -> Program:
-    return program.with_plan(notes=(str(program.plan.options),))
+    return program.with_plan(notes=(telling(str(program.plan.options)),))
 
 
 RAN: list[str] = []
@@ -131,7 +146,7 @@ def lowered(options: dict[str, Any], passes: list[Callable[[Program], Program]],
         ([handing_on], []), ([looking], ["looking"]), ([choosing, handing_on], ["choosing"]),
         ([setting, looking], []), ([looking, handing_on], ["looking"]),
         ([looking, filtering], ["looking", "filtering"]), ([reading_options], ["reading_options"]),
-        ([handing_on, filtering], []),
+        ([handing_on, filtering], []), ([looking, filtering_kinds], ["looking", "filtering_kinds"]),
     ],
 )  # fmt: skip
 def test_only_what_was_not_looked_at_is_taken_from_another(
@@ -156,7 +171,7 @@ def test_other_numbers_of_notes_are_told_apart() -> None:
         return handing_on(program) if program.plan.compute.math_fidelity == "LoFi" else program
 
     def counting(program: Program) -> Program:
-        return program.with_plan(notes=(*program.plan.notes, f"{len(program.plan.notes)} notes"))
+        return program.with_plan(notes=(*program.plan.notes, telling(f"{len(program.plan.notes)} notes")))
 
     passes = [more, counting]
     first, alone = lowered({}, passes), lowered(LOW, passes)

@@ -19,6 +19,7 @@ from ttexplore.ir.build import buffer_of, op_name, operands
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.noc_links import busiest_cycles
+from ttexplore.notes import Note, note
 from ttexplore.ops import FORMS
 from ttexplore.plan import Loader, Plan, TensorLayout
 from ttexplore.target import Target
@@ -53,7 +54,7 @@ def with_loaders(program: Program, target: Target, request: str | Mapping[str, L
                 hint="loaded_by='both' gives it what it can load, and the plan's notes say why not the others",
             )  # fmt: skip
     able = [one.name for one in plan.layouts if one.role == "input" and not reasons[one.name]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     match request:
         case "auto":
             chosen, notes = _fastest(program, target, able)
@@ -61,8 +62,8 @@ def with_loaders(program: Program, target: Target, request: str | Mapping[str, L
             chosen = _balanced(plan, able)
             read = set[str]().union(*filled.values())
             notes = tuple(
-                f"{one.name} is loaded by the reader: "
-                f"{reasons[one.name] or 'with it, the writer would move more bytes'}"
+                note("loaded by the reader", tensor=one.name,
+                     reason=reasons[one.name] or "with it, the writer would move more bytes")
                 for one in plan.layouts if one.role == "input" and one.name in read - chosen
             )  # fmt: skip
         case _:
@@ -86,7 +87,7 @@ def _in_loops(program: Program) -> set[str]:
     return {one.tensor for one in loads} - unfit
 
 
-def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str], tuple[str, ...]]:
+def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str], tuple[Note, ...]]:
     """Of the inputs that loops load before anything is stored, those with which the shortest time is predicted if the
     writer loads them, not all of a loop; none unless that pays. With a note on both times, if there is a choice.
 
@@ -128,13 +129,11 @@ def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str
             break
     if not chosen:
         return set(), ()
-    both, one = microseconds(best, target), microseconds(alone, target)
+    times = {"both": microseconds(best, target), "alone": microseconds(alone, target)}
     names = " and ".join(name for name in able if name in chosen)
     if best > most:
-        return set(), (f"the writer could load {names}, which would not pay: {both} predicted, {one} if the reader "
-                       "loads all inputs",)  # fmt: skip
-    return {*chosen}, (f"the writer loads {names}, over its own NoC: {both} predicted, {one} if the reader loads all "
-                       "inputs",)  # fmt: skip
+        return set(), (note("loading does not pay", tensors=names, **times),)
+    return {*chosen}, (note("loaded by the writer", tensors=names, **times),)
 
 
 def _filled(program: Program) -> dict[str, set[str]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
 
+from ttexplore.notes import Note, note
 from ttexplore.options import Options
 from ttexplore.plan import launch_extents
 
@@ -53,11 +54,11 @@ def common_step(lists: Iterable[Sequence[int]]) -> int | None:
     return step if not steps and step > 0 else None
 
 
-def note_on_work(options: Options) -> str:
+def note_on_work(options: Options) -> Note:
     """What the options ask for, or the default."""
     if options.work_lists is not None:
-        return "work: as work_lists says"
+        return note("work lists")
     policy = options.policy or "contiguous"
     own_order = policy.replace("-", "_").startswith(("block_linear", "z_order"))
     order = options.order or ("" if own_order else "row-major")
-    return f"work: {', '.join(one for one in (policy, order) if one)}"
+    return note("schedule", schedule=", ".join(one for one in (policy, order) if one))

@@ -12,7 +12,8 @@ from ttexplore.emit.kernels import emit_kernel
 from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Line, Listing, lines_of, to_json
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
+LAUNCHES_VERSION = 1
 # The exported runner, unchanged: a program of its own that imports nothing of ours.
 RUNNER = Path(__file__).with_name("run_ttnn.py")
 # That of a kernel with several launches, which uses those of the launches.
@@ -42,7 +43,7 @@ def emit_launches(
     """The files of a kernel with several launches beside the folders of these, by name: which tensors go in and come
     out, each with name, shape and dtype, and the runner."""
     folders = [launch_folder(number) for number in range(count)]
-    whole = {"version": PLAN_VERSION, "kernel": kernel, "launches": folders, "inputs": inputs, "outputs": outputs}
+    whole = {"version": LAUNCHES_VERSION, "kernel": kernel, "launches": folders, "inputs": inputs, "outputs": outputs}
     text = json.dumps(to_json(whole), indent=1, sort_keys=True) + "\n"
     return {"launches.json": text, "run_launches.py": LAUNCHES_RUNNER.read_text(encoding="utf-8")}
 

@@ -19,7 +19,7 @@ def plan_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     _type_schema(Plan, definitions)
     plan = definitions.pop("Plan")
-    properties = {"version": {"type": "integer", "const": 1}, **plan["properties"]}
+    properties = {"version": {"type": "integer", "const": 2}, **plan["properties"]}
     return {
         "$schema": SCHEMA_ID,
         "title": "tt.plan.json",

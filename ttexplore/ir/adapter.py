@@ -194,6 +194,12 @@ def span_of(node: Node) -> Span | None:
     return spans[0] if spans else None
 
 
+def line_of(node: Node) -> int | None:
+    """The line of the kernel that a node comes from, if that is known."""
+    span = span_of(node)
+    return None if span is None else span.line
+
+
 @functools.lru_cache(maxsize=8192)
 def to_tvm_span(span: Span) -> ir.Span:
     """The TVM span of one source range."""

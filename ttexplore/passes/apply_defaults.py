@@ -9,6 +9,7 @@ from tvm import tirx
 from ttexplore.analysis.work_orders import note_on_work
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.notes import Note, note
 from ttexplore.options import Partials
 from ttexplore.passes.normalize.blocks.asked_blocks import with_asked_blocks
 from ttexplore.passes.normalize.blocks.converting_copies import CAST, note_on_cast, with_casts_for_copies
@@ -60,7 +61,7 @@ from ttexplore.target import Target
 
 _Rewrite = Callable[[tirx.PrimFunc, Firings], tirx.PrimFunc]
 # What the plan says about the statements that some rules change.
-_NOTES: dict[Rule, Callable[[tirx.Stmt], str]] = {
+_NOTES: dict[Rule, Callable[[tirx.Stmt], Note]] = {
     SCAN: note_on_scan,
     BITS: note_on_bits,
     ROWS: note_on_rows,
@@ -95,7 +96,7 @@ def record_defaults(program: Program, target: Target) -> Program:
     plan.notes: none  ==>  work: contiguous, row-major
                            tensors: DRAM, interleaved, 32x32 tiles
     """
-    notes = (note_on_work(program.options), f"tensors: {_tensors(program)}")
+    notes = (note_on_work(program.options), note("tensors", asked=", ".join(program.options.layouts or {}) or None))
     return program.with_plan(target=target.name, notes=(*program.plan.notes, *notes))
 
 
@@ -397,18 +398,12 @@ def _with_kernel(program: Program, kernel: tirx.PrimFunc, firings: Firings) -> P
     return program if kernel is program.kernel else program.with_kernel(kernel, firings)
 
 
-def _on_rewrites(firings: Firings) -> Iterable[str]:
+def _on_rewrites(firings: Firings) -> Iterable[Note]:
     """How copies cast, integers are multiplied, blocks are scanned and bits are reduced, and why."""
     return (
         _NOTES[firing.rule](firing.source) for firing in firings.all
         if firing.rule in _NOTES and firing.source is not None
     )  # fmt: skip
-
-
-def _tensors(program: Program) -> str:
-    asked = list(program.options.layouts or {})
-    default = "DRAM, interleaved, 32x32 tiles"
-    return f"{', '.join(asked)} as asked for, others in {default}" if asked else default
 
 
 PARTS: tuple[Pass, ...] = (

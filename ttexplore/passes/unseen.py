@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ttexplore.notes import Note
 from ttexplore.plan import Plan
 
 # The places: an option, and fields of the plan, of which NOTES is how many there are.
@@ -30,6 +31,13 @@ class Unseen:
     def seen(self) -> object:
         self.look(self.place, self.value)
         return self.value
+
+    @property
+    def kind(self) -> str:
+        """The kind of a note."""
+        seen = self.seen()
+        assert isinstance(seen, Note)
+        return seen.kind
 
     def __eq__(self, other: object) -> bool:
         if self is other:  # equal, whatever it stands for; plans hold the same one where a pass has handed it on

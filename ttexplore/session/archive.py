@@ -44,7 +44,7 @@ from ttexplore.target import Target
 Array = NDArray[Any]
 _Lists = Mapping[str, "_Lists"]
 
-VERSION = 1
+VERSION = 2
 _MEMBERS: tuple[str, ...] = ("ttx.json", "trace.json", "inputs", "reference")
 # The limit for inputs and reference together; larger ones are omitted.
 LARGEST_ARRAYS_BYTES = 16 << 20

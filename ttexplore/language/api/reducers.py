@@ -71,7 +71,7 @@ def alloc_reducer(
     if op not in _UPDATES:
         raise unsupported(f"{what} with op={shown(op)}", f"reducers are {', '.join(_UPDATES)}")
     if replication is not None:
-        builder.note(f"{what} replication= is a GPU hint without meaning here")
+        builder.leave_out(f"{what} replication=")
     return Reducer(shape_given(shape, what), dtype_name(dtype), "local.fragment", update=_UPDATES[op])
 
 

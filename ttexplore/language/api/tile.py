@@ -191,7 +191,7 @@ def note_hints(what: str, hints: dict[str, object]) -> None:
                 hint=f"did you mean {close[0]}?" if close else "leave it out",
             )
         if value is not None and value is not False:
-            builder.note(f"{what} {name}= is a GPU hint without meaning here")
+            builder.leave_out(f"{what} {name}=")
 
 
 def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
@@ -289,7 +289,7 @@ def product(
             hint="check the block shapes, transpose_A and transpose_B",
         )
     if policy is not None:
-        current(what).note(f"{what} policy= divides work among GPU warps; a Tensix core has none")
+        current(what).leave_out(what, "warp policy")
     if is_dynamic(clear_accum):
         builder = current(what)
         zeros = call("tl.fill", [c, constant(0, str(c.source.ty.dtype.dtype))], attrs)

@@ -16,7 +16,7 @@ from ttexplore.language.guard.standins import ARITHMETIC, COMPARISONS
 class Noting(Protocol):
     """The kernel being traced (a ttexplore.language.tracer.builder.Builder), as far as this module needs it."""
 
-    def note(self, text: str) -> None: ...
+    def leave_out(self, what: str) -> None: ...
 
 
 CURRENT: ContextVar[Noting | None] = ContextVar("kernel being traced", default=None)
@@ -103,7 +103,7 @@ def hint_only(name: str) -> Callable[..., None]:
     def hint(*_args: object, **_options: object) -> None:
         builder = CURRENT.get()
         if builder is not None:
-            builder.note(f"T.{name} is a GPU hint without meaning here")
+            builder.leave_out(f"T.{name}")
 
     hint.__name__ = hint.__qualname__ = name
     return hint
@@ -124,7 +124,7 @@ class Ignored:
     def __call__(self, *_args: object, **_options: object) -> Ignored:
         builder = CURRENT.get()
         if builder is not None:
-            builder.note(f"T.{self.name} is a GPU hint without meaning here")
+            builder.leave_out(f"T.{self.name}")
         return self
 
     def __enter__(self) -> None:

@@ -27,6 +27,7 @@ from ttexplore.language.tracer.dtypes import dtype_name, held, integer_range, nu
 from ttexplore.language.tracer.elements import Reads
 from ttexplore.language.tracer.spans import caller_place, caller_span
 from ttexplore.language.tracer.views import Views
+from ttexplore.notes import Note, note
 from ttexplore.record import Span
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ class Builder:
     sizes: list[ir.Var] = field(default_factory=list[ir.Var])
     enclosing: list[Enclosing] = field(default_factory=list[Enclosing])
     calls: list[Span] = field(default_factory=list[Span])
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[Note] = field(default_factory=list[Note])
     annotations: list[Annotation] = field(default_factory=list[Annotation])
     begun: list[Span | None] = field(default_factory=list[Span | None])
     buffer_names: set[str] = field(default_factory=set[str])
@@ -358,10 +359,10 @@ class Builder:
         own = to_tvm_span(self.span)
         return ir.SequentialSpan([own, *map(to_tvm_span, reversed(self.calls))]) if self.calls else own
 
-    def note(self, text: str) -> None:
+    def leave_out(self, what: str, kind: str = "hint") -> None:
         """Record that something without effect on this machine was left out."""
         here = caller_span(self.files)
-        self.notes.append(f"{here}: {text}" if here else text)
+        self.notes.append(note(kind, at=None if here is None else str(here), what=what))
 
     def unused(self, name: str) -> str:
         """A unique name for a new buffer: its name in the kernel, with a number if that is taken."""

@@ -47,6 +47,7 @@ from ttexplore.language.tracer.containers import is_dict, is_sequence, items_of
 from ttexplore.language.tracer.dtypes import as_argument, dtype
 from ttexplore.language.tracer.rewrite import rewrite
 from ttexplore.language.tracer.spans import caller_span, definition, display_file, error_span, node_span, source_listing
+from ttexplore.notes import Note, note
 from ttexplore.options import OPTIONS
 from ttexplore.record import Listing, Span
 
@@ -66,7 +67,7 @@ _LARGEST_DEPTH = 16
 class Said:
     """What is said inside one T.Kernel beside its code: notes and annotations."""
 
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     annotations: tuple[Annotation, ...]
 
 
@@ -86,7 +87,7 @@ class TracedKernel:
     source: Listing
     first_line: int
     file: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     said: tuple[Said, ...] = ()
     allocated: tuple[tirx.Buffer, ...] = ()
@@ -193,7 +194,7 @@ def _parameter(builder: Builder, name: str, value: object) -> object:
         return value.make(builder, name)
     if isinstance(value, _Scalar) and value.dtype.startswith(("float", "bfloat")):
         # The host writes tensors; numbers that decide about work are sizes.
-        builder.notes.append(f"{name} is a number: the kernel takes it as a tensor of one element")
+        builder.notes.append(note("number", parameter=name))
         return builder.read(TensorSpec((1,), value.dtype).make(builder, name), (0,))
     if isinstance(value, _Scalar):
         variable = tirx.Var(name, value.dtype, builder.tvm_span())
@@ -774,10 +775,10 @@ class Tuned:
         traced = traced.with_arguments(arguments)
         if not chosen:
             return traced
-        note = "autotune: not tuned here; took the first configuration: " + ", ".join(
-            f"{n}={v}" for n, v in chosen.items()
+        configuration = ", ".join(f"{name}={value}" for name, value in chosen.items())
+        return dataclasses.replace(
+            traced, notes=(*traced.notes, note("first configuration", configuration=configuration))
         )
-        return dataclasses.replace(traced, notes=(*traced.notes, note))
 
 
 def parameters_of(kernel: object) -> Mapping[str, inspect.Parameter]:

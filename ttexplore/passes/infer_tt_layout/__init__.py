@@ -16,6 +16,7 @@ from ttexplore.ir.dataflow import accesses, is_parallel
 from ttexplore.ir.operations.quantified import deciding_load
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.notes import Note, note
 from ttexplore.ops.storage import instead_of
 from ttexplore.passes.infer_tt_layout.single_elements import refuse_single_elements
 from ttexplore.passes.launches.tensor_roles import Role, read_and_written, roles_of
@@ -73,30 +74,18 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, o
     values = program.plan.size_values
     made = tuple(_layout(parameter, index, roles, values, read) for index, parameter in enumerate(parameters))
     placed = place_tensors(made, layouts or {}, program, target)
-    notes = tuple(
-        f"{one.name} is an input that nothing reads" for one in made if one.role == "input" and one.name not in read
-    )
+    notes = tuple(note("unread input", tensor=one.name) for one in made if one.role == "input" and one.name not in read)
     notes += tuple(_cost_of_rows(layout) for layout in placed if layout.page == "row")
     return program.with_plan(layouts=placed, notes=(*program.plan.notes, *notes))
 
 
-def _cost_of_rows(layout: TensorLayout) -> str:
+def _cost_of_rows(layout: TensorLayout) -> Note:
     if layout.through == "tilize":
-        if layout.role == "input":
-            return (
-                f"{layout.name} is row-major, through tilize: the reader moves whole rows of each block, and the "
-                "compute kernel converts them to tiles, which is exact for 16 bits"
-            )
-        return (
-            f"{layout.name} is row-major, through untilize: the compute kernel converts tiles to rows, which is exact "
-            "for 16 bits, and the writer moves whole rows of each block"
-        )
+        return note("tilized" if layout.role == "input" else "untilized", tensor=layout.name)
     transfers = TILE_ROWS * TILE_COLUMNS // FACE
     mover = "reader" if layout.role == "input" else "writer"
-    return (
-        f"{layout.name} is row-major, in runs: the {mover} moves {transfers} runs of {FACE} elements "
-        f"({FACE * layout.element_bytes} bytes) per tile, instead of one page"
-    )
+    size = {"elements": FACE, "bytes": FACE * layout.element_bytes}
+    return note("runs", tensor=layout.name, mover=mover, runs=transfers, **size)
 
 
 def _check_blocks(body: tirx.Stmt) -> None:

@@ -20,6 +20,7 @@ from tvm import tirx
 from ttexplore.analysis.core_resources import can_share, check_l1, missing_l1, number_buffers
 from ttexplore.ir.arithmetic.index import Expression, Key, Range, Variable, decided, narrowed, placed, value_range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Reader, Store, Walk
+from ttexplore.notes import Note, note
 from ttexplore.plan import CircularBuffer, TensorLayout, chip_buffers
 from ttexplore.target import Target
 
@@ -320,12 +321,10 @@ def _with_reason(buffer: CircularBuffer, sharing: tuple[CircularBuffer, ...]) ->
     return dataclasses.replace(buffer, reason=f"{buffer.reason}; {reason}" if buffer.reason else reason)
 
 
-def sharing_notes(buffers: tuple[CircularBuffer, ...]) -> Iterator[str]:
+def sharing_notes(buffers: tuple[CircularBuffer, ...]) -> Iterator[Note]:
     """What the plan notes of circular buffers that several share."""
     shared = [group for group in chip_buffers(buffers) if len(group) > 1]
     if shared:
         names = "; ".join(f"CB {group[0].index}: {', '.join(one.name for one in group)}" for group in shared)
-        yield (
-            f"{len(buffers)} buffers use {len(chip_buffers(buffers))} circular buffers, because a core has no more or "
-            f"its L1 no room: their blocks are never there at the same time, or follow each other ({names})"
-        )
+        count = len(chip_buffers(buffers))
+        yield note("buffers share", buffers=len(buffers), circular_buffers=count, names=names)

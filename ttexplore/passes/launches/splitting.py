@@ -16,9 +16,9 @@ from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, par
 from ttexplore.ir.operations.groups import BARRIER_SCOPE, SYNC_GRID
 from ttexplore.ir.rewrite import walk
 from ttexplore.language.tracer.kernel import Said, TracedKernel
+from ttexplore.notes import Note, note
 from ttexplore.passes.launches.coverage import Region, gap_in, read_regions, stored_regions
 from ttexplore.passes.launches.tensor_roles import kept_parts, read_and_written, touched, with_kept_parts
-from ttexplore.plan import note_on_input
 from ttexplore.record import Span
 
 _T = TypeVar("_T")
@@ -92,7 +92,7 @@ def _with_kept(traced: TracedKernel) -> TracedKernel:
         return traced
     kept = kept_parts(function)
     read = read_and_written(function)[0] if kept else set[str]()
-    notes = (note_on_input(name, reason) for name, reason in kept.items() if name not in read)
+    notes = (note("old contents", tensor=name, reason=reason) for name, reason in kept.items() if name not in read)
     return dataclasses.replace(traced, function=function, notes=(*traced.notes, *notes))
 
 
@@ -265,7 +265,7 @@ def _writes_all(statement: tirx.Stmt, buffer: tirx.Buffer, loops: Sequence[tirx.
 
 def _check_read(
     part: _Part, launch: TracedKernel, traced: TracedKernel, before: Sequence[TracedKernel]
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[Note]:  # fmt: skip
     """Notes on the tensors of T.alloc_global that the launches before this one may have stored in part, and of which it
     may read the rest. Raises KernelError where it reads elements that none of them stores."""
     own, reads = stored_regions(launch.function), read_regions(launch.function)
@@ -298,7 +298,7 @@ def _check_read(
                     hint="store all that is read in an earlier T.Kernel, or make it a parameter if the caller fills it",
                     span=one.span,
                 )
-        yield f"{name} may be read where no launch has stored anything ({gap.reason}): it holds zeros there"
+        yield note("zeros", tensor=name, reason=gap.reason)
 
 
 def _check_stores(part: _Part) -> None:

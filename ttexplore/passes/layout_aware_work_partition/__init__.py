@@ -23,11 +23,12 @@ from ttexplore.analysis.shard_work import (
     tile_of,
     whole_buffer,
 )
-from ttexplore.analysis.work_orders import common_step, in_order, note_on_work
+from ttexplore.analysis.work_orders import common_step, in_order
 from ttexplore.errors import ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.notes import note
 from ttexplore.options import OPTIONS, parse_order, parse_policy
 from ttexplore.passes.layout_aware_work_partition.partial_sums import with_partial_sums
 from ttexplore.passes.layout_aware_work_partition.shared_inputs import with_shared_inputs
@@ -176,8 +177,7 @@ def layout_aware_work_partition(
     chosen = shared.plan.partition
     if chosen is not None and chosen.policy != policy:
         # The note on the default is not true any more; another one tells the policy, and why.
-        default = note_on_work(program.options)
-        shared = shared.with_plan(notes=tuple(note for note in shared.plan.notes if note != default))
+        shared = shared.with_plan(notes=tuple(one for one in shared.plan.notes if one.kind != "schedule"))
     return shared
 
 
@@ -497,7 +497,7 @@ def with_local_shards(program: Program) -> Program:
     depths["qk_chunk_tiles"] = options.qk_chunk_tiles
     asked = [name for name, value in depths.items() if value is not None]
     notes = [
-        f"{one.name} holds {one.stages} blocks, the shard of {one.shard_of}; {', '.join(asked)} has no effect on it"
+        note("shard is the buffer", buffer=one.name, depth=one.stages, tensor=one.shard_of, options=", ".join(asked))
         for one in buffers.values()
         if one.shard_of and asked
     ]

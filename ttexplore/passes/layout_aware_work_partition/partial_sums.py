@@ -23,6 +23,7 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.operations.atomics import HANDED_ON
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.notes import Note, note
 from ttexplore.plan import (
     TILE_COLUMNS,
     TILE_ROWS,
@@ -52,23 +53,17 @@ def with_partial_sums(program: Program, target: Target) -> Program:
     if not marked:
         if program.options.partials != "noc":
             return program
-        return program.with_plan(
-            notes=(*program.plan.notes, "no partial sums are sent: no two work items update the same elements at known "
-                   "places")
-        )  # fmt: skip
+        return program.with_plan(notes=(*program.plan.notes, note("no partial sums")))
     plan = program.plan
     assert plan.partition is not None, "it is decided"
     copies = tensor_copies(grid_loops(program.kernel))
     moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
     found: list[PartialSums] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for name in marked:
         made = _sums(program, plan.layout(name), copies, moves[name], len(found) * _SEMAPHORES, target)
         found.append(made)
-        notes.append(
-            f"{name}: cores add to each block one after another, in the order of their work items; the first one reads "
-            "it, the last one stores it"
-        )
+        notes.append(note("partial sums", tensor=name))
     if len(found) * _SEMAPHORES > target.semaphores:
         raise ResourceError(
             "R007",

@@ -24,6 +24,7 @@ from ttexplore.ir.build import constant
 from ttexplore.ir.operations.work import ItemWork
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.notes import Note, note
 from ttexplore.options import TOPOLOGIES
 from ttexplore.plan import (
     MOST_LISTED_ITEMS,
@@ -43,6 +44,7 @@ _Blocks = dict[_Core, list[Block]]
 # Of more blocks than this, those that the index expressions compute are not compared, only the block indices in them.
 _MOST_BLOCKS = 1 << 16
 _LISTED = f"{MOST_LISTED_ITEMS:,}"
+_NOT_TOGETHER = "no two cores need the same blocks at the same steps"
 # A shared input has a semaphore that counts receivers, and one that says that a block is there.
 _SEMAPHORES = 2
 # The predicted time with sharing, against that without, that sharing is for: predictions are not exact.
@@ -74,13 +76,13 @@ def with_shared_inputs(
         if name not in inputs:
             raise unknown("tensor", name, inputs)
     found: list[_Way] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     wanted = asked or [one.name for one in plan.layouts if one.role != "output"]
     for name, made in _all_ways(program, wanted)(plan.partition).items():
         if isinstance(made, str):
             if name in asked:
                 raise _not_shared(name, made)
-            notes.append(f"{name} is not shared: {made}")
+            notes.append(note("not shared", tensor=name, reason=made))
             continue
         ways = [one for one in made if one.topology == asked.get(name, one.topology)]
         if ways:
@@ -90,7 +92,7 @@ def with_shared_inputs(
             where = {"row": "row of cores", "column": "column of cores", "grid": "rectangle of cores"}
             raise _not_shared(name, f"no two cores in one {where[asked[name]]} need the same blocks at the same steps")
         else:
-            notes.append(f"{name} is not shared: no two cores need the same blocks at the same steps")
+            notes.append(note("not shared", tensor=name, reason=_NOT_TOGETHER))
     taken = len(plan.semaphores)
     most = (target.semaphores - taken) // _SEMAPHORES
     if len(found) > most:
@@ -102,13 +104,13 @@ def with_shared_inputs(
                 hint=f"share at most {most} inputs",
             )
         kept = sorted(found, key=lambda one: -one.saved_bytes)[:most]
-        notes += [f"{one.tensor} is not shared: others save more, and they use up the semaphores"
-                  for one in found if one not in kept]  # fmt: skip
+        reason = "others save more, and they use up the semaphores"
+        notes += [note("not shared", tensor=one.tensor, reason=reason) for one in found if one not in kept]
         found = [one for one in found if one in kept]
     return _sharing(program, found, notes)
 
 
-def _sharing(program: Program, ways: Sequence[_Way], notes: Iterable[str]) -> Program:
+def _sharing(program: Program, ways: Sequence[_Way], notes: Iterable[Note]) -> Program:
     """The program with inputs that are shared in these ways."""
     plan = program.plan
     assert plan.partition is not None, "it is decided"
@@ -175,23 +177,19 @@ def _with_fastest(program: Program, target: Target, others: Sequence[Partition])
     if not own.possible:
         if plan.partition.work_items <= MOST_LISTED_ITEMS:
             return program
-        note = f"inputs are not shared: the blocks of more than {_LISTED} work items are not compared"
-        return program.with_plan(notes=(*plan.notes, note))
+        return program.with_plan(notes=(*plan.notes, note("too many to share", most=MOST_LISTED_ITEMS)))
     alone = microseconds(own.alone, target)
     if not best.ways:
-        could = f"{_listed(own.possible)} could be shared, which would not pay"
-        note = f"{could}: {microseconds(own.cycles, target)} predicted, {alone} if each core reads for itself"
-        return program.with_plan(notes=(*plan.notes, note))
+        times = {"shared": microseconds(own.cycles, target), "alone": alone}
+        unpaid = note("sharing does not pay", tensors=_listed(own.possible), **times)
+        return program.with_plan(notes=(*plan.notes, unpaid))
     told = [f"{one.tensor} along {one.topology}s" if one.topology != "grid" else f"{one.tensor} over the grid"
             for one in best.ways.values()]  # fmt: skip
-    notes = [
-        f"one core reads for several, {_listed(told)}: {microseconds(best.cycles, target)} predicted, {alone} if each "
-        "core reads for itself"
-    ]
+    notes = [note("shared", ways=_listed(told), shared=microseconds(best.cycles, target), alone=alone)]
     if best is not own:
-        notes.append(f"the policy is {best.partition.policy}: {microseconds(own.cycles, target)} predicted if it is "
-                     f"{own.partition.policy}")  # fmt: skip
-    notes += [f"{name} is not shared, which would not pay" for name in best.possible if name not in best.ways]
+        time = microseconds(own.cycles, target)
+        notes.append(note("policy", policy=best.partition.policy, time=time, other=own.partition.policy))
+    notes += [note("not worth sharing", tensor=name) for name in best.possible if name not in best.ways]
     return _sharing(program.with_plan(partition=best.partition), [*best.ways.values()], notes)
 
 

@@ -14,6 +14,7 @@ from ttexplore.ir.build import attribute, op_name
 from ttexplore.ir.operations.atomics import ATOMIC
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.notes import Note, note
 from ttexplore.ops.costs import COPY_CYCLES, INIT_CYCLES, PACK_CYCLES, SECTION_CYCLES, pack_cycles, unpack_cycles
 from ttexplore.options import Partials
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, PartialSums, Plan
@@ -26,6 +27,7 @@ _REFUSALS = ("TTX-U025", "TTX-R007")
 # An update of a tile of numbers of 32 bits, in the SFPU, and of others, in the FPU.
 _WIDE_CYCLES, _NARROW_CYCLES = 128, 32
 _WIDE_BYTES = 4 * TILE_ROWS * TILE_COLUMNS
+_UNKNOWN_TIME = "how long several would take is not known"
 
 
 def with_chosen_partials(
@@ -45,19 +47,18 @@ def with_chosen_partials(
         in_dram = lowered("dram")
     except TTExploreError as error:
         # Others are not about partial sums: the pass that finds them reports them.
-        why = (f"one core adds up partial sums: {error.message}",) if error.code in _REFUSALS else ()
+        why = (note("one core adds", reason=error.message),) if error.code in _REFUSALS else ()
         return _noted(begun("dram"), *why)
     handed_on, alone = (_predicted(one, target) for one in (over_noc, in_dram))
     if handed_on is None or alone is None:
-        return _noted(begun("dram"), "one core adds up partial sums: how long several would take is not known")
+        return _noted(begun("dram"), note("one core adds", reason=_UNKNOWN_TIME))
     noc, dram = (microseconds(cycles, target) for cycles in (handed_on, alone))
     if handed_on < alone * _WORTH:
-        note = f"several cores hand on partial sums: {noc} predicted, {dram} if one core adds them up"
-        return _noted(begun("noc"), note)
-    return _noted(begun("dram"), f"one core adds up partial sums: {dram} predicted, {noc} if several hand them on")
+        return _noted(begun("noc"), note("several cores add", noc=noc, dram=dram))
+    return _noted(begun("dram"), note("adding on one core is faster", noc=noc, dram=dram))
 
 
-def _noted(program: Program, *notes: str) -> Program:
+def _noted(program: Program, *notes: Note) -> Program:
     return program.with_plan(notes=(*program.plan.notes, *notes))
 
 

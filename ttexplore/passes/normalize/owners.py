@@ -35,6 +35,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dataflow import is_on_chip, is_parallel
 from ttexplore.ir.operations.atomics import ATOMIC, ATOMICS, HANDED_ON
 from ttexplore.ir.rewrite import Firings, Rule, walk
+from ttexplore.notes import Note, note
 from ttexplore.passes.launches.tensor_roles import read_and_written, touched
 
 Numbers = NDArray[np.int64]
@@ -49,7 +50,7 @@ _OWNER = Rule(
 
 def with_owners(
     function: tirx.PrimFunc, sizes: Mapping[str, int], firings: Firings, *, over_noc: bool
-) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
+) -> tuple[tirx.PrimFunc, tuple[Note, ...]]:
     """The kernel with a loop in place of each axis of its launch grid along which work items update the same elements,
     and a note for each such axis; with `over_noc`, only where the updated places are not known before the kernel runs:
     the other tensors are marked for B1, whose cores hand what they update on to one another.
@@ -76,7 +77,7 @@ def with_owners(
     shapes = {str(one.name): bound_shape(one, {}) for one in elements(function.params) if is_buffer(one)}
     found = _Uses({name: shape for name, shape in shapes.items() if name in shared}, loops)
     found.body(statements(loops[-1].body), np.array(True))
-    groups, notes, handed_on = [1] * len(loops), list[str](), list[str]()
+    groups, notes, handed_on = [1] * len(loops), list[Note](), list[str]()
     for name in (one for one in shapes if one in shared):
         uses = [one for one in found.uses if one.tensor == name]
         needed = _groups(name, shapes[name], uses, loops)
@@ -95,11 +96,10 @@ def with_owners(
     return with_function_body(function, made), tuple(notes)
 
 
-def _note(tensor: str, axis: tirx.For, group: int, *, is_certain: bool) -> str:
-    name, count = axis.loop_var.name, constant(axis.extent)
-    which = f"all {count} blocks along {name}" if group == count else f"groups of {group} blocks along {name}"
-    how = "update" if is_certain else "may update"
-    return f"{which} {how} the same elements of {tensor}: one core runs them one after another, in order"
+def _note(tensor: str, axis: tirx.For, group: int, *, is_certain: bool) -> Note:
+    name, count = str(axis.loop_var.name), constant(axis.extent)
+    blocks = f"all {count} blocks" if group == count else f"groups of {group} blocks"
+    return note("owner", tensor=tensor, blocks=blocks, loop=name, access="update" if is_certain else "may update")
 
 
 # Places

@@ -14,7 +14,7 @@ from ttexplore.analysis.expressions import check_indices
 from ttexplore.analysis.regions import BlockRegion, block_region, check_on_chip, gathered_region
 from ttexplore.analysis.staging import check_block, plan_staging, storage_dtype
 from ttexplore.errors import TTExploreError, UsageError, unknown
-from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.adapter import is_buffer, line_of, span_of
 from ttexplore.ir.arithmetic.bounds import Bounds
 from ttexplore.ir.build import dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
@@ -22,6 +22,7 @@ from ttexplore.ir.operations.gathers import is_rearranged
 from ttexplore.ir.operations.storage import Staging, StagingBuffer
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
+from ttexplore.notes import Note, note
 from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
 from ttexplore.passes.propagate_tt_layout.chunks import sequence_depths, summed_depths
 from ttexplore.passes.propagate_tt_layout.padding import with_masks
@@ -94,13 +95,14 @@ def propagate_tt_layout(
     buffers = _with_depths(buffers, chunks | single)
     depths = [*_depth_notes(stages, staging, chunks | single)] if stages is not None else []
     for name, depth in chunks.items():
-        by = f"qk_chunk_tiles={qk_chunk_tiles}" if name in along else f"chunk_k_tiles={chunk_k_tiles}"
+        along_k = f"chunk_k_tiles={chunk_k_tiles}"
+        option = f"qk_chunk_tiles={qk_chunk_tiles}" if name in along else along_k
         if single.get(name, depth) != depth:
-            depths.append(f"{name} holds {single[name]} blocks: cb_depth overrides the {depth} of {by}")
+            depths.append(note("depth overridden", buffer=name, depth=single[name], overridden=depth, option=option))
         else:
-            depths.append(f"{name} holds {depth} blocks: {by}")
+            depths.append(note("depth", buffer=name, depth=depth, option=option))
         if name in along and summed.get(name, depth) != depth:
-            depths.append(f"{name}: qk_chunk_tiles overrides the {summed[name]} of chunk_k_tiles={chunk_k_tiles}")
+            depths.append(note("chunk overridden", buffer=name, overridden=summed[name], option=along_k))
     check_l1(buffers, target, tensors_in_l1(program))
     return program.with_plan(
         buffers=buffers,
@@ -125,44 +127,29 @@ def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int])
     return tuple(dataclasses.replace(one, stages=depths.get(one.name, one.stages)) for one in buffers)
 
 
-def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[str]:
+def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[Note]:
     """The blocks that are read or stored element by element, and what that costs."""
     for statement, block in moved.items():
         if block.steps:
-            span, (source, target) = span_of(statement), (region.source for region in regions(statement))
-            line = f" in line {span.line}" if span else ""
-            stored = is_on_chip(source)
-            yield (
-                f"{target.name if stored else source.name} is {'stored' if stored else 'read'} element by "
-                f"element{line}: {block.rows * block.columns} {'writes' if stored else 'reads'} for each block, each "
-                "of them waited for, because neither tiles nor rows of 16 elements express it"
-            )
+            source, target = (region.source for region in regions(statement))
+            kind, tensor = ("elements stored", target) if is_on_chip(source) else ("elements read", source)
+            count = block.rows * block.columns
+            yield note(kind, tensor=str(tensor.name), line=line_of(statement), count=count)
         elif block.places is not None:
-            span, tensor = span_of(statement), regions(statement)[0].source.name
-            line = f" in line {span.line}" if span else ""
+            kind, tensor = "gathered runs" if block.unit > 1 else "gathered elements", regions(statement)[0].source
             count = block.rows * block.columns // block.unit
-            pieces = "runs of 16 elements" if block.unit > 1 else "single elements"
-            waits = "" if block.unit > 1 else ", each waited for"
-            yield (
-                f"{tensor} is gathered{line}: {count} {pieces} for each block{waits}, because their places are computed"
-            )
+            yield note(kind, tensor=str(tensor.name), line=line_of(statement), count=count)
 
 
-def _rearranged_notes(kernel: tirx.PrimFunc) -> Iterator[str]:
+def _rearranged_notes(kernel: tirx.PrimFunc) -> Iterator[Note]:
     """The blocks whose elements the writer moves one by one, and what that costs."""
     for statement in filter(is_rearranged, blocks(kernel.body)):
-        span, (source, target) = span_of(statement), (region.source for region in regions(statement))
-        line = f" in line {span.line}" if span else ""
-        yield (
-            f"{source.name} is rearranged{line}: for each block the writer copies {math.prod(shape_of(target))} single "
-            "elements on the chip, because no operation on tiles moves them to their places"
-        )
+        source, target = (region.source for region in regions(statement))
+        count = math.prod(shape_of(target))
+        yield note("rearranged", buffer=str(source.name), line=line_of(statement), count=count)
 
 
-_SINGLE = "cb_depth, chunk_k_tiles or qk_chunk_tiles"
-
-
-def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[str]:
+def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[Note]:
     """Notes on the option `stages`: the buffers that it applies to, what it overrides, and the other buffers."""
     buffers = [one for one in staging.buffers.values() if one.kind == "cb"]
     filled = [one for one in buffers if one.producer == "reader"]
@@ -170,14 +157,14 @@ def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> It
     for pipeline in dict.fromkeys(one.pipeline for one in filled):
         names = [one.name for one in filled if one.pipeline == pipeline and one.name not in own]
         if names:
-            instead = ""
+            instead_of = None
             if pipeline is not None and pipeline.stages != stages:
-                instead = f", instead of num_stages={pipeline.stages} of T.Pipelined at {pipeline.span}"
-            yield f"stages={stages} is the depth of {', '.join(names)}{instead}"
+                instead_of = f"num_stages={pipeline.stages} of T.Pipelined at {pipeline.span}"
+            yield note("depth by stages", stages=stages, buffers=", ".join(names), instead_of=instead_of)
     for name, depth in own.items():
-        yield f"stages={stages} does not change {name}: {_SINGLE} sets it to {depth}"
+        yield note("depth set otherwise", stages=stages, buffer=name, depth=depth)
     if others := [one.name for one in buffers if one.producer != "reader"]:
-        yield f"stages={stages} does not change {', '.join(others)}, which the reader does not fill: use cb_depth"
+        yield note("depth of others", stages=stages, buffers=", ".join(others))
 
 
 def circular_buffer(staging: StagingBuffer, compute: ComputeConfig) -> CircularBuffer:

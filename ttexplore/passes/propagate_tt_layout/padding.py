@@ -15,7 +15,7 @@ from tvm import ir, tirx
 
 from ttexplore.analysis.added_buffers import AddedBuffers
 from ttexplore.analysis.regions import BlockRegion
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import line_of
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -30,6 +30,7 @@ from ttexplore.ir.dag import folded
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, webs
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.notes import Note, note
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 # Functions that map zero to exactly zero.
@@ -49,7 +50,7 @@ class Padding:
 
 def with_masks(
     function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion], firings: Firings
-) -> tuple[tirx.PrimFunc, tuple[str, ...]]:  # fmt: skip
+) -> tuple[tirx.PrimFunc, tuple[Note, ...]]:  # fmt: skip
     """The kernel with masked operands where a product or a reduction would take in padding, and a note for each mask.
 
         T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
@@ -61,7 +62,7 @@ def with_masks(
     """
     facts = _Facts(function, loads)
     masks = _Masks(function, firings)
-    notes: list[str] = []
+    notes: list[Note] = []
     for web in facts.webs:
         found, buffer = facts.of[id(web)], web.buffer
         for statement, role in web.reads:
@@ -130,14 +131,12 @@ def _mask(source: tirx.Buffer, target: tirx.Buffer, axis: int, neutral: float) -
     )  # fmt: skip
 
 
-def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt, neutral: float) -> str:
-    extent, tile, span = shape_of(buffer)[axis], _tile(axis), span_of(statement)
-    line = f" of line {span.line}" if span else ""
-    takes = f"the product{line} sums over" if reduction_of(statement) is None else f"the reduction{line} takes"
-    return (
-        f"{name}: {takes} whole tiles of {tile}, and the padding of {buffer.name} beyond {extent} is not known to be "
-        f"{neutral:g}; a multiple of {tile} needs no mask"
-    )
+def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt, neutral: float) -> Note:
+    return note(
+        "mask of a product" if reduction_of(statement) is None else "mask of a reduction", mask=name,
+        buffer=str(buffer.name), line=line_of(statement), extent=shape_of(buffer)[axis], tile=_tile(axis),
+        neutral=f"{neutral:g}",
+    )  # fmt: skip
 
 
 class _Facts:

@@ -6,21 +6,22 @@ from collections.abc import Sequence
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import identity, span_of
+from ttexplore.ir.adapter import identity, line_of
 from ttexplore.ir.build import op_name, regions, statements, with_body, with_function_body
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, parallel_body, webs
 from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.notes import Note, note
 
 
-def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
+def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[Note, ...]]:
     """The kernel without the statements that no output depends on, and a note for each removed statement.
 
         T.copy(A[...], a); T.copy(B[...], b); T.copy(a, C[...])  ==>  T.copy(A[...], a); T.copy(a, C[...])
 
     Such statements would fill circular buffers that no kernel drains. Raises the errors of :func:`webs`.
     """
-    notes: list[str] = []
+    notes: list[Note] = []
     while True:
         told = len(notes)
         made = _Liveness(webs(function), firings).body(statements(function.body), notes)
@@ -96,10 +97,10 @@ class _Liveness:
 
     # Removal
 
-    def body(self, body: list[tirx.Stmt], notes: list[str]) -> list[tirx.Stmt]:
+    def body(self, body: list[tirx.Stmt], notes: list[Note]) -> list[tirx.Stmt]:
         return [one for statement in body for one in self.statement(statement, notes)]
 
-    def statement(self, statement: tirx.Stmt, notes: list[str]) -> list[tirx.Stmt]:
+    def statement(self, statement: tirx.Stmt, notes: list[Note]) -> list[tirx.Stmt]:
         if is_parallel(statement):
             return self.parallel(statement, notes)
         if isinstance(statement, tirx.For):
@@ -111,7 +112,7 @@ class _Liveness:
             return self.firings.made(_REMOVED, statement, [])
         return [statement]
 
-    def parallel(self, statement: tirx.Stmt, notes: list[str]) -> list[tirx.Stmt]:
+    def parallel(self, statement: tirx.Stmt, notes: list[Note]) -> list[tirx.Stmt]:
         """The nest with only the stores and names that live results need."""
         kept = self.kept(statement)[0]
         stay = {identity(one) for one in kept}
@@ -133,7 +134,5 @@ def _target(statement: tirx.BufferStore | tirx.Bind) -> ir.Var:
     return statement.buffer if isinstance(statement, tirx.BufferStore) else statement.var
 
 
-def _note(variable: ir.Var, statement: tirx.Stmt) -> str:
-    span = span_of(statement)
-    where = f" of line {span.line}" if span else ""
-    return f"the value of {variable.name}{where} is never used: it is removed"
+def _note(variable: ir.Var, statement: tirx.Stmt) -> Note:
+    return note("unused", buffer=str(variable.name), line=line_of(statement))

@@ -20,7 +20,7 @@ def flat_plan(plan: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """
     found: list[tuple[str, str]] = []
     for key, value in plan.items():
-        _flatten(key, value, found)
+        _flatten(key, [note["text"] for note in value] if key == "notes" else value, found)
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tvm import ir, tirx
 
 from ttexplore.analysis.added_buffers import NewBuffers
-from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.adapter import call, line_of
 from ttexplore.ir.arithmetic.sizes import matrix_extents
 from ttexplore.ir.build import (
     dtype_of,
@@ -21,6 +21,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.notes import Note, note
 from ttexplore.ops.small import is_small
 
 
@@ -76,11 +77,8 @@ CAST = StatementRule(
 )
 
 
-def note_on_cast(statement: tirx.Stmt) -> str:
+def note_on_cast(statement: tirx.Stmt) -> Note:
     """What the plan says about a copy that casts."""
-    (before, after), span = (region.source for region in regions(statement)), span_of(statement)
-    line = f" in line {span.line}" if span else ""
-    return (
-        f"the copy of {before.name} to {after.name}{line} casts to {dtype_of(after)} on the SFPU, because the "
-        "packer rounds to bfloat16 only"
-    )
+    before, after = (region.source for region in regions(statement))
+    names = {"source": str(before.name), "target": str(after.name)}
+    return note("cast", **names, line=line_of(statement), dtype=dtype_of(after))

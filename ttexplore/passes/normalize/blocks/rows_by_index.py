@@ -7,7 +7,7 @@ import functools
 from tvm import ir, tirx
 
 from ttexplore.analysis.added_buffers import NewBuffers
-from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.adapter import call, line_of
 from ttexplore.ir.arithmetic.sizes import extents_of
 from ttexplore.ir.build import (
     bind,
@@ -25,6 +25,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import replaced, same_expression, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.notes import Note, note
 
 
 def with_rows_by_index(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -36,17 +37,13 @@ def with_rows_by_index(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFu
     return rewrite([ROWS], _Rows(function, firings))
 
 
-def note_on_rows(statement: tirx.Stmt) -> str:
+def note_on_rows(statement: tirx.Stmt) -> Note:
     """What the plan says about a block whose rows are chosen."""
     loops, body = parallel_body(statement)
     store = body[-1]
     assert isinstance(store, tirx.BufferStore)
-    span = span_of(statement)
-    where = f" in line {span.line}" if span else ""
-    return (
-        f"rows of {store.buffer.name}{where} are chosen by elements of a tensor: {constant(loops[0].extent)} reads for "
-        "each block, one after the other, each of which goes to its row by a choice among all elements of the block"
-    )
+    reads = constant(loops[0].extent)
+    return note("chosen rows", buffer=str(store.buffer.name), line=line_of(statement), reads=reads)
 
 
 class _Rows(NewBuffers):

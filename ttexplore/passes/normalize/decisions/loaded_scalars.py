@@ -17,6 +17,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_bo
 from ttexplore.ir.operations.atomics import ATOMIC
 from ttexplore.ir.operations.quantified import Quantified, deciding_load, quantified_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.notes import Note, note
 from ttexplore.passes.normalize.decisions.computed_decisions import check_decisions
 from ttexplore.passes.normalize.decisions.loaded_blocks import Element, LoadedBlocks
 
@@ -104,7 +105,7 @@ def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     return rewrite(_CHECKED, _Places(function, firings))
 
 
-def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
+def notes_on_decisions(function: tirx.PrimFunc) -> tuple[Note, ...]:
     """What the plan says of the decisions that are left to elements of tensors."""
     known: dict[ir.Expr, list[str]] = {}
     found: dict[str, list[str]] = {}
@@ -112,7 +113,7 @@ def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
     def sources(*values: ir.Expr) -> list[str]:
         return [name for value in values for one in nodes_of(value) for name in known.get(one, [])]
 
-    def note(text: str, names: list[str]) -> None:
+    def decided(text: str, names: list[str]) -> None:
         found[text] = list(dict.fromkeys([*found.get(text, []), *names]))
 
     for one in walk(function.body):
@@ -123,7 +124,7 @@ def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
                 known[one.var] = sources(one.value)
             case tirx.For():
                 names = known[one.loop_var] = sources(one.min, one.extent)
-                note("which branches and turns are taken, by the reader for all kernels of a core", names)
+                decided("which branches and turns are taken, by the reader for all kernels of a core", names)
             case tirx.Evaluate() if op_name(one) == "tl.copy":
                 for number, region in enumerate(arguments(one)):
                     assert isinstance(region, ir.TensorRegion)
@@ -131,12 +132,14 @@ def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
                     if number and names:
                         text = f"where {region.source.name} is stored, which is checked when the kernel runs"
                         others = "; that no two blocks store to one place is up to the kernel"
-                        note(text if attribute(one, ATOMIC) else text + others, names)
+                        decided(text if attribute(one, ATOMIC) else text + others, names)
                     elif names:
-                        note(f"where {region.source.name} is loaded, which is checked when the kernel runs", names)
+                        decided(f"where {region.source.name} is loaded, which is checked when the kernel runs", names)
             case _:
                 pass
-    return tuple(f"elements of {' and '.join(names)} decide: {text}" for text, names in found.items() if names)
+    return tuple(
+        note("elements decide", tensors=" and ".join(names), decision=text) for text, names in found.items() if names
+    )
 
 
 def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:

@@ -8,7 +8,7 @@ from tvm import ir, sym, tirx
 
 from ttexplore.analysis.added_buffers import NewBuffers
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.adapter import call, line_of
 from ttexplore.ir.build import (
     dtype_of,
     loop,
@@ -23,6 +23,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.notes import Note, note
 
 # How many bits of an int32 with the number of each dtype are to be joined: those above repeat the last one.
 _BITS = {"bool": 1, "uint8": 8, "int8": 32, "int32": 32}
@@ -126,16 +127,14 @@ def _bits(kind: str, *blocks: tirx.Buffer) -> int:
     return _BITS[dtype_of(blocks[0])]
 
 
-def note_on_bits(statement: tirx.Stmt) -> str:
+def note_on_bits(statement: tirx.Stmt) -> Note:
     """What the plan says about a reduction of bits."""
     found, source = reduction_of(statement), regions(statement)[0]
     assert found is not None
-    span, count = span_of(statement), _BITS[dtype_of(source.source)]
-    where = f" in line {span.line}" if span else ""
-    return (
-        f"T.reduce_{found.kind} of {source.source.name}{where}: one turn for each of {count} bits, which is the "
-        f"{_OF_BITS[found.joining.pool]} of those of all elements"
-    )
+    return note(
+        "bits", operation=found.kind, buffer=str(source.source.name), line=line_of(statement),
+        bits=_BITS[dtype_of(source.source)], joined=_OF_BITS[found.joining.pool],
+    )  # fmt: skip
 
 
 _OF_BITS = {"min": "smallest", "max": "largest", "sum": "lowest bit of the sum"}

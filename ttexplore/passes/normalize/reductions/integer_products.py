@@ -15,7 +15,7 @@ from tvm import ir, tirx
 
 from ttexplore.analysis.added_buffers import NewBuffers
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.adapter import call, line_of, span_of
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -27,6 +27,7 @@ from ttexplore.ir.build import (
     whole_region,
 )
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.notes import Note, note
 from ttexplore.ops.small import largest_magnitude
 from ttexplore.plan import SMALL_WHOLES
 
@@ -157,16 +158,11 @@ PRODUCT = StatementRule(
 )  # fmt: skip
 
 
-def note_on_product(statement: tirx.Stmt) -> str:
+def note_on_product(statement: tirx.Stmt) -> Note:
     """What the plan says about a product of integers."""
-    (a, b, _), span = (region.source for region in regions(statement)), span_of(statement)
-    what = f"{a.name} times {b.name}" + (f" in line {span.line}" if span else "")
-    if _exponents(a, b) <= LARGEST_EXPONENT:
-        return f"{what}: one product, because the matrix unit adds such small integers exactly"
-    return (
-        f"{what}: two products, of the high and the low 4 bits of one side, because beside large products the matrix "
-        "unit loses the last bits of small ones"
-    )
+    a, b, _ = (region.source for region in regions(statement))
+    kind = "one product" if _exponents(a, b) <= LARGEST_EXPONENT else "two products"
+    return note(kind, a=str(a.name), b=str(b.name), line=line_of(statement))
 
 
 def _exponents(a: tirx.Buffer, b: tirx.Buffer) -> int:

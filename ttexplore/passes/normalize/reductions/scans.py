@@ -8,7 +8,7 @@ from tvm import ir, tirx
 
 from ttexplore.analysis.added_buffers import NewBuffers
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.adapter import call, line_of
 from ttexplore.ir.build import (
     dtype_of,
     loop,
@@ -22,6 +22,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.scans import Scan, scan_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.notes import Note, note
 
 # What elements are joined as, by their dtype. Sums of integers of fewer bits would wrap around elsewhere.
 _JOINED_AS = {"float32": "float32", "bfloat16": "float32", "float16": "float32", "int32": "int32"}
@@ -121,16 +122,15 @@ def _check(found: Scan, source: ir.TensorRegion, target: ir.TensorRegion) -> Non
         )  # fmt: skip
 
 
-def note_on_scan(statement: tirx.Stmt) -> str:
+def note_on_scan(statement: tirx.Stmt) -> Note:
     """What the plan says about a scan."""
     found, source = scan_of(statement), regions(statement)[0]
     assert found is not None
-    span, length = span_of(statement), number_of(source.region[found.dim].extent)
-    where = f" in line {span.line}" if span else ""
-    return (
-        f"T.cum{found.kind} of {source.source.name}{where}: {length} turns, each of which joins one place along "
-        f"dimension {found.dim} with those after it, as {_JOINED_AS[dtype_of(source.source)]}"
-    )
+    return note(
+        "scan", operation=found.kind, buffer=str(source.source.name), line=line_of(statement),
+        turns=number_of(source.region[found.dim].extent), dimension=found.dim,
+        dtype=_JOINED_AS[dtype_of(source.source)],
+    )  # fmt: skip
 
 
 SCAN = StatementRule(

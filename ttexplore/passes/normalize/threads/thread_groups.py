@@ -39,6 +39,7 @@ from ttexplore.ir.operations.groups import (
     without_barrier,
 )
 from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, inherit_places, rewrite, walk
+from ttexplore.notes import Note, note
 from ttexplore.passes.normalize.threads.order import check_order, ordered
 from ttexplore.passes.normalize.threads.slots import slots_of
 from ttexplore.passes.normalize.threads.trace import Trace
@@ -51,7 +52,7 @@ _RULE = Rule(
 )
 
 
-def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
+def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[Note, ...]]:
     """The kernel without groups of threads, and notes for the plan about what became of them.
 
     The proof follows all groups through all turns: every two accesses to one place, one of which writes, must be
@@ -298,13 +299,13 @@ class _Writer:
 # Notes
 
 
-def _notes(trace: Trace, slots: Mapping[int, int]) -> tuple[str, ...]:
+def _notes(trace: Trace, slots: Mapping[int, int]) -> tuple[Note, ...]:
     """What became of the groups, for the plan."""
     tree = trace.tree
-    notes: list[str] = []
+    notes: list[Note] = []
     for number, group in enumerate(trace.found.groups):
         if work := _work(tree, number):
-            notes.append(f"{group}: {work}")
+            notes.append(note("thread group", group=str(group), work=work))
     barriers: dict[str, list[str]] = {}
     for barrier in trace.barriers.values():
         says = [
@@ -317,14 +318,14 @@ def _notes(trace: Trace, slots: Mapping[int, int]) -> tuple[str, ...]:
         ]
         what = "; ".join(says) or "nothing is handed over: one sequence does not need it"
         barriers.setdefault(what, []).append(barrier.name)
-    notes += [f"barrier {', '.join(known)}: {what}" for what, known in barriers.items()]
+    notes += [note("barrier", barriers=", ".join(known), hands_over=what) for what, known in barriers.items()]
     for one in tree.allocations:
         count = slots.get(identity(one.buffer))
         if count is not None:
-            notes.append(f"{one.buffer.name}: {count} slots used in turns become a circular buffer {count} blocks deep")
+            notes.append(note("slots", buffer=str(one.buffer.name), slots=count))
     if len(trace.found.groups) > 1 or trace.barriers:
         steps = sum(len(steps) for steps in trace.done)
-        notes.append(f"thread groups: proved equal to one sequence of statements, over {steps} steps per block")
+        notes.append(note("one sequence", steps=steps))
     return tuple(notes)
 
 
