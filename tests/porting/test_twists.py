@@ -636,6 +636,22 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
         "what a loop over all threads makes of s",
     ),
     "c joined again after a change": (summed(JOINED + " s += 1; " + JOINED), "what a loop over all threads makes of s"),
+    "t a row of values of rows": (
+        blocks(LOADED, "v + tl.load(w + m)"),
+        "blocks of different numbers of axes, `v + tl.load(w + m)`, (line 10)",
+    ),
+    "t sums as a row": (
+        product().replace("acc += tl.dot", "acc = acc - tl.max(acc, axis=1)\n        acc += tl.dot"),
+        "blocks of different numbers of axes, `acc - tl.max(acc, axis=1)`",
+    ),
+    "t a block to one element": (
+        row("v = tl.load(x + at + i)\ntl.store(y + tl.program_id(0), tl.sum(v[:, None], 1))"),
+        "a block with other axes than its address",
+    ),
+    "a weights of a row": (
+        ATTENTION.replace("s - new[:, None]", "s - new"),
+        "blocks of different numbers of axes, `s - new`",
+    ),
     "t names by text": (
         "S = 3\nglobals()['S'] = 5\n" + ew("tl.store(y + i, tl.load(x + i) * S)"),
         "globals (line 2) may give names another meaning",

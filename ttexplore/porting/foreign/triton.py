@@ -16,6 +16,7 @@ from ttexplore.errors import UsageError
 from ttexplore.porting.foreign import places
 from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
+from ttexplore.porting.foreign.ranks import Ranks
 from ttexplore.porting.foreign.values import (
     ZERO,
     Carried,
@@ -484,6 +485,9 @@ class _Evaluation:
             refuse_large(function.name, ast.walk(function), functools.partial(_depth, function))
             if refusal := _not_understood(function, self.names):
                 raise refusal
+            # What a function of the file is given is not known.
+            own = [one.arg for one in self.function.args.args] if function is self.function else []
+            Ranks(own, self.names.in_language, _FUNCTIONS).check(function.body)
         arguments = self.function.args
         self.constants |= {
             one.arg for one in arguments.args
