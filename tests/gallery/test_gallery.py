@@ -19,7 +19,9 @@ import pytest
 import ttexplore as ttx
 from benchmarks import gallery as recording
 from benchmarks.gallery import GALLERY, PAGE, PICTURES, Recorded, picture_file, recorded, wanted_of, with_chips, write
+from tests.changed_lines import check_changed_lines
 from ttexplore.course.gallery import FORMULA, RECORDS, page, read_gallery
+from ttexplore.exploration import Exploration
 
 # Of the largest element of an output. What a kernel holds in bfloat16 has 8 bits of mantissa, in float8 4; integers are
 # exact.
@@ -32,6 +34,11 @@ RECORD = "the record is out of date; run: make gallery"
 @functools.cache
 def now(kernel: str) -> Recorded:
     return recorded(kernel)
+
+
+@functools.lru_cache(maxsize=4)
+def lowered(kernel: str) -> Exploration:
+    return ttx.explore(f"{GALLERY / kernel}")
 
 
 def records() -> dict[str, Any]:
@@ -53,10 +60,18 @@ def test_kernel(kernel: str, request: pytest.FixtureRequest) -> None:
 def test_kernel_in_float64(kernel: str) -> None:
     """Without rounding, a kernel is its formula. What is left are constants of the kernels in float32, such as log2(e),
     and a small number below a root."""
-    explored = ttx.explore(f"{GALLERY / kernel}")
+    explored = lowered(kernel)
     arrays = explored.inputs()
     for out, one in zip(explored.reference(list(arrays), in_float64=True), wanted_of(kernel, arrays), strict=True):
         assert np.abs(out - one).max() <= 1e-7 * np.abs(one).max()
+
+
+@pytest.mark.parametrize("kernel", recording.KERNELS)
+def test_each_changed_line_has_a_rule_and_a_source(kernel: str) -> None:
+    for launch in lowered(kernel).launches:
+        for step in launch.steps:
+            for leaf in step.leaves:
+                check_changed_lines(leaf.record)
 
 
 def test_page(request: pytest.FixtureRequest) -> None:

@@ -10,13 +10,13 @@ from collections import Counter
 import pytest
 
 import ttexplore as ttx
+from tests.changed_lines import check_changed_lines
 from tests.corpus.explored import NAMES, explored
 from tests.corpus.spine import gemm
 from ttexplore import passes
 from ttexplore.errors import UsageError
 from ttexplore.ir.rewrite import Rule
-from ttexplore.record import Line, StepRecord, from_json, to_json
-from ttexplore.views.steps.rows import ir_rows
+from ttexplore.record import StepRecord, from_json, to_json
 
 
 def _rules() -> list[tuple[str, Rule]]:
@@ -28,33 +28,11 @@ def _rules() -> list[tuple[str, Rule]]:
     return found
 
 
-def _by_node(lines: tuple[Line, ...]) -> dict[int, Line]:
-    return {line.node: line for line in lines if line.node is not None}
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_each_changed_line_has_a_rule_and_a_source(name: str) -> None:
-    """A law: of each line that a step, or a part of one, makes or takes away, the step says by which rule; a line that
-    a rule made comes from the lines that it was made of."""
-    for step in [leaf.record for one in explored(name).steps for leaf in one.leaves]:
-        assert not step.changed_ir or step.firings, f"{step.letter} changes lines by no rule"
-        before, after = _by_node(step.before.lines), _by_node(step.after.lines)
-        replaced = {node for firing in step.firings for node in firing.before}
-        made = {node for firing in step.firings for node in firing.after}
-        assert made <= after.keys()
-        assert replaced <= before.keys()
-        for row in ir_rows(step) if step.firings else ():
-            if row.kind in ("added", "changed") and row.after and row.after.node is not None:
-                assert row.after.node in made, (step.letter, row.after.text)
-            if row.kind in ("removed", "changed") and row.before and row.before.node is not None:
-                assert row.before.node in replaced, (step.letter, row.before.text)
-        for firing in step.firings:
-            assert firing.after or firing.before, (step.letter, firing)
-            assert step.rules[firing.rule].endswith("."), firing.rule
-            places = {origin.span for node in firing.before for origin in before[node].origins}
-            for node in firing.after if firing.before else ():
-                own = {origin.span for origin in after[node].origins}
-                assert own & places, (step.letter, firing.rule, after[node], places)
+    for step in explored(name).steps:
+        for leaf in step.leaves:
+            check_changed_lines(leaf.record)
 
 
 def test_rules_are_sentences() -> None:

@@ -73,9 +73,9 @@ class _Lines:
             # Of several kernels that have the statement, the same one.
             same = [one for one in same if self.old.roles[one] == role] or same
             again = [one for one in self.new.nodes[key] if self.new.texts[one] == text and self.new.roles[one] == role]
-            self.stays.update(same)
             # Of a statement that is there more often than before, a rule made all: they are all alike.
             if len(again) <= len(same):
+                self.stays.update(same)
                 self.kept.add(number)
 
     def records(self) -> tuple[FiringRecord, ...]:

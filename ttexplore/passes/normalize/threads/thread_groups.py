@@ -9,7 +9,7 @@ from math import prod
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import elements, identity, span_of, variables_of
+from ttexplore.ir.adapter import elements, identity, span_of, spans_of, to_tvm_spans, variables_of
 from ttexplore.ir.build import (
     allocation,
     arguments,
@@ -78,7 +78,7 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     slots = slots_of(items, traces[0])
     for one in traces[1:]:
         slots = {key: count for key, count in slots_of(items, one).items() if key in slots}
-    writer = _Writer(tree, firings, slots)
+    writer = _Writer(function, tree, firings, slots)
     made = writer.body(items)
     for one in reversed(launch):
         made = [with_body(one, made)]
@@ -162,8 +162,12 @@ def _traces(
 class _Writer:
     """Writes items as statements of one sequence. `slots` are those of the blocks of which one slot is left."""
 
-    def __init__(self, tree: Tree, firings: Firings, slots: Mapping[int, int]) -> None:
+    def __init__(self, function: tirx.PrimFunc, tree: Tree, firings: Firings, slots: Mapping[int, int]) -> None:
         self.tree, self.firings, self.slots = tree, firings, slots
+        # By their conditions, which guard items that are in them no more.
+        self.branches = {
+            identity(one.condition): one for one in walk(function.body) if isinstance(one, tirx.IfThenElse)
+        }  # fmt: skip
         # What takes the place of variables, and of buffers with several slots.
         self.variables: dict[ir.Var, ir.Var] = {}
         self.buffers: dict[ir.Var, tirx.Buffer] = {}
@@ -185,8 +189,10 @@ class _Writer:
                 continue
             (condition, holds), inner = guard[0], self.body([*group], depth + 1)
             if inner:
-                test = self.expression(condition)
-                made.append(when(test if holds else tirx.Not(test), inner, inner[0].span))
+                test, branch = self.expression(condition), self.branches[identity(condition)]
+                places = dict.fromkeys((*spans_of(inner[0]), *spans_of(branch)))
+                part = when(test if holds else tirx.Not(test), inner, to_tvm_spans([*places]))
+                made += self.firings.made(_RULE, branch, [part])
         return made
 
     def item(self, item: Item, depth: int) -> list[tirx.Stmt]:
