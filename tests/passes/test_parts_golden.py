@@ -162,11 +162,58 @@ def summed(A: T.Tensor((96, 32), FP32), B: T.Tensor((32, 32), FP32)):
         T.atomic_add(B, a)
 
 
+@T.prim_func
+def elements(A: T.Tensor((64, 64), FP32), B: T.Tensor((32, 32), FP32)):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 32), FP32)
+        T.copy(A[1, 1], a)
+        T.copy(a, B)
+
+
+@T.prim_func
+def padded(A: T.Tensor((32, 40), BF16), B: T.Tensor((40, 32), BF16), C: T.Tensor((32, 32), BF16)):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 40), BF16)
+        b = T.alloc_shared((40, 32), BF16)
+        c = T.alloc_fragment((32, 32), FP32)
+        T.copy(A, a)
+        for i, j in T.Parallel(32, 40):
+            a[i, j] = a[i, j] + 1.0
+        T.copy(B, b)
+        T.clear(c)
+        T.gemm(a, b, c)
+        T.copy(c, C)
+
+
+@T.prim_func
+def totals(A: T.Tensor((32, 96), FP32), B: T.Tensor((32,), FP32)):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 32), FP32)
+        s = T.alloc_fragment((32,), FP32)
+        T.clear(s)
+        for k in T.serial(3):
+            T.copy(A[0, k * 32], a)
+            T.reduce_sum(a, s, dim=1, clear=False)
+        T.copy(s, B)
+
+
+@T.prim_func
+def unused(A: T.Tensor((32, 32), FP32), B: T.Tensor((32, 32), FP32), C: T.Tensor((32, 32), FP32)):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 32), FP32)
+        b = T.alloc_shared((32, 32), FP32)
+        T.copy(A, a)
+        T.copy(B, b)
+        T.copy(a, C)
+
+
 KERNELS: dict[str, Any] = {
     "A0.1": double, "A0.2": strided(2, 6, 2), "A0.3": scanned("cumsum", (32, 32), 1), "A0.4": ring(4, 2),
     "A0.5": persistent, "A0.6": narrow, "A0.7": branches, "A0.8": gathered, "A0.9": grouped, "A0.10": scalars,
     "A0.11": decided, "A0.12": direct, "A0.13": deep, "A0.14": rows, "A0.15": converted, "A0.16": branching,
     "A0.17": placed, "A0.18": summed,
+    "A2.1": elements, "A2.2": padded, "A2.3": totals, "A2.4": unused, "A2.5": double,
+    "D5.1": double, "D5.2": double,
 }  # fmt: skip
 
 

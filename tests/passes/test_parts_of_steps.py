@@ -12,6 +12,7 @@ from tvm import tirx
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.passes.test_parts_golden import KERNELS
 from ttexplore.errors import UsageError, VerifyError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.dataflow import is_parallel
@@ -101,11 +102,12 @@ def _without_loops(program: Program) -> Program:
 
 
 def swapped(first: str, second: str) -> tuple[Pass, ...]:
-    """The pipeline with two parts of A0 in each other's places."""
-    step, *others = PIPELINE
-    parts = {one.letter: one for one in step.parts}
+    """The pipeline with two parts of a step in each other's places."""
+    parts = {one.letter: one for step in PIPELINE for one in step.parts}
     other = {first: parts[second], second: parts[first]}
-    return (dataclasses.replace(step, parts=tuple(other.get(one.letter, one) for one in step.parts)), *others)
+    return tuple(
+        dataclasses.replace(step, parts=tuple(other.get(one.letter, one) for one in step.parts)) for step in PIPELINE
+    )
 
 
 def in_nest() -> Any:
@@ -119,6 +121,18 @@ def in_nest() -> Any:
                     B[i, j] = 0.0
 
     return kernel
+
+
+def totals() -> Any:
+    return KERNELS["A2.3"]
+
+
+def unused() -> Any:
+    return KERNELS["A2.4"]
+
+
+def double() -> Any:
+    return KERNELS["D5.1"]
 
 
 def decided() -> Any:
@@ -139,6 +153,9 @@ def decided() -> Any:
     [
         (in_nest, "A0.7", "A0.12", "each T.Parallel holds stores and names alone"),
         (decided, "A0.11", "A0.16", "each element of a tensor that decides something has a name"),
+        (totals, "A2.3", "A2.5", "each reduction has a buffer for its result alone"),
+        (unused, "A2.4", "A2.5", "each value on the chip is read"),
+        (double, "D5.1", "D5.2", "all values in DST share its tiles"),
     ],
 )
 def test_dependent_parts_cannot_be_swapped(kernel: Callable[[], Any], first: str, second: str, sentence: str) -> None:

@@ -74,14 +74,14 @@ def test_passes_that_look_at_no_other_option_do_not_run_again() -> None:
     low = first.fork(math_fidelity="LoFi")
     assert shared(low, first) == every
     assert [low.plan.compute, low.plan.options] != [first.plan.compute, first.plan.options]
-    # A0.1 notes the policy, and leaves the functions as they are; A2 looks at the engine, an option of C2.
+    # A0.1 notes the policy and A2.5 the engine, and both leave the functions as they are.
     assert shared(first.fork(policy="strided"), first) == "A0 A1 A2 A3 B1"
-    assert shared(first.fork(eltwise="sfpu"), first) == "A0 A1"
+    assert shared(first.fork(eltwise="sfpu"), first) == "A0 A1 A2 A3 B1"
     assert shared(first.fork(target="blackhole_p150"), first) == ""
     # Of several, each as far as it goes.
     staged = first.fork(stages=3)
     both = first.with_options({"stages": 3, "subblock": (1, 1)}, [staged])
-    assert (shared(both, staged), shared(both, first)) == ("A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4", "A0 A1")
+    assert (shared(both, staged), shared(both, first)) == ("A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4", "A0 A1 A2 A3 B1")
 
 
 def test_a_program_that_was_verified_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,11 +98,13 @@ def test_a_program_that_was_verified_is_not_verified_again(monkeypatch: pytest.M
     first.fork(math_fidelity="LoFi")
     assert verified == []
     made = first.fork(subblock=(1, 1))
-    assert verified == [step.after.functions for step in steps_of(made)[-2:]]
+    leaves = [leaf for step in steps_of(made) for leaf in step.leaves]
+    assert [leaf.letter for leaf in leaves[-3:]] == ["D5.1", "D5.2", "E1"]
+    assert verified == [leaf.after.functions for leaf in leaves[-3:]]
     del verified[:]
     # The sizes of its cores are other ones, so whatever follows is another program.
     made = first.fork(policy="strided")
-    assert len(verified) == len(steps_of(made)) - 4
+    assert len(verified) == sum(len(step.leaves) for step in steps_of(made)[4:])
 
 
 def test_a_fault_behind_steps_that_are_shared_is_found() -> None:

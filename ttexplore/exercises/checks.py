@@ -151,7 +151,7 @@ def first_step(exploration: Any, word: Any) -> str:
         found = one.find(word)
         if found.first is None:
             raise Wrong(f"{word!r} stands in no step, neither in the code nor in the plan.")
-        if found.first != "A2":
+        if found.first.partition(".")[0] != "A2":
             raise Wrong(
                 f"{word!r} appears first in {found.first}, {one.steps[found.first].summary.rstrip('.').lower()}."
             )

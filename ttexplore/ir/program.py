@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
-from ttexplore.ir.operations.storage import Staging
+from ttexplore.ir.operations.storage import Staging, TensorMove
 from ttexplore.ir.operations.work import ItemWork
 from ttexplore.ir.rewrite import Firing, Firings
 from ttexplore.options import DEFAULTS, Options
@@ -25,8 +25,9 @@ class Program:
     `functions` is ``{"kernel": f}`` until the split and then reader, compute and writer; each is a tirx.PrimFunc.
     `options` are those of all passes; the plan has them in JSON form. `firings` say what the pass that came last made
     of the functions before it. `staging` is the storage of the kernel's values, from A2, which decides it, to C1, which
-    carries it out. `works` are what predicted times are computed from, from B1 on, by math fidelity: programs that
-    differ in nothing else have the same. None if it is known only when the kernel runs, or no option is ``auto``.
+    carries it out; `moves` says how copies move regions of tensors, from the first part of A2 to its last one. `works`
+    are what predicted times are computed from, from B1 on, by math fidelity: programs that differ in nothing else have
+    the same. None if it is known only when the kernel runs, or no option is ``auto``.
     """
 
     functions: dict[str, tirx.PrimFunc]
@@ -35,6 +36,7 @@ class Program:
     options: Options = DEFAULTS
     firings: tuple[Firing, ...] = ()
     staging: Staging | None = None
+    moves: Mapping[tirx.Stmt, TensorMove] | None = None
     works: Mapping[str, ItemWork] | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""The pipeline: read this first. `apply_defaults` in its parts, then 14 passes in five stages.
+"""The pipeline: read this first. 15 passes in five stages; those that do several things have parts.
 
 Half of the passes decide facts and write them into the plan, half rewrite the IR. A pass is a function from program
 to program; its keyword arguments are the options that a user can change at that step. :mod:`ttexplore.options` defines
@@ -13,7 +13,8 @@ from typing import Any
 
 from ttexplore.ir.program import Program
 from ttexplore.options import Options
-from ttexplore.passes.apply_defaults import PARTS, apply_defaults
+from ttexplore.passes.apply_defaults import PARTS as PARTS_OF_A0
+from ttexplore.passes.apply_defaults import apply_defaults
 from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.build_tile_dfg import build_tile_dfg
 from ttexplore.passes.configure_tensor_accessor import configure_tensor_accessor
@@ -21,11 +22,13 @@ from ttexplore.passes.finalize_persistent_signature import finalize_persistent_s
 from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
 from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.insert_compute_init import insert_compute_init
+from ttexplore.passes.insert_dst_management import PARTS as PARTS_OF_D5
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.lower_cb_intrinsics import lower_cb_intrinsics
 from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
 from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
+from ttexplore.passes.propagate_tt_layout import PARTS as PARTS_OF_A2
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.running import Runner
 from ttexplore.passes.split_device_kernel import split_device_kernel
@@ -34,9 +37,9 @@ from ttexplore.passes.verify.normal_form import BLOCKS_ARE_MATRICES, OF_BLOCK_OP
 from ttexplore.target import Target
 
 PIPELINE: tuple[Pass, ...] = (
-    Pass("A0", "layout", apply_defaults, parts=PARTS),
+    Pass("A0", "layout", apply_defaults, parts=PARTS_OF_A0),
     Pass("A1", "layout", infer_tt_layout, by_sizes=True),
-    Pass("A2", "layout", propagate_tt_layout),
+    Pass("A2", "layout", propagate_tt_layout, parts=PARTS_OF_A2),
     Pass("A3", "layout", attach_tensor_accessor, by_sizes=True),
     Pass("B1", "partition", layout_aware_work_partition, by_sizes=True),
     Pass("B2", "partition", grid_to_core_grid),
@@ -47,7 +50,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("D2", "kernels", configure_tensor_accessor),
     Pass("D3", "kernels", lower_cb_intrinsics),
     Pass("D4", "kernels", insert_compute_init),
-    Pass("D5", "kernels", insert_dst_management),
+    Pass("D5", "kernels", insert_dst_management, parts=PARTS_OF_D5),
     Pass("E1", "signature", finalize_persistent_signature),
 )
 

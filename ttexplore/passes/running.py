@@ -145,7 +145,8 @@ class _Looking:
 def _is_alike(one: Program, other: Program) -> bool:
     """Whether two programs are the same, but for the facts that most passes hand on."""
     return (
-        one.shares_functions(other) and one.staging is other.staging and hidden(one.plan) == hidden(other.plan)
+        one.shares_functions(other) and one.staging is other.staging and one.moves is other.moves
+        and hidden(one.plan) == hidden(other.plan)
     )  # fmt: skip
 
 

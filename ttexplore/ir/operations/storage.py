@@ -64,6 +64,16 @@ class StagingBuffer:
         return tile_grid(self.shape)
 
 
+@dataclass(frozen=True)
+class TensorMove:
+    """How a copy moves a region of a tensor: whether it leaves zeros in the block below the region and to the right of
+    it, and whether the elements move one by one."""
+
+    zero_rows: bool
+    zero_columns: bool
+    by_elements: bool
+
+
 # A tile copy: source, target, and whether it transposes.
 TileCopy = tuple[str, str, bool]
 

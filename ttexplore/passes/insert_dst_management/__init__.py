@@ -47,6 +47,8 @@ from ttexplore.passes.insert_dst_management.schedule import Schedule, schedule
 from ttexplore.passes.insert_dst_management.sections import write_group
 from ttexplore.passes.insert_dst_management.spills import Fresh, Spill, SpillBuffers
 from ttexplore.passes.insert_dst_management.steps import Reader, Step, Touch, Touches
+from ttexplore.passes.step import Pass
+from ttexplore.passes.verify.normal_form import VALUES_SHARE_DST
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
 
@@ -75,11 +77,34 @@ def insert_dst_management(
                                                              tt.pack_tile(dst[t], C, s * 4 + t)
                                                          tt.tile_regs_release()
 
+    The inits are placed again, for the operations of the sections.
+    """
+    return set_up_sections(form_sections(program, target, epilogue=epilogue, subblock=subblock), target)
+
+
+def form_sections(
+    program: Program,
+    target: Target,
+    *,
+    epilogue: Epilogue,
+    subblock: tuple[int, int] | None,
+) -> Program:
+    """Form sections that acquire DST, compute, commit, pack and release.
+
+        for t in range(16):                          for s in range(4):
+            tt.add_tiles(A, B, t, t, V[t])               tt.tile_regs_acquire()
+        for t in range(16):                     ==>      for t in range(4):
+            tt.pack_tile(V[t], C, t)                         tt.add_tiles(A, B, s * 4 + t, s * 4 + t, dst[t])
+                                                         tt.tile_regs_commit(); tt.tile_regs_wait()
+                                                         for t in range(4):
+                                                             tt.pack_tile(dst[t], C, s * 4 + t)
+                                                         tt.tile_regs_release()
+
     A block is processed in sub-blocks that fit in DST. An accumulator that fits stays in DST for its whole loop; the
     partial sums of a larger one are spilled to a circular buffer between iterations. Where more values are alive than
     DST holds, the section ends: values that are needed later are spilled to circular buffers and reloaded right before
     their next use. Values that are never alive together share a buffer; if L1 has no room for all buffers, sub-blocks
-    are smaller. The inits are placed again, for the operations of the sections.
+    are smaller. The inits of the operations before are left out.
 
     `epilogue` determines where operations on the result of a loop run if its partial sums are spilled: ``fused`` peels
     off the last iteration of the loop, so that they find the result in DST; ``separate`` reloads the result. `subblock`
@@ -103,8 +128,24 @@ def insert_dst_management(
     )  # fmt: skip
     firings = management.firings
     leave_out(program.functions["compute"], firings)
-    functions = {**program.functions, "compute": set_up(function, plan, firings)}
-    return dataclasses.replace(program, plan=plan).with_functions(functions, firings)
+    return dataclasses.replace(program, plan=plan).with_functions({**program.functions, "compute": function}, firings)
+
+
+def set_up_sections(program: Program, target: Target) -> Program:
+    """Set the compute engine up again, for the operations of the sections.
+
+        tt.tile_regs_acquire()                        tt.compute_startup(A, B, C)
+        for t in range(4):                            tt.add_tiles_init(A, B)
+            tt.add_tiles(A, B, t, t, dst[t])    ==>   tt.tile_regs_acquire()
+        tt.tile_regs_commit()                         for t in range(4):
+                                                          tt.add_tiles(A, B, t, t, dst[t])
+                                                      tt.tile_regs_commit()
+
+    As D4 does for the operations of C2: where another operation ran last, and outside of a loop where that suffices.
+    """
+    firings = Firings()
+    compute = set_up(program.functions["compute"], program.plan, firings)
+    return program.with_functions({**program.functions, "compute": compute}, firings)
 
 
 def _passed_before(program: Program) -> dict[str, int]:
@@ -543,3 +584,9 @@ def _wanted_later(touches: list[Touches], live_after: frozenset[tirx.Buffer]) ->
         ))  # fmt: skip
         next_touch |= {value: one for value, one in touch.items() if one.first != "may_write"}
     return found[::-1]
+
+
+PARTS: tuple[Pass, ...] = (
+    Pass("D5.1", "kernels", form_sections, establishes=(VALUES_SHARE_DST,)),
+    Pass("D5.2", "kernels", set_up_sections, requires=(VALUES_SHARE_DST,), ends=(VALUES_SHARE_DST,)),
+)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tvm import ir, tirx
 
@@ -19,7 +20,7 @@ from ttexplore.ir.arithmetic.bounds import Bounds
 from ttexplore.ir.build import dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
 from ttexplore.ir.operations.gathers import is_rearranged
-from ttexplore.ir.operations.storage import Staging, StagingBuffer
+from ttexplore.ir.operations.storage import Staging, StagingBuffer, TensorMove
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.notes import Note, note
@@ -28,6 +29,14 @@ from ttexplore.passes.propagate_tt_layout.chunks import sequence_depths, summed_
 from ttexplore.passes.propagate_tt_layout.padding import with_masks
 from ttexplore.passes.propagate_tt_layout.reductions import with_joined_results
 from ttexplore.passes.propagate_tt_layout.unused import without_unused
+from ttexplore.passes.step import Pass
+from ttexplore.passes.verify.normal_form import (
+    BLOCKS_ARE_MATRICES,
+    NESTS_ARE_FLAT,
+    NESTS_USE_BLOCKS,
+    RESULTS_ARE_APART,
+    VALUES_ARE_READ,
+)
 from ttexplore.plan import (
     FORMAT_OF_DTYPE,
     CircularBuffer,
@@ -36,7 +45,81 @@ from ttexplore.plan import (
 from ttexplore.target import Target
 
 
-def propagate_tt_layout(
+def propagate_tt_layout(program: Program, target: Target, **options: Any) -> Program:
+    """Decide a circular buffer for each staging buffer, from the regions that the kernel moves.
+
+        A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
+    ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
+
+    Before that, operands are masked whose padding would change a result, results of reductions get buffers of their
+    own, and values that no output depends on are removed.
+    """
+    *rewriting, last = PARTS
+    for part in rewriting:
+        program = part.function(program, target)
+    return last.function(program, target, **options)
+
+
+def check_tensor_regions(program: Program, target: Target) -> Program:
+    """Check that each copy moves tiles, runs of rows or single elements of its tensor.
+
+        for k in T.serial(2):
+            T.copy(A[by * 32, k * 8 + 1], a)  ==>  plan.notes: a is read element by element in line 6: 1024 reads ...
+
+    The notes say where neither tiles nor rows of 16 elements express a region, and what that costs. Raises the errors
+    of :func:`block_region`, at the kernel's line, for a region that nothing expresses.
+    """
+    regions = tensor_regions(program, target)
+    notes = (*_elementwise_notes(regions), *_rearranged_notes(program.kernel))
+    program = program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
+    moves = {one: TensorMove(block.zero_rows, block.zero_columns, bool(block.steps))
+             for one, block in regions.items()}  # fmt: skip
+    return dataclasses.replace(program, moves=moves)
+
+
+def mask_padding(program: Program, target: Target) -> Program:
+    """Mask operands of products and reductions that would take in what lies beyond their blocks.
+
+        T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
+                                  a_masked[i, j] = T.if_then_else(j < 50, a[i, j], 0)
+                              T.gemm(a_masked, b, c)
+
+    Where a block does not fill its last tiles, a matrix product would also add up the elements beyond the block. Unless
+    they are known to be zero, the product reads a masked copy of the block; the plan's notes list each mask and its
+    reason.
+    """
+    assert program.moves is not None, "the part before finds them"
+    firings = Firings()
+    kernel, notes = with_masks(program.kernel, program.moves, firings)
+    return _rewritten(program, kernel, firings, notes)
+
+
+def join_reductions(program: Program, target: Target) -> Program:
+    """Join what a block holds with the result of a reduction, which gets a buffer of its own.
+
+    T.reduce_sum(a, s, dim=1, clear=False)  ==>  T.reduce_sum(a, s_part, dim=1)
+                                                 for i in T.Parallel(32):
+                                                     s[i] = s[i] + s_part[i]
+    """
+    firings = Firings()
+    return _rewritten(program, with_joined_results(program.kernel, firings), firings)
+
+
+def remove_unused_values(program: Program, target: Target) -> Program:
+    """Remove values that no output depends on.
+
+        T.copy(A[...], a)
+        T.copy(B[...], b)   ==>  T.copy(A[...], a)
+        T.copy(a, C[...])        T.copy(a, C[...])
+
+    They would fill circular buffers that no kernel drains. Raises KernelError for reads of what was never written.
+    """
+    firings = Firings()
+    kernel, notes = without_unused(program.kernel, firings)
+    return _rewritten(program, kernel, firings, notes)
+
+
+def choose_buffers(
     program: Program,
     target: Target,
     *,
@@ -49,17 +132,12 @@ def propagate_tt_layout(
     accumulate_dtype: AccumulateDtype,
     dst_full_sync: bool,
 ) -> Program:
-    """Decide a circular buffer for each staging buffer, from the regions that the kernel moves.
+    """Choose a circular buffer or DST for each value, and configure the compute engine.
 
         A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
     ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
 
-    Values that no output depends on are removed. Where a block does not fill its last tiles, a matrix product would
-    also add up the elements beyond the block. Unless they are known to be zero, the product reads a masked copy of
-    the block; the plan's notes list each mask and its reason.
-
-    A reduction that keeps what its target holds becomes a reduction into a buffer of its own and a T.Parallel that
-    joins both. Vectors that a reduction along rows makes lie in columns of tiles.
+    Vectors that a reduction along rows makes lie in columns of tiles.
 
     `stages` is the depth, in blocks, of the circular buffers that the reader fills; the default is num_stages inside
     T.Pipelined, and 2 elsewhere. `cb_depth` sets the depth of single circular buffers by name: ``{"A_shared": 3}``.
@@ -75,13 +153,11 @@ def propagate_tt_layout(
     and every product is rounded. ``auto`` selects 16 bits where no result loses precision. `dst_full_sync` doubles the
     tiles in DST, but packing no longer overlaps with computing.
     """
-    firings = Firings()
-    moved = check_regions(program, target)
-    masked, masks = with_masks(program.kernel, moved, firings)
-    kernel, unused = without_unused(with_joined_results(masked, firings), firings)
-    single = frozenset(statement for statement, block in moved.items() if block.steps)
+    kernel = program.kernel
+    assert program.moves is not None, "A2.1 finds them"
+    single = frozenset(statement for statement, move in program.moves.items() if move.by_elements)
     staging = plan_staging(kernel, stages, program.plan.layouts, program.options.eltwise, single)
-    program = dataclasses.replace(program.with_kernel(kernel, firings), staging=staging)
+    program = dataclasses.replace(program, staging=staging, moves=None)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     tiles = target.dst_tiles(wide, dst_full_sync)
     if dst_full_sync:
@@ -107,15 +183,14 @@ def propagate_tt_layout(
     return program.with_plan(
         buffers=buffers,
         compute=compute,
-        notes=(
-            *program.plan.notes,
-            *_elementwise_notes(moved),
-            *_rearranged_notes(kernel),
-            *masks,
-            *unused,
-            *depths,
-        ),
+        notes=(*program.plan.notes, *depths),
     )
+
+
+def _rewritten(program: Program, kernel: tirx.PrimFunc, firings: Firings, notes: Sequence[Note] = ()) -> Program:
+    """The program with its kernel rewritten, and with notes on that."""
+    program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
+    return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
 
 
 def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
@@ -190,7 +265,7 @@ def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
     return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
 
 
-def check_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockRegion]:
+def tensor_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockRegion]:
     """The tensor region that each copy moves, by statement.
 
     Raises the errors of :func:`block_region`, at the kernel's line, for a region that neither tiles nor strips express.
@@ -302,3 +377,12 @@ def _one_fpu_operation(store: tirx.BufferStore | tirx.Bind, nest: tirx.Stmt, sta
     if isinstance(value, tirx.Add) and left != "element":
         left, right = right, left
     return left == "element" and bool(right) and engine != "sfpu"
+
+
+PARTS: tuple[Pass, ...] = (
+    Pass("A2.1", "layout", check_tensor_regions, requires=(BLOCKS_ARE_MATRICES, NESTS_USE_BLOCKS)),
+    Pass("A2.2", "layout", mask_padding, requires=(NESTS_ARE_FLAT,)),
+    Pass("A2.3", "layout", join_reductions, establishes=(RESULTS_ARE_APART,)),
+    Pass("A2.4", "layout", remove_unused_values, establishes=(VALUES_ARE_READ,)),
+    Pass("A2.5", "layout", choose_buffers, requires=(RESULTS_ARE_APART, VALUES_ARE_READ), ends=(VALUES_ARE_READ,)),
+)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from tvm import ir, tirx
 
 from ttexplore.analysis.added_buffers import AddedBuffers
-from ttexplore.analysis.regions import BlockRegion
 from ttexplore.ir.adapter import line_of
 from ttexplore.ir.build import (
     arguments,
@@ -29,6 +28,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import folded
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, webs
 from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ir.operations.storage import TensorMove
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.notes import Note, note
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
@@ -49,16 +49,12 @@ class Padding:
 
 
 def with_masks(
-    function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion], firings: Firings
+    function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, TensorMove], firings: Firings
 ) -> tuple[tirx.PrimFunc, tuple[Note, ...]]:  # fmt: skip
     """The kernel with masked operands where a product or a reduction would take in padding, and a note for each mask.
 
-        T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
-                                  a_masked[i, j] = T.if_then_else(j < 50, a[i, j], 0)
-                              T.gemm(a_masked, b, c)
-
     The condition holds for all elements of the block, but not for the padding of its last tiles. The mask selects 0
-    instead of multiplying by 0, because that would keep NaN and infinity. `loads` are the regions that copies load.
+    instead of multiplying by 0, because that would keep NaN and infinity. `loads` says what copies leave zero.
     """
     facts = _Facts(function, loads)
     masks = _Masks(function, firings)
@@ -142,7 +138,7 @@ def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt, neutr
 class _Facts:
     """The padding of each web, as a fixed point, because loops carry values over."""
 
-    def __init__(self, function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion]) -> None:
+    def __init__(self, function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, TensorMove]) -> None:
         self.webs, self.loads = webs(function), loads
         self.of = {id(web): Padding(True, True) for web in self.webs}
         self.seen: dict[tuple[tirx.Stmt, tirx.Buffer], list[Web]] = {}
@@ -176,8 +172,8 @@ class _Facts:
             return self._stored(statement, buffer)
         match op_name(statement):
             case "tl.copy" | "tl.gather" if statement in self.loads:
-                block = self.loads[statement]
-                return Padding(block.zero_rows, block.zero_columns)
+                move = self.loads[statement]
+                return Padding(move.zero_rows, move.zero_columns)
             case "tl.gather":
                 # The writer fills the tiles of a rearranged block with zeros first.
                 return Padding(True, True)

@@ -14,10 +14,6 @@ from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, walk
 def with_joined_results(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel without reductions that keep what their target holds.
 
-        T.reduce_sum(a, s, dim=1, clear=False)  ==>  T.reduce_sum(a, s_part, dim=1)
-                                                     for i in T.Parallel(32):
-                                                         s[i] = s[i] + s_part[i]
-
     A tile operation that reduces leaves its result where nothing else is.
     """
     kept = [one for one in walk(function.body) if (found := reduction_of(one)) is not None and not found.clear]

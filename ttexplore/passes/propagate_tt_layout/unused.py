@@ -17,9 +17,7 @@ from ttexplore.notes import Note, note
 def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[Note, ...]]:
     """The kernel without the statements that no output depends on, and a note for each removed statement.
 
-        T.copy(A[...], a); T.copy(B[...], b); T.copy(a, C[...])  ==>  T.copy(A[...], a); T.copy(a, C[...])
-
-    Such statements would fill circular buffers that no kernel drains. Raises the errors of :func:`webs`.
+    Raises the errors of :func:`webs`.
     """
     notes: list[Note] = []
     while True:

@@ -119,7 +119,7 @@ class Verifier:
                 self.stored = functools.cache(functools.partial(stored_pages, read, plan))
             return
         check_arguments(self.kernels, plan)
-        facts, buffers = (plan.buffers, plan.compute), self.facts[0]
+        facts, (buffers, configured) = (plan.buffers, plan.compute), self.facts
         if not changed and facts == self.facts and not reshared:
             return
         self.facts = facts
@@ -144,7 +144,7 @@ class Verifier:
             if plan.partition is not None and (reshared or moved & {"reader", "writer"}):
                 check_pages(self.kernels, plan, self.stored or _nothing_known)
         compute = self.kernels["compute"]
-        if _has_sections(compute):
+        if _has_sections(compute) and ("compute" in moved or plan.compute != configured):
             assert plan.compute is not None
             check_dst(compute, plan.compute, plan.partition)
         if any(name.startswith("tt.compute_startup") or name.endswith("_init") for name in compute.names):

@@ -1,19 +1,20 @@
-"""The predicates of the normal form that A0 brings a kernel into."""
+"""The predicates that parts of steps establish: the normal form that A0 brings a kernel into, and those after it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements
 from ttexplore.ir.build import arguments, dtype_of, op_name, regions, scope_of, shape_of
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, nest_of, webs
+from ttexplore.ir.names import DST
 from ttexplore.ir.operations.groups import BARRIER_SCOPE, is_for_threads
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.scans import scan_of
 from ttexplore.ops.small import SMALL_WHOLES, is_small
-from ttexplore.passes.verify.predicates import Predicate
+from ttexplore.passes.verify.predicates import Predicate, Walked, where
 
 _Around = Sequence[tirx.Stmt]
 # The dimensions of a matrix.
@@ -24,8 +25,8 @@ def _is_in_nest(around: _Around) -> bool:
     return bool(around) and is_parallel(around[-1])
 
 
-def _has_unknown_length(statement: tirx.Stmt, _: _Around) -> bool:
-    return isinstance(statement, tirx.While)
+def _always(statement: tirx.Stmt, _: _Around) -> bool:
+    return True
 
 
 def _scans(statement: tirx.Stmt, _: _Around) -> bool:
@@ -42,7 +43,7 @@ def _is_for_threads(statement: tirx.Stmt, _: _Around) -> bool:
 def _nests(statement: tirx.Stmt, around: _Around) -> bool:
     if not _is_in_nest(around):
         return False
-    return isinstance(statement, tirx.IfThenElse) or (isinstance(statement, tirx.For) and not is_parallel(statement))
+    return not is_parallel(statement)
 
 
 def _reads_decider(statement: tirx.Stmt, around: _Around) -> bool:
@@ -60,8 +61,9 @@ def _reads_decider(statement: tirx.Stmt, around: _Around) -> bool:
 
 
 def _uses_tensor(statement: tirx.Stmt, around: _Around) -> bool:
-    if not _is_in_nest(around) or not isinstance(statement, tirx.Bind | tirx.BufferStore):
+    if not _is_in_nest(around):
         return False
+    assert isinstance(statement, tirx.Bind | tirx.BufferStore)
     if isinstance(statement, tirx.BufferStore) and not is_on_chip(statement.buffer):
         return True
     return any(not is_on_chip(load.source) for load in loads_of(statement.value))
@@ -84,21 +86,56 @@ def _multiplies_integers(statement: tirx.Stmt, _: _Around) -> bool:
     return dtype_of(regions(statement)[2].source) in ("int32", *SMALL_WHOLES)
 
 
-def _branches(statement: tirx.Stmt, _: _Around) -> bool:
-    return isinstance(statement, tirx.IfThenElse)
+def _joins_results(statement: tirx.Stmt, _: _Around) -> bool:
+    reduction = reduction_of(statement)
+    return reduction is not None and not reduction.clear
 
 
-LOOPS_ARE_COUNTED = Predicate("each loop knows its number of iterations before it begins", _has_unknown_length)
-NO_SCANS = Predicate("no scan and no reduction of bits is left", _scans)
-NO_THREAD_GROUPS = Predicate("no statement is for some threads only", _is_for_threads)
-NESTS_ARE_FLAT = Predicate("each T.Parallel holds stores and names alone, no branch and no loop", _nests)
-DECIDERS_HAVE_NAMES = Predicate("each element of a tensor that decides something has a name", _reads_decider)
-NESTS_USE_BLOCKS = Predicate("each T.Parallel reads and stores blocks on the chip alone", _uses_tensor)
-BLOCKS_ARE_MATRICES = Predicate("each block has at most two dimensions", _is_no_matrix)
-COPIES_KEEP_WIDE_DTYPES = Predicate("no copy converts to a dtype of 8 bits or fewer", _narrows)
-NO_INTEGER_PRODUCTS = Predicate("no T.gemm accumulates in integers", _multiplies_integers)
-BRANCHES_ARE_LOOPS = Predicate("no branch is left", _branches)
+def _unread(walked: Walked) -> Iterator[tirx.Stmt]:
+    for function in walked.functions.values():
+        for web in webs(function):
+            # A T.Parallel with several stores may read itself what it has stored.
+            if not web.reads and not any(is_parallel(one) and len(nest_of(one)[1]) > 1 for one in web.writes):
+                yield web.writes[0]
+
+
+def _has_own_tiles(statement: tirx.Stmt, _: _Around) -> bool:
+    assert isinstance(statement, tirx.AllocBuffer)
+    return scope_of(statement.buffer) == "tt.dst" and statement.buffer.name != DST
+
+
+LOOPS_ARE_COUNTED = Predicate(
+    "each loop knows its number of iterations before it begins", where(_always, tirx.While)
+)  # fmt: skip
+NO_SCANS = Predicate("no scan and no reduction of bits is left", where(_scans, tirx.Evaluate))
+NO_THREAD_GROUPS = Predicate(
+    "no statement is for some threads only",
+    where(_is_for_threads, tirx.Bind, tirx.IfThenElse, tirx.BufferStore, tirx.Evaluate, tirx.AllocBuffer),
+)
+NESTS_ARE_FLAT = Predicate(
+    "each T.Parallel holds stores and names alone, no branch and no loop", where(_nests, tirx.IfThenElse, tirx.For)
+)
+DECIDERS_HAVE_NAMES = Predicate(
+    "each element of a tensor that decides something has a name",
+    where(_reads_decider, tirx.For, tirx.IfThenElse, tirx.Evaluate),
+)
+NESTS_USE_BLOCKS = Predicate(
+    "each T.Parallel reads and stores blocks on the chip alone", where(_uses_tensor, tirx.Bind, tirx.BufferStore)
+)
+BLOCKS_ARE_MATRICES = Predicate("each block has at most two dimensions", where(_is_no_matrix, tirx.AllocBuffer))
+COPIES_KEEP_WIDE_DTYPES = Predicate(
+    "no copy converts to a dtype of 8 bits or fewer", where(_narrows, tirx.Evaluate)
+)  # fmt: skip
+NO_INTEGER_PRODUCTS = Predicate("no T.gemm accumulates in integers", where(_multiplies_integers, tirx.Evaluate))
+BRANCHES_ARE_LOOPS = Predicate("no branch is left", where(_always, tirx.IfThenElse))
+# A2
+RESULTS_ARE_APART = Predicate("each reduction has a buffer for its result alone", where(_joins_results, tirx.Evaluate))
+VALUES_ARE_READ = Predicate("each value on the chip is read", _unread)
+# D5
+VALUES_SHARE_DST = Predicate("all values in DST share its tiles", where(_has_own_tiles, tirx.AllocBuffer))
 
 # What says nothing any more once operations work on tiles, and once there are three kernels.
-OF_BLOCK_OPERATIONS = (NO_SCANS, NESTS_ARE_FLAT, NESTS_USE_BLOCKS, COPIES_KEEP_WIDE_DTYPES, NO_INTEGER_PRODUCTS)
+OF_BLOCK_OPERATIONS = (
+    NO_SCANS, NESTS_ARE_FLAT, NESTS_USE_BLOCKS, COPIES_KEEP_WIDE_DTYPES, NO_INTEGER_PRODUCTS, RESULTS_ARE_APART,
+)  # fmt: skip
 OF_ONE_KERNEL = (LOOPS_ARE_COUNTED, NO_THREAD_GROUPS, DECIDERS_HAVE_NAMES, BRANCHES_ARE_LOOPS)

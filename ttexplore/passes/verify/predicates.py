@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,36 +14,53 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import statements
 from ttexplore.ir.rewrite import bodies
 
+# A statement, and the loops and branches around it, the innermost last.
+Placed = tuple[tirx.Stmt, tuple[tirx.Stmt, ...]]
+
+
+class Walked:
+    """The functions of a program, and the statements of each type in them."""
+
+    def __init__(self, functions: Mapping[str, tirx.PrimFunc]) -> None:
+        self.functions = functions
+
+    @functools.cached_property
+    def by_type(self) -> Mapping[type, Sequence[Placed]]:
+        found: dict[type, list[Placed]] = {}
+
+        def visit(body: tirx.Stmt, around: tuple[tirx.Stmt, ...]) -> None:
+            for statement in statements(body):
+                found.setdefault(type(statement), []).append((statement, around))
+                inner = bodies(statement)
+                within = (*around, statement) if inner else around
+                for one in inner:
+                    visit(one, within)
+
+        for function in self.functions.values():
+            visit(function.body, ())
+        return found
+
 
 @dataclass(frozen=True)
 class Predicate:
-    """A sentence about a program, and a function that says of a statement whether the sentence is false of it. The
-    function also gets the loops and branches around the statement, the innermost last."""
+    """A sentence about a program, and a function that gives the statements of which the sentence is false."""
 
     sentence: str
-    is_violated: Callable[[tirx.Stmt, Sequence[tirx.Stmt]], bool]
+    breaches: Callable[[Walked], Iterator[tirx.Stmt]]
 
 
-def violations(
-    predicates: Iterable[Predicate], functions: Mapping[str, tirx.PrimFunc]
-) -> dict[Predicate, tirx.Stmt]:  # fmt: skip
-    """The predicates that are false of a program, each with the first statement of which it is."""
-    found: dict[Predicate, tirx.Stmt] = {}
-    left, around = list(predicates), list[tirx.Stmt]()
+def where(
+    is_breach: Callable[[tirx.Stmt, Sequence[tirx.Stmt]], bool], *types: type[tirx.Stmt]
+) -> Callable[[Walked], Iterator[tirx.Stmt]]:  # fmt: skip
+    """The statements of some types of which something holds, which looks at a statement and what is around it."""
 
-    def visit(body: tirx.Stmt) -> None:
-        for statement in statements(body):
-            for predicate in left:
-                if predicate not in found and predicate.is_violated(statement, around):
-                    found[predicate] = statement
-            around.append(statement)
-            for inner in bodies(statement):
-                visit(inner)
-            around.pop()
+    def breaches(walked: Walked) -> Iterator[tirx.Stmt]:
+        for one in types:
+            for statement, around in walked.by_type.get(one, ()):
+                if is_breach(statement, around):
+                    yield statement
 
-    for function in functions.values() if left else ():
-        visit(function.body)
-    return found
+    return breaches
 
 
 class Contract(Protocol):
@@ -64,36 +82,37 @@ class Contracts:
     """The predicates that hold in one lowering, checked before and after each step.
 
     A step may leave a statement as it is that it has no rule for: its predicate is then false until a later step
-    refuses the statement, which has to happen before another one ends the predicate.
+    refuses the statement, or changes it, which has to happen before another one ends the predicate.
     """
 
     def __init__(self) -> None:
         # The predicates that a step established and none has ended, each with that step.
         self.holding: dict[Predicate, str] = {}
-        # Those that a step should have established, each with an error that names the step and the statement.
-        self.missing: dict[Predicate, VerifyError] = {}
-        # The functions of which predicates were last seen to be true.
-        self.functions: Mapping[str, tirx.PrimFunc] = {}
+        # Those that a step should have established and that are false so far, each with that step.
+        self.missing: dict[Predicate, str] = {}
+        # The program that was seen last, and the predicates that are known to be true of it.
+        self.walked = Walked({})
         self.true: frozenset[Predicate] = frozenset()
 
     def copy(self) -> Contracts:
         """The same predicates, of which others may hold from here on."""
         made = Contracts()
         made.holding, made.missing = dict(self.holding), dict(self.missing)
-        made.functions, made.true = self.functions, self.true
+        made.walked, made.true = self.walked, self.true
         return made
 
     def before(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
         """Check what a step requires. Raises VerifyError with the predicate."""
-        required = [one for one in step.requires if one not in self.missing]
-        for predicate, statement in violations(self._unknown(required, functions), functions).items():
-            raise VerifyError(
-                "V061",
-                f"{step.letter} {step.name} requires that {predicate.sentence}, which is not so here",
-                hint="a step before it has to establish this: see the order of the pipeline",
-                span=span_of(statement),
-            )
-        self._know(functions, required)
+        self._look(functions)
+        for predicate in step.requires:
+            statement = None if predicate in self.missing else self._breach(predicate)
+            if statement is not None:
+                raise VerifyError(
+                    "V061",
+                    f"{step.letter} {step.name} requires that {predicate.sentence}, which is not so here",
+                    hint="a step before it has to establish this: see the order of the pipeline",
+                    span=span_of(statement),
+                )
 
     def after(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
         """Check what a step, and the steps before it, established. Raises VerifyError with the predicate."""
@@ -101,26 +120,30 @@ class Contracts:
         for predicate in step.ends:
             self.holding.pop(predicate, None)
             if predicate in self.missing:
-                raise self.missing[predicate]
-        false = violations([*self._unknown(self.holding, functions), *step.establishes], functions)
-        for predicate, statement in false.items():
-            if predicate in self.holding:
-                raise _broken(
-                    f"after {name} it is not so that {predicate.sentence}, which {self.holding[predicate]} established",
-                    statement,
-                )
-            self.missing[predicate] = _broken(f"{name} does not establish that {predicate.sentence}", statement)
-        self.holding |= dict.fromkeys((one for one in step.establishes if one not in false), name)
-        self._know(functions, self.holding)
+                statement = self._breach(predicate)
+                assert statement is not None, "what has become true is not missing"
+                raise _broken(f"{self.missing[predicate]} does not establish that {predicate.sentence}", statement)
+        self._look(functions)
+        for predicate, by in self.holding.items():
+            if (statement := self._breach(predicate)) is not None:
+                raise _broken(f"after {name} it is not so that {predicate.sentence}, which {by} established", statement)
+        for predicate in [*self.missing, *step.establishes]:
+            is_false = self._breach(predicate) is not None
+            by = self.missing.pop(predicate, name)
+            (self.missing if is_false else self.holding)[predicate] = by
 
-    def _unknown(
-        self, predicates: Iterable[Predicate], functions: Mapping[str, tirx.PrimFunc]
-    ) -> list[Predicate]:  # fmt: skip
-        return [one for one in predicates if functions is not self.functions or one not in self.true]
+    def _look(self, functions: Mapping[str, tirx.PrimFunc]) -> None:
+        if functions is not self.walked.functions:
+            self.walked, self.true = Walked(functions), frozenset()
 
-    def _know(self, functions: Mapping[str, tirx.PrimFunc], predicates: Iterable[Predicate]) -> None:
-        self.true = frozenset(predicates) | (self.true if functions is self.functions else frozenset())
-        self.functions = functions
+    def _breach(self, predicate: Predicate) -> tirx.Stmt | None:
+        """The first statement of which a predicate is false."""
+        if predicate in self.true:
+            return None
+        found = next(predicate.breaches(self.walked), None)
+        if found is None:
+            self.true |= {predicate}
+        return found
 
 
 def _broken(message: str, statement: tirx.Stmt) -> VerifyError:
