@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,13 +14,14 @@ from tvm import tirx
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.passes.test_parts_golden import KERNELS
-from ttexplore.errors import UsageError, VerifyError
+from ttexplore.errors import Unsupported, UsageError, VerifyError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.dataflow import is_parallel
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.step import Pass
+from ttexplore.passes.verify.predicates import Contracts
 
 GROUPS = "notebooks/gallery/warp_groups.py::group_that_loads"
 
@@ -167,6 +169,81 @@ def test_dependent_parts_cannot_be_swapped(kernel: Callable[[], Any], first: str
     assert error.code == "TTX-V061"
     assert sentence in error.message
     assert error.span is not None
+
+
+def copied_in_a_branch(otherwise: bool) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A, a)
+            for i in T.Parallel(32):
+                if i > 3:
+                    T.copy(A, a)
+            T.copy(a, B)
+
+    @T.prim_func
+    def second(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] + 1
+                if i > 3:
+                    a[i, j] = 2
+                else:
+                    T.clear(a)
+            T.copy(a, B)
+
+    return second if otherwise else kernel
+
+
+@pytest.mark.parametrize("otherwise", [False, True])
+def test_a_refusal_names_the_part_that_had_no_rule(otherwise: bool) -> None:
+    error = ttx.explore(copied_in_a_branch(otherwise)).error
+    assert error is not None
+    assert error.span is not None
+    *_, why = error.hint.splitlines()
+    word = "T.fill" if otherwise else "T.copy"
+    assert why == (
+        f"why: A0.7 flatten_parallel_nests has no rule for the `{word}` in line {error.span.line}, "
+        "so it is not true that each T.Parallel holds stores and names alone, no branch and no loop"
+    )
+
+
+def test_a_refusal_elsewhere_does_not() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "int64"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_shared((32, 32), "int64")
+            T.copy(C, c)
+            for _ in T.Parallel(32):
+                T.copy(A, a)
+            T.copy(a, B)
+
+    applied = ttx.explore(kernel).steps["A0.7"].applied
+    contracts = Contracts()
+    contracts.after(applied.step, applied.after.functions)
+    assert len(contracts.missing) == 1
+    copies = [one.origins[0].span for one in applied.before.source.lines if "T.copy" in one.text]
+    assert [len([*contracts.left_by(Unsupported("L001", "refused", span=span))]) for span in copies] == [0, 1, 0]
+
+
+def test_what_a_later_part_makes_true_is_missing_no_more() -> None:
+    """A step that should have made each loop counted leaves one; a later step may still count it."""
+    exploration = ttx.explore(KERNELS["A0.2"])
+    before, after = (exploration.steps["A0.2"].applied, exploration.steps["A0.3"].applied)
+    contracts = Contracts()
+    idle = dataclasses.replace(before.step, function=before.step.function)
+    contracts.after(idle, before.before.functions)
+    (predicate,) = idle.establishes
+    assert [*contracts.missing] == [predicate]
+    contracts.after(after.step, before.after.functions)
+    assert contracts.missing == {}
+    assert predicate in contracts.holding
+    with pytest.raises(VerifyError, match=re.escape(predicate.sentence)):
+        contracts.after(after.step, before.before.functions)
 
 
 def test_what_is_required_is_established_before() -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from ttexplore.errors import BackendError, TTExploreError
+from ttexplore.errors import BackendError, TTExploreError, VerifyError
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.program import Program
 from ttexplore.options import Options
@@ -86,6 +86,8 @@ class Runner:
             raise
         except TTExploreError as error:
             error.at(_annotation_line(program, own))
+            if not isinstance(error, VerifyError):
+                _tell(error, self.verifier.contracts.left_by(error))
             return Applied(step, program, program, own, time.perf_counter() - start, error)
         self.alike = [one for one in self.alike if any(one[number] is other for other in others if number < len(one))]
         seconds = time.perf_counter() - start
@@ -161,6 +163,11 @@ def _gives_the_same(one: Applied, values: Mapping[str, object]) -> bool:
         return False
     # By their texts, which also tell dictionaries in another order apart.
     return all(repr(values[name]) == repr(value) for name, value in one.looked_at.items())
+
+
+def _tell(error: TTExploreError, reasons: Iterable[str]) -> None:
+    """Add to an error's hint which steps could have made the kernel lowerable, and what stopped them."""
+    error.hint = "\n".join([*([error.hint] if error.hint else []), *(f"why: {one}" for one in reasons)])
 
 
 def _annotation_line(program: Program, options: Mapping[str, Any]) -> Span | None:

@@ -43,6 +43,8 @@ def _is_for_threads(statement: tirx.Stmt, _: _Around) -> bool:
 def _nests(statement: tirx.Stmt, around: _Around) -> bool:
     if not _is_in_nest(around):
         return False
+    if isinstance(statement, tirx.Evaluate):
+        return op_name(statement) in ("tl.copy", "tl.fill", "tl.gemm", "tl.reduce")
     return not is_parallel(statement)
 
 
@@ -113,7 +115,8 @@ NO_THREAD_GROUPS = Predicate(
     where(_is_for_threads, tirx.Bind, tirx.IfThenElse, tirx.BufferStore, tirx.Evaluate, tirx.AllocBuffer),
 )
 NESTS_ARE_FLAT = Predicate(
-    "each T.Parallel holds stores and names alone, no branch and no loop", where(_nests, tirx.IfThenElse, tirx.For)
+    "each T.Parallel holds stores and names alone, no branch and no loop",
+    where(_nests, tirx.IfThenElse, tirx.For, tirx.Evaluate),
 )
 DECIDERS_HAVE_NAMES = Predicate(
     "each element of a tensor that decides something has a name",

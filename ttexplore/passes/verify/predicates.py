@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from tvm import tirx
 
-from ttexplore.errors import VerifyError
-from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import statements
-from ttexplore.ir.rewrite import bodies
+from ttexplore.errors import TTExploreError, VerifyError
+from ttexplore.ir.adapter import identity, span_of
+from ttexplore.ir.build import op_name, statements
+from ttexplore.ir.dataflow import is_parallel
+from ttexplore.ir.rewrite import bodies, walk
+from ttexplore.record import Span
 
 # A statement, and the loops and branches around it, the innermost last.
 Placed = tuple[tirx.Stmt, tuple[tirx.Stmt, ...]]
@@ -132,6 +134,16 @@ class Contracts:
             by = self.missing.pop(predicate, name)
             (self.missing if is_false else self.holding)[predicate] = by
 
+    def left_by(self, error: TTExploreError) -> Iterator[str]:
+        """For each step that has left what an error refuses as it was: what it should have established."""
+        refused = [
+            one for placed in self.walked.by_type.values() for one, _ in placed if _is_at(one, error.span)
+        ]  # fmt: skip
+        for predicate, by in self.missing.items():
+            left = next((one for one in predicate.breaches(self.walked) if _is_about(one, refused)), None)
+            if left is not None:
+                yield f"{by} has no rule for {_described(left)}, so it is not true that {predicate.sentence}"
+
     def _look(self, functions: Mapping[str, tirx.PrimFunc]) -> None:
         if functions is not self.walked.functions:
             self.walked, self.true = Walked(functions), frozenset()
@@ -144,6 +156,28 @@ class Contracts:
         if found is None:
             self.true |= {predicate}
         return found
+
+
+def _is_at(statement: tirx.Stmt, span: Span | None) -> bool:
+    own = span_of(statement)
+    return own is not None and span is not None and (own.file, own.line) == (span.file, span.line)
+
+
+def _is_about(statement: tirx.Stmt, refused: Iterable[tirx.Stmt]) -> bool:
+    """Whether a statement holds something refused, or is in a T.Parallel that is."""
+    inner = {identity(one) for one in walk(statement)}
+    return any(
+        identity(one) in inner or (is_parallel(one) and any(statement.same_as(part) for part in walk(one)))
+        for one in refused
+    )  # fmt: skip
+
+
+def _described(statement: tirx.Stmt) -> str:
+    """What the kernel calls a statement, and its line."""
+    words = {tirx.While: "while", tirx.For: "for", tirx.IfThenElse: "if"}
+    name, span = op_name(statement), span_of(statement)
+    word = next((text for kind, text in words.items() if type(statement) is kind), name.replace("tl.", "T."))
+    return (f"the `{word}`" if word else "the statement") + (f" in line {span.line}" if span else "")
 
 
 def _broken(message: str, statement: tirx.Stmt) -> VerifyError:
