@@ -1,4 +1,4 @@
-// The explorer, as anywidget wants it. Python's half is `ttexplore/widget.py`; README.md says what is where.
+// The explorer, as anywidget wants it. Python's half is `ttexplore/session/widget.py`; README.md says what is where.
 
 /** @import { Kernel as Python, Model } from "./model/questions.js" */
 /** @import { Explorer } from "./model/state.js" */
