@@ -29,18 +29,18 @@ ALLOWED: dict[str, set[str]] = {
     "layout_request": {"record", "errors", "given"},
     "options": {"record", "errors", "plan", "given", "layout_request"},
     "ops": {"record", "errors", "target", "plan"},
-    "ir": {"record", "errors", "control", "target", "plan", "ops", "options"},
+    "ir": {"notes", "record", "errors", "control", "target", "plan", "ops", "options"},
     "language": {
         "notes", "record", "errors", "control", "target", "plan", "ops", "ir", "given", "layout_request", "options",
     },
     "analysis": {
         "notes", "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language",
-        "layout_request", "options",
+        "layout_request", "options", "clock",
     },
     "passes": {
         "notes", "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language", "analysis",
         "given",
-        "layout_request", "options",
+        "layout_request", "options", "clock",
     },
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
     "clock": {"record", "errors", "given", "control", "target", "plan", "noc_links", "ops", "ir", "views"},

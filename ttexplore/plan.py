@@ -552,6 +552,36 @@ class ComputeConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of several ways to lower a kernel, and its predicted time; None where that is known only when it runs."""
+
+    name: str
+    predicted_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen by predicted time, by a step of its own.
+
+    `name` is the option that leaves it open, `candidates` what was compared, and `chosen` the name of one of them. The
+    times are those of a closed form of the clock: they hold for comparing the candidates with each other.
+    """
+
+    name: str
+    candidates: tuple[Candidate, ...]
+    chosen: str
+    reason: str
+
+    def __str__(self) -> str:
+        times = {one.name: one.predicted_us for one in self.candidates}
+        others = sorted(us for name, us in times.items() if us is not None and name != self.chosen)
+        if (us := times[self.chosen]) is None or not others:
+            return f"{self.name}: {self.chosen}"
+        told = f"{others[0]:.1f}" if others[0] == others[-1] else f"{others[0]:.1f} to {others[-1]:.1f}"
+        return f"{self.name}: {self.chosen}, {us:.1f} us predicted; {told} us for {len(others)} others"
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """A T.gemm of the kernel, as C2 lowered it: the blocks that it multiplies, and their sizes in tiles.
 
@@ -655,6 +685,7 @@ class Plan(Printed):
     graph: TileGraph | None = None
     compute: ComputeConfig | None = None
     products: tuple[Product, ...] = ()
+    choices: tuple[Choice, ...] = ()
     signature: tuple[KernelSignature, ...] = ()
     notes: tuple[Note, ...] = ()
     annotations: tuple[KernelAnnotation, ...] = ()
@@ -683,6 +714,7 @@ class Plan(Printed):
             width = 32 if self.compute.fp32_dest_acc_en else 16
             dst = f"DST of {self.compute.dst_tiles} tiles of {width} bits"
             rows.append(("compute", f"{self.compute.math_fidelity}, {dst}, accumulate {self.compute.accumulate}"))
+        rows += [("choices", str(one)) for one in self.choices]
         rows += [("notes", note.text) for note in self.notes]
         heads = [head for head, _ in rows]
         lines = [f"plan of {self.kernel} for {self.target}"]

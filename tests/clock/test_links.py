@@ -12,7 +12,7 @@ from tests.clock.published import FORMATS, GEMMS, Gemm
 from tests.clock.sdk import blocking
 from tests.corpus.sums import split_k
 from ttexplore import Exploration, explore
-from ttexplore.analysis.predicted_time import predicted_moves
+from ttexplore.clock.closed_form import predicted_moves
 from ttexplore.clock.estimate import Estimate
 from ttexplore.clock.program import core_classes
 from ttexplore.noc_links import Link, LinkLoads, Way, busiest_cycles, link_loads

@@ -428,7 +428,7 @@ def told(exploration: Exploration) -> list[str]:
 def test_the_choice_is_the_one_or_the_other() -> None:
     """Both times are in the plan, and the program is the one that the option would give."""
     for kernel, target, chosen in (
-        (split_k(32, 32, 128, 4), "wormhole_n150", "noc"), (joined("float32", blocks=2), "blackhole_p150", "dram"),
+        (split_k(32, 32, 128, 4), "wormhole_n150", "noc"), (split_k(128, 128, 64, 4), "blackhole_p150", "dram"),
     ):  # fmt: skip
         exploration = auto(kernel, target)
         form = {
@@ -438,6 +438,10 @@ def test_the_choice_is_the_one_or_the_other() -> None:
         (note,) = told(exploration)
         assert re.fullmatch(form, note)
         assert bool(exploration.plan.partials) == (chosen == "noc")
+        choice = next(one for one in exploration.plan.choices if one.name == "partials")
+        assert (choice.chosen, choice.reason) == (chosen, note)
+        times = {one.name: f"{one.predicted_us} us" for one in choice.candidates}
+        assert re.findall(r"[\d.]+ us", note) == [times.pop(chosen), *times.values()]
         asked = explored(kernel, target, partials=chosen)
         for name in ("reader", "compute", "writer"):
             assert exploration.code[name].text == asked.code[name].text

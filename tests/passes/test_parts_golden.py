@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import ttexplore.language as T
+from tests.corpus import gemm
 from tests.corpus.scans import scanned
+from tests.corpus.sums import split_k
 from tests.corpus.warps import ring
 from tests.corpus.whiles import strided
 from tests.passes.conftest import PassGolden, Shown
@@ -207,16 +209,19 @@ def unused(A: T.Tensor((32, 32), FP32), B: T.Tensor((32, 32), FP32), C: T.Tensor
         T.copy(a, C)
 
 
+_GEMM = gemm(256, 256, 512, 64, 64, 64), {"cores": (2, 2)}
 KERNELS: dict[str, Any] = {
     "A0.1": double, "A0.2": strided(2, 6, 2), "A0.3": scanned("cumsum", (32, 32), 1), "A0.4": ring(4, 2),
     "A0.5": persistent, "A0.6": narrow, "A0.7": branches, "A0.8": gathered, "A0.9": grouped, "A0.10": scalars,
     "A0.11": decided, "A0.12": direct, "A0.13": deep, "A0.14": rows, "A0.15": converted, "A0.16": branching,
-    "A0.17": placed, "A0.18": summed,
+    "A0.17": placed, "A0.18": (split_k(64, 64, 256, 4), {"partials": "auto"}), "A0.19": summed,
     "A2.1": elements, "A2.2": padded, "A2.3": totals, "A2.4": unused, "A2.5": double,
+    "B1.1": _GEMM, "B1.2": gemm(512, 512, 512, 64, 64, 64), "D1.1": _GEMM, "D1.2": double,
     "D5.1": double, "D5.2": double,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("letter", [part.letter for step in PIPELINE for part in step.parts])
 def test_part(letter: str, pass_golden: PassGolden) -> None:
-    pass_golden(letter, Shown("what it changes", KERNELS[letter]))
+    kernel, options = KERNELS[letter] if isinstance(KERNELS[letter], tuple) else (KERNELS[letter], {})
+    pass_golden(letter, Shown("what it changes", kernel, options))

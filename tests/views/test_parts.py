@@ -27,9 +27,12 @@ _SUMS = f"{_GALLERY / 'work.py'}::split_k_added"
 # What changes something, and what is executed: A0.16 changes what a statement is made of, and no line.
 SHOWN = {_GROUPS: ["A0.1", "A0.4"], _SPARSE: ["A0.1", "A0.11", "A0.17"]}
 EXECUTED = {_GROUPS: ["A0.1", "A0.4"], _SPARSE: ["A0.1", "A0.11", "A0.16"]}
-SHOWN_LATER = {_GROUPS: ["A2.5", "D5.1", "D5.2"], _SPARSE: ["A2.3", "A2.5", "D5.1", "D5.2"]}
-EXECUTED_LATER = {_GROUPS: ["D5.1", "D5.2"], _SPARSE: ["A2.3", "D5.1", "D5.2"]}
-PARTS = {"A0": 18, "A2": 5, "D5": 2}
+SHOWN_LATER = {
+    _GROUPS: ["A2.5", "B1.1", "B1.2", "D1.1", "D1.2", "D5.1", "D5.2"],
+    _SPARSE: ["A2.3", "A2.5", "B1.1", "D1.2", "D5.1", "D5.2"],
+}
+EXECUTED_LATER = {_GROUPS: ["D1.1", "D1.2", "D5.1", "D5.2"], _SPARSE: ["A2.3", "D1.2", "D5.1", "D5.2"]}
+PARTS = {"A0": 19, "A2": 5, "B1": 2, "D1": 2, "D5": 2}
 LETTERS = ["A1", "A2", "A3", "B1", "B2", "C1", "C2", "C3", "D1", "D2", "D3", "D4", "D5", "E1"]
 
 
@@ -66,7 +69,7 @@ def test_the_page_has_these_rows_and_each_diff_once(kernel: str) -> None:
     assert re.findall(r'<span class="letter">([^<]*)<', steps) == rows
     assert len(re.findall(r'<details class="part">', steps)) == len([*SHOWN[kernel], *SHOWN_LATER[kernel]])
     whole, *parts = re.split(r'<details class="part">', steps)
-    assert f"Of its 18 parts, these change something or fail: {', '.join(SHOWN[kernel])}" in whole
+    assert f"Of its 19 parts, these change something or fail: {', '.join(SHOWN[kernel])}" in whole
     assert "<table" not in whole
     # Those of D5 come last, when the page may be full.
     assert all("<table" in part for part in parts if not re.search(r'class="letter">D5\.', part))
@@ -76,7 +79,11 @@ def test_the_page_has_these_rows_and_each_diff_once(kernel: str) -> None:
 def test_the_explorer_has_all_parts_after_their_step(kernel: str) -> None:
     steps = explored(kernel).data["steps"]
     parts = {letter: [f"{letter}.{number}" for number in range(1, count + 1)] for letter, count in PARTS.items()}
-    assert [one["letter"] for one in steps] == ["A0", *parts["A0"], *after_a0([*parts["A2"], *parts["D5"]])]
+    assert [one["letter"] for one in steps] == [
+        "A0",
+        *parts["A0"],
+        *after_a0([one for letter in LETTERS for one in parts.get(letter, [])]),
+    ]
     whole = [one["letter"].partition(".")[0] for one in steps if one["part_of"] >= 0]
     assert [steps[one["part_of"]]["letter"] for one in steps if one["part_of"] >= 0] == whole
     assert [whole.count(letter) for letter in PARTS] == [*PARTS.values()]
@@ -125,7 +132,7 @@ def test_searches_and_histories_name_the_part() -> None:
     line = next(one for one in sparse.kernel.source.lines if "if Mask[" in one.text).origins[0].span.line
     history = {letter: count for letter, _, count in sparse.history(line).steps}
     # The history counts lines of the program, which A0.1 and A0.17 leave alone.
-    assert [*history] == ["A0", "A0.11", *after_a0(["A2.3", "D5.1", "D5.2"])]
+    assert [*history] == ["A0", "A0.11", *after_a0(["A2.3", "D1.2", "D5.1", "D5.2"])]
     assert (history["A0"], history["A0.11"]) == (2, 2)
 
 
@@ -134,15 +141,15 @@ def test_two_lowerings_are_compared_part_by_part() -> None:
     comparison = ttx.compare(one, one.fork(partials="noc"))
     steps = comparison.steps
     assert [step.letter for step in steps] == ["A0", *LETTERS]
-    assert [part.letter for part in steps[0].parts] == [f"A0.{n}" for n in range(1, 19)]
-    assert [part.letter for part in steps[0].parts if part.kind != "same"] == ["A0.18"]
-    assert steps[0].parts[17].kind == "program"
+    assert [part.letter for part in steps[0].parts] == [f"A0.{n}" for n in range(1, 20)]
+    assert [part.letter for part in steps[0].parts if part.kind != "same"] == ["A0.19"]
+    assert steps[0].parts[18].kind == "program"
     assert [step.letter for step in steps.with_parts] == [step["letter"] for step in one.data["steps"]]
-    # In both texts, and only there, A0.18 has a row.
-    assert [row.split()[1] for row in str(steps).splitlines()] == ["A0", "A0.18", *LETTERS]
-    assert re.findall(r"<td>([A-E]\d[.\d]*) ", steps._repr_html_()) == ["A0", "A0.18", *LETTERS]
-    diff = comparison.diff("A0.18")
-    assert diff.record.before.text == one.steps["A0.18"].listing.text
+    # In both texts, and only there, A0.19 has a row.
+    assert [row.split()[1] for row in str(steps).splitlines()] == ["A0", "A0.19", *with_parts(_SUMS)]
+    assert re.findall(r"<td>([A-E]\d[.\d]*) ", steps._repr_html_()) == ["A0", "A0.19", *with_parts(_SUMS)]
+    diff = comparison.diff("A0.19")
+    assert diff.record.before.text == one.steps["A0.19"].listing.text
     assert diff.record.parts == ()
     with pytest.raises(UsageError, match=r"there is no step or file 'A0\.44'"):
         comparison.diff("A0.44")
@@ -187,7 +194,7 @@ def test_the_commands_know_the_parts(kernel: str, capsys: pytest.CaptureFixture[
     steps = json.loads(capsys.readouterr().out)["steps"]
     assert [one["letter"] for one in steps] == ["A0", *LETTERS]
     changed = [one["letter"] for one in steps[0]["parts"] if one["changed_ir"] or one["changed_plan"]]
-    assert (len(steps[0]["parts"]), changed) == (18, SHOWN[kernel])
+    assert (len(steps[0]["parts"]), changed) == (19, SHOWN[kernel])
     assert main(["check", kernel, "--json"]) == 0
     steps = json.loads(capsys.readouterr().out)["steps"]
     assert [one["letter"] for one in steps[0]["parts"] if one["executed"]] == EXECUTED[kernel]

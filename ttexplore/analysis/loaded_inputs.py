@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from ttexplore.analysis.predicted_time import microseconds, predicted_cycles, predicted_moves, roles_of
 from ttexplore.analysis.tile_graph import tile_graph
+from ttexplore.clock.closed_form import microseconds, predicted_cycles, predicted_moves, predicted_us, roles_of
 from ttexplore.errors import UsageError, unknown
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import buffer_of, op_name, operands
@@ -21,7 +21,7 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.noc_links import busiest_cycles
 from ttexplore.notes import Note, note
 from ttexplore.ops import FORMS
-from ttexplore.plan import Loader, Plan, TensorLayout
+from ttexplore.plan import Candidate, Choice, Loader, Plan, TensorLayout
 from ttexplore.target import Target
 
 # What the writer has to save by the prediction to load anything: 5%, or less where it is many cycles. What the
@@ -57,7 +57,8 @@ def with_loaders(program: Program, target: Target, request: str | Mapping[str, L
     notes: tuple[Note, ...] = ()
     match request:
         case "auto":
-            chosen, notes = _fastest(program, target, able)
+            chosen, choice = _fastest(program, target, able)
+            program = program if choice is None else program.with_choice(*choice)
         case "both":
             chosen = _balanced(plan, able)
             read = set[str]().union(*filled.values())
@@ -68,13 +69,14 @@ def with_loaders(program: Program, target: Target, request: str | Mapping[str, L
             )  # fmt: skip
         case _:
             chosen = {name for name, loader in asked.items() if loader == "writer"}
+    notes = (*program.plan.notes, *notes)
     if not chosen:
-        return program.with_plan(notes=(*plan.notes, *notes))
+        return program.with_plan(notes=notes)
     buffers = tuple(
         dataclasses.replace(one, producer="writer") if chosen & filled.get(one.name, set()) else one
         for one in plan.buffers
     )
-    return program.with_plan(buffers=buffers, graph=tile_graph(program, buffers), notes=(*plan.notes, *notes))
+    return program.with_plan(buffers=buffers, graph=tile_graph(program, buffers), notes=notes)
 
 
 def _in_loops(program: Program) -> set[str]:
@@ -87,9 +89,9 @@ def _in_loops(program: Program) -> set[str]:
     return {one.tensor for one in loads} - unfit
 
 
-def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str], tuple[Note, ...]]:
+def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str], tuple[Choice, Note] | None]:
     """Of the inputs that loops load before anything is stored, those with which the shortest time is predicted if the
-    writer loads them, not all of a loop; none unless that pays. With a note on both times, if there is a choice.
+    writer loads them, not all of a loop; none unless that pays. With what was compared, if there is a choice.
 
     Of a single block, only the latency would be saved, which other transfers hide.
     """
@@ -99,7 +101,7 @@ def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str
     assert work is not None, "the time is predicted from it"
     able = [name for name in able if name in _in_loops(program)]
     if not able:
-        return set(), ()
+        return set(), None
     loops = [{one.tensor for one in work.loads if one.loops == loops} for loops in {one.loops for one in work.loads}]
     items = {(core.x, core.y): core.items for core in plan.partition.cores}
     shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
@@ -111,8 +113,9 @@ def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str
     most = alone - max(alone * _WORTH_IF_LONG, min(alone * _WORTH, _LONG_CYCLES))
     if predicted_cycles(work.without_reading, items, target, {}) > most:
         # Reading takes no longer than what has to be done anyway.
-        return set(), ()
+        return set(), None
     best, busiest, chosen = alone, 0, list[str]()
+    times: dict[tuple[str, ...], float] = {(): alone}
     for _ in able:
         before = chosen
         tried = {name: float(round(predicted_cycles(work, items, target, shared, [*before, name])))
@@ -123,17 +126,26 @@ def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str
                 break
             # Of equal ones, that with the less busy links, and then the last.
             links = by_links(*before, name)
-            if (found := max(tried[name], float(links)), links) < (best, busiest):
+            times[*before, name] = found = max(tried[name], float(links))
+            if (found, links) < (best, busiest):
                 best, busiest, chosen = found, links, [*before, name]
         if chosen is before:
             break
     if not chosen:
-        return set(), ()
-    times = {"both": microseconds(best, target), "alone": microseconds(alone, target)}
-    names = " and ".join(name for name in able if name in chosen)
-    if best > most:
-        return set(), (note("loading does not pay", tensors=names, **times),)
-    return {*chosen}, (note("loaded by the writer", tensors=names, **times),)
+        return set(), None
+
+    def told(names: Collection[str]) -> str:
+        return " and ".join(name for name in able if name in names)
+
+    pays = best <= most
+    why = note(
+        "loaded by the writer" if pays else "loading does not pay", tensors=told(chosen),
+        both=microseconds(best, target), alone=microseconds(alone, target),
+    )  # fmt: skip
+    name = {names: f"{told(names)} by the writer" if names else "all by the reader" for names in times}
+    candidates = tuple(Candidate(name[names], predicted_us(cycles, target)) for names, cycles in times.items())
+    taken = tuple(chosen) if pays else ()
+    return {*taken}, (Choice("loaded_by", candidates, name[taken], why.text), why)
 
 
 def _filled(program: Program) -> dict[str, set[str]]:

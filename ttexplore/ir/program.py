@@ -11,8 +11,9 @@ from tvm import tirx
 from ttexplore.ir.operations.storage import Staging, TensorMove
 from ttexplore.ir.operations.work import ItemWork
 from ttexplore.ir.rewrite import Firing, Firings
+from ttexplore.notes import Note
 from ttexplore.options import DEFAULTS, Options
-from ttexplore.plan import Plan
+from ttexplore.plan import Choice, Plan
 from ttexplore.record import Listing
 
 KERNEL = "kernel"
@@ -61,6 +62,10 @@ class Program:
 
     def with_plan(self, **changes: object) -> Program:
         return dataclasses.replace(self, plan=self.plan.replace(**changes))
+
+    def with_choice(self, choice: Choice, why: Note) -> Program:
+        """The program whose plan says what was chosen, and why, also as a note."""
+        return self.with_plan(choices=(*self.plan.choices, choice), notes=(*self.plan.notes, why))
 
     def with_kernel(self, function: tirx.PrimFunc, firings: Firings) -> Program:
         return self.with_functions({KERNEL: function}, firings)

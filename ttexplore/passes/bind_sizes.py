@@ -61,7 +61,7 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
         after = _bound(one.after, now, sizes)
         if one.error is None:
             verify(after, target)
-        # No part of a step decides anything by sizes.
+        # What the parts of a step decide by sizes is the same after each of them: nothing is shared then.
         parts = tuple(
             dataclasses.replace(part, before=_bound(part.before, now, sizes), after=_bound(part.after, now, sizes))
             for part in one.parts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ttexplore.analysis.core_resources import number_buffers
-from ttexplore.analysis.loaded_inputs import with_loaders
 from ttexplore.analysis.tile_graph import tile_graph
 from ttexplore.ir.program import Program
 from ttexplore.target import Target
@@ -15,10 +14,7 @@ def build_tile_dfg(program: Program, target: Target) -> Program:
         tt.read_block(A, A_shared, ...); tt.matmul_block(A_shared, ...)  ==>  A -> reader -> A_shared (0) -> compute
 
     The number of a circular buffer follows from its use: inputs, which the reader fills, count from 0, outputs, which
-    the writer drains, from 16, and intermediate values from 24. If the option `loaded_by` is ``auto``, the writer fills
-    those of inputs that make the predicted time shorter. Functions do not change.
+    the writer drains, from 16, and intermediate values from 24. Functions do not change.
     """
     buffers = number_buffers(program.plan.buffers, target)
-    made = program.with_plan(buffers=buffers, graph=tile_graph(program, buffers))
-    # The choice depends on the math fidelity, at which passes that change functions do not look.
-    return with_loaders(made, target, "auto") if program.options.loaded_by == "auto" else made
+    return program.with_plan(buffers=buffers, graph=tile_graph(program, buffers))

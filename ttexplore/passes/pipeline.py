@@ -24,6 +24,7 @@ from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.insert_compute_init import insert_compute_init
 from ttexplore.passes.insert_dst_management import PARTS as PARTS_OF_D5
 from ttexplore.passes.insert_dst_management import insert_dst_management
+from ttexplore.passes.layout_aware_work_partition import PARTS as OF_WORK
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.lower_cb_intrinsics import lower_cb_intrinsics
 from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
@@ -31,9 +32,10 @@ from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import PARTS as PARTS_OF_A2
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.running import Runner
+from ttexplore.passes.split_device_kernel import PARTS as OF_KERNELS
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.step import Applied, Pass
-from ttexplore.passes.verify.normal_form import BLOCKS_ARE_MATRICES, OF_BLOCK_OPERATIONS, OF_ONE_KERNEL
+from ttexplore.passes.verify.normal_form import BLOCKS_ARE_MATRICES, OF_BLOCK_OPERATIONS
 from ttexplore.target import Target
 
 PIPELINE: tuple[Pass, ...] = (
@@ -41,12 +43,12 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("A1", "layout", infer_tt_layout, by_sizes=True),
     Pass("A2", "layout", propagate_tt_layout, parts=PARTS_OF_A2),
     Pass("A3", "layout", attach_tensor_accessor, by_sizes=True),
-    Pass("B1", "partition", layout_aware_work_partition, by_sizes=True),
+    Pass("B1", "partition", layout_aware_work_partition, by_sizes=True, parts=OF_WORK),
     Pass("B2", "partition", grid_to_core_grid),
     Pass("C1", "tiles", lower_shared_to_cb, ends=(BLOCKS_ARE_MATRICES,)),
     Pass("C2", "tiles", lower_tt_tile_intrinsics, ends=OF_BLOCK_OPERATIONS),
     Pass("C3", "tiles", build_tile_dfg),
-    Pass("D1", "kernels", split_device_kernel, ends=OF_ONE_KERNEL),
+    Pass("D1", "kernels", split_device_kernel, parts=OF_KERNELS),
     Pass("D2", "kernels", configure_tensor_accessor),
     Pass("D3", "kernels", lower_cb_intrinsics),
     Pass("D4", "kernels", insert_compute_init),

@@ -12,7 +12,7 @@ from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.program import Program
 from ttexplore.options import Options
 from ttexplore.passes.step import Applied, Pass
-from ttexplore.passes.unseen import FIDELITY, NOTES, Facts, Unseen, hidden
+from ttexplore.passes.unseen import CHOICES, FIDELITY, NOTES, Facts, Unseen, hidden
 from ttexplore.passes.verify import Verifier
 from ttexplore.record import Span
 from ttexplore.target import Target
@@ -159,7 +159,8 @@ def _can_be_shared(one: Applied, step: Pass) -> bool:
 def _gives_the_same(one: Applied, values: Mapping[str, object]) -> bool:
     """Whether a pass that ran on such a program gives the same with these options and facts."""
     assert one.looked_at is not None, "it can be shared"
-    if len(one.before.plan.notes) != values[NOTES]:
+    plan = one.before.plan
+    if (len(plan.notes), len(plan.choices)) != (values[NOTES], values[CHOICES]):
         return False
     # By their texts, which also tell dictionaries in another order apart.
     return all(repr(values[name]) == repr(value) for name, value in one.looked_at.items())

@@ -16,8 +16,8 @@ from math import prod
 from tvm import tirx
 
 from ttexplore.analysis.launch_grid import grid_loops
-from ttexplore.analysis.predicted_time import Roles, microseconds, predicted_cycles, roles_of
 from ttexplore.analysis.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
+from ttexplore.clock.closed_form import Roles, microseconds, predicted_cycles, predicted_us, roles_of
 from ttexplore.control import look_around
 from ttexplore.errors import ResourceError, UsageError, unknown
 from ttexplore.ir.build import constant
@@ -28,6 +28,8 @@ from ttexplore.notes import Note, note
 from ttexplore.options import TOPOLOGIES
 from ttexplore.plan import (
     MOST_LISTED_ITEMS,
+    Candidate,
+    Choice,
     CoreRange,
     Multicast,
     Partition,
@@ -49,11 +51,14 @@ _NOT_TOGETHER = "no two cores need the same blocks at the same steps"
 _SEMAPHORES = 2
 # The predicted time with sharing, against that without, that sharing is for: predictions are not exact.
 _WORTH = 0.97
+# Of the ways to share with a partition, so many are told.
+_MOST_TOLD = 3
 
 
 def with_shared_inputs(
-    program: Program, target: Target, request: str | Mapping[str, Topology], others: Sequence[Partition] = ()
-) -> Program:
+    program: Program, target: Target, request: str | Mapping[str, Topology],
+    others: Callable[[], Sequence[Partition]] = tuple[Partition, ...],
+) -> Program:  # fmt: skip
     """The program whose plan says which inputs are shared, and whose cores have the values for that.
 
     `request` is ``off``, ``all`` (each input that several cores need, with the topology that saves most bytes from
@@ -148,18 +153,19 @@ def _all_ways(program: Program, tensors: Collection[str]) -> _AllWays:
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """A partition with inputs that are shared: the predicted cycles, and those without sharing. `possible` are the
-    inputs that could be shared."""
+class _Fastest:
+    """The fastest way to share inputs with a partition: the predicted cycles, and those without sharing. `tried` are
+    the cycles of all ways that were compared; `possible` are the inputs that could be shared."""
 
     partition: Partition
     ways: Mapping[str, _Way]
     cycles: float
     alone: float
     possible: tuple[str, ...]
+    tried: tuple[tuple[tuple[_Way, ...], float], ...]
 
 
-def _with_fastest(program: Program, target: Target, others: Sequence[Partition]) -> Program:
+def _with_fastest(program: Program, target: Target, others: Callable[[], Sequence[Partition]]) -> Program:
     """Share the inputs for which the shortest time is predicted, if that is shorter than without; so with the
     partition."""
     plan, work = program.plan, program.work
@@ -168,10 +174,11 @@ def _with_fastest(program: Program, target: Target, others: Sequence[Partition])
         return program
     inputs = [one.name for one in plan.layouts if one.role == "input"]
     all_ways = functools.cache(lambda: _all_ways(program, inputs))
-    own = _choice(program, plan.partition, work, target, all_ways)
-    best = own
-    for one in others if own.possible else ():
-        other = _choice(program, one, work, target, all_ways)
+    own = _fastest_with(program, plan.partition, work, target, all_ways)
+    best, every = own, [own]
+    for one in others() if own.possible else ():
+        other = _fastest_with(program, one, work, target, all_ways)
+        every.append(other)
         if other.ways and other.cycles < best.cycles * _WORTH:
             best = other
     if not own.possible:
@@ -181,21 +188,41 @@ def _with_fastest(program: Program, target: Target, others: Sequence[Partition])
     alone = microseconds(own.alone, target)
     if not best.ways:
         times = {"shared": microseconds(own.cycles, target), "alone": alone}
-        unpaid = note("sharing does not pay", tensors=_listed(own.possible), **times)
-        return program.with_plan(notes=(*plan.notes, unpaid))
-    told = [f"{one.tensor} along {one.topology}s" if one.topology != "grid" else f"{one.tensor} over the grid"
-            for one in best.ways.values()]  # fmt: skip
-    notes = [note("shared", ways=_listed(told), shared=microseconds(best.cycles, target), alone=alone)]
+        why = note("sharing does not pay", tensors=_listed(own.possible), **times)
+        return program.with_choice(_choice(every, best, why.text, target), why)
+    told = _listed(map(_told, best.ways.values()))
+    why = note("shared", ways=told, shared=microseconds(best.cycles, target), alone=alone)
+    notes: list[Note] = []
     if best is not own:
         time = microseconds(own.cycles, target)
         notes.append(note("policy", policy=best.partition.policy, time=time, other=own.partition.policy))
     notes += [note("not worth sharing", tensor=name) for name in best.possible if name not in best.ways]
+    program = program.with_choice(_choice(every, best, why.text, target), why)
     return _sharing(program.with_plan(partition=best.partition), [*best.ways.values()], notes)
 
 
-def _choice(
+def _told(way: _Way) -> str:
+    return f"{way.tensor} along {way.topology}s" if way.topology != "grid" else f"{way.tensor} over the grid"
+
+
+def _choice(every: Sequence[_Fastest], best: _Fastest, reason: str, target: Target) -> Choice:
+    """What was compared: the fastest ways to share, and no sharing, with each partition."""
+
+    def name(one: _Fastest, ways: Iterable[_Way]) -> str:
+        told = _listed(map(_told, ways)) or "nothing shared"
+        return f"{one.partition.policy}, {told}" if len(every) > 1 else told
+
+    times: dict[str, float] = {}
+    for one in every:
+        shared = sorted((tried for tried in one.tried if tried[0]), key=lambda tried: tried[1])
+        times |= {name(one, ()): one.alone} | {name(one, ways): cycles for ways, cycles in shared[:_MOST_TOLD]}
+    candidates = tuple(Candidate(told, predicted_us(cycles, target)) for told, cycles in times.items())
+    return Choice("multicast", candidates, name(best, best.ways.values()), reason)
+
+
+def _fastest_with(
     program: Program, partition: Partition, work: ItemWork, target: Target, all_ways: Callable[[], _AllWays]
-) -> _Choice:  # fmt: skip
+) -> _Fastest:  # fmt: skip
     """The fastest of the ways to share inputs with a partition; none unless that pays."""
     items = {(core.x, core.y): core.items for core in partition.cores}
 
@@ -205,26 +232,26 @@ def _choice(
     alone = cycles({})
     if alone * _WORTH < predicted_cycles(work.without_reading, items, target, {}):
         # Reading takes no longer than what has to be done anyway.
-        return _Choice(partition, {}, alone, alone, ())
+        return _Fastest(partition, {}, alone, alone, (), ())
     ways = {name: made for name, made in all_ways()(partition).items() if made and not isinstance(made, str)}
     free = target.semaphores - len(program.plan.semaphores)
-    best, chosen = _fastest(ways, cycles, free // _SEMAPHORES)
-    return _Choice(partition, chosen if best < alone * _WORTH else {}, best, alone, tuple(ways))
+    best, chosen, tried = _fastest(ways, cycles, free // _SEMAPHORES)
+    return _Fastest(partition, chosen if best < alone * _WORTH else {}, best, alone, tuple(ways), tried)
 
 
 def _fastest(
     ways: Mapping[str, Sequence[_Way]], cycles: Callable[[Mapping[str, _Way]], float], most: int
-) -> tuple[float, dict[str, _Way]]:
-    """The fastest of the ways to share at most so many inputs: from none and from all, one input is changed after
-    another until nothing is faster."""
+) -> tuple[float, dict[str, _Way], tuple[tuple[tuple[_Way, ...], float], ...]]:
+    """The fastest of the ways to share at most so many inputs, and all that were tried: from none and from all, one
+    input is changed after another until nothing is faster."""
     every = {name: max(some, key=lambda one: one.saved_bytes) for name, some in ways.items()}
-    known: dict[tuple[tuple[str, str], ...], float] = {}
+    known: dict[tuple[tuple[str, str], ...], tuple[tuple[_Way, ...], float]] = {}
 
     def found(tried: Mapping[str, _Way]) -> float:
         key = tuple((name, one.topology) for name, one in tried.items())
         if key not in known:
-            known[key] = cycles(tried)
-        return known[key]
+            known[key] = (*tried.values(),), cycles(tried)
+        return known[key][1]
 
     kept = sorted(every, key=lambda name: -every[name].saved_bytes)[:most]
     results: list[tuple[float, dict[str, _Way]]] = []
@@ -239,11 +266,11 @@ def _fastest(
                     if len(tried) <= most and (time := found(tried)) < best:
                         best, chosen, changed = time, tried, True
         results.append((best, chosen))
-    return min(results, key=lambda one: (one[0], len(one[1])))
+    return *min(results, key=lambda one: (one[0], len(one[1]))), tuple(known.values())
 
 
 def _listed(names: Iterable[str]) -> str:
-    *first, last = names
+    *first, last = [*names] or [""]
     return f"{', '.join(first)} and {last}" if first else last
 
 

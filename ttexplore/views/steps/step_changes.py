@@ -32,7 +32,7 @@ WORDS: dict[Change, str] = {
 }
 
 # The plan repeats what was asked for, and explains its decisions: neither is a decision.
-_NO_DECISIONS = ("options", "annotations", "target", "notes")
+_NO_DECISIONS = ("options", "annotations", "target", "notes", "choices")
 _EXPLANATIONS = ("reason", "reasons")
 _SHOWN_FACTS = 3
 _NOTHING_ELSE: tuple[Change, ...] = ("same", "carried")

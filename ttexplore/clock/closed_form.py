@@ -1,54 +1,27 @@
-"""How long a kernel takes, predicted from its blocks: closed forms for choices that come before there are transfers.
+"""The time of a program before it has transfers, in closed forms: for choices between ways to lower a kernel.
 
-The constants are those of the target, with which the clock replays the emitted program; what only a replay finds out,
-such as who waits for whom, is not known here.
+The rates and costs are those with which :mod:`ttexplore.clock.replay` replays the emitted program. What only a replay
+finds out is left out: who waits for whom, and what a kernel does before its first block and after its last. The forms
+are for comparing candidates, which have that in common.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
-from typing import get_args
 
-import numpy as np
-import numpy.typing as npt
-from tvm import ir, tirx
-
-from ttexplore.analysis.dst_blocks import SubBlock, sub_blocks
-from ttexplore.analysis.launch_grid import grid_loops
-from ttexplore.analysis.shard_work import TensorCopy, tensor_copies, tensors_moved
-from ttexplore.analysis.staging import storage_dtype
-from ttexplore.ir.build import constant, dtype_of, op_name, regions, shape_of, statements
-from ttexplore.ir.dag import nodes_of
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body
-from ttexplore.ir.operations.storage import tile_grid
-from ttexplore.ir.operations.work import ItemWork, Load, Stored
-from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import walk
+from ttexplore.ir.operations.work import ItemWork, Load
 from ttexplore.noc_links import Moved, Way
-from ttexplore.ops.costs import (
-    COPY_CYCLES,
-    INIT_CYCLES,
-    PACK_CYCLES,
-    SECTION_CYCLES,
-    matmul_cycles,
-    matmul_unpacked,
-    pack_cycles,
-    unpack_cycles,
-)
-from ttexplore.options import Fidelity
-from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, ComputeConfig, Loader, Multicast, Plan
+from ttexplore.ops import OPS
+from ttexplore.ops.costs import COPY_CYCLES, INIT_CYCLES, PACK_CYCLES, SECTION_CYCLES, pack_cycles, unpack_cycles
+from ttexplore.plan import DATA_FORMATS, Loader, Multicast, PartialSums, Plan
 from ttexplore.target import Target
 
 Core = tuple[int, int]
-# An operation on the elements of a tile, for lack of a better number: most functions of the SFPU take more, and sums
-# and products less.
-_ELEMENTWISE_CYCLES = 128
-_PARTIAL_BYTES = DATA_FORMATS["Float32"].tile_bytes
+_WIDE_BYTES = DATA_FORMATS["Float32"].tile_bytes
 
 
 # How cores get one input: the number of those that a core sends it to, -1 if it only receives it.
@@ -61,43 +34,6 @@ def roles_of(multicasts: Iterable[Multicast]) -> Roles:
         receivers = one.receivers
         found |= dict.fromkeys(receivers, -1) | {one.sender: len(receivers)}
     return found
-
-
-def item_works(program: Program, target: Target) -> dict[str, ItemWork] | None:
-    """What a core does for a work item after A2, by math fidelity; None if that is known only when the kernel runs."""
-    plan, staging = program.plan, program.staging
-    assert staging is not None, "A2 decides it"
-    assert plan.compute is not None, "A2 decides it"
-    loops = grid_loops(program.kernel)
-    copies = tensor_copies(loops)
-    if plan.sizes or _is_open(loops[-1].body, copies):
-        return None
-    homes = {key[0]: plan_name for key, plan_name in staging.writes.items()}
-    buffers = {one.name: one for one in plan.buffers}
-    loads: list[Load] = []
-    stores: list[Stored] = []
-    in_loops = any(not one.loads and one.loops for one in copies)
-    for copy in copies:
-        layout, accessor = plan.layout(copy.tensor), plan.accessor(copy.tensor)
-        if not copy.loads:
-            tiles = prod(tile_grid(copy.extents[-2:])) * prod(copy.extents[:-2])
-            tile_bytes = DATA_FORMATS[layout.data_format].tile_bytes
-            stores.append(Stored(copy.tensor, prod(copy.loops) * tiles * tile_bytes, layout.memory == "dram"))
-            continue
-        buffer = buffers.get(homes.get(copy.statement, ""))
-        if buffer is None:
-            return None
-        page_bytes = accessor.page_bytes if layout.page == "tile" else buffer.page_bytes
-        loads.append(
-            Load(copy.tensor, buffer.block_pages * page_bytes, buffer.block_pages, copy.loops,
-                 layout.memory == "dram", buffer.stages, not stores and not (copy.loops and in_loops))
-        )  # fmt: skip
-    fidelities: tuple[Fidelity, ...] = get_args(Fidelity)
-    computes = [dataclasses.replace(plan.compute, math_fidelity=one) for one in fidelities]
-    cycles = _cycles(statements(loops[-1].body), computes, target, in_loop=False)
-    return {
-        fidelity: ItemWork(tuple(loads), float(cycles[at]), tuple(stores)) for at, fidelity in enumerate(fidelities)
-    }
 
 
 # What several cores do alike: their number of work items, and their role for each shared input.
@@ -275,83 +211,42 @@ def _moved(flows: Sequence[tuple[float, int, float]], target: Target) -> list[fl
     return [end - start for end, (_, _, start) in zip(ends, flows, strict=True)]
 
 
-# What a work item computes
+# Partial sums
 
 
-def _is_open(body: tirx.Stmt, copies: Sequence[TensorCopy]) -> bool:
-    """Whether something decides only when the kernel runs what is read, or how often."""
-    known = {one.statement for one in copies}
-    for one in walk(body):
-        if isinstance(one, tirx.While) or (isinstance(one, tirx.For) and constant(one.extent) is None):
-            return True
-        if tensors_moved(one) and one not in known:
-            return True
-    return False
+def handed_on_cycles(plan: Plan, target: Target) -> float:
+    """The cycles that cores wait for partial sums of others, after B1."""
+    cycles = 0.0
+    for sums in plan.partials:
+        handshake, update = _hand_over_cycles(sums, plan, target)
+        # Each core adds to a block when the core before has sent it, and tells that core of room for the next one only
+        # then. The chains of one tensor go on at the same time; those of another one may wait for them.
+        cycles += max(
+            (len(chain) - 1) * (handshake + update) + max(steps - 1, 0) * handshake
+            for chain, steps in zip(sums.chains, sums.steps, strict=True)
+            if len(chain) > 1
+        )
+    return cycles
 
 
-# The cycles for several configurations that differ in their math fidelity.
-_Cycles = npt.NDArray[np.float64]
+def _hand_over_cycles(sums: PartialSums, plan: Plan, target: Target) -> tuple[float, float]:
+    """From one core of a chain to the next one: transfer, barrier and signals; and the update of the block there."""
+    costs, buffer = target.costs, plan.buffer(sums.received)
+    transfer = sums.block_bytes / costs.noc_payload_bytes_per_cycle + 2 * costs.noc_issue_cycles
+    signals = 1.5 * target.noc_round_trip_cycles + 6 * costs.buffer_call_cycles
+    # Of numbers of 32 bits in the SFPU, of others in the FPU.
+    update = OPS["tt.add_binary_tile" if buffer.page_bytes >= _WIDE_BYTES else "tt.add_tiles"].cycles
+    tile = max(
+        2 * COPY_CYCLES + update, 2 * unpack_cycles(costs, buffer.page_bytes),
+        pack_cycles(costs, buffer.page_bytes, PACK_CYCLES),
+    )  # fmt: skip
+    return transfer + signals, buffer.block_pages * tile + SECTION_CYCLES + 3 * INIT_CYCLES
 
 
-def _cycles(body: Iterable[tirx.Stmt], computes: Sequence[ComputeConfig], target: Target, *, in_loop: bool) -> _Cycles:
-    """The cycles of the slowest of unpack, math and pack."""
-    total = np.zeros(len(computes))
-    for one in body:
-        name = op_name(one)
-        if is_parallel(one):
-            total += _elementwise(one)
-        elif isinstance(one, tirx.For):
-            turns = constant(one.extent) or 0
-            total += turns * _cycles(statements(one.body), computes, target, in_loop=turns > 1)
-        elif isinstance(one, tirx.IfThenElse):
-            arms = [one.then_case, *([one.else_case] if one.else_case is not None else [])]
-            total += np.max([_cycles(statements(arm), computes, target, in_loop=in_loop) for arm in arms], axis=0)
-        elif name == "tl.gemm":
-            total += _product(one, computes, target, in_loop=in_loop)
-        elif name in ("tl.copy", "tl.reduce"):
-            source, to = (region.source for region in regions(one)[:2])
-            if is_on_chip(source) and is_on_chip(to):
-                total += prod(tile_grid(shape_of(source)[-2:])) * (COPY_CYCLES + PACK_CYCLES)
-    return total
-
-
-def _product(statement: tirx.Stmt, computes: Sequence[ComputeConfig], target: Target, *, in_loop: bool) -> list[float]:
-    costs, compute = target.costs, computes[0]
-    a, b, c = (region.source for region in regions(statement)[:3])
-    rows, columns = tile_grid(shape_of(c))
-    depth = prod(tile_grid(shape_of(a))) // rows
-    a_bytes, b_bytes = (DATA_FORMATS[FORMAT_OF_DTYPE[storage_dtype(dtype_of(one))]].tile_bytes for one in (a, b))
-    part = max(sub_blocks((rows, columns), compute.dst_tiles), key=lambda one: (one.tiles, one.columns))
-    unpack = depth * unpack_cycles(costs, matmul_unpacked(part.rows, part.columns, a_bytes, b_bytes))
-    math = pack = 0
-    if in_loop and part.turns > 1:
-        # Partial sums leave DST after each step, and come back unless the packer adds them up.
-        pack = part.tiles * pack_cycles(costs, _PARTIAL_BYTES, PACK_CYCLES)
-        if compute.accumulate == "reload":
-            unpack += part.tiles * unpack_cycles(costs, _PARTIAL_BYTES) + 3 * INIT_CYCLES
-            math += part.tiles * COPY_CYCLES + 3 * INIT_CYCLES
-    return [
-        part.turns * (max(unpack, math + depth * product, pack) + _hand_over(part))
-        for product in (matmul_cycles(costs, one.math_fidelity, part.tiles) for one in computes)
-    ]
-
-
-def _hand_over(part: SubBlock) -> float:
-    return SECTION_CYCLES / 2 if part.turns > 1 else SECTION_CYCLES
-
-
-def _elementwise(nest: tirx.Stmt) -> float:
-    loops, body = parallel_body(nest)
-    extents = [constant(one.extent) or 1 for one in loops]
-    tiles = prod(tile_grid(tuple(extents[-2:]))) * prod(extents[:-2])
-    operations = sum(
-        not isinstance(node, ir.TensorLoad | ir.Var | tirx.IntImm | tirx.FloatImm | tirx.Cast)
-        for one in body
-        if isinstance(one, tirx.BufferStore | tirx.Bind)
-        for node in nodes_of(one.value)
-    )
-    return tiles * (operations * _ELEMENTWISE_CYCLES + COPY_CYCLES + PACK_CYCLES)
+def predicted_us(cycles: float, target: Target) -> float:
+    """Cycles as microseconds, rounded up to tenths."""
+    return ceil(cycles / target.clock_hz * 1e7) / 10
 
 
 def microseconds(cycles: float, target: Target) -> str:
-    return f"{ceil(cycles / target.clock_hz * 1e7) / 10:.1f} us"
+    return f"{predicted_us(cycles, target):.1f} us"

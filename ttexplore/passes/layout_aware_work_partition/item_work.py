@@ -1,0 +1,160 @@
+"""What a work item does, read from its blocks before there are transfers: what times are predicted from.
+
+The cycles are those of the target and of the operations, as far as blocks tell which these will be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import get_args
+
+import numpy as np
+import numpy.typing as npt
+from tvm import ir, tirx
+
+from ttexplore.analysis.dst_blocks import SubBlock, sub_blocks
+from ttexplore.analysis.launch_grid import grid_loops
+from ttexplore.analysis.shard_work import TensorCopy, tensor_copies, tensors_moved
+from ttexplore.analysis.staging import storage_dtype
+from ttexplore.ir.build import constant, dtype_of, op_name, regions, shape_of, statements
+from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body
+from ttexplore.ir.operations.storage import tile_grid
+from ttexplore.ir.operations.work import ItemWork, Load, Stored
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
+from ttexplore.ops.costs import (
+    COPY_CYCLES,
+    INIT_CYCLES,
+    PACK_CYCLES,
+    SECTION_CYCLES,
+    matmul_cycles,
+    matmul_unpacked,
+    pack_cycles,
+    unpack_cycles,
+)
+from ttexplore.options import Fidelity
+from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, ComputeConfig
+from ttexplore.target import Target
+
+# An operation on the elements of a tile, for lack of a better number: most functions of the SFPU take more, and sums
+# and products less.
+_ELEMENTWISE_CYCLES = 128
+_PARTIAL_BYTES = DATA_FORMATS["Float32"].tile_bytes
+
+
+def item_works(program: Program, target: Target) -> dict[str, ItemWork] | None:
+    """What a core does for a work item after A2, by math fidelity; None if that is known only when the kernel runs."""
+    plan, staging = program.plan, program.staging
+    assert staging is not None, "A2 decides it"
+    assert plan.compute is not None, "A2 decides it"
+    loops = grid_loops(program.kernel)
+    copies = tensor_copies(loops)
+    if plan.sizes or _is_open(loops[-1].body, copies):
+        return None
+    homes = {key[0]: plan_name for key, plan_name in staging.writes.items()}
+    buffers = {one.name: one for one in plan.buffers}
+    loads: list[Load] = []
+    stores: list[Stored] = []
+    in_loops = any(not one.loads and one.loops for one in copies)
+    for copy in copies:
+        layout, accessor = plan.layout(copy.tensor), plan.accessor(copy.tensor)
+        if not copy.loads:
+            tiles = prod(tile_grid(copy.extents[-2:])) * prod(copy.extents[:-2])
+            tile_bytes = DATA_FORMATS[layout.data_format].tile_bytes
+            stores.append(Stored(copy.tensor, prod(copy.loops) * tiles * tile_bytes, layout.memory == "dram"))
+            continue
+        buffer = buffers.get(homes.get(copy.statement, ""))
+        if buffer is None:
+            return None
+        page_bytes = accessor.page_bytes if layout.page == "tile" else buffer.page_bytes
+        loads.append(
+            Load(copy.tensor, buffer.block_pages * page_bytes, buffer.block_pages, copy.loops,
+                 layout.memory == "dram", buffer.stages, not stores and not (copy.loops and in_loops))
+        )  # fmt: skip
+    fidelities: tuple[Fidelity, ...] = get_args(Fidelity)
+    computes = [dataclasses.replace(plan.compute, math_fidelity=one) for one in fidelities]
+    cycles = _cycles(statements(loops[-1].body), computes, target, in_loop=False)
+    return {
+        fidelity: ItemWork(tuple(loads), float(cycles[at]), tuple(stores)) for at, fidelity in enumerate(fidelities)
+    }
+
+
+# What a work item computes
+
+
+def _is_open(body: tirx.Stmt, copies: Sequence[TensorCopy]) -> bool:
+    """Whether something decides only when the kernel runs what is read, or how often."""
+    known = {one.statement for one in copies}
+    for one in walk(body):
+        if isinstance(one, tirx.While) or (isinstance(one, tirx.For) and constant(one.extent) is None):
+            return True
+        if tensors_moved(one) and one not in known:
+            return True
+    return False
+
+
+# The cycles for several configurations that differ in their math fidelity.
+_Cycles = npt.NDArray[np.float64]
+
+
+def _cycles(body: Iterable[tirx.Stmt], computes: Sequence[ComputeConfig], target: Target, *, in_loop: bool) -> _Cycles:
+    """The cycles of the slowest of unpack, math and pack."""
+    total = np.zeros(len(computes))
+    for one in body:
+        name = op_name(one)
+        if is_parallel(one):
+            total += _elementwise(one)
+        elif isinstance(one, tirx.For):
+            turns = constant(one.extent) or 0
+            total += turns * _cycles(statements(one.body), computes, target, in_loop=turns > 1)
+        elif isinstance(one, tirx.IfThenElse):
+            arms = [one.then_case, *([one.else_case] if one.else_case is not None else [])]
+            total += np.max([_cycles(statements(arm), computes, target, in_loop=in_loop) for arm in arms], axis=0)
+        elif name == "tl.gemm":
+            total += _product(one, computes, target, in_loop=in_loop)
+        elif name in ("tl.copy", "tl.reduce"):
+            source, to = (region.source for region in regions(one)[:2])
+            if is_on_chip(source) and is_on_chip(to):
+                total += prod(tile_grid(shape_of(source)[-2:])) * (COPY_CYCLES + PACK_CYCLES)
+    return total
+
+
+def _product(statement: tirx.Stmt, computes: Sequence[ComputeConfig], target: Target, *, in_loop: bool) -> list[float]:
+    costs, compute = target.costs, computes[0]
+    a, b, c = (region.source for region in regions(statement)[:3])
+    rows, columns = tile_grid(shape_of(c))
+    depth = prod(tile_grid(shape_of(a))) // rows
+    a_bytes, b_bytes = (DATA_FORMATS[FORMAT_OF_DTYPE[storage_dtype(dtype_of(one))]].tile_bytes for one in (a, b))
+    part = max(sub_blocks((rows, columns), compute.dst_tiles), key=lambda one: (one.tiles, one.columns))
+    unpack = depth * unpack_cycles(costs, matmul_unpacked(part.rows, part.columns, a_bytes, b_bytes))
+    math = pack = 0
+    if in_loop and part.turns > 1:
+        # Partial sums leave DST after each step, and come back unless the packer adds them up.
+        pack = part.tiles * pack_cycles(costs, _PARTIAL_BYTES, PACK_CYCLES)
+        if compute.accumulate == "reload":
+            unpack += part.tiles * unpack_cycles(costs, _PARTIAL_BYTES) + 3 * INIT_CYCLES
+            math += part.tiles * COPY_CYCLES + 3 * INIT_CYCLES
+    return [
+        part.turns * (max(unpack, math + depth * product, pack) + _hand_over(part))
+        for product in (matmul_cycles(costs, one.math_fidelity, part.tiles) for one in computes)
+    ]
+
+
+def _hand_over(part: SubBlock) -> float:
+    return SECTION_CYCLES / 2 if part.turns > 1 else SECTION_CYCLES
+
+
+def _elementwise(nest: tirx.Stmt) -> float:
+    loops, body = parallel_body(nest)
+    extents = [constant(one.extent) or 1 for one in loops]
+    tiles = prod(tile_grid(tuple(extents[-2:]))) * prod(extents[:-2])
+    operations = sum(
+        not isinstance(node, ir.TensorLoad | ir.Var | tirx.IntImm | tirx.FloatImm | tirx.Cast)
+        for one in body
+        if isinstance(one, tirx.BufferStore | tirx.Bind)
+        for node in nodes_of(one.value)
+    )
+    return tiles * (operations * _ELEMENTWISE_CYCLES + COPY_CYCLES + PACK_CYCLES)
