@@ -75,8 +75,8 @@ def test_the_page_has_these_rows_and_each_diff_once(kernel: str) -> None:
     whole, *parts = re.split(r'<details class="part">', steps)
     assert f"Of its 19 parts, these change something or fail: {', '.join(SHOWN[kernel])}" in whole
     assert "<table" not in whole
-    # Those of D1 and D5 come last, when the page may be full.
-    assert all("<table" in part for part in parts if not re.search(r'class="letter">D[15]\.', part))
+    # The page may be too full for the diffs of those that change the most lines.
+    assert all("<table" in part for part in parts if not re.search(r'class="letter">(A2\.3|D[15]\.)', part))
     assert len(page.encode()) <= 120_000
 
 
