@@ -147,7 +147,7 @@ def test_compare_with_another_option(capsys: pytest.CaptureFixture[str], monkeyp
 def test_compare_names_steps_and_files_and_shows_each(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("compare", *KERNELS["matmul"], "--with", "policy=strided")
     _, out, _ = call(capsys, *words)
-    assert "\n● B2  grid_to_core_grid              rewrites differently\n" in out
+    assert "\n● B2    grid_to_core_grid              rewrites differently\n" in out
     assert "\n↓ C1  lower_shared_to_cb             only passes on earlier differences\n" in out
     assert out.endswith("\nfiles that differ: reader.cpp, writer.cpp\n")
     _, data = call_json(capsys, *words)

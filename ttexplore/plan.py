@@ -572,7 +572,9 @@ class Choice:
     chosen: str
     reason: str
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """What was chosen, with its predicted time and those of the others."""
         times = {one.name: one.predicted_us for one in self.candidates}
         others = sorted(us for name, us in times.items() if us is not None and name != self.chosen)
         if (us := times[self.chosen]) is None or not others:
@@ -714,7 +716,7 @@ class Plan(Printed):
             width = 32 if self.compute.fp32_dest_acc_en else 16
             dst = f"DST of {self.compute.dst_tiles} tiles of {width} bits"
             rows.append(("compute", f"{self.compute.math_fidelity}, {dst}, accumulate {self.compute.accumulate}"))
-        rows += [("choices", str(one)) for one in self.choices]
+        rows += [("choices", one.summary) for one in self.choices]
         rows += [("notes", note.text) for note in self.notes]
         heads = [head for head, _ in rows]
         lines = [f"plan of {self.kernel} for {self.target}"]
