@@ -13,8 +13,9 @@ from math import prod
 from tvm import ir, tirx
 
 from ttexplore.ir.arithmetic.index import Expression, Variable, compiled, convert, placed, variables
-from ttexplore.ir.build import constant, expressions_of, op_name, regions, shape_of, statements
+from ttexplore.ir.build import constant, expressions_of, regions, runs, shape_of, statements
 from ttexplore.ir.dataflow import is_on_chip, loads_of
+from ttexplore.ops import language as tl
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Sharding, TensorLayout
 
 Block = tuple[int, ...]
@@ -63,7 +64,7 @@ def tensor_copies(loops: list[tirx.For]) -> list[TensorCopy]:
                 if extent is not None and constant(statement.min) == 0:
                     inner = names | {number(statement.loop_var): f"v[{len(around)}]"}
                     visit(statements(statement.body), inner, (*around, extent))
-            elif op_name(statement) == "tl.copy":
+            elif runs(statement, tl.COPY):
                 copy = _copy(statement, names, around, lambda e: placed(convert(e, number), bound))
                 found.extend([] if copy is None else [copy])
 

@@ -15,12 +15,13 @@ from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
+from ttexplore.ir.build import attribute, dtype_of, regions, runs, shape_of, statements
 from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, nest_of, parallel_body, webs
 from ttexplore.ir.names import DST, unused_name
 from ttexplore.ir.operations.gathers import is_rearranged
 from ttexplore.ir.operations.reductions import reduction_of, runs_on_fpu
 from ttexplore.ir.operations.storage import Pipeline, Staging, StagingBuffer, TileCopy, TileOrder
+from ttexplore.ops import language as tl
 from ttexplore.ops.small import is_small
 from ttexplore.ops.storage import instead_of
 from ttexplore.options import Engine
@@ -139,7 +140,7 @@ def _column_vectors(found: Sequence[Web]) -> set[int]:
                 seeds.append(id(web))
         touched = [*web.writes, *(read for read, role in web.reads if role in ("element", "source", "tiles"))]
         for statement in touched:
-            moved = op_name(statement) in ("tl.copy", "tl.copy_tiles") and all(
+            moved = runs(statement, tl.COPY, tl.COPY_TILES) and all(
                 is_on_chip(one.source) for one in regions(statement)
             )
             if moved or (is_parallel(statement) and len(parallel_body(statement)[0]) == 1):
@@ -385,7 +386,7 @@ class _Web:
         if self.loads or len(self.computed) != 1:
             return False
         write = self.computed[0]
-        if op_name(write) == "tl.gemm":
+        if runs(write, tl.GEMM):
             return False
         if is_parallel(write):
             body = nest_of(write)[1]
@@ -604,16 +605,22 @@ def _is_transposed_b(read: tirx.Stmt, role: str) -> bool:
 
 def _is_load(statement: tirx.Stmt) -> bool:
     """Whether a statement copies from a tensor into an on-chip buffer; the writer loads rearranged blocks."""
-    if op_name(statement) == "tl.gather":
+    if runs(statement, tl.GATHER):
         return True
-    return op_name(statement) == "tl.copy" and [is_on_chip(one.source) for one in regions(statement)] == [False, True]
+    return runs(statement, tl.COPY) and [is_on_chip(one.source) for one in regions(statement)] == [
+        False,
+        True,
+    ]
 
 
 def _is_store(statement: tirx.Stmt) -> bool:
     """Whether a statement copies from an on-chip buffer to a tensor; the writer takes what it rearranges."""
     if is_rearranged(statement):
         return True
-    return op_name(statement) == "tl.copy" and [is_on_chip(one.source) for one in regions(statement)] == [True, False]
+    return runs(statement, tl.COPY) and [is_on_chip(one.source) for one in regions(statement)] == [
+        True,
+        False,
+    ]
 
 
 def _tensor(copy: tirx.Stmt) -> tirx.Buffer:

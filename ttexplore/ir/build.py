@@ -19,6 +19,7 @@ from ttexplore.ir.adapter import (
     to_expr,
 )
 from ttexplore.ops import FORMS, Form
+from ttexplore.ops.language import BLOCKS, LanguageOp
 
 
 def statements(body: tirx.Stmt) -> list[tirx.Stmt]:
@@ -181,6 +182,18 @@ def op_name(statement: tirx.Stmt) -> str:
         if type(value) is ir.Call:
             return operation_name(value)
     return ""
+
+
+def runs(statement: tirx.Stmt, *operations: LanguageOp) -> bool:
+    """Tell whether a statement runs one of some operations of the kernel language."""
+    name = op_name(statement)
+    return any(name == operation.name for operation in operations)
+
+
+def overwrites(statement: tirx.Stmt) -> bool:
+    """Tell whether an operation on blocks replaces the content of its target, instead of joining something to it."""
+    flag = BLOCKS[op_name(statement)].overwrites
+    return not flag or bool(attribute(statement, flag))
 
 
 def bound_form(statement: tirx.Bind) -> Form | None:

@@ -17,9 +17,9 @@ from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import choice_of, identity, span_of
 from ttexplore.ir.arithmetic.bounds import empty_loops
 from ttexplore.ir.branches import branch_condition
-from ttexplore.ir.build import attribute, constant, op_name, regions, scope_of, shape_of, statements
+from ttexplore.ir.build import constant, op_name, overwrites, regions, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
-from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ops import language as tl
 from ttexplore.record import Span
 
 AccessKind = Literal["read", "write", "update"]
@@ -123,31 +123,14 @@ def accesses(statement: tirx.Stmt) -> list[Access]:
     """
     if is_parallel(statement):
         return _parallel_accesses(statement)
-    name = op_name(statement)
-    parts = regions(statement) if name else []
-    match name:
-        case "tl.copy" | "tl.gather":
-            return [Access(parts[0].source, "read", "source"), Access(parts[1].source, "write", "target")]
-        case "tl.copy_tiles":
-            return [Access(parts[0].source, "read", "tiles"), Access(parts[1].source, "write", "target")]
-        case "tl.fill":
-            return [Access(parts[0].source, "write", "target")]
-        case "tl.gemm":
-            kind: AccessKind = "write" if attribute(statement, "clear_accum") else "update"
-            return [
-                Access(parts[0].source, "read", "A"),
-                Access(parts[1].source, "read", "B"),
-                Access(parts[2].source, kind, "C"),
-            ]
-        case "tl.reduce":
-            reduction = reduction_of(statement)
-            assert reduction is not None
-            return [
-                Access(parts[0].source, "read", "reduced"),
-                Access(parts[1].source, "write" if reduction.clear else "update", "target"),
-            ]
-        case _:
-            raise _unsupported(statement)
+    operation = tl.BLOCKS.get(op_name(statement))
+    if operation is None or operation is tl.SCAN:
+        raise _unsupported(statement)
+    kind: AccessKind = "write" if overwrites(statement) else "update"
+    return [
+        Access(part.source, kind if number == operation.target else "read", operation.regions[number])
+        for number, part in enumerate(regions(statement))
+    ]
 
 
 def _unsupported(statement: tirx.Stmt) -> Unsupported:

@@ -33,6 +33,7 @@ from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, bound_form, dtype_of, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.listing import origins_of
 from ttexplore.ops import FORMS
+from ttexplore.ops import language as tl
 from ttexplore.ops.op import Form, Op, Phase
 from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Origin, Span
@@ -362,7 +363,7 @@ class Reader:
             return self.call(statement, form)
         if self.role != "kernel":
             raise _no_text(name or str(statement), statement)
-        target = regions(statement)[1] if name == "tl.copy" else None
+        target = regions(statement)[1] if name == tl.COPY.name else None
         if target is None or scope_of(target.source) != "global":
             return None
         region = tuple((self.expression(part.min), self.expression(part.extent)) for part in target.region)

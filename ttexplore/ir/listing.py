@@ -11,6 +11,7 @@ from ttexplore.ir.build import arguments, attribute, bound_form, op_name, operat
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.program import Program
 from ttexplore.ops import FORMS
+from ttexplore.ops import language as tl
 from ttexplore.ops.op import Argument
 from ttexplore.record import Line, Listing, Origin, Work
 
@@ -136,7 +137,7 @@ def _simple(statement: tirx.Stmt) -> str:
     name = op_name(statement)
     if name in FORMS:
         return f"{name}({', '.join(map(_argument, FORMS[name].given(arguments(statement))))})"
-    if name.startswith("tl."):
+    if name in tl.STATEMENTS:
         flags = [
             flag for flag in ("transpose_A", "transpose_B", "clear_accum", "transpose") if attribute(statement, flag)
         ]

@@ -24,12 +24,14 @@ from ttexplore.ir.build import (
     dtype_of,
     op_name,
     regions,
+    runs,
     scope_of,
     shape_of,
     statements,
 )
 from ttexplore.ir.dataflow import accesses, blocks, is_parallel
 from ttexplore.ir.operations.reductions import reduction_of
+from ttexplore.ops import language as tl
 
 _TYPES = {
     "float32": "float", "bfloat16": "bf16", "float16": "half", "int32": "int", "uint32": "unsigned", "bool": "bool",
@@ -83,7 +85,7 @@ class _Writer:
             # A statement whose accesses are not known: one place in memory is right as well.
             return
         for one in statements(loop.body):
-            if op_name(one) == "tl.copy" and scope_of(regions(one)[1].source).startswith("shared"):
+            if runs(one, tl.COPY) and scope_of(regions(one)[1].source).startswith("shared"):
                 name = str(regions(one)[1].source.name)
                 if everywhere.count(name) == inside.count(name):
                     self.stages[name] = (str(loop.loop_var.name), count)
@@ -98,7 +100,7 @@ class _Writer:
         self._put(0, "// Illustrative: the kernel in the style of the Tessera skeleton of TileLang's porting document.")
         self._put(0, "// Nothing compiles this text; the exported C++ of ttexplore is what runs.")
         self._put(0, f"__global__ void {name}({given}) {{")
-        if any(op_name(one) == "tl.copy" for one in blocks(self.kernel.body)):
+        if any(runs(one, tl.COPY) for one in blocks(self.kernel.body)):
             self._put(1, "pipeline_t pipe;")
         self._body(statements(self.kernel.body), 1)
         self._put(0, "}")
@@ -118,7 +120,7 @@ class _Writer:
                 self._put(depth, "pipe.wait();")
 
     def _is_load(self, one: tirx.Stmt) -> bool:
-        if op_name(one) != "tl.copy":
+        if not runs(one, tl.COPY):
             return False
         source, target = (region.source for region in regions(one)[:2])
         return scope_of(source) == "global" and scope_of(target).startswith("shared")
@@ -156,7 +158,7 @@ class _Writer:
             case _ if op_name(one) in _OPERATIONS:
                 self._put(depth, self._operation(one))
             case _:
-                raise self._refused(one, op_name(one).removeprefix("tl.") or type(one).__name__)
+                raise self._refused(one, op_name(one).rpartition(".")[2] or type(one).__name__)
 
     def _declaration(self, buffer: tirx.Buffer) -> str:
         if scope_of(buffer).startswith("shared"):
@@ -196,16 +198,16 @@ class _Writer:
 
     def _operation(self, one: tirx.Stmt) -> str:
         name, parts = op_name(one), regions(one)
-        target = parts[-1] if name != "tl.fill" else parts[0]
+        target = parts[-1] if name != tl.FILL.name else parts[0]
         match name:
-            case "tl.copy":
+            case tl.COPY.name:
                 return self._copy(one, *parts)
-            case "tl.fill":
+            case tl.FILL.name:
                 value = self._value(arguments(one)[1])
                 made = "tile_zero" if value in ("0", "0.0f") else "tile_fill"
                 filled = f"{made}<{_tile(target.source)}>({'' if made == 'tile_zero' else value})"
                 return f"{self._whole(target, one)} = {filled};"
-            case "tl.gemm":
+            case tl.GEMM.name:
                 left, right = (self._tile_of(part, one) for part in parts[:2])
                 left = f"transpose({left})" if attribute(one, "transpose_A") else left
                 right = f"transpose({right})" if attribute(one, "transpose_B") else right
@@ -336,7 +338,7 @@ class _Writer:
         return self._element(e.source, elements(e.indices), e)
 
 
-_OPERATIONS = ("tl.copy", "tl.fill", "tl.gemm", "tl.reduce")
+_OPERATIONS = (tl.COPY.name, tl.FILL.name, tl.GEMM.name, tl.REDUCE.name)
 
 
 def _infinity(number: float) -> str:

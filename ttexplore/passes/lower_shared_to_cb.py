@@ -31,6 +31,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_b
 from ttexplore.ir.operations.storage import Staging, TileCopy
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body
+from ttexplore.ops import language as tl
 from ttexplore.target import Target
 
 
@@ -108,7 +109,7 @@ class _Storage(Context):
     def block(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if is_parallel(statement):
             made = _parallel(statement, self.names[statement], self.buffers)
-        elif op_name(statement).startswith("tl."):
+        elif op_name(statement) in tl.STATEMENTS:
             made = _operation(statement, self.staging, self.buffers)
         else:
             return None
@@ -147,25 +148,18 @@ class _Storage(Context):
 
 def _copy(buffers: dict[str, tirx.Buffer], source: str, target: str, transpose: bool) -> tirx.Stmt:
     regions = [whole_region(buffers[name]) for name in (source, target)]
-    return tirx.Evaluate(call("tl.copy", regions, {"transpose": 1} if transpose else None))
-
-
-_ROLES = {
-    "tl.copy": ("source", "target"), "tl.fill": ("target",), "tl.gemm": ("A", "B", "C"),
-    "tl.reduce": ("reduced", "target"), "tl.copy_tiles": ("tiles", "target"),
-    "tl.gather": ("source", "target"),
-}  # fmt: skip
+    return tirx.Evaluate(call(tl.COPY.name, regions, {"transpose": 1} if transpose else None))
 
 
 def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.Buffer]) -> tirx.Stmt:
-    roles = _ROLES[op_name(statement)]
+    operation = tl.BLOCKS[op_name(statement)]
     made: list[ir.Expr] = []
     for position, part in enumerate(arguments(statement)):
         if not isinstance(part, ir.TensorRegion) or not is_on_chip(part.source):
             made.append(part)
             continue
-        role = roles[position]
-        if role in ("target", "C"):
+        role = operation.regions[position]
+        if position == operation.target:
             name = staging.writes[(statement, part.source)]
         else:
             name = staging.reads[(statement, part.source, role)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tvm import ir, tirx
 
 from ttexplore.ir.arithmetic.index import is_binary
+from ttexplore.ops import language as tl
 
 # How tightly each operator of Python binds, loosest first.
 _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY = 3, 4, 5, 6, 9
@@ -64,7 +65,7 @@ def format_expression(
         return _region(expression, show)
     if isinstance(expression, ir.Call):
         word = str(expression.op.name)
-        word = f"T.{word.partition('.')[2]}" if word.startswith(("tirx.", "tl.", "prim.")) else word
+        word = f"T.{word.partition('.')[2]}" if word.startswith(("tirx.", "prim.")) or tl.is_language(word) else word
         return f"{word}({', '.join(show(argument, 0) for argument in expression.args)})"
     return str(expression)
 

@@ -10,8 +10,9 @@ from tvm import ir
 
 from ttexplore.ir.adapter import call, elements, operation_name
 from ttexplore.ir.build import constant
+from ttexplore.ops import language as tl
 
-_STORED_IF = "tl.stored_if"
+_STORED_IF = tl.STORED_IF
 
 
 def stored_if(condition: ir.Expr, value: ir.Expr) -> ir.Expr:

@@ -28,6 +28,7 @@ from ttexplore.ir.build import (
     is_whole,
     op_name,
     regions,
+    runs,
     shape_of,
 )
 from ttexplore.ir.dag import nodes_of
@@ -36,6 +37,7 @@ from ttexplore.ir.interpreter.translation import TirWriter, compiled
 from ttexplore.ir.operations.atomics import ATOMIC
 from ttexplore.ir.operations.quantified import Quantified
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
 
@@ -126,7 +128,7 @@ def _index_blocks(function: tirx.PrimFunc) -> dict[str, tirx.Buffer]:
         if not isinstance(one, tirx.Evaluate) or not op_name(one):
             continue
         used = [part for part in arguments(one) if isinstance(part, ir.TensorRegion)]
-        if op_name(one) == "tl.copy":
+        if runs(one, tl.COPY):
             source, target = used
             extents = [constant(part.extent) for part in source.region]
             if (
@@ -209,7 +211,7 @@ class _Decisions(TirWriter):
                 raise Unsupported("L010", "a decision by what changes in a loop", hint="give the inputs")
             case tirx.IfThenElse():
                 super().statement(s, depth)
-            case tirx.Evaluate() if op_name(s) == "tl.copy":
+            case tirx.Evaluate() if runs(s, tl.COPY):
                 # Work items may share what they update.
                 ways = ("read", "read" if attribute(s, ATOMIC) else "store")
                 for region, way in zip(arguments(s), ways, strict=True):

@@ -14,6 +14,7 @@ from ttexplore.ir.interpreter.arrays import is_whole, stored_as
 from ttexplore.ir.interpreter.machine import Core, Index
 from ttexplore.ir.operations.reductions import Reduction
 from ttexplore.ir.operations.scans import Scan
+from ttexplore.ops import language as tl
 from ttexplore.ops.wide import product
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
@@ -103,8 +104,8 @@ def scan(core: Core, source: Region, target: Region, scan: Scan) -> None:
 
 
 STATEMENTS: dict[str, Callable[..., None]] = {
-    "tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm, "tl.reduce": reduce,
-    "tl.scan": scan, "tl.copy_tiles": copy_tiles, "tl.gather": gather,
+    tl.COPY.name: copy, tl.FILL.name: fill, tl.GEMM.name: gemm, tl.REDUCE.name: reduce,
+    tl.SCAN.name: scan, tl.COPY_TILES.name: copy_tiles, tl.GATHER.name: gather,
 }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from ttexplore.ir.build import (
     dtype_of,
     op_name,
     regions,
+    runs,
     scope_of,
     shape_of,
     statements,
@@ -61,6 +62,7 @@ from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.scans import scan_of
 from ttexplore.ir.operations.turns import stored_by_turns
 from ttexplore.ops import FORMS
+from ttexplore.ops import language as tl
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.op import UNWRITTEN, Form
 from ttexplore.ops.scalars import READ_ANY
@@ -552,7 +554,7 @@ def _is_whole(value: ir.Expr) -> bool:
 
 def _stored_from(s: tirx.Evaluate) -> tuple[int, ...]:
     """The extents of a region that holds the whole of a block, where a copy stores a part of it."""
-    if op_name(s) != "tl.copy" or not is_limited(regions(s)[1]):
+    if not runs(s, tl.COPY) or not is_limited(regions(s)[1]):
         return ()
     source, target = regions(s)
     return tuple(full_extents(target, shape_of(source.source)) or ())

@@ -9,6 +9,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, elements, operation_name
 from ttexplore.ir.dag import nodes_of, replaced, same_expression
+from ttexplore.ops import language as tl
 
 # The attribute of a copy between a tensor and a block that is part of such an update: a bit for its kind.
 ATOMIC = "atomic"
@@ -16,19 +17,19 @@ ATOMIC = "atomic"
 HANDED_ON = "tt.handed_on"
 # How each one computes the new value of an element from the old one and what the kernel gives.
 ATOMICS: Mapping[str, type[tirx.BinaryOpExpr]] = {
-    "tl.atomic_add": tirx.Add, "tl.atomic_max": tirx.Max, "tl.atomic_min": tirx.Min,
+    tl.ATOMICS["add"]: tirx.Add, tl.ATOMICS["max"]: tirx.Max, tl.ATOMICS["min"]: tirx.Min,
 }  # fmt: skip
 
 
 def updated(kind: str, old: ir.Expr, value: ir.Expr) -> ir.Call:
     """The new value of an element: `kind` is ``add``, ``max`` or ``min``."""
-    return call(f"tl.atomic_{kind}", [old, value], dtype=str(old.ty.dtype))
+    return call(tl.ATOMICS[kind], [old, value], dtype=str(old.ty.dtype))
 
 
 def as_update(kind: str, old: ir.TensorLoad, value: ir.Expr) -> ir.Expr:
     """``old + x``, or the larger or smaller of both, as an update of an element; another value as it is."""
     inner = value.value if isinstance(value, tirx.Cast) else value
-    if not isinstance(inner, ATOMICS[f"tl.atomic_{kind}"]):
+    if not isinstance(inner, ATOMICS[tl.ATOMICS[kind]]):
         return value
     for one, given in ((inner.a, inner.b), (inner.b, inner.a)):
         if same_expression(one.value if isinstance(one, tirx.Cast) else one, old):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from tvm import ir, tirx
 
-from ttexplore.ir.build import arguments, number_of, op_name, operands, regions, shape_of
+from ttexplore.ir.build import arguments, number_of, operands, regions, runs, shape_of
 from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ops import language as tl
 
-GATHERS = ("tl.gather", "tt.read_gathered", "tt.rearrange")
+GATHERS = (tl.GATHER.name, "tt.read_gathered", "tt.rearrange")
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Gathered:
 
 def gathered_block(statement: tirx.Stmt) -> Gathered:
     """What an operation of :data:`GATHERS` computes places from: two of its arguments are variables."""
-    if op_name(statement) == "tl.gather":
+    if runs(statement, tl.GATHER):
         row, column = arguments(statement)[2:4]
         rows, columns = (1, *shape_of(regions(statement)[1].source))[-2:]
     else:
@@ -36,7 +37,7 @@ def gathered_block(statement: tirx.Stmt) -> Gathered:
 
 def is_rearranged(statement: tirx.Stmt) -> bool:
     """Whether a statement makes a block from the elements of another one, at computed places."""
-    return op_name(statement) == "tl.gather" and is_on_chip(regions(statement)[0].source)
+    return runs(statement, tl.GATHER) and is_on_chip(regions(statement)[0].source)
 
 
 def places_of(statement: tirx.Stmt) -> list[ir.Expr]:

@@ -23,6 +23,7 @@ from ttexplore.ir.build import (
     attribute,
     attributes,
     op_name,
+    runs,
     scope_of,
     statements,
     when,
@@ -32,6 +33,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.program import KERNEL
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 
 # Threads of a warp group.
 WARP_GROUP = 128
@@ -40,11 +42,16 @@ BARRIER_SCOPE = "shared.barrier"
 COUNTS, TENSOR_MEMORY = "arrive_count", "tensor_memory"
 # The attribute of a product, or of the clearing that belongs to one, that is over later.
 ASYNCHRONOUS = "asynchronous"
-_THREAD_INDEX = "tl.thread_index"
-WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE = "tl.barrier_wait", "tl.barrier_arrive", "tl.gemm_wait", "tl.gemm_arrive"
-SYNC, RENDEZVOUS = "tl.sync_threads", "tl.rendezvous"
+_THREAD_INDEX = tl.THREAD_INDEX
+WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE = (
+    tl.BARRIER_WAIT.name,
+    tl.BARRIER_ARRIVE.name,
+    tl.GEMM_WAIT.name,
+    tl.GEMM_ARRIVE.name,
+)
+SYNC, RENDEZVOUS = tl.SYNC_THREADS.name, tl.RENDEZVOUS.name
 # All blocks of a launch wait for each other.
-SYNC_GRID = "tl.sync_grid"
+SYNC_GRID = tl.SYNC_GRID.name
 # What a group does at barriers: each of its threads on its own.
 AT_BARRIERS = frozenset({WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE, SYNC})
 
@@ -134,7 +141,7 @@ def is_for_threads(statement: tirx.Stmt) -> bool:
             return any(map(has_thread_index, (statement.value, *statement.indices)))
         case tirx.Evaluate():
             name = op_name(statement)
-            return name in AT_BARRIERS or (name.startswith("tl.") and is_asynchronous(statement))
+            return name in AT_BARRIERS or (name in tl.STATEMENTS and is_asynchronous(statement))
         case _:
             return False
 
@@ -142,7 +149,7 @@ def is_for_threads(statement: tirx.Stmt) -> bool:
 def is_asynchronous(statement: tirx.Stmt) -> bool:
     """Whether a copy or a product is over later than the statement after it begins."""
     name = op_name(statement)
-    return (name == "tl.copy" and len(arguments(statement)) == 3) or bool(attribute(statement, ASYNCHRONOUS))
+    return (name == tl.COPY.name and len(arguments(statement)) == 3) or bool(attribute(statement, ASYNCHRONOUS))
 
 
 def has_thread_index(expression: ir.Expr) -> bool:
@@ -235,9 +242,9 @@ class _Projection:
         own = len(self.found.groups[self.number].threads)
         given = arguments(statement)
         match op_name(statement):
-            case "tl.barrier_arrive":
+            case tl.BARRIER_ARRIVE.name:
                 return tirx.Evaluate(call(ARRIVE, [own, *given]), statement.span)
-            case "tl.sync_threads":
+            case tl.SYNC_THREADS.name:
                 return tirx.Evaluate(call(SYNC, [own, *(given or (-1, self.found.threads))]), statement.span)
             case _:
                 return statement
@@ -253,7 +260,7 @@ class _Projection:
 def _arrival(statement: tirx.Stmt) -> list[tirx.Stmt]:
     """What says that a product is over, of one that has a barrier."""
     given = arguments(statement)
-    is_said = op_name(statement) == "tl.gemm" and len(given) == 4
+    is_said = runs(statement, tl.GEMM) and len(given) == 4
     return [tirx.Evaluate(call(GEMM_ARRIVE, given[3:]), statement.span)] if is_said else []
 
 
@@ -261,7 +268,7 @@ def without_barrier(statement: tirx.Stmt) -> tirx.Stmt:
     """A copy or a product that is over at once."""
     name, given = op_name(statement), arguments(statement)
     kept = {key: value for key, value in attributes(statement).items() if key != ASYNCHRONOUS}
-    count = {"tl.copy": 2, "tl.gemm": 3}.get(name, len(given))
+    count = {tl.COPY.name: 2, tl.GEMM.name: 3}.get(name, len(given))
     return tirx.Evaluate(call(name, given[:count], kept), statement.span)
 
 

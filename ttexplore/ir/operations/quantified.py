@@ -12,8 +12,9 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, elements, operation_name
 from ttexplore.ir.build import number_of
+from ttexplore.ops import language as tl
 
-_NAME = "tl.quantified"
+_NAME = tl.QUANTIFIED
 
 
 @dataclass(frozen=True)

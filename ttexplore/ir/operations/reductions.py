@@ -11,7 +11,8 @@ import numpy as np
 from tvm import tirx
 
 from ttexplore.ir.arithmetic.uncertain import lifted
-from ttexplore.ir.build import attribute, op_name, regions, text_attribute
+from ttexplore.ir.build import attribute, regions, runs, text_attribute
+from ttexplore.ops import language as tl
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.ops.small import FLOATS
 from ttexplore.options import Engine
@@ -105,7 +106,7 @@ def runs_on_fpu(reduction: Reduction, dtype: str, engine: Engine) -> bool:
 
 def reduction_of(statement: tirx.Stmt) -> Reduction | None:
     """The reduction that a statement is, else None."""
-    if op_name(statement) != "tl.reduce":
+    if not runs(statement, tl.REDUCE):
         return None
     rank = len(regions(statement)[0].region)
     kind, dim = text_attribute(statement, "kind"), attribute(statement, "dim")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
-from ttexplore.ir.build import attribute, op_name, regions, text_attribute
+from ttexplore.ir.build import attribute, regions, runs, text_attribute
 from ttexplore.ir.operations.reductions import JOININGS, Joining
+from ttexplore.ops import language as tl
 
 # The joining of each scan, as reductions name it.
 SCANS = {"cumsum": "sum", "cummax": "max"}
@@ -34,7 +35,7 @@ class Scan:
 
 def scan_of(statement: tirx.Stmt) -> Scan | None:
     """The scan that a statement is, else None."""
-    if op_name(statement) != "tl.scan":
+    if not runs(statement, tl.SCAN):
         return None
     rank = len(regions(statement)[0].region)
     kind, dim = text_attribute(statement, "kind"), attribute(statement, "dim")

@@ -10,10 +10,11 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import constant, shape_of, variable
-from ttexplore.ir.operations.atomics import ATOMICS, updated
+from ttexplore.ir.operations.atomics import updated
 from ttexplore.language.api.tile import as_region, extents, note_hints, same_block
 from ttexplore.language.tracer.builder import Builder, current, element, sequence, unsupported
 from ttexplore.language.tracer.spans import caller_span
+from ttexplore.ops import language as tl
 
 # Names of the loops over a block.
 _LOOPS = "ijklmn"
@@ -80,7 +81,7 @@ def vector_add(width: int) -> Callable[..., None]:
 _SENTENCES = {
     "add": "the sum of it and a value", "max": "the larger of it and a value", "min": "the smaller of it and a value"
 }  # fmt: skip
-KINDS = tuple(name.removeprefix("tl.atomic_") for name in ATOMICS)
+KINDS = tuple(tl.ATOMICS)
 
 
 def _update(builder: Builder, kind: str, old: ir.TensorLoad, value: ir.Expr) -> None:

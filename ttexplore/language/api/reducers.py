@@ -37,10 +37,11 @@ from ttexplore.language.tracer.builder import Allocation, Builder, current, desc
 from ttexplore.language.tracer.builder import shape_of as shape_given
 from ttexplore.language.tracer.dtypes import dtype_name
 from ttexplore.language.tracer.spans import caller_span
+from ttexplore.ops import language as tl
 
 # The update that each kind of reducer takes, and of which reduction each update is.
 _UPDATES = {"sum": "add", "max": "max", "min": "min"}
-_KINDS = {f"tl.atomic_{update}": kind for kind, update in _UPDATES.items()}
+_KINDS = {tl.ATOMICS[update]: kind for kind, update in _UPDATES.items()}
 # Of the blocks that are reduced.
 _MOST_LOOPS = 2
 
@@ -82,7 +83,7 @@ def reducer_init(reducer: object, value: object = None, **hints: object) -> ir.C
     update = _update_of(what, current(what), reducer)
     note_hints(what, hints)
     assert is_buffer(reducer)
-    kind = _KINDS[f"tl.atomic_{update}"]
+    kind = _KINDS[tl.ATOMICS[update]]
     return fill(reducer, JOININGS[kind].neutral_of(dtype_of(reducer)) if value is None else value)
 
 
@@ -258,7 +259,7 @@ def _reduced(
     source: tirx.Buffer, target: tirx.Buffer, kind: str, dim: int, span: ir.Span | None, *, clear: bool
 ) -> tirx.Stmt:
     attrs = {"kind": kind, "dim": dim, "clear": int(clear)}
-    return tirx.Evaluate(call("tl.reduce", [whole_region(source), whole_region(target)], attrs), span)
+    return tirx.Evaluate(call(tl.REDUCE.name, [whole_region(source), whole_region(target)], attrs), span)
 
 
 def _plain(store: tirx.Stmt) -> tirx.Stmt:

@@ -10,6 +10,7 @@ from ttexplore.errors import KernelError, shown
 from ttexplore.ir.operations.scans import SCANS
 from ttexplore.language.api.tile import as_region, extents, note_hints, same_block, shown_block
 from ttexplore.language.tracer.builder import statement_call
+from ttexplore.ops import language as tl
 
 
 def scan(name: str) -> Callable[..., ir.Call]:
@@ -32,7 +33,7 @@ def scan(name: str) -> Callable[..., ir.Call]:
                 hint="the result has the source's shape",
             )
         attrs = {"kind": SCANS[name], "dim": dim % len(shape), "reverse": int(bool(reverse))}
-        return statement_call("tl.scan", [source, target], attrs)
+        return statement_call(tl.SCAN.name, [source, target], attrs)
 
     scan_block.__name__ = scan_block.__qualname__ = name
     scan_block.__doc__ = f"""Set each element of `dst` to {_SENTENCES[name]} of the elements of `src` up to its place

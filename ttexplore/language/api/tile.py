@@ -29,6 +29,7 @@ from ttexplore.language.tracer.builder import (
 )
 from ttexplore.language.tracer.containers import is_slice
 from ttexplore.language.tracer.spans import caller_span
+from ttexplore.ops import language as tl
 
 
 class GemmWarpPolicy(enum.IntEnum):
@@ -218,7 +219,7 @@ def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
             f"T.copy: the shapes differ: {shown_block(source)} to {shown_block(target)}",
             hint="copy blocks of the same shape",
         )
-    return statement_call("tl.copy", [source, target])
+    return statement_call(tl.COPY.name, [source, target])
 
 
 def fill(buffer: object, value: object, **hints: object) -> ir.Call:
@@ -228,13 +229,13 @@ def fill(buffer: object, value: object, **hints: object) -> ir.Call:
     dtype = target.source.ty.dtype
     value = plain(value)
     if isinstance(value, int | float):
-        return statement_call("tl.fill", [target, constant(value, str(dtype.dtype))])
+        return statement_call(tl.FILL.name, [target, constant(value, str(dtype.dtype))])
     filled = element(value, "T.fill")
     if filled.ty != dtype:
         # A constant is converted at once, so that fills by one are easy to recognise.
         is_number = is_constant(filled)
         filled = constant(filled.value, str(dtype.dtype)) if is_number else tirx.Cast(dtype, filled)
-    return statement_call("tl.fill", [target, filled])
+    return statement_call(tl.FILL.name, [target, filled])
 
 
 def clear(buffer: object) -> ir.Call:
@@ -292,12 +293,12 @@ def product(
         current(what).leave_out(what, "warp policy")
     if is_dynamic(clear_accum):
         builder = current(what)
-        zeros = call("tl.fill", [c, constant(0, str(c.source.ty.dtype.dtype))], attrs)
+        zeros = call(tl.FILL.name, [c, constant(0, str(c.source.ty.dtype.dtype))], attrs)
         zeros = tirx.Evaluate(zeros, builder.tvm_span())
         builder.emit(tirx.IfThenElse(condition(clear_accum), zeros, None, builder.tvm_span()))
         clear_accum = False
     flags = {"transpose_A": transpose_A, "transpose_B": transpose_B, "clear_accum": clear_accum}
-    return statement_call("tl.gemm", [a, b, c, *barrier], {**{name: 1 for name, on in flags.items() if on}, **attrs})
+    return statement_call(tl.GEMM.name, [a, b, c, *barrier], {**{name: 1 for name, on in flags.items() if on}, **attrs})
 
 
 def im2col(
@@ -371,7 +372,7 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
             f"{what}: {shown_block(source)} along dim={dim} does not fit {shown_block(target)}",
             hint="the result has the source's shape without that dimension",
         )
-    return statement_call("tl.reduce", [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})
+    return statement_call(tl.REDUCE.name, [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})
 
 
 REDUCTIONS = tuple(JOININGS)

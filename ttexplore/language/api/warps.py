@@ -38,6 +38,7 @@ from ttexplore.language.tracer.builder import (
     unsupported,
 )
 from ttexplore.language.tracer.containers import items_of
+from ttexplore.ops import language as tl
 
 _ONE_DIMENSION = "branch by the first index, with T.Kernel(..., threads=n), and write blocks with T.Parallel"
 
@@ -139,12 +140,12 @@ def barrier_arrive(mbarrier: object, cta_id: object = None, pred: object = None)
     """Arrive at a barrier, with each thread that comes here. Raises Unsupported for another block's barrier."""
     if cta_id not in (None, 0) or pred is not None:
         raise unsupported("arriving at the barrier of another block", "keep what blocks exchange in tensors")
-    return statement_call("tl.barrier_arrive", [_barrier("T.barrier_arrive", mbarrier)])
+    return statement_call(tl.BARRIER_ARRIVE.name, [_barrier("T.barrier_arrive", mbarrier)])
 
 
 def barrier_wait(mbarrier: object, parity: object = 0, **_hints: object) -> ir.Call:
     """Wait until the phase of this parity of a barrier is over; the phase before the first has parity 1."""
-    return statement_call("tl.barrier_wait", [_barrier("T.barrier_wait", mbarrier), element(parity, "a parity")])
+    return statement_call(tl.BARRIER_WAIT.name, [_barrier("T.barrier_wait", mbarrier), element(parity, "a parity")])
 
 
 def mbarrier_arrive_expect_tx(mbarrier: object, tx: object) -> ir.Call:
@@ -158,7 +159,7 @@ def sync_threads(barrier_id: object = None, arrive_count: object = None) -> ir.C
     for one in numbers:
         if not isinstance(one, int):
             raise KernelError("K008", f"T.sync_threads: {shown(one)} is not a number", hint="pass integers")
-    return statement_call("tl.sync_threads", [int(one) for one in numbers if isinstance(one, int)])
+    return statement_call(tl.SYNC_THREADS.name, [int(one) for one in numbers if isinstance(one, int)])
 
 
 def sync_grid() -> ir.Call:
@@ -190,7 +191,7 @@ def tma_copy(src: object, dst: object, barrier: object = None, **hints: object) 
             hint="pass barrier=, or use T.copy, which waits by itself",
         )
     current("T.tma_copy").execute(made)
-    return statement_call("tl.copy", [*made.args, _barrier("T.tma_copy", barrier)])
+    return statement_call(tl.COPY.name, [*made.args, _barrier("T.tma_copy", barrier)])
 
 
 def wgmma_gemm(
@@ -204,7 +205,7 @@ def wgmma_gemm(
 
 def wait_wgmma(num_inflight: int = 0) -> ir.Call:
     """Wait until at most so many of the group's last products are not over."""
-    return statement_call("tl.gemm_wait", [num_inflight])
+    return statement_call(tl.GEMM_WAIT.name, [num_inflight])
 
 
 def tcgen05_gemm(
@@ -224,7 +225,7 @@ def tcgen05_mma_arrive(mbar: object, arrive_2cta: object = None) -> ir.Call:
     """Arrive at a barrier when all products of the group so far are over."""
     if arrive_2cta:
         raise unsupported("T.tcgen05_mma_arrive of two blocks", "let each block compute its own products")
-    return statement_call("tl.gemm_arrive", [_barrier("T.tcgen05_mma_arrive", mbar)])
+    return statement_call(tl.GEMM_ARRIVE.name, [_barrier("T.tcgen05_mma_arrive", mbar)])
 
 
 @dataclass(frozen=True)

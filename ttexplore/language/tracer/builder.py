@@ -388,7 +388,7 @@ class Builder:
         for lost, place in self.waiting:
             raise KernelError(
                 "K010",
-                f"no statement of the kernel executes this {str(lost.op.name).replace('tl.', 'T.')}",
+                f"no statement of the kernel executes this T.{str(lost.op.name).rpartition('.')[2]}",
                 hint="decorate the function that calls it with @T.macro, or make the call a statement of its own",
                 span=place(),
             )

@@ -14,9 +14,7 @@ from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.dag import LEAVES, parts_of, replaced
 from ttexplore.language.tracer.views import Views
-
-# The argument that an operation of blocks writes to.
-_WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1, "tl.scan": 1}
+from ttexplore.ops import language as tl
 
 Frame = list[tirx.Stmt]
 
@@ -104,7 +102,7 @@ class Reads:
     def _settled_call(self, statement: tirx.Evaluate, call: ir.Call, frames: list[Frame]) -> tirx.Evaluate:
         old = call.args[:]
         new = self._each_kept(old, frames)
-        for written in [old[_WRITTEN[call.op.name]]] if call.op.name in _WRITTEN else old:
+        for written in [old[tl.BLOCKS[call.op.name].target]] if call.op.name in tl.BLOCKS else old:
             if isinstance(written, ir.TensorRegion):
                 self._write(written.source)
         if new is old:

@@ -48,6 +48,7 @@ from ttexplore.language.tracer.dtypes import as_argument, dtype
 from ttexplore.language.tracer.rewrite import rewrite
 from ttexplore.language.tracer.spans import caller_span, definition, display_file, error_span, node_span, source_listing
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.options import OPTIONS
 from ttexplore.record import Listing, Span
 
@@ -309,7 +310,7 @@ def with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:
     if not outputs:
         return traced
     return dataclasses.replace(
-        traced, outputs=outputs, function=traced.function.with_attr("tl.outs", list(outputs))
+        traced, outputs=outputs, function=traced.function.with_attr(tl.OUTPUTS, list(outputs))
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ttexplore.ir.build import allocation, loop, number_of, parallel_loops, when
 from ttexplore.ir.dag import nodes_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.copies import is_block_of
+from ttexplore.ops import language as tl
 
 # Makes names of new buffers.
 Names = Callable[[str], str]
@@ -125,16 +126,16 @@ class Views:
             if view is None or not isinstance(part, ir.TensorRegion):
                 parts.append(part)
                 continue
-            other = operands[1 - number] if name == "tl.copy" else None
+            other = operands[1 - number] if name == tl.COPY.name else None
             region = self._region(view, part, name, other)
             if region is not None:
                 parts.append(region)
                 continue
-            if name not in _WRITTEN:
+            if name not in tl.BLOCKS:
                 raise view.refusal(part, f"as an operand of T.{name[3:]}")
             moved = _Moved(view, part, statement, named, self._known())
-            is_written = number == _WRITTEN[name]
-            if not is_on_chip(view.base) and name == "tl.fill":
+            is_written = number == tl.BLOCKS[name].target
+            if not is_on_chip(view.base) and name == tl.FILL.name:
                 return moved.filled(call, operands[1])
             if not is_on_chip(view.base) and isinstance(other, ir.TensorRegion) and self._is_block(other):
                 return moved.stored(other) if is_written else moved.loaded(other)
@@ -160,26 +161,25 @@ class Views:
             return None
         own, theirs = constant_extents(region), constant_extents(of_base)
         if is_on_chip(view.base):
-            if name in ("tl.copy", "tl.fill"):
+            if name in (tl.COPY.name, tl.FILL.name):
                 own, theirs = ([extent for extent in one if extent != 1] for one in (own, theirs))
-            return of_base if name == "tl.fill" or own == theirs else None
+            return of_base if name == tl.FILL.name or own == theirs else None
         if isinstance(other, ir.TensorRegion) and is_on_chip(other.source):
             return of_base if is_block_of(theirs, constant_extents(other)) else None
-        return of_base if own == theirs or (name == "tl.copy" and is_block_of(theirs, own)) else None
+        return of_base if own == theirs or (name == tl.COPY.name and is_block_of(theirs, own)) else None
 
 
 # Elements of a view are numbered in int32, also those of a block that ends beyond them.
 _MOST_ELEMENTS = 1 << 30
 
 # The operand that each operation on blocks stores to.
-_WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1, "tl.scan": 1}
 
 
 def _clears(call: ir.Call) -> bool:
     """Whether an operation stores all elements of its target, whatever that held before."""
     given = {} if call.attrs is None else {str(name): value for name, value in call.attrs.items()}
-    flag = {"tl.gemm": "clear_accum", "tl.reduce": "clear"}.get(call.op.name)
-    return flag is None or bool(given.get(flag, 0))
+    flag = tl.BLOCKS[str(call.op.name)].overwrites
+    return not flag or bool(given.get(flag, 0))
 
 
 class _View:
@@ -464,7 +464,7 @@ class _Piece:
             ])  # fmt: skip
             made += [turned, _nest(at, shape, tirx.BufferStore(turned.buffer, value, at, span))]
             block = whole_region(turned.buffer)
-        return [*made, tirx.Evaluate(call("tl.copy", [block, self.of_base]), span)]
+        return [*made, tirx.Evaluate(call(tl.COPY.name, [block, self.of_base]), span)]
 
 
 def _nest(at: Sequence[ir.Expr], shape: Sequence[int], store: tirx.Stmt) -> tirx.Stmt:

@@ -17,6 +17,7 @@ from ttexplore.ir.operations.quantified import deciding_load
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.ops.storage import instead_of
 from ttexplore.passes.infer_tt_layout.single_elements import refuse_single_elements
 from ttexplore.passes.launches.tensor_roles import Role, read_and_written, roles_of
@@ -91,7 +92,7 @@ def _cost_of_rows(layout: TensorLayout) -> Note:
 def _check_blocks(body: tirx.Stmt) -> None:
     """Raise Unsupported for an operation or a T.Parallel that no rule lowers."""
     for statement in statements(body):
-        if is_parallel(statement) or op_name(statement).startswith("tl."):
+        if is_parallel(statement) or op_name(statement) in tl.STATEMENTS:
             accesses(statement)
         elif isinstance(statement, tirx.For | tirx.While):
             _check_blocks(statement.body)
@@ -119,7 +120,7 @@ def _check_numbers(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
 
 def _check_outputs(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
     """Raise KernelError for a kernel without outputs, and for a declared output that is not written."""
-    outputs = function.attrs.get("tl.outs", ())
+    outputs = function.attrs.get(tl.OUTPUTS, ())
     for output in (function.params[int(index)] for index in outputs):
         if roles[str(output.name)] == "input":
             raise KernelError(

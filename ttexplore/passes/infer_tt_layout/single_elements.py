@@ -19,6 +19,7 @@ from ttexplore.ir.build import arguments, dtype_of, op_name, scope_of, statement
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import control_refused, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.operations.quantified import deciding_load
+from ttexplore.ops import language as tl
 from ttexplore.record import Span
 
 _AS_A_BLOCK = "copy {} into an on-chip buffer with T.copy, and read that buffer inside T.Parallel"
@@ -76,7 +77,7 @@ class _Finder:
                     self._places([*loads_of(statement.value), statement], span)
                     if not in_parallel:
                         self._store(statement, span)
-                case tirx.Evaluate() if op_name(statement).startswith("tl."):
+                case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
                     self._operation(statement, span)
                 case _:
                     # Other statements have no operands from the kernel.

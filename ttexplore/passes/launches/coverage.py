@@ -38,6 +38,7 @@ from ttexplore.ir.build import arguments, op_name, regions, statements
 from ttexplore.ir.dataflow import certain_loads, is_on_chip, loads_of
 from ttexplore.ir.operations.groups import projected
 from ttexplore.ir.rewrite import Firings, walk
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.decisions.deciding_variables import with_named_variables
 from ttexplore.passes.normalize.loops.while_loops import with_counted_loops
 from ttexplore.record import Span
@@ -222,7 +223,7 @@ class _Reading:
                 return self.loads(statement, [statement.value])
             case tirx.BufferStore():
                 return self.store(statement)
-            case tirx.Evaluate() if op_name(statement).startswith("tl."):
+            case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
                 found = regions(statement)
                 values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
                 values += [bound for one in found for part in elements(one.region) for bound in (part.min, part.extent)]

@@ -17,6 +17,7 @@ from ttexplore.ir.operations.groups import BARRIER_SCOPE, SYNC_GRID
 from ttexplore.ir.rewrite import walk
 from ttexplore.language.tracer.kernel import Said, TracedKernel
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.passes.launches.coverage import Region, gap_in, read_regions, stored_regions
 from ttexplore.passes.launches.tensor_roles import kept_parts, read_and_written, touched, with_kept_parts
 from ttexplore.record import Span
@@ -109,7 +110,7 @@ def _launch(traced: TracedKernel, number: int, parts: Sequence[_Part], tensors: 
     function = tirx.PrimFunc([*tensors, *sizes], part.nest, attrs=None, span=traced.function.span)
     function = function.with_attr("global_symbol", name)
     if outputs:
-        function = function.with_attr("tl.outs", list(outputs))
+        function = function.with_attr(tl.OUTPUTS, list(outputs))
     annotations = _without(traced.annotations, [a for said in others for a in said.annotations if not a.tensor])
     return dataclasses.replace(
         traced, name=name, function=function, outputs=outputs, said=(part.said,), allocated=(), surroundings=None,
@@ -257,7 +258,7 @@ def _writes_all(statement: tirx.Stmt, buffer: tirx.Buffer, loops: Sequence[tirx.
         starts, extents = [constant(loop.min) for loop in loops], [constant(loop.extent) for loop in loops]
         over_all = same_indices(statement.indices, [loop.loop_var for loop in loops])
         return all(extent == 1 for extent in shape) or (over_all and not any(starts) and extents == shape)
-    if not op_name(statement).startswith("tl."):
+    if op_name(statement) not in tl.STATEMENTS:
         return False
     region = regions(statement)[-1].region
     return all(constant(part.min) == 0 and constant(part.extent) == n for part, n in zip(region, shape, strict=True))

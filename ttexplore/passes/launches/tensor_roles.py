@@ -7,10 +7,10 @@ from typing import Literal
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements, is_buffer
-from ttexplore.ir.build import arguments, attribute, op_name, regions
+from ttexplore.ir.build import arguments, op_name, overwrites, regions
 from ttexplore.ir.dataflow import AccessKind, is_on_chip, loads_of
-from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 from ttexplore.passes.launches.coverage import gap_in, stored_regions
 
 Role = Literal["input", "output", "inout"]
@@ -86,15 +86,13 @@ def touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
     elif type(statement) is tirx.BufferStore:
         values = [statement.value, *statement.indices]
         found.append((statement.buffer, "write"))
-    elif (name := op_name(statement)).startswith("tl."):
+    elif op_name(statement) in tl.STATEMENTS:
         blocks = regions(statement)
         values = [one for one in arguments(statement) if type(one) is not ir.TensorRegion]
         values += [bound for one in blocks for part in elements(one.region) for bound in (part.min, part.extent)]
-        # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
-        found.extend((one.source, "read") for one in blocks[:-1])
-        adds = name == "tl.gemm" and not attribute(statement, "clear_accum")
-        reduction = reduction_of(statement)
-        adds = adds or (reduction is not None and not reduction.clear)
-        found.extend((one.source, "update" if adds else "write") for one in blocks[-1:])
+        operation = tl.BLOCKS.get(op_name(statement))
+        for number, block in enumerate(blocks):
+            writes = operation is not None and number == operation.target
+            found.append((block.source, "read" if not writes else "write" if overwrites(statement) else "update"))
     found.extend((load.source, "read") for value in values for load in loads_of(value))
     return found

@@ -25,6 +25,7 @@ from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.operations.work import ItemWork, Load, Stored
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 from ttexplore.ops.costs import (
     COPY_CYCLES,
     INIT_CYCLES,
@@ -113,9 +114,9 @@ def _cycles(body: Iterable[tirx.Stmt], computes: Sequence[ComputeConfig], target
         elif isinstance(one, tirx.IfThenElse):
             arms = [one.then_case, *([one.else_case] if one.else_case is not None else [])]
             total += np.max([_cycles(statements(arm), computes, target, in_loop=in_loop) for arm in arms], axis=0)
-        elif name == "tl.gemm":
+        elif name == tl.GEMM.name:
             total += _product(one, computes, target, in_loop=in_loop)
-        elif name in ("tl.copy", "tl.reduce"):
+        elif name in (tl.COPY.name, tl.REDUCE.name):
             source, to = (region.source for region in regions(one)[:2])
             if is_on_chip(source) and is_on_chip(to):
                 total += prod(tile_grid(shape_of(source)[-2:])) * (COPY_CYCLES + PACK_CYCLES)

@@ -32,12 +32,13 @@ from ttexplore.ir.build import (
     op,
     op_name,
     regions,
+    runs,
     scope_of,
     shape_of,
     statements,
     variable,
-    with_function_body,
-)  # fmt: skip
+    with_function_body,  # fmt: skip
+)
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.operations.gathers import is_rearranged
 from ttexplore.ir.operations.quantified import Quantified, quantified_of
@@ -45,6 +46,7 @@ from ttexplore.ir.operations.reductions import Reduction, reduction_of, runs_on_
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
+from ttexplore.ops import language as tl
 from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
 from ttexplore.options import Engine, Fidelity
@@ -193,7 +195,7 @@ class _Lowering(Context):
         return []
 
     def load(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.copy":
+        if not runs(statement, tl.COPY):
             return None
         source, target = regions(statement)
         if is_on_chip(source.source):
@@ -203,7 +205,7 @@ class _Lowering(Context):
         return [read_operation(source.source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
 
     def gather(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.gather":
+        if not runs(statement, tl.GATHER):
             return None
         source, target = (one.source for one in regions(statement))
         name, cb = str(source.name), self.tiles[target]
@@ -216,7 +218,7 @@ class _Lowering(Context):
         return [read_operation(source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
 
     def store(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.copy":
+        if not runs(statement, tl.COPY):
             return None
         source, target = regions(statement)
         if is_on_chip(target.source):
@@ -262,13 +264,13 @@ class _Lowering(Context):
         )
 
     def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.copy":
+        if not runs(statement, tl.COPY):
             return None
         source, target = regions(statement)
         return self.on_chip_copy(statement, self.tiles[source.source], self.tiles[target.source], target.source)
 
     def copy_tiles(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.copy_tiles":
+        if not runs(statement, tl.COPY_TILES):
             return None
         source, target = (one.source for one in regions(statement))
         starts = arguments(statement)[2:]
@@ -337,7 +339,7 @@ class _Lowering(Context):
         return [self.storage.each(self.storage.count(target), lambda t: op("copy_tile", source, t, target, t))]
 
     def fill(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.fill":
+        if not runs(statement, tl.FILL):
             return None
         (region,), value = regions(statement), arguments(statement)[1]
         assert isinstance(value, tirx.FloatImm | tirx.IntImm), "a T.Parallel stores values that the kernel computes"
@@ -351,7 +353,7 @@ class _Lowering(Context):
         return made if into is target else [*made, *storage.pack(into, target, region.source)]
 
     def gemm(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.gemm":
+        if not runs(statement, tl.GEMM):
             return None
         a, b, c = (region.source for region in regions(statement))
         rows, depth = tile_grid(shape_of(a))
@@ -511,7 +513,7 @@ def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:
                 if isinstance(store, tirx.BufferStore | tirx.Bind):
                     for load in loads_of(store.value):
                         reads(load.source)
-        elif op_name(statement) == "tl.copy":
+        elif runs(statement, tl.COPY):
             source, target = (region.source for region in regions(statement))
             if scope_of(target) != "tt.cb" or dtype_of(target) != "bfloat16":
                 reads(source)

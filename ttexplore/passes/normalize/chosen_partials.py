@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 from ttexplore.clock.closed_form import handed_on_cycles, microseconds, predicted_cycles, predicted_us, roles_of
 from ttexplore.errors import TTExploreError
-from ttexplore.ir.build import attribute, op_name
+from ttexplore.ir.build import attribute, runs
 from ttexplore.ir.operations.atomics import ATOMIC
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.options import Partials
 from ttexplore.plan import Candidate, Choice
 from ttexplore.target import Target
@@ -31,8 +32,10 @@ def with_chosen_partials(program: Program, target: Target, lowered: Callable[[Pa
 
     `lowered` lowers through B1. Where cores can hand on nothing, there is no choice, and one core adds up.
     """
-    if not any(op_name(one) == "tl.copy" and attribute(one, ATOMIC) for one in walk(program.kernel.body)):
+    if not any(op_name(one) == tl.COPY.name and attribute(one, ATOMIC) for one in walk(program.kernel.body)):
         return program
+    if not any(runs(one, tl.COPY) and attribute(one, ATOMIC) for one in walk(program.kernel.body)):
+        return begun("dram")
     try:
         over_noc = lowered("noc")
         if not over_noc.plan.partials:

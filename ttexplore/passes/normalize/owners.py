@@ -24,8 +24,8 @@ from ttexplore.ir.build import (
     bind,
     constant,
     loop,
-    op_name,
     regions,
+    runs,
     sequence,
     shape_of,
     statements,
@@ -33,9 +33,10 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dataflow import is_on_chip, is_parallel
-from ttexplore.ir.operations.atomics import ATOMIC, ATOMICS, HANDED_ON
+from ttexplore.ir.operations.atomics import ATOMIC, HANDED_ON
 from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.passes.launches.tensor_roles import read_and_written, touched
 
 Numbers = NDArray[np.int64]
@@ -194,7 +195,7 @@ class _Uses:
     def use(self, statement: tirx.Stmt, live: NDArray[np.bool_]) -> None:
         tensors = {str(one.name) for one, _ in touched(statement) if not is_on_chip(one)} & self.tensors.keys()
         for name in tensors:
-            if op_name(statement) != "tl.copy":
+            if not runs(statement, tl.COPY):
                 raise _decides(name, statement)
             source, target = regions(statement)
             kinds: tuple[_Kind, _Kind] = ("load", "store")
@@ -302,9 +303,7 @@ def _mixed(name: str, axis: tirx.For, uses: list[_Use]) -> TTExploreError:
     """The error where blocks update elements in ways whose order matters."""
     other = next((use for use in uses if use.updates != uses[0].updates), uses[0])
     how = " and ".join(
-        f"T.{kind.removeprefix('tl.')}"
-        for bit, kind in enumerate(ATOMICS)
-        if sum(1 << bit & use.updates for use in uses)
+        f"T.atomic_{kind}" for bit, kind in enumerate(tl.ATOMICS) if sum(1 << bit & use.updates for use in uses)
     )
     hint = f"let all of them update {name} in one way; or use two T.Kernel, one after the other"
     if any(use.is_anywhere for use in uses):

@@ -17,13 +17,14 @@ from ttexplore.analysis.staging import check_block, plan_staging, storage_dtype
 from ttexplore.errors import TTExploreError, UsageError, unknown
 from ttexplore.ir.adapter import is_buffer, line_of, span_of
 from ttexplore.ir.arithmetic.bounds import Bounds
-from ttexplore.ir.build import dtype_of, op_name, regions, shape_of, statements
+from ttexplore.ir.build import dtype_of, op_name, regions, runs, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
 from ttexplore.ir.operations.gathers import is_rearranged
 from ttexplore.ir.operations.storage import Staging, StagingBuffer, TensorMove
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
 from ttexplore.passes.propagate_tt_layout.chunks import sequence_depths, summed_depths
 from ttexplore.passes.propagate_tt_layout.padding import with_masks
@@ -294,7 +295,7 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
     if is_parallel(statement):
         check_indices(statement, bounds)
     name = op_name(statement)
-    if not name.startswith("tl."):
+    if name not in tl.STATEMENTS:
         return []
     moved = regions(statement)
     tensors = [region for region in moved if not is_on_chip(region.source)]
@@ -305,7 +306,7 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
     found: list[BlockRegion] = []
     if is_rearranged(statement):
         return []
-    if name == "tl.gather":
+    if name == tl.GATHER.name:
         layout = program.plan.layout(str(tensors[0].source.name))
         return [gathered_region(statement, layout, accessor_of(layout), bounds, target.dram_alignment_bytes)]
     for region in tensors:
@@ -323,7 +324,7 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     found = blocks(function.body)
     held: dict[str, list[str]] = {}
     # Only copies touch tensors. An unused tensor may have any dtype.
-    moved = {region.source for one in found if op_name(one) == "tl.copy" for region in regions(one)}
+    moved = {region.source for one in found if runs(one, tl.COPY) for region in regions(one)}
     on_chip = (one.buffer for one in found if isinstance(one, tirx.AllocBuffer))
     for buffer in (
         *on_chip,
@@ -341,9 +342,9 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     for dtype in ("float32", "int32"):
         if dtype in held:
             return True, [f"32-bit DST: {', '.join(held[dtype])} hold {dtype}"]
-    if any(op_name(statement) == "tl.gemm" for statement in found):
+    if any(runs(statement, tl.GEMM) for statement in found):
         return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
-    if any(op_name(statement) == "tl.reduce" for statement in found):
+    if any(runs(statement, tl.REDUCE) for statement in found):
         return True, ["32-bit DST: a 16-bit sum rounds after every element"]
     engine = program.options.eltwise
     for statement in found:

@@ -9,10 +9,11 @@ from tvm import ir, tirx
 
 from ttexplore.errors import UsageError
 from ttexplore.ir.adapter import elements, identity, variables_of
-from ttexplore.ir.build import attribute, constant, op_name, regions, shape_of
+from ttexplore.ir.build import attribute, constant, op_name, regions, runs, shape_of
 from ttexplore.ir.dataflow import accesses, blocks, is_on_chip, is_parallel
 from ttexplore.ir.operations.storage import Staging
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 from ttexplore.plan import TILE_COLUMNS
 
 
@@ -23,7 +24,7 @@ def summed_depths(staging: Staging, tiles: int) -> dict[str, int]:
     """
     depths: dict[str, int] = {}
     for read, buffer, role in staging.reads:
-        if op_name(read) != "tl.gemm" or role not in ("A", "B"):
+        if not runs(read, tl.GEMM) or role not in ("A", "B"):
             continue
         rows, columns = shape_of(buffer)[-2:]
         summed = columns if (role == "A") != bool(attribute(read, f"transpose_{role}")) else rows
@@ -59,7 +60,7 @@ def sequence_depths(kernel: tirx.PrimFunc, staging: Staging, tiles: int) -> dict
         body = blocks(loop.body)
         operands = {identity(buffer) for buffer in _operands_of_chained(body)}
         for statement in body:
-            if op_name(statement) != "tl.copy" or is_on_chip(regions(statement)[0].source):
+            if not runs(statement, tl.COPY) or is_on_chip(regions(statement)[0].source):
                 continue
             source, target = regions(statement)
             name = staging.writes.get((statement, target.source))
@@ -80,8 +81,8 @@ def sequence_depths(kernel: tirx.PrimFunc, staging: Staging, tiles: int) -> dict
 
 def _operands_of_chained(body: list[tirx.Stmt]) -> Iterator[tirx.Buffer]:
     """The operands of the products in a loop, if some of these are chained."""
-    products = [one for one in body if op_name(one) == "tl.gemm"]
-    steps = [one for one in body if is_parallel(one) or op_name(one).startswith("tl.")]
+    products = [one for one in body if runs(one, tl.GEMM)]
+    steps = [one for one in body if is_parallel(one) or op_name(one) in tl.STATEMENTS]
     found = {identity(regions(one)[2].source) for one in products}
     while True:
         known = len(found)

@@ -31,6 +31,7 @@ from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.storage import TensorMove
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 # Functions that map zero to exactly zero.
@@ -171,15 +172,15 @@ class _Facts:
         if is_parallel(statement):
             return self._stored(statement, buffer)
         match op_name(statement):
-            case "tl.copy" | "tl.gather" if statement in self.loads:
+            case tl.COPY.name | tl.GATHER.name if statement in self.loads:
                 move = self.loads[statement]
                 return Padding(move.zero_rows, move.zero_columns)
-            case "tl.gather":
+            case tl.GATHER.name:
                 # The writer fills the tiles of a rearranged block with zeros first.
                 return Padding(True, True)
-            case "tl.copy" if is_on_chip(regions(statement)[0].source):
+            case tl.COPY.name if is_on_chip(regions(statement)[0].source):
                 return self._value(statement, regions(statement)[0].source)
-            case "tl.fill":
+            case tl.FILL.name:
                 number = arguments(statement)[1]
                 zero = isinstance(number, tirx.FloatImm | tirx.IntImm) and float(number.value) == 0.0
                 return Padding(zero, zero)

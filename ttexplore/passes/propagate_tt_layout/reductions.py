@@ -9,6 +9,7 @@ from ttexplore.ir.adapter import call
 from ttexplore.ir.build import parallel_nest, regions
 from ttexplore.ir.operations.reductions import Reduction, reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, walk
+from ttexplore.ops import language as tl
 
 
 def with_joined_results(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -38,7 +39,7 @@ class _Joins(AddedBuffers):
         part, (source, target) = self.parts[statement], regions(statement)
         region = tirx.BufferRegion(part, list(target.region))
         attrs = {"kind": reduction.kind, "dim": reduction.dim, "clear": 1}
-        value = tirx.Evaluate(call("tl.reduce", [source, region], attrs), statement.span)
+        value = tirx.Evaluate(call(tl.REDUCE.name, [source, region], attrs), statement.span)
         return [value, _joined(target.source, part, reduction)]
 
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import identity, line_of
-from ttexplore.ir.build import op_name, regions, statements, with_body, with_function_body
+from ttexplore.ir.build import regions, runs, statements, with_body, with_function_body
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, parallel_body, webs
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 
 
 def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[Note, ...]]:
@@ -65,7 +66,7 @@ class _Liveness:
         """The buffers whose values the statement needs for its live results."""
         if is_parallel(statement):
             return self.kept(statement)[1]
-        stores = op_name(statement) == "tl.copy" and not is_on_chip(regions(statement)[1].source)
+        stores = runs(statement, tl.COPY) and not is_on_chip(regions(statement)[1].source)
         if not stores and not self.live_targets(statement):
             return []
         return [region.source for region in regions(statement)]

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements
-from ttexplore.ir.build import arguments, dtype_of, op_name, regions, scope_of, shape_of
+from ttexplore.ir.build import arguments, dtype_of, op_name, regions, runs, scope_of, shape_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, nest_of, webs
 from ttexplore.ir.names import DST
 from ttexplore.ir.operations.groups import BARRIER_SCOPE, is_for_threads
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.scans import scan_of
+from ttexplore.ops import language as tl
 from ttexplore.ops.small import SMALL_WHOLES, is_small
 from ttexplore.passes.verify.predicates import Predicate, Walked, where
 
@@ -44,7 +45,7 @@ def _nests(statement: tirx.Stmt, around: _Around) -> bool:
     if not _is_in_nest(around):
         return False
     if isinstance(statement, tirx.Evaluate):
-        return op_name(statement) in ("tl.copy", "tl.fill", "tl.gemm", "tl.reduce")
+        return op_name(statement) in (tl.COPY.name, tl.FILL.name, tl.GEMM.name, tl.REDUCE.name)
     return not is_parallel(statement)
 
 
@@ -54,7 +55,7 @@ def _reads_decider(statement: tirx.Stmt, around: _Around) -> bool:
             deciding = [statement.min, statement.extent]
         case tirx.IfThenElse() if not _is_in_nest(around):
             deciding = [statement.condition]
-        case tirx.Evaluate() if op_name(statement).startswith("tl."):
+        case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
             parts = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
             deciding = [bound for one in parts for part in elements(one.region) for bound in (part.min, part.extent)]
         case _:
@@ -76,14 +77,14 @@ def _is_no_matrix(statement: tirx.Stmt, _: _Around) -> bool:
 
 
 def _narrows(statement: tirx.Stmt, _: _Around) -> bool:
-    if op_name(statement) != "tl.copy":
+    if not runs(statement, tl.COPY):
         return False
     before, after = (dtype_of(region.source) for region in regions(statement))
     return is_small(after) and before != after
 
 
 def _multiplies_integers(statement: tirx.Stmt, _: _Around) -> bool:
-    if op_name(statement) != "tl.gemm":
+    if not runs(statement, tl.GEMM):
         return False
     return dtype_of(regions(statement)[2].source) in ("int32", *SMALL_WHOLES)
 

@@ -15,6 +15,7 @@ from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.copies import is_block_of
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 
 # The operations that move whole blocks between tensors and circular buffers.
 MOVES = frozenset({"tt.read_block", "tt.read_strips", "tt.read_elements", "tt.write_block", "tt.write_strips",
@@ -31,7 +32,7 @@ def check_shapes(function: tirx.PrimFunc, shapes: Mapping[str, tuple[int, ...]])
             # From C2 on, a circular buffer is allocated by its pages.
             if scope_of(statement.buffer) == "tt.cb" and len(shape_of(statement.buffer)) < 3:
                 known[str(statement.buffer.name)] = shape_of(statement.buffer)
-        elif name == "tl.copy" and not attribute(statement, "transpose"):
+        elif name == tl.COPY.name and not attribute(statement, "transpose"):
             _check_copy(statement)
         elif name in MOVES:
             _check_move(statement, known)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from tvm import tirx
 
 from ttexplore.ir.adapter import call, identity
-from ttexplore.ir.build import constant, dtype_of, is_whole, op_name, regions, shape_of, statements, whole_region
+from ttexplore.ir.build import constant, dtype_of, is_whole, regions, runs, shape_of, statements, whole_region
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body, same_indices
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ops import language as tl
 from ttexplore.ops.op import UNWRITTEN
 
 # The dtypes in which an element that was never written shows.
@@ -50,7 +51,7 @@ class _Begun(Context):
         dtype = dtype_of(statement.buffer)
         nothing = UNWRITTEN["int32" if dtype == "int32" else "float32"] if dtype in _SHOWING else 0
         value = tirx.const(nothing, statement.buffer.ty.dtype)
-        return [statement, tirx.Evaluate(call("tl.fill", [whole_region(statement.buffer), value]))]
+        return [statement, tirx.Evaluate(call(tl.FILL.name, [whole_region(statement.buffer), value]))]
 
 
 def _whole_writes(
@@ -79,7 +80,7 @@ def _whole_writes(
                 if statement.else_case is not None:
                     # What one branch writes the other does not find.
                     visit(statement.else_case, [*around, -identity(statement)])
-            elif op_name(statement) in ("tl.copy", "tl.fill", "tl.reduce", "tl.gemm"):
+            elif runs(statement, tl.COPY, tl.FILL, tl.REDUCE, tl.GEMM):
                 target = regions(statement)[-1]
                 if is_on_chip(target.source) and is_whole(target):
                     found.setdefault(target.source, []).append((number, around))

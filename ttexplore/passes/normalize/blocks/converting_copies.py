@@ -10,18 +10,11 @@ from tvm import ir, tirx
 from ttexplore.analysis.added_buffers import NewBuffers
 from ttexplore.ir.adapter import call, line_of
 from ttexplore.ir.arithmetic.sizes import matrix_extents
-from ttexplore.ir.build import (
-    dtype_of,
-    is_whole,
-    op_name,
-    parallel_nest,
-    regions,
-    shape_of,
-    whole_region,
-)
+from ttexplore.ir.build import dtype_of, is_whole, parallel_nest, regions, runs, shape_of, whole_region
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.ops.small import is_small
 
 
@@ -36,7 +29,7 @@ def with_casts_for_copies(function: tirx.PrimFunc, firings: Firings) -> tirx.Pri
 
 
 def _converts(statement: tirx.Stmt) -> bool:
-    if op_name(statement) != "tl.copy":
+    if not runs(statement, tl.COPY):
         return False
     before, after = (dtype_of(region.source) for region in regions(statement))
     return is_small(after) and before != after
@@ -52,13 +45,13 @@ class _Casts(NewBuffers):
         given, into = source.source, target.source
         if not _is_whole(source, shape):
             part = self.allocate(f"{given.name}_cast", shape, dtype_of(given))
-            made += [part, tirx.Evaluate(call("tl.copy", [source, whole_region(part.buffer)]), statement.span)]
+            made += [part, tirx.Evaluate(call(tl.COPY.name, [source, whole_region(part.buffer)]), statement.span)]
             given = part.buffer
         after: list[tirx.Stmt] = []
         if not _is_whole(target, shape):
             part = self.allocate(f"{source.source.name}_cast", shape, dtype_of(into))
             made.append(part)
-            after.append(tirx.Evaluate(call("tl.copy", [whole_region(part.buffer), target]), statement.span))
+            after.append(tirx.Evaluate(call(tl.COPY.name, [whole_region(part.buffer), target]), statement.span))
             into = part.buffer
         dtype = ir.PrimType(dtype_of(into))
         cast = parallel_nest(into, lambda at: tirx.Cast(dtype, tirx.BufferLoad(given, at)))

@@ -20,7 +20,9 @@ from ttexplore.ir.build import (
     constant,
     dtype_of,
     op_name,
+    overwrites,
     regions,
+    runs,
     shape_of,
     variable,
     when,
@@ -41,8 +43,8 @@ from ttexplore.ir.dag import (
 )
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.operations.atomics import ATOMIC, kinds_of, plain
-from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.blocks.plain_elements import store_refused
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ class _Block:
             own = [tirx.Var(name, "int32") for name in ("row", "column")]
             values: dict[ir.Expr, ir.Expr] = dict(zip(self.variables, own[2 - len(self.variables) :], strict=True))
             places = [replaced(one, lambda part: values.get(part, part)) for one in self.places]
-            return tirx.Evaluate(call("tl.gather", [self.region, target, *own, *places]))
+            return tirx.Evaluate(call(tl.GATHER.name, [self.region, target, *own, *places]))
         return self._copy([self.region, target])
 
     def store(self) -> list[tirx.Stmt]:
@@ -133,7 +135,7 @@ class _Block:
         return [when(functools.reduce(tirx.And, tests), made)] if tests else made
 
     def _copy(self, parts: list[ir.TensorRegion]) -> tirx.Stmt:
-        return tirx.Evaluate(call("tl.copy", parts, {ATOMIC: self.atomic} if self.atomic else None))
+        return tirx.Evaluate(call(tl.COPY.name, parts, {ATOMIC: self.atomic} if self.atomic else None))
 
 
 class _Staging(NewBuffers):
@@ -141,31 +143,31 @@ class _Staging(NewBuffers):
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         name = op_name(statement)
-        if not name.startswith("tl."):
+        if name not in tl.STATEMENTS:
             return None
         parts = arguments(statement)
         direct = [n for n, one in enumerate(parts) if _is_tensor(one)]
-        target = {"tl.fill": 0, "tl.copy": 1, "tl.reduce": 1, "tl.gemm": 2}.get(name)
-        if not direct or target is None:
+        if not direct or not runs(statement, tl.FILL, tl.COPY, tl.REDUCE, tl.GEMM):
             return None
-        if name == "tl.copy":
+        target = tl.BLOCKS[name].target
+        if name == tl.COPY.name:
             # A block in between is all that a copy between tensors needs.
             return self.between(statement) if len(direct) == len(parts) else None
         loads: list[tirx.Stmt] = []
         stores: list[tirx.Stmt] = []
         for place in direct:
             region = parts[place]
-            matrix = name == "tl.gemm" or (name == "tl.reduce" and place != target)
+            matrix = name == tl.GEMM.name or (name == tl.REDUCE.name and place != target)
             assert isinstance(region, ir.TensorRegion)
             block = _Block(region, self.block_of(region.source, _shape(region, keeps_matrix=matrix)), ())
             loads.append(block.allocation)
-            if place != target or _adds(statement):
+            if place != target or not overwrites(statement):
                 loads.append(block.load())
             if place == target:
                 stores += block.store()
             parts[place] = whole_region(block.buffer)
         attrs = attributes(statement)
-        if name == "tl.reduce":
+        if name == tl.REDUCE.name:
             # The axes that the block does not have come before the others.
             before, after = regions(statement)[0], parts[0]
             assert isinstance(after, ir.TensorRegion)
@@ -183,7 +185,7 @@ class _Staging(NewBuffers):
     def between(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         source, target = regions(statement)
         block = _Block(source, self.block_of(source.source, _shape(source, keeps_matrix=False)), ())
-        stored = tirx.Evaluate(call("tl.copy", [whole_region(block.buffer), target]), statement.span)
+        stored = tirx.Evaluate(call(tl.COPY.name, [whole_region(block.buffer), target]), statement.span)
         return [block.allocation, block.load(), stored]
 
     def block_of(self, tensor: tirx.Buffer, shape: tuple[int, ...]) -> tirx.AllocBuffer:
@@ -526,14 +528,6 @@ def _at(condition: ir.Expr, variable: ir.Var, value: int) -> ir.Expr:
 
 def _is_tensor(part: ir.Expr) -> TypeIs[ir.TensorRegion]:
     return isinstance(part, ir.TensorRegion) and not is_on_chip(part.source)
-
-
-def _adds(statement: tirx.Stmt) -> bool:
-    """Whether an operation needs what its target holds."""
-    reduction = reduction_of(statement)
-    if reduction is not None:
-        return not reduction.clear
-    return op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
 
 
 def _shape(region: ir.TensorRegion, *, keeps_matrix: bool) -> tuple[int, ...]:

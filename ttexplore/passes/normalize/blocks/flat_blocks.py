@@ -25,6 +25,7 @@ from ttexplore.ir.build import (
     parallel_nest,
     parallel_variables,
     regions,
+    runs,
     scope_of,
     shape_of,
     variable,
@@ -36,6 +37,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_bo
 from ttexplore.ir.operations.copies import is_block_of
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
+from ttexplore.ops import language as tl
 
 
 def with_joined_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -263,13 +265,13 @@ class _Flattening(NewBuffers):
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         name = op_name(statement)
-        if not name.startswith("tl."):
+        if name not in tl.STATEMENTS:
             return None
         if not any(one.source in self.flat for one in regions(statement)):
             return None
         if any(one.source in self.flat and self.rows(one) is None for one in regions(statement)):
             return self.staged(statement)
-        if name == "tl.copy" and (made := self.reshaped(statement)) is not None:
+        if name == tl.COPY.name and (made := self.reshaped(statement)) is not None:
             return made
         reduction = reduction_of(statement)
         if reduction is not None and regions(statement)[0].source in self.flat:
@@ -303,7 +305,7 @@ class _Flattening(NewBuffers):
     def staged(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """An operation with blocks of their own for parts whose rows do not follow one another."""
         parts = arguments(statement)
-        targets = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1}
+        operation = tl.BLOCKS.get(op_name(statement))
         before: list[tirx.Stmt] = []
         after: list[tirx.Stmt] = []
         for place, region in enumerate(parts):
@@ -313,8 +315,8 @@ class _Flattening(NewBuffers):
             whole = self.temporary(region.source, "part", lengths).buffer
             made = self.flat[whole] = self.temporary(region.source, "part", (math.prod(lengths[:-1]), lengths[-1]))
             before += [made, self.moved(region, made.buffer, loads=True)]
-            if place == targets.get(op_name(statement)):
-                if op_name(statement) in ("tl.copy", "tl.fill"):
+            if operation is not None and place == operation.target:
+                if runs(statement, tl.COPY, tl.FILL):
                     before.pop()
                 after.append(self.moved(region, made.buffer, loads=False))
             parts[place] = whole_region(whole)
@@ -395,7 +397,7 @@ class _Flattening(NewBuffers):
             block = turned.buffer
         rows = self.temporary(target.source, "rows", (math.prod(kept),))
         attrs = {"kind": reduction.kind, "dim": 1, "clear": 1}
-        before += [rows, tirx.Evaluate(call("tl.reduce", [whole_region(block), whole_region(rows.buffer)], attrs))]
+        before += [rows, tirx.Evaluate(call(tl.REDUCE.name, [whole_region(block), whole_region(rows.buffer)], attrs))]
         old: list[tirx.Stmt] = []
         out = self.part(target, "result", statement, old)
         # What is replaced need not be there.
@@ -429,7 +431,7 @@ class _Flattening(NewBuffers):
 
 
 def _copied(source: ir.TensorRegion, target: ir.TensorRegion) -> tirx.Stmt:
-    return tirx.Evaluate(call("tl.copy", [source, target]))
+    return tirx.Evaluate(call(tl.COPY.name, [source, target]))
 
 
 def _flat(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:

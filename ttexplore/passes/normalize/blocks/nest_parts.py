@@ -24,6 +24,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import factor_of, replaced, same_expression, same_expressions, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings
+from ttexplore.ops import language as tl
 from ttexplore.ops.small import is_small
 from ttexplore.passes.normalize.blocks.begun_blocks import BegunBlocks
 from ttexplore.passes.normalize.blocks.rearranged import nearest, rearranged
@@ -327,7 +328,7 @@ class Nest:
             tirx.EQ(where[axis], at), _cast(tirx.BufferLoad(buffer, where), wide), zero
         ))  # fmt: skip
         attrs = {"kind": "sum", "dim": axis, "clear": 1}
-        reduced = call("tl.reduce", [whole_region(masked.buffer), whole_region(result.buffer)], attrs)
+        reduced = call(tl.REDUCE.name, [whole_region(masked.buffer), whole_region(result.buffer)], attrs)
         made = [masked, mask, result, tirx.Evaluate(reduced)]
         if wide == dtype:
             return result.buffer, made
@@ -490,7 +491,7 @@ def _tiles(rank: int) -> list[int]:
 
 
 def _copied_tiles(source: tirx.Buffer, target: tirx.Buffer, tiles: Sequence[ir.Expr]) -> tirx.Stmt:
-    return tirx.Evaluate(call("tl.copy_tiles", [whole_region(source), whole_region(target), *tiles]))
+    return tirx.Evaluate(call(tl.COPY_TILES.name, [whole_region(source), whole_region(target), *tiles]))
 
 
 def _cast(value: ir.Expr, dtype: str) -> ir.Expr:

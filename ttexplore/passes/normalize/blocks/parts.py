@@ -8,17 +8,20 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.arithmetic.sizes import constant_extents
 from ttexplore.ir.build import (
     arguments,
-    attribute,
     constant,
     is_whole,
     op_name,
+    overwrites,
     parallel_loops,
+    regions,
+    runs,
     shape_of,
     whole_region,
     with_arguments,
 )
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.blocks.nest_parts import Parts
 
 
@@ -38,19 +41,18 @@ class _Operations(Parts):
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         name = op_name(statement)
-        places = {"tl.copy": 2, "tl.fill": 1, "tl.gemm": 3, "tl.reduce": 2}.get(name)
-        if places is None:
+        if not runs(statement, tl.COPY, tl.FILL, tl.GEMM, tl.REDUCE):
             return None
         parts = arguments(statement)
-        given = [part for part in parts[:places] if isinstance(part, ir.TensorRegion)]
-        if name == "tl.copy" and all(is_on_chip(one.source) for one in given):
+        given = regions(statement)
+        if name == tl.COPY.name and all(is_on_chip(one.source) for one in given):
             source, target = given
             if is_whole(source) and is_whole(target) and shape_of(source.source) == shape_of(target.source):
                 return None
             return self.copied(source, target, statement)
         if not any(is_on_chip(one.source) and not is_whole(one) for one in given):
             return None
-        if name == "tl.fill":
+        if name == tl.FILL.name:
             return self.stored(given[0], parts[1], statement)
         return self.staged(name, parts, given, statement)
 
@@ -60,14 +62,13 @@ class _Operations(Parts):
         """An operation on blocks in place of the parts."""
         before: list[tirx.Stmt] = []
         after: list[tirx.Stmt] = []
-        clears = bool(attribute(statement, {"tl.gemm": "clear_accum", "tl.reduce": "clear"}.get(name, "")))
         for place, region in enumerate(given):
             if not is_on_chip(region.source) or is_whole(region):
                 continue
             block = self.of(region.source, "part", constant_extents(region))
             whole, writes = whole_region(block.buffer), place == len(given) - 1
             before.append(block)
-            if not writes or (name != "tl.copy" and not clears):
+            if not writes or not overwrites(statement):
                 before += self.copied(region, whole, statement)
             if writes:
                 after += self.copied(whole, region, statement)

@@ -10,6 +10,7 @@ from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import call
 from ttexplore.ir.arithmetic.bounds import Bounds
 from ttexplore.ir.build import loop, shape_of, variable, whole_region
+from ttexplore.ops import language as tl
 from ttexplore.record import Span
 
 # The indices of an element of the source, for the indices of an element of the block that is made.
@@ -36,7 +37,7 @@ def rearranged(
                 hint="limit the index: T.max(index, 0), T.min(index, length - 1)",
                 span=span,
             )
-    return tirx.Evaluate(call("tl.gather", [whole_region(source), whole_region(made), *own, *found]))
+    return tirx.Evaluate(call(tl.GATHER.name, [whole_region(source), whole_region(made), *own, *found]))
 
 
 def nearest(index: ir.Expr, start: ir.Expr, length: int, factor: int = 1) -> ir.Expr:

@@ -26,6 +26,7 @@ from ttexplore.ir.dag import replaced, same_expression, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 
 
 def with_rows_by_index(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -132,7 +133,7 @@ class _Rows(NewBuffers):
             return parallel_loops([column], [width], tirx.BufferStore(made.buffer, e, [column], store.span))
 
         fill = when(functools.reduce(tirx.And, inside), [filled(here)], otherwise=[_fresh(filled(outside), column)])
-        zeros = tirx.Evaluate(call("tl.fill", [whole_region(block), tirx.const(0, dtype_of(block))]))
+        zeros = tirx.Evaluate(call(tl.FILL.name, [whole_region(block), tirx.const(0, dtype_of(block))]))
 
         def joined(at: list[ir.Var]) -> ir.Expr:
             own = tirx.BufferLoad(made.buffer, [at[1] if len(at) == 2 else tirx.const(0, "int32")])

@@ -12,6 +12,7 @@ from ttexplore.ir.build import constant, dtype_of, op_name, sequence, statements
 from ttexplore.ir.dag import conjuncts
 from ttexplore.ir.dataflow import accesses, blocks, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.decisions.computed_decisions import refused
 
 
@@ -58,7 +59,7 @@ class _Branches(Context):
         self.cleared = {*before, *new}
         for buffer in new:
             zero = tirx.const(0, dtype_of(buffer))
-            made.append(tirx.Evaluate(call("tl.fill", [whole_region(buffer), zero])))
+            made.append(tirx.Evaluate(call(tl.FILL.name, [whole_region(buffer), zero])))
         for test, body in ((condition, then), (other, otherwise)):
             if body:
                 loop = branch(test, body, statement.span)
@@ -84,7 +85,7 @@ class _Branches(Context):
 
 
 def _is_block_statement(statement: tirx.Stmt) -> bool:
-    return is_parallel(statement) or op_name(statement).startswith("tl.")
+    return is_parallel(statement) or op_name(statement) in tl.STATEMENTS
 
 
 def _uses(body: list[tirx.Stmt]) -> dict[tirx.Buffer, int]:

@@ -11,6 +11,7 @@ from ttexplore.ir.build import dtype_of, expressions_of, op_name, regions, scope
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body
 from ttexplore.ir.rewrite import bodies
+from ttexplore.ops import language as tl
 
 
 def check_decisions(function: tirx.PrimFunc) -> None:
@@ -60,7 +61,7 @@ class _Decisions:
                 what, values = "a condition around operations on blocks", [statement.condition]
             case tirx.For():
                 what, values = "the length of a loop", [statement.min, statement.extent]
-            case tirx.Evaluate() if op_name(statement).startswith("tl."):
+            case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
                 what = "the place of a block"
                 values = [
                     bound for one in regions(statement) for part in one.region for bound in (part.min, part.extent)

@@ -9,11 +9,12 @@ from tvm import ir, sym, tirx
 from ttexplore.ir.adapter import call
 from ttexplore.ir.arithmetic.bounds import Bounds
 from ttexplore.ir.arithmetic.sizes import extents_of
-from ttexplore.ir.build import attribute, constant, dtype_of, is_whole, op_name, regions, shape_of
+from ttexplore.ir.build import attribute, constant, dtype_of, is_whole, op_name, regions, runs, shape_of
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, loads_of
 from ttexplore.ir.operations.quantified import Quantified
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class LoadedBlocks:
         """Take note of what a statement writes."""
         self.statement = statement
         source = None
-        if op_name(statement) == "tl.copy" and not attribute(statement, "transpose"):
+        if runs(statement, tl.COPY) and not attribute(statement, "transpose"):
             part, target = regions(statement)
             if is_on_chip(target.source) and is_whole(target):
                 source = self._source(part, target.source, around)
@@ -186,4 +187,4 @@ def _written(statement: tirx.Stmt) -> list[tirx.Buffer]:
     if not name:
         return []
     parts = regions(statement)
-    return [one.source for one in (parts[1:] if name == "tl.copy" else parts)]
+    return [one.source for one in (parts[1:] if name == tl.COPY.name else parts)]

@@ -11,13 +11,14 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, elements, span_of
 from ttexplore.ir.arithmetic.limited import condition_of
 from ttexplore.ir.arithmetic.sizes import constant_extents, extents_of
-from ttexplore.ir.build import arguments, attribute, constant, op_name, with_arguments, with_nest, with_value
+from ttexplore.ir.build import arguments, attribute, constant, op_name, runs, with_arguments, with_nest, with_value
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.operations.atomics import ATOMIC
 from ttexplore.ir.operations.quantified import Quantified, deciding_load, quantified_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.decisions.computed_decisions import check_decisions
 from ttexplore.passes.normalize.decisions.loaded_blocks import Element, LoadedBlocks
 
@@ -125,7 +126,7 @@ def notes_on_decisions(function: tirx.PrimFunc) -> tuple[Note, ...]:
             case tirx.For():
                 names = known[one.loop_var] = sources(one.min, one.extent)
                 decided("which branches and turns are taken, by the reader for all kernels of a core", names)
-            case tirx.Evaluate() if op_name(one) == "tl.copy":
+            case tirx.Evaluate() if runs(one, tl.COPY):
                 for number, region in enumerate(arguments(one)):
                     assert isinstance(region, ir.TensorRegion)
                     names = sources(*(part.min for part in region.region))
@@ -165,7 +166,7 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
             return [*load.indices]
         case tirx.Bind():
             return [statement.value]
-        case tirx.Evaluate() if op_name(statement).startswith("tl."):
+        case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
             regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
             return [bound for one in regions for part in elements(one.region) for bound in (part.min, part.extent)]
         case _:
@@ -415,7 +416,7 @@ class _Places(Context):
         return [*before, statement, *self.checked("check_read", limits, statement)]
 
     def place(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if op_name(statement) != "tl.copy":
+        if not runs(statement, tl.COPY):
             return None
         made: list[tirx.Stmt] = []
         for region, name in zip(arguments(statement), ("check_read", "check_write"), strict=True):

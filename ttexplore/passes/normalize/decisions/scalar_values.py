@@ -21,6 +21,7 @@ from ttexplore.ir.build import (
     parallel_nest,
     parallel_variables,
     regions,
+    runs,
     scope_of,
     shape_of,
     whole_region,
@@ -33,6 +34,7 @@ from ttexplore.ir.dataflow import certain_loads, is_on_chip, loads_of, parallel_
 from ttexplore.ir.operations.atomics import updates
 from ttexplore.ir.operations.quantified import quantified_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.blocks.plain_elements import flattened
 from ttexplore.passes.normalize.decisions.loaded_blocks import LoadedBlocks
 
@@ -145,7 +147,7 @@ class _Scalars(NewBuffers):
         dtype = _dtype_in_block(dtype_of(tensor))
         made = self.allocate(f"{tensor.name}_element", (1,), dtype, span=statement.span)
         place = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, one) for at in statement.indices])
-        copy = tirx.Evaluate(call("tl.copy", [whole_region(made.buffer), place]), statement.span)
+        copy = tirx.Evaluate(call(tl.COPY.name, [whole_region(made.buffer), place]), statement.span)
         before: list[tirx.Stmt] = []
         value = self._value(statement.value, before)
         return [*before, made, _filled(made.buffer, value), copy]
@@ -195,7 +197,7 @@ class _Scalars(NewBuffers):
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Operations on scalar variables, and fills with scalars."""
-        if not op_name(statement).startswith("tl."):
+        if op_name(statement) not in tl.STATEMENTS:
             return None
         parts = arguments(statement)
         made: list[tirx.Stmt] = []
@@ -203,7 +205,7 @@ class _Scalars(NewBuffers):
             if isinstance(part, ir.TensorRegion) and part.source in self.blocks:
                 parts[number] = tirx.BufferRegion(self.blocks[part.source], list(part.region))
         region = parts[0]
-        known = isinstance(parts[1], tirx.FloatImm | tirx.IntImm) if op_name(statement) == "tl.fill" else True
+        known = isinstance(parts[1], tirx.FloatImm | tirx.IntImm) if runs(statement, tl.FILL) else True
         if not known and isinstance(region, ir.TensorRegion):
             value = parts[1]
             if self._has_elements(value):
@@ -304,7 +306,7 @@ def _filled(block: tirx.Buffer, value: ir.Expr) -> tirx.Stmt:
     if isinstance(value, ir.TensorLoad) and not is_on_chip(value.source) and dtype_of(block) == dtype_of(value.source):
         one = tirx.const(1, "int32")
         region = tirx.BufferRegion(value.source, [ir.Range.from_min_extent(index, one) for index in value.indices])
-        return tirx.Evaluate(call("tl.copy", [region, whole_region(block)]))
+        return tirx.Evaluate(call(tl.COPY.name, [region, whole_region(block)]))
     return parallel_nest(block, lambda at: _stored(_at(value, block, at), block))
 
 

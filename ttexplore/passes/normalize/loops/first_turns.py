@@ -9,9 +9,9 @@ from ttexplore.ir.arithmetic.bounds import MAX_SIZE
 from ttexplore.ir.build import (
     arguments,
     is_whole,
-    op_name,
     parallel_loops,
     regions,
+    runs,
     shape_of,
     statements,
     variable,
@@ -21,6 +21,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import accesses, is_parallel, loads_of, nothing_written
 from ttexplore.ir.rewrite import Context, Firings, Rule, walk
+from ttexplore.ops import language as tl
 
 
 def without_guarded_fills(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -183,7 +184,7 @@ def _guarded_fills(statement: tirx.Stmt) -> list[tirx.Stmt]:
     if not isinstance(statement, tirx.IfThenElse) or statement.else_case is not None or loads_of(statement.condition):
         return []
     body = statements(statement.then_case)
-    return body if all(op_name(one) == "tl.fill" for one in body) else []
+    return body if all(runs(one, tl.FILL) for one in body) else []
 
 
 def _variables(statement: tirx.Stmt) -> frozenset[ir.Var]:

@@ -22,6 +22,7 @@ from ttexplore.ir.arithmetic.index import RANGES, WORD_BITS
 from ttexplore.ir.build import arguments, op_name, regions, with_arguments, with_value
 from ttexplore.ir.dag import folded, nodes_of, parts_of, replaced, with_parts
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.ops import language as tl
 
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
 
@@ -231,7 +232,7 @@ class _Names(Context):
                     name = self.wide[statement.var] = tirx.Var(str(statement.var.name), "int32", statement.var.span)
                     return [tirx.Bind(name, found.number, statement.span)]
                 made = with_value(statement, found.value)
-            case tirx.Evaluate(value=ir.Call()) if op_name(statement).startswith("tl."):
+            case tirx.Evaluate(value=ir.Call()) if op_name(statement) in tl.STATEMENTS:
                 before = arguments(statement)
                 parts = [_with_parts(one, self.number, self.number) for one in before]
                 if all(one.same_as(other) for one, other in zip(parts, before, strict=True)):

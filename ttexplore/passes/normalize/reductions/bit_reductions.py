@@ -24,6 +24,7 @@ from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 
 # How many bits of an int32 with the number of each dtype are to be joined: those above repeat the last one.
 _BITS = {"bool": 1, "uint8": 8, "int8": 32, "int32": 32}
@@ -60,7 +61,7 @@ class _Bits(NewBuffers):
         extents = [number_of(part.extent) for part in source.region]
         if not is_on_chip(source.source):
             taken = self.allocate(f"{name}_taken", extents, dtype_of(source.source))
-            made += [taken, _block("tl.copy", source, whole_region(taken.buffer))]
+            made += [taken, _block(tl.COPY.name, source, whole_region(taken.buffer))]
             source = whole_region(taken.buffer)
         axes = [axis for axis, extent in enumerate(extents) if extent != 1 or axis == found.dim]
         shape, dim = [extents[axis] for axis in axes], axes.index(found.dim)
@@ -80,7 +81,7 @@ class _Bits(NewBuffers):
             return tirx.BitwiseOr(tirx.BufferLoad(joined.buffer, at), tirx.LShift(new, bit))
 
         reduced = _block(
-            "tl.reduce", whole_region(bits.buffer), whole_region(part.buffer),
+            tl.REDUCE.name, whole_region(bits.buffer), whole_region(part.buffer),
             attrs={"kind": joining.pool, "dim": dim, "clear": 1},
         )  # fmt: skip
         turn = [parallel_nest(bits.buffer, taken_bit), reduced, parallel_nest(joined.buffer, added)]
@@ -95,7 +96,7 @@ class _Bits(NewBuffers):
         result = parallel_loops(outer, kept, tirx.BufferStore(target.source, value, places))
         return [
             *made, bits, part, joined,
-            _block("tl.fill", whole_region(joined.buffer), tirx.const(0, "int32")),
+            _block(tl.FILL.name, whole_region(joined.buffer), tirx.const(0, "int32")),
             loop(bit, count, turn),
             result,
         ]  # fmt: skip

@@ -20,14 +20,15 @@ from ttexplore.ir.build import (
     arguments,
     attribute,
     dtype_of,
-    op_name,
     parallel_nest,
     regions,
+    runs,
     shape_of,
     whole_region,
 )
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.ops.small import largest_magnitude
 from ttexplore.plan import SMALL_WHOLES
 
@@ -48,7 +49,7 @@ def with_products_of_numbers(function: tirx.PrimFunc, firings: Firings) -> tirx.
 
 
 def _is_of_integers(statement: tirx.Stmt) -> bool:
-    if op_name(statement) != "tl.gemm":
+    if not runs(statement, tl.GEMM):
         return False
     a, b, c = (dtype_of(region.source) for region in regions(statement))
     return c == "int32" or (a in SMALL_WHOLES and b in SMALL_WHOLES)
@@ -108,7 +109,7 @@ class _Products(NewBuffers):
             part = "sum" if len(parts) == 1 else "high" if factor > 1 else "low"
             into = self.allocate(f"{c.source.name}_{part}", shape_of(c.source), "float32")
             operands = [replaced.get(place, one) for place, one in enumerate(arguments(statement)[:2])]
-            product = tirx.Evaluate(call("tl.gemm", [*operands, whole_region(into.buffer)], flags), statement.span)
+            product = tirx.Evaluate(call(tl.GEMM.name, [*operands, whole_region(into.buffer)], flags), statement.span)
             made += [into, product]
             sums.append((factor, into.buffer))
         return [*made, _added(c.source, sums, clear=bool(attribute(statement, "clear_accum")))]

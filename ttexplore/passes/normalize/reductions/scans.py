@@ -23,6 +23,7 @@ from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.scans import Scan, scan_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 
 # What elements are joined as, by their dtype. Sums of integers of fewer bits would wrap around elsewhere.
 _JOINED_AS = {"float32": "float32", "bfloat16": "float32", "float16": "float32", "int32": "int32"}
@@ -60,7 +61,7 @@ class _Scans(NewBuffers):
         if shape != [*shape_of(values)]:
             # T.Parallel reads a block of its own here.
             taken = self.allocate(f"{name}_taken", shape, dtype_of(values))
-            made += [taken, _block("tl.copy", source, whole_region(taken.buffer))]
+            made += [taken, _block(tl.COPY.name, source, whole_region(taken.buffer))]
             values = taken.buffer
         neutral = tirx.const(found.joining.neutral_of(dtype), dtype)
         turn, result = variable("place"), scanned.buffer
@@ -78,15 +79,15 @@ class _Scans(NewBuffers):
             return tirx.if_then_else(reached, found.joining.expression(before, added), before)
 
         reduced = call(
-            "tl.reduce", [whole_region(one.buffer), whole_region(part.buffer)],
+            tl.REDUCE.name, [whole_region(one.buffer), whole_region(part.buffer)],
             {"kind": found.kind, "dim": dim, "clear": 1},
         )  # fmt: skip
         body = [parallel_nest(one.buffer, chosen), tirx.Evaluate(reduced), parallel_nest(result, joined)]
         return [
             *made,
-            _block("tl.fill", whole_region(result), neutral),
+            _block(tl.FILL.name, whole_region(result), neutral),
             loop(turn, shape[dim], body),
-            _block("tl.copy", whole_region(result), target),
+            _block(tl.COPY.name, whole_region(result), target),
         ]
 
 

@@ -40,6 +40,7 @@ from ttexplore.ir.operations.groups import (
 )
 from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, inherit_places, rewrite, walk
 from ttexplore.notes import Note, note
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.threads.order import check_order, ordered
 from ttexplore.passes.normalize.threads.slots import slots_of
 from ttexplore.passes.normalize.threads.trace import Trace
@@ -91,7 +92,7 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
 def _needs_proof(statement: tirx.Stmt) -> bool:
     """Whether a statement is over later than the next one begins, or waits for that."""
     name = op_name(statement)
-    if name.startswith("tl."):
+    if name in tl.STATEMENTS:
         return name in AT_BARRIERS - {SYNC} or is_asynchronous(statement)
     return isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer) == BARRIER_SCOPE
 
@@ -252,7 +253,7 @@ class _Writer:
                 return self.firings.made(_RULE, statement, [new])
             return [statement]
         changes = self.variables.keys() | self.buffers.keys()
-        later = op_name(statement).startswith("tl.") and is_asynchronous(statement)
+        later = op_name(statement) in tl.STATEMENTS and is_asynchronous(statement)
         if not later and not any(one in changes for one in variables_of(statement)):
             return [statement]
         return self.firings.made(_RULE, statement, [self.statement(statement)])
@@ -342,7 +343,7 @@ def _work(tree: Tree, group: int) -> str:
         if group not in leaf.groups or op_name(leaf.statement) in AT_BARRIERS or not leaf.accesses:
             continue
         sides = [is_on_chip(touch.buffer) for touch in leaf.accesses]
-        if op_name(leaf.statement) == "tl.copy" and not all(sides):
+        if op_name(leaf.statement) == tl.COPY.name and not all(sides):
             reads, writes = reads or not sides[-2], writes or not sides[-1]
         else:
             computes = True

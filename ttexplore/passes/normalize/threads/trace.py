@@ -25,6 +25,7 @@ from ttexplore.ir.operations.groups import (
     ThreadGroups,
     is_asynchronous,
 )
+from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.threads.races import Races
 from ttexplore.passes.normalize.threads.state import Access, Barrier, Running, Wait
 from ttexplore.passes.normalize.threads.steps import Step, runs
@@ -108,7 +109,7 @@ class Trace:
             if not leaf.accesses:
                 one.advance()
                 return True
-            if name == "tl.copy" and is_asynchronous(leaf.statement):
+            if name == tl.COPY.name and is_asynchronous(leaf.statement):
                 # One thread begins it.
                 if one.number == min(leaf.groups):
                     self._access(one, name)
@@ -155,25 +156,25 @@ class Trace:
         statement = one.leaf.statement
         given = arguments(statement)
         match name:
-            case "tl.barrier_wait":
+            case tl.BARRIER_WAIT.name:
                 parity = self.tree.numbers.decided(given[1], "the parity", statement)(one.values)
                 if not self._wait(one, self._barrier(one, given[0]), parity):
                     return False
-            case "tl.barrier_arrive":
+            case tl.BARRIER_ARRIVE.name:
                 one.clock[one.number] += 1
                 threads = len(self.found.groups[one.number].threads)
                 self._arrive(one, self._barrier(one, given[0]), threads)
-            case "tl.gemm_arrive":
+            case tl.GEMM_ARRIVE.name:
                 one.clock[one.number] += 1
                 self._arrive(one, self._barrier(one, given[0]), 1, products=True)
-            case "tl.gemm_wait":
+            case tl.GEMM_WAIT.name:
                 one.clock[one.number] += 1
                 pending = self.tree.numbers.decided(given[0], "the number", statement)(one.values)
                 for accesses in one.products[: len(one.products) - pending]:
                     for access in accesses:
                         access.ends.append((one.number, one.clock[one.number]))
                 one.products = one.products[max(len(one.products) - pending, 0) :]
-            case "tl.sync_threads":
+            case tl.SYNC_THREADS.name:
                 return self._sync(one, running)
             case _:
                 raise AssertionError(name)
@@ -301,7 +302,7 @@ class Trace:
         leaf, turns = one.at or (one.leaf, ())
         one.clock[one.number] += 1
         later = is_asynchronous(leaf.statement) if name else False
-        is_product = later and name != "tl.copy"
+        is_product = later and name != tl.COPY.name
         made: list[Access] = []
         for touch in leaf.accesses:
             ends = [] if later else [(one.number, one.clock[one.number])]
@@ -314,17 +315,17 @@ class Trace:
         if not later:
             return
         given = arguments(leaf.statement)
-        if name == "tl.copy":
+        if name == tl.COPY.name:
             barrier = self._barrier(one, given[2])
             for access in made:
                 access.barrier = barrier
             barrier.copies += made
-        elif name == "tl.fill" or (one.products and op_name(one.products[-1][0].leaf.statement) == "tl.fill"):
+        elif name == tl.FILL.name or (one.products and op_name(one.products[-1][0].leaf.statement) == tl.FILL.name):
             # The clearing of an accumulator is part of the product after it.
-            one.products.append(made) if name == "tl.fill" else one.products[-1].extend(made)
+            one.products.append(made) if name == tl.FILL.name else one.products[-1].extend(made)
         else:
             one.products.append(made)
-        if name == "tl.gemm" and len(given) == 4:
+        if name == tl.GEMM.name and len(given) == 4:
             self._arrive(one, self._barrier(one, given[3]), 1, products=True)
 
     def _stuck(self, waiting: Sequence[Running]) -> KernelError:
@@ -363,7 +364,7 @@ class Trace:
         place = next(place for place, one in self.barriers.items() if one is barrier)
         for leaf in self.tree.leaves:
             name, given = op_name(leaf.statement), arguments(leaf.statement) if op_name(leaf.statement) else []
-            if name not in (ARRIVE, GEMM_ARRIVE) and not (name == "tl.gemm" and len(given) == 4):
+            if name not in (ARRIVE, GEMM_ARRIVE) and not (name == tl.GEMM.name and len(given) == 4):
                 continue
             load = given[-1]
             assert isinstance(load, ir.TensorLoad)

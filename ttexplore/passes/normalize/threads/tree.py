@@ -28,6 +28,7 @@ from ttexplore.ir.build import (
     expressions_of,
     op_name,
     regions,
+    runs,
     scope_of,
     statements,
 )
@@ -35,6 +36,7 @@ from ttexplore.ir.dataflow import AccessKind, is_parallel, loads_of
 from ttexplore.ir.operations.groups import AT_BARRIERS, BARRIER_SCOPE, ThreadGroups
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import language as tl
 
 # The values of the loops around a statement, by slot.
 Values = list[int]
@@ -250,7 +252,7 @@ class Tree:
                     return []
             case tirx.BufferStore() | tirx.For():
                 pass
-            case tirx.Evaluate() if op_name(statement).startswith("tl."):
+            case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
                 if op_name(statement) in AT_BARRIERS:
                     for one in arguments(statement):
                         expression = one.indices[0] if isinstance(one, ir.TensorLoad) else one
@@ -290,7 +292,7 @@ class Tree:
         starts = [part.min for block in blocks for part in elements(block.region)]
         yield from self._loads([*values, *starts], {})
         reduction = reduction_of(statement)
-        adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
+        adds = runs(statement, tl.GEMM) and not attribute(statement, "clear_accum")
         adds = adds or (reduction is not None and not reduction.clear)
         # The last block is the one that is written.
         for block in blocks:
