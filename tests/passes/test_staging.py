@@ -15,6 +15,7 @@ from tests.rewriting import rewrite
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import op_name, regions
 from ttexplore.ir.rewrite import Firings
+from ttexplore.notes import Note
 from ttexplore.passes.propagate_tt_layout.unused import without_unused
 
 
@@ -35,7 +36,7 @@ def test_a_store_that_goes_with_unused_values_is_missed(monkeypatch: pytest.Monk
         stores = op_name(statement) == "tl.copy" and str(regions(statement)[1].source.name) == "C"
         return [] if stores else None
 
-    def forgetful(function: Any, firings: Firings) -> tuple[Any, tuple[str, ...]]:
+    def forgetful(function: Any, firings: Firings) -> tuple[Any, tuple[Note, ...]]:
         return without_unused(rewrite(function, store_of_c), firings)
 
     monkeypatch.setattr("ttexplore.passes.propagate_tt_layout.without_unused", forgetful)

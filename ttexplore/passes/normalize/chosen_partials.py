@@ -32,10 +32,8 @@ def with_chosen_partials(program: Program, target: Target, lowered: Callable[[Pa
 
     `lowered` lowers through B1. Where cores can hand on nothing, there is no choice, and one core adds up.
     """
-    if not any(op_name(one) == tl.COPY.name and attribute(one, ATOMIC) for one in walk(program.kernel.body)):
-        return program
     if not any(runs(one, tl.COPY) and attribute(one, ATOMIC) for one in walk(program.kernel.body)):
-        return begun("dram")
+        return program
     try:
         over_noc = lowered("noc")
         if not over_noc.plan.partials:
