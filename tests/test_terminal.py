@@ -147,12 +147,12 @@ def test_compare_with_another_option(capsys: pytest.CaptureFixture[str], monkeyp
 def test_compare_names_steps_and_files_and_shows_each(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("compare", *KERNELS["matmul"], "--with", "policy=strided")
     _, out, _ = call(capsys, *words)
-    assert "\n● B2    grid_to_core_grid              rewrites differently\n" in out
-    assert "\n↓ C1  lower_shared_to_cb             only passes on earlier differences\n" in out
+    assert "\n● B2   grid_to_core_grid              rewrites differently\n" in out
+    assert "\n↓ C1   lower_shared_to_cb             only passes on earlier differences\n" in out
     assert out.endswith("\nfiles that differ: reader.cpp, writer.cpp\n")
     _, data = call_json(capsys, *words)
     assert [one["change"] for one in data["steps"]] == [*["same"] * 4, "plan", "program", *["carried"] * 9]
-    assert [one["change"] for one in data["steps"][0]["parts"]] == ["same"] * 18
+    assert [one["change"] for one in data["steps"][0]["parts"]] == ["same"] * 19
     assert data["files"] == ["reader.cpp", "writer.cpp"]
     for what, line in (("B2", "+         work = work_start + item * "), ("reader.cpp", "work = work_start + item * ")):
         status, out, _ = call(capsys, *words, "--show", what)
