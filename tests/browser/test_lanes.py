@@ -40,9 +40,10 @@ def sides(explorer: ExplorerPage) -> list[list[str]]:
 def test_each_step_and_file_is_read_in_two_lanes(show: Show, gemm: Exploration, other: Exploration, width: int) -> None:
     explorer = show(gemm.data, width=width)
     compared(explorer, gemm, other)
-    steps = len(gemm.steps)
+    # The part of B1 that decides differently has a row of its own.
+    steps = len(gemm.steps) + 1
     glyphs = explorer.find(".lanelist .k").all_inner_texts()
-    assert glyphs[:steps] == ["=", "=", "=", "=", "◐", "●", *["↓"] * 9]
+    assert glyphs[:steps] == ["=", "=", "=", "=", "◐", "◐", "●", *["↓"] * 9]
     names = explorer.find(".lanelist .name").all_inner_texts()[steps:]
     assert dict(zip(names, glyphs[steps:], strict=True)) == {
         "reader.cpp": "●", "compute.cpp": "=", "writer.cpp": "●", "main.cpp": "●", "run_ttnn.py": "=",
@@ -73,6 +74,8 @@ def test_each_step_and_file_is_read_in_two_lanes(show: Show, gemm: Exploration, 
 def test_the_keyboard_goes_through_the_lanes(show: Show, gemm: Exploration, other: Exploration) -> None:
     explorer = show(gemm.data)
     compared(explorer, gemm, other)
+    explorer.press("j")
+    assert chosen(explorer) == "assign_work_items"
     explorer.press("j")
     assert chosen(explorer) == "grid_to_core_grid"
     explorer.spoken("B2 grid_to_core_grid, rewrites differently")

@@ -321,7 +321,7 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     compared = explorer.find(".compared")
     compared.locator("table").first.wait_for()
     assert "policy=strided" in compared.inner_text()
-    assert "B1 decides differently, B2 rewrites differently" in compared.inner_text()
+    assert "B1.1 decides differently, B2 rewrites differently" in compared.inner_text()
     explorer.button("Run both").click()
     explorer.answer({"state": "done", "html": "<p>first result</p>", "passed": True})
     explorer.page.wait_for_function("sent.length === 3")
