@@ -63,8 +63,8 @@ def test_the_line_is_that_of_the_innermost_statement(monkeypatch: pytest.MonkeyP
 
     from ttexplore.passes import lower_tt_tile_intrinsics as module
 
-    original = module.op_name
-    monkeypatch.setattr(module, "op_name", overflow)
+    original = module.runs
+    monkeypatch.setattr(module, "runs", overflow)
     ex = ttx.explore(gemm(64, 64, 64, 32, 32, 32))
     assert isinstance(ex.error, VerifyError), ex.error
     assert ex.error.span is not None
@@ -85,7 +85,7 @@ def test_the_line_is_that_of_the_innermost_statement(monkeypatch: pytest.MonkeyP
         ("ttexplore.exploration.lowered.interpret", lambda ex: ex.check(), "interpreting the kernel"),
         ("ttexplore.passes.running.Verifier.check", lambda ex: ttx.explore(difference()).run(), "the step A0.1 "),
         # What comes before the first step that looks at the option has been verified already.
-        ("ttexplore.passes.running.Verifier.check", lambda ex: ex.fork(policy="strided").run(), "the step B1 "),
+        ("ttexplore.passes.running.Verifier.check", lambda ex: ex.fork(policy="strided").run(), "the step B1.1 "),
     ],
 )
 @pytest.mark.parametrize("error", [ValueError(OVERFLOW), AttributeError("no"), RecursionError(), MemoryError()])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,9 @@ def test_regions_that_neither_tiles_nor_strips_express(
     """They are read element by element, as the plan says."""
     exploration = ttx.explore(moved(source, into, block))
     count = int(np.prod(block))
-    assert any(f"A is read element by element in line 38: {count} reads" in note for note in said(exploration.plan))
+    lines, first = inspect.getsourcelines(moved)
+    line = next(number for number, text in enumerate(lines, first) if "T.copy(into(" in text)
+    assert any(f"A is read element by element in line {line}: {count} reads" in note for note in said(exploration.plan))
     assert exploration.check()
     (a,) = exploration.inputs()
     (found,) = exploration.run().outputs

@@ -50,7 +50,9 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
          "there or under a name"),
         ("T.copy(S, s)\nfor i in T.Parallel(4):\n    s[i] += 1\nT.copy(A[s[bx] * 32, 0], a)", 3,
          PLACE.replace("of S", "of s"), PLACE_HINT),
-        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[i, S[j]]", 1, PLACE, PLACE_HINT),
+        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[i, S[j]]", 1, PLACE,
+         f"{PLACE_HINT}\nwhy: A0.12 stage_tensors has no rule for the statement in line 10, so it is not true that "
+         "each T.Parallel reads and stores blocks on the chip alone"),
         ("for i, j in T.Parallel(32, 32):\n    a[S[i], j] = 1.0", 1, PLACE, PLACE_HINT),
         ("while S[bx] > 0:\n    T.copy(A[0, 0], a)", 0,
          "`while`: how often it turns is only known when the kernel runs",
@@ -110,7 +112,8 @@ def test_a_launch_grid_of_an_element(tmp_path: Path) -> None:
     assert error is not None
     assert (error.message, error.hint, error.span and error.span.line) == (
         "the launch grid depends on an element of S, which is known only at run time",
-        "launch a constant number of blocks",
+        "launch a constant number of blocks\nwhy: A0.11 name_deciding_elements has no rule for the `for` in line 5, so "
+        "it is not true that each element of a tensor that decides something has a name",
         5,
     )
 
