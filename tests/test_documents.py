@@ -54,7 +54,7 @@ def test_graphs_are_text(exploration: Exploration, tmp_path: Path) -> None:
     assert str(dataflow) == str(ttx.explore(gemm(64, 64, 64, 32, 32, 32)).dot())
     assert '"A" -> "reader"' in str(dataflow)
     assert '"A0.1" -> "A1";' in str(passes)
-    assert 'label="B1 layout_aware_work_partition\\ndecides: plan +' in str(passes)
+    assert 'label="B1.1 assign_work_items\\ndecides: plan +' in str(passes)
     assert 'label="B2 grid_to_core_grid\\nrewrites: IR +' in str(passes)
     assert dataflow.save(tmp_path / "a.dot").read_text(encoding="utf-8") == str(dataflow)
     with pytest.raises(UsageError, match="there is no graph 'cores'"):

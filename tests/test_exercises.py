@@ -80,7 +80,7 @@ WRONG: dict[str, list[tuple[str, str]]] = {
     "first_step": [
         ("word = 'wait_front'", "'wait_front' appears first in D3, "),
         ("word = 'blockIdx'", "'blockIdx' appears first in A0, "),
-        ("word = 'work_count'", "'work_count' appears first in B1, assign each work item"),
+        ("word = 'work_count'", "'work_count' appears first in B1.1, assign each work item"),
         ("word = 'alloc_shared'", "'alloc_shared' stands in no step"),
         ("word = 8", "word is 8; a text is asked for"),
     ],

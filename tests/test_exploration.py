@@ -175,7 +175,8 @@ def test_a_plan_is_text_that_can_be_read() -> None:
     for buffer in exploration.plan.buffers:
         line = next(line for line in lines if f"{buffer.name}: {buffer.stages} blocks of " in line)
         assert line.endswith(f"{buffer.block_pages} tiles, {buffer.producer} to {buffer.consumer}")
-    assert [line.split()[0] for line in lines if line[2] != " "] == ["tensors", "buffers", "work", "compute", "notes"]
+    heads = [line.split()[0] for line in lines if line[2] != " "]
+    assert heads == ["tensors", "buffers", "work", "compute", "choices", "notes"]
     # What is not decided yet is left out.
     assert str(Plan("k", "n")) == "plan of k for n"
     # A saved plan may have notes that would write to the terminal.

@@ -1,5 +1,5 @@
 // All that travels between Python and the page. Python's half is `ttexplore/views/explorer.py` for a lowering,
-// `ttexplore/views/timeline.py` for a recorded run and `ttexplore/widget.py` for questions and answers;
+// `ttexplore/views/runs/recording.py` for a recorded run and `ttexplore/session/widget.py` for questions and answers;
 // `tests/widgets/test_messages.py` holds what they send to these types. Lines, pages and places count from 0 unless
 // it says otherwise; -1 stands for none.
 

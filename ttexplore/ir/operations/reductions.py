@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import numpy as np
 from tvm import tirx
@@ -33,7 +33,7 @@ class Joining:
     @property
     def fits_fpu(self) -> bool:
         """Whether the FPU has it: sums and maxima of numbers as they are."""
-        return self.pool != "min" and not self.of_magnitudes
+        return self.pool in ("sum", "max") and not self.of_magnitudes
 
     def neutral_of(self, dtype: str) -> float:
         """The number of a dtype that changes no result."""
@@ -44,7 +44,13 @@ class Joining:
         else:
             high = 1.0 if dtype == "bool" else FLOATS[dtype].largest if dtype in FLOATS else np.inf
             low = 0.0 if dtype == "bool" else -high
-        return low if self.pool == "max" else high
+        match self.pool:
+            case "max":
+                return low
+            case "min":
+                return high
+            case _:
+                assert_never(self.pool)
 
 
 def _of_integers(joined: np.ufunc) -> Callable[[Any, Any], Any]:
