@@ -1,8 +1,7 @@
 """The pipeline: read this first. 15 passes in five stages; those that do several things have parts.
 
 Half of the passes decide facts and write them into the plan, half rewrite the IR. A pass is a function from program
-to program; its keyword arguments are the options that a user can change at that step. :mod:`ttexplore.options` defines
-their meanings and defaults.
+to program; its keyword arguments are options, whose meanings and defaults :mod:`ttexplore.options` defines.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.insert_compute_init import insert_compute_init
 from ttexplore.passes.insert_dst_management import PARTS as PARTS_OF_D5
 from ttexplore.passes.insert_dst_management import insert_dst_management
-from ttexplore.passes.layout_aware_work_partition import PARTS as OF_WORK
+from ttexplore.passes.layout_aware_work_partition import PARTS as PARTS_OF_B1
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.lower_cb_intrinsics import lower_cb_intrinsics
 from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
@@ -32,7 +31,7 @@ from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import PARTS as PARTS_OF_A2
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.running import Runner
-from ttexplore.passes.split_device_kernel import PARTS as OF_KERNELS
+from ttexplore.passes.split_device_kernel import PARTS as PARTS_OF_D1
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.step import Applied, Pass
 from ttexplore.passes.verify.normal_form import BLOCKS_ARE_MATRICES, OF_BLOCK_OPERATIONS
@@ -43,12 +42,12 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("A1", "layout", infer_tt_layout, by_sizes=True),
     Pass("A2", "layout", propagate_tt_layout, parts=PARTS_OF_A2),
     Pass("A3", "layout", attach_tensor_accessor, by_sizes=True),
-    Pass("B1", "partition", layout_aware_work_partition, by_sizes=True, parts=OF_WORK),
+    Pass("B1", "partition", layout_aware_work_partition, by_sizes=True, parts=PARTS_OF_B1),
     Pass("B2", "partition", grid_to_core_grid),
     Pass("C1", "tiles", lower_shared_to_cb, ends=(BLOCKS_ARE_MATRICES,)),
     Pass("C2", "tiles", lower_tt_tile_intrinsics, ends=OF_BLOCK_OPERATIONS),
     Pass("C3", "tiles", build_tile_dfg),
-    Pass("D1", "kernels", split_device_kernel, parts=OF_KERNELS),
+    Pass("D1", "kernels", split_device_kernel, parts=PARTS_OF_D1),
     Pass("D2", "kernels", configure_tensor_accessor),
     Pass("D3", "kernels", lower_cb_intrinsics),
     Pass("D4", "kernels", insert_compute_init),
@@ -62,10 +61,8 @@ def lower(
     like: Iterable[Sequence[Applied]] = (),
 ) -> Iterator[Applied]:  # fmt: skip
     """Run the pipeline, or some of its steps, and verify the program after each step and each part of one. The first
-    error ends the run and is part of its step.
-
-    `options` are the requested options by name; the others have their defaults. Steps that did the same in one of the
-    lowerings `like` this one do not run again (:class:`Runner`).
+    error ends the run and is part of its step. `options` are the requested options by name; the others have their
+    defaults. Steps that did the same in one of the lowerings `like` this one do not run again (:class:`Runner`).
     """
     used = Options(**options)
     program = dataclasses.replace(program.with_plan(options=used.plain), options=used)
