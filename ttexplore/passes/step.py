@@ -58,7 +58,7 @@ class Pass:
     def options(self) -> tuple[str, ...]:
         """The names of the options; :class:`Options` has their types and defaults."""
         if self.parts:
-            return tuple(name for part in self.parts for name in part.options)
+            return tuple(dict.fromkeys(name for part in self.parts for name in part.options))
         parameters = inspect.signature(self.function).parameters.values()
         return tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
 
