@@ -77,7 +77,7 @@ def test_comparisons_name_the_steps_and_show_each_step_and_file(gemm: Exploratio
     comparison = ttx.compare(gemm, gemm.fork(policy="strided"))
     assert comparison.files == ("reader.cpp", "writer.cpp")
     text = str(comparison.steps)
-    assert "● B2  grid_to_core_grid" in text
+    assert "● B2   grid_to_core_grid" in text
     assert "only passes on earlier differences" in text
     assert "rewrites differently" in comparison.steps._repr_html_()
     step = str(comparison.diff("B2"))
