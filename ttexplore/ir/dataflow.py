@@ -126,10 +126,18 @@ def accesses(statement: tirx.Stmt) -> list[Access]:
     operation = tl.BLOCKS.get(op_name(statement))
     if operation is None or operation is tl.SCAN:
         raise _unsupported(statement)
+    used = regions_used(statement)
+    return [Access(region.source, kind, role) for (region, kind), role in zip(used, operation.regions, strict=True)]
+
+
+def regions_used(statement: tirx.Stmt) -> list[tuple[ir.TensorRegion, AccessKind]]:
+    """Each region of an operation of the kernel language, and how it uses it; none for operations without regions."""
+    operation = tl.BLOCKS.get(op_name(statement))
+    if operation is None:
+        return []
     kind: AccessKind = "write" if overwrites(statement) else "update"
     return [
-        Access(part.source, kind if number == operation.target else "read", operation.regions[number])
-        for number, part in enumerate(regions(statement))
+        (region, kind if number == operation.target else "read") for number, region in enumerate(regions(statement))
     ]
 
 

@@ -16,11 +16,6 @@ class LanguageOp:
     target: int = -1
     overwrites: str = ""
 
-    @property
-    def word(self) -> str:
-        """The name that kernels call it by."""
-        return f"T.{self.name.removeprefix(_PREFIX)}"
-
 
 _PREFIX = "tl."
 

@@ -12,17 +12,15 @@ from ttexplore.ir.adapter import call, elements, operation_name
 from ttexplore.ir.build import constant
 from ttexplore.ops import language as tl
 
-_STORED_IF = tl.STORED_IF
-
 
 def stored_if(condition: ir.Expr, value: ir.Expr) -> ir.Expr:
     """The value of a store that is left out where a condition does not hold."""
-    return call(_STORED_IF, [condition, value], dtype=str(value.ty.dtype))
+    return call(tl.STORED_IF, [condition, value], dtype=str(value.ty.dtype))
 
 
 def condition_of(value: ir.Expr) -> ir.Expr | None:
     """The condition of a store, by its value; None where it stores in any case."""
-    return elements(value.args)[0] if isinstance(value, ir.Call) and operation_name(value) == _STORED_IF else None
+    return elements(value.args)[0] if isinstance(value, ir.Call) and operation_name(value) == tl.STORED_IF else None
 
 
 def value_of(value: ir.Expr) -> ir.Expr:

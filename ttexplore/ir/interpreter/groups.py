@@ -12,7 +12,7 @@ from typing import Any
 from ttexplore.ir.interpreter.barriers import Barrier, BarrierWait
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.waits import Wait
-from ttexplore.ir.operations.groups import ARRIVE, GEMM_ARRIVE, GEMM_WAIT, RENDEZVOUS, SYNC, WAIT
+from ttexplore.ops import language as tl
 
 
 def _until(core: Core, wait: BarrierWait) -> Iterator[Wait]:
@@ -57,6 +57,6 @@ def _sync(core: Core, own: int, number: int, threads: int) -> Iterator[Wait]:
 
 # By the names that TIR has for them. Of a barrier they are given the name and the number.
 GROUP_STATEMENTS: dict[str, Callable[..., Iterator[Any]]] = {
-    WAIT: _wait, ARRIVE: _arrive, GEMM_WAIT: _gemm_wait, GEMM_ARRIVE: _gemm_arrive, SYNC: _sync,
-    RENDEZVOUS: _rendezvous,
+    tl.BARRIER_WAIT.name: _wait, tl.BARRIER_ARRIVE.name: _arrive, tl.GEMM_WAIT.name: _gemm_wait,
+    tl.GEMM_ARRIVE.name: _gemm_arrive, tl.SYNC_THREADS.name: _sync, tl.RENDEZVOUS.name: _rendezvous,
 }  # fmt: skip

@@ -42,23 +42,15 @@ BARRIER_SCOPE = "shared.barrier"
 COUNTS, TENSOR_MEMORY = "arrive_count", "tensor_memory"
 # The attribute of a product, or of the clearing that belongs to one, that is over later.
 ASYNCHRONOUS = "asynchronous"
-_THREAD_INDEX = tl.THREAD_INDEX
-WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE = (
-    tl.BARRIER_WAIT.name,
-    tl.BARRIER_ARRIVE.name,
-    tl.GEMM_WAIT.name,
-    tl.GEMM_ARRIVE.name,
-)
-SYNC, RENDEZVOUS = tl.SYNC_THREADS.name, tl.RENDEZVOUS.name
-# All blocks of a launch wait for each other.
-SYNC_GRID = tl.SYNC_GRID.name
 # What a group does at barriers: each of its threads on its own.
-AT_BARRIERS = frozenset({WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE, SYNC})
+AT_BARRIERS = frozenset(
+    operation.name for operation in (tl.BARRIER_WAIT, tl.BARRIER_ARRIVE, tl.GEMM_WAIT, tl.GEMM_ARRIVE, tl.SYNC_THREADS)
+)
 
 
 def thread_index() -> ir.Expr:
     """The index of a thread in its block."""
-    return call(_THREAD_INDEX, [], dtype="int32")
+    return call(tl.THREAD_INDEX, [], dtype="int32")
 
 
 @dataclass(frozen=True)
@@ -157,7 +149,7 @@ def has_thread_index(expression: ir.Expr) -> bool:
 
 
 def _is_thread_index(one: ir.Expr) -> bool:
-    return type(one) is ir.Call and operation_name(one) == _THREAD_INDEX
+    return type(one) is ir.Call and operation_name(one) == tl.THREAD_INDEX
 
 
 def _by_thread(
@@ -243,9 +235,11 @@ class _Projection:
         given = arguments(statement)
         match op_name(statement):
             case tl.BARRIER_ARRIVE.name:
-                return tirx.Evaluate(call(ARRIVE, [own, *given]), statement.span)
+                return tirx.Evaluate(call(tl.BARRIER_ARRIVE.name, [own, *given]), statement.span)
             case tl.SYNC_THREADS.name:
-                return tirx.Evaluate(call(SYNC, [own, *(given or (-1, self.found.threads))]), statement.span)
+                return tirx.Evaluate(
+                    call(tl.SYNC_THREADS.name, [own, *(given or (-1, self.found.threads))]), statement.span
+                )
             case _:
                 return statement
 
@@ -261,7 +255,7 @@ def _arrival(statement: tirx.Stmt) -> list[tirx.Stmt]:
     """What says that a product is over, of one that has a barrier."""
     given = arguments(statement)
     is_said = runs(statement, tl.GEMM) and len(given) == 4
-    return [tirx.Evaluate(call(GEMM_ARRIVE, given[3:]), statement.span)] if is_said else []
+    return [tirx.Evaluate(call(tl.GEMM_ARRIVE.name, given[3:]), statement.span)] if is_said else []
 
 
 def without_barrier(statement: tirx.Stmt) -> tirx.Stmt:
@@ -273,4 +267,4 @@ def without_barrier(statement: tirx.Stmt) -> tirx.Stmt:
 
 
 def _meet(groups: frozenset[int], span: ir.Span | None) -> tirx.Stmt:
-    return tirx.Evaluate(call(RENDEZVOUS, [sum(1 << number for number in groups)]), span)
+    return tirx.Evaluate(call(tl.RENDEZVOUS.name, [sum(1 << number for number in groups)]), span)

@@ -14,8 +14,6 @@ from ttexplore.ir.adapter import call, elements, operation_name
 from ttexplore.ir.build import number_of
 from ttexplore.ops import language as tl
 
-_NAME = tl.QUANTIFIED
-
 
 @dataclass(frozen=True)
 class Quantified:
@@ -31,7 +29,7 @@ class Quantified:
         return self.first.source
 
     def expression(self) -> ir.Expr:
-        return call(_NAME, [self.first, *self.extents, int(self.of_all)], dtype="int32")
+        return call(tl.QUANTIFIED, [self.first, *self.extents, int(self.of_all)], dtype="int32")
 
     def moved(self, source: tirx.Buffer, starts: Sequence[ir.Expr], extents: Sequence[int]) -> Quantified:
         """The same of another block."""
@@ -40,7 +38,7 @@ class Quantified:
 
 def quantified_of(value: ir.Expr) -> Quantified | None:
     """The block that a value tells of; None for other values."""
-    if type(value) is not ir.Call or operation_name(value) != _NAME:
+    if type(value) is not ir.Call or operation_name(value) != tl.QUANTIFIED:
         return None
     first, *extents, of_all = elements(value.args)
     assert isinstance(first, ir.TensorLoad), "it is no name: passes replace the value as a whole"

@@ -16,15 +16,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import allocation, shape_of
-from ttexplore.ir.operations.groups import (
-    ASYNCHRONOUS,
-    BARRIER_SCOPE,
-    COUNTS,
-    SYNC_GRID,
-    TENSOR_MEMORY,
-    WARP_GROUP,
-    thread_index,
-)
+from ttexplore.ir.operations.groups import ASYNCHRONOUS, BARRIER_SCOPE, COUNTS, TENSOR_MEMORY, WARP_GROUP, thread_index
 from ttexplore.language.api.memory import alloc_fragment
 from ttexplore.language.api.tile import copy, product
 from ttexplore.language.tracer.builder import (
@@ -172,7 +164,7 @@ def sync_grid() -> ir.Call:
             "T.sync_grid inside a loop or a branch",
             "put it at the top level of T.Kernel, or let Python run the loop: `for k in [*range(n)]` unrolls it",
         )
-    return statement_call(SYNC_GRID, [])
+    return statement_call(tl.SYNC_GRID.name, [])
 
 
 # Asynchronous copies and products

@@ -11,9 +11,9 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import elements, is_buffer, span_of
 from ttexplore.ir.arithmetic.sizes import extents_of
-from ttexplore.ir.build import constant, op_name, regions, scope_of, sequence, shape_of, statements, with_nest
+from ttexplore.ir.build import constant, op_name, regions, runs, scope_of, sequence, shape_of, statements, with_nest
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body, same_indices
-from ttexplore.ir.operations.groups import BARRIER_SCOPE, SYNC_GRID
+from ttexplore.ir.operations.groups import BARRIER_SCOPE
 from ttexplore.ir.rewrite import walk
 from ttexplore.language.tracer.kernel import Said, TracedKernel
 from ttexplore.notes import Note, note
@@ -161,7 +161,7 @@ def _between_syncs(nest: tirx.Stmt, known: Sequence[ir.Var]) -> list[tirx.Stmt]:
         body = statements(body[0].body)
     pieces: list[list[tirx.Stmt]] = [[]]
     for statement in body:
-        if op_name(statement) == SYNC_GRID:
+        if runs(statement, tl.SYNC_GRID):
             pieces.append([])
         else:
             pieces[-1].append(statement)

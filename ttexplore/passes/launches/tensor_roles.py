@@ -7,8 +7,8 @@ from typing import Literal
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements, is_buffer
-from ttexplore.ir.build import arguments, op_name, overwrites, regions
-from ttexplore.ir.dataflow import AccessKind, is_on_chip, loads_of
+from ttexplore.ir.build import arguments, op_name, regions
+from ttexplore.ir.dataflow import AccessKind, is_on_chip, loads_of, regions_used
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
 from ttexplore.passes.launches.coverage import gap_in, stored_regions
@@ -90,9 +90,6 @@ def touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
         blocks = regions(statement)
         values = [one for one in arguments(statement) if type(one) is not ir.TensorRegion]
         values += [bound for one in blocks for part in elements(one.region) for bound in (part.min, part.extent)]
-        operation = tl.BLOCKS.get(op_name(statement))
-        for number, block in enumerate(blocks):
-            writes = operation is not None and number == operation.target
-            found.append((block.source, "read" if not writes else "write" if overwrites(statement) else "update"))
+        found.extend((region.source, kind) for region, kind in regions_used(statement))
     found.extend((load.source, "read") for value in values for load in loads_of(value))
     return found

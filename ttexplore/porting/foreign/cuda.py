@@ -81,7 +81,6 @@ _SAME = re.compile(
     r"^(__float2bfloat16(_rn)?|__bfloat162float|__float2half(_rn)?|__half2float|__ldg|__ldcs|__ldcg|__float_to_tf32|float|T)$"
 )
 _CASTS = re.compile(r"^(reinterpret|const)_cast<")
-_SHUFFLES = re.compile(r"^(__)?shfl_(down|xor)(_sync)?$")
 _ELEMENTWISE = {"mul": "*", "add": "+", "sub": "-", "div": "/", "max": "max", "min": "min"}
 _UNARY = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")
 # What is inside of a tile or fragment, and one of the numbers of an element such as float4.

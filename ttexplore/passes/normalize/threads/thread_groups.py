@@ -16,6 +16,7 @@ from ttexplore.ir.build import (
     constant,
     dtype_of,
     op_name,
+    runs,
     scope_of,
     sequence,
     shape_of,
@@ -31,7 +32,6 @@ from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.groups import (
     AT_BARRIERS,
     BARRIER_SCOPE,
-    SYNC,
     ThreadGroups,
     is_asynchronous,
     is_for_threads,
@@ -93,7 +93,7 @@ def _needs_proof(statement: tirx.Stmt) -> bool:
     """Whether a statement is over later than the next one begins, or waits for that."""
     name = op_name(statement)
     if name in tl.STATEMENTS:
-        return name in AT_BARRIERS - {SYNC} or is_asynchronous(statement)
+        return name in AT_BARRIERS - {tl.SYNC_THREADS.name} or is_asynchronous(statement)
     return isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer) == BARRIER_SCOPE
 
 
@@ -108,7 +108,7 @@ class _Alone(Context):
 def _without_threads(context: _Alone, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if isinstance(statement, tirx.Bind) and statement.var in context.found.names:
         return []
-    if op_name(statement) == SYNC:
+    if runs(statement, tl.SYNC_THREADS):
         return []
     refuse_threads(statement, context.found)
     return None
@@ -343,7 +343,7 @@ def _work(tree: Tree, group: int) -> str:
         if group not in leaf.groups or op_name(leaf.statement) in AT_BARRIERS or not leaf.accesses:
             continue
         sides = [is_on_chip(touch.buffer) for touch in leaf.accesses]
-        if op_name(leaf.statement) == tl.COPY.name and not all(sides):
+        if runs(leaf.statement, tl.COPY) and not all(sides):
             reads, writes = reads or not sides[-2], writes or not sides[-1]
         else:
             computes = True

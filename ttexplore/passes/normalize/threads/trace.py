@@ -15,16 +15,7 @@ from tvm import ir
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import arguments, op_name
-from ttexplore.ir.operations.groups import (
-    ARRIVE,
-    AT_BARRIERS,
-    COUNTS,
-    GEMM_ARRIVE,
-    SYNC,
-    WAIT,
-    ThreadGroups,
-    is_asynchronous,
-)
+from ttexplore.ir.operations.groups import AT_BARRIERS, COUNTS, ThreadGroups, is_asynchronous
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.threads.races import Races
 from ttexplore.passes.normalize.threads.state import Access, Barrier, Running, Wait
@@ -187,7 +178,7 @@ class Trace:
         total = given[1] if len(given) == 2 else self.found.threads
         members = [
             other for other in running
-            if other.at is not None and op_name(other.leaf.statement) == SYNC
+            if other.at is not None and op_name(other.leaf.statement) == tl.SYNC_THREADS.name
             and [self.tree.numbers.decided(part, "the number", other.leaf.statement)([])
                  for part in arguments(other.leaf.statement)] == given
         ]  # fmt: skip
@@ -335,7 +326,7 @@ class Trace:
             statement = one.leaf.statement
             span = span_of(statement)
             what = "for the other threads"
-            if op_name(statement) == WAIT:
+            if op_name(statement) == tl.BARRIER_WAIT.name:
                 barrier = self._barrier(one, arguments(statement)[0])
                 parity = self.tree.numbers.decided(arguments(statement)[1], "the parity", statement)(one.values)
                 what = f"for the phase of parity {parity} of {barrier.name}, "
@@ -364,7 +355,9 @@ class Trace:
         place = next(place for place, one in self.barriers.items() if one is barrier)
         for leaf in self.tree.leaves:
             name, given = op_name(leaf.statement), arguments(leaf.statement) if op_name(leaf.statement) else []
-            if name not in (ARRIVE, GEMM_ARRIVE) and not (name == tl.GEMM.name and len(given) == 4):
+            if name not in (tl.BARRIER_ARRIVE.name, tl.GEMM_ARRIVE.name) and not (
+                name == tl.GEMM.name and len(given) == 4
+            ):
                 continue
             load = given[-1]
             assert isinstance(load, ir.TensorLoad)

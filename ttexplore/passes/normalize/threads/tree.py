@@ -23,18 +23,15 @@ from ttexplore.ir.arithmetic.index import (
 )
 from ttexplore.ir.build import (
     arguments,
-    attribute,
     constant,
     expressions_of,
     op_name,
     regions,
-    runs,
     scope_of,
     statements,
 )
-from ttexplore.ir.dataflow import AccessKind, is_parallel, loads_of
+from ttexplore.ir.dataflow import AccessKind, is_parallel, loads_of, regions_used
 from ttexplore.ir.operations.groups import AT_BARRIERS, BARRIER_SCOPE, ThreadGroups
-from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
 
@@ -291,12 +288,7 @@ class Tree:
         values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion | ir.TensorLoad)]
         starts = [part.min for block in blocks for part in elements(block.region)]
         yield from self._loads([*values, *starts], {})
-        reduction = reduction_of(statement)
-        adds = runs(statement, tl.GEMM) and not attribute(statement, "clear_accum")
-        adds = adds or (reduction is not None and not reduction.clear)
-        # The last block is the one that is written.
-        for block in blocks:
-            kind: AccessKind = "read" if block is not blocks[-1] else "update" if adds else "write"
+        for block, kind in regions_used(statement):
             axes = [
                 self.numbers.axis(self.numbers.text(part.min), extent)
                 if (extent := constant(part.extent)) is not None else _whole
