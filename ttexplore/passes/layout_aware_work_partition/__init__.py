@@ -12,16 +12,6 @@ from typing import Literal
 from ttexplore.analysis.core_sets import Core
 from ttexplore.analysis.core_sets import core_ranges as core_ranges_of
 from ttexplore.analysis.launch_grid import grid_extents, grid_loops
-from ttexplore.analysis.shard_work import (
-    TensorCopy,
-    moves_own_shard,
-    shard_of,
-    shard_tiles,
-    tensor_copies,
-    tensors_moved,
-    tile_of,
-    whole_buffer,
-)
 from ttexplore.analysis.work_orders import common_step, in_order
 from ttexplore.errors import ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
@@ -31,6 +21,16 @@ from ttexplore.notes import note
 from ttexplore.options import OPTIONS, parse_order, parse_policy
 from ttexplore.passes.layout_aware_work_partition.item_work import item_works
 from ttexplore.passes.layout_aware_work_partition.partial_sums import with_partial_sums
+from ttexplore.passes.layout_aware_work_partition.shard_work import (
+    TensorCopy,
+    moves_own_shard,
+    shard_of,
+    shard_tiles,
+    tensor_copies,
+    tensors_moved,
+    tile_of,
+    whole_buffer,
+)
 from ttexplore.passes.layout_aware_work_partition.shared_inputs import with_shared_inputs
 from ttexplore.passes.step import Pass
 from ttexplore.plan import (

@@ -16,7 +16,6 @@ from tvm import ir, tirx
 
 from ttexplore.analysis.dst_blocks import SubBlock, sub_blocks
 from ttexplore.analysis.launch_grid import grid_loops
-from ttexplore.analysis.shard_work import TensorCopy, tensor_copies, tensors_moved
 from ttexplore.analysis.staging import storage_dtype
 from ttexplore.ir.build import constant, dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dag import nodes_of
@@ -37,6 +36,7 @@ from ttexplore.ops.costs import (
     unpack_cycles,
 )
 from ttexplore.options import Fidelity
+from ttexplore.passes.layout_aware_work_partition.shard_work import TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, ComputeConfig
 from ttexplore.target import Target
 

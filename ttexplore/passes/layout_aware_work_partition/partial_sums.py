@@ -17,13 +17,13 @@ from math import prod
 from tvm import tirx
 
 from ttexplore.analysis.launch_grid import grid_loops
-from ttexplore.analysis.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.operations.atomics import HANDED_ON
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
+from ttexplore.passes.layout_aware_work_partition.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import (
     TILE_COLUMNS,
     TILE_ROWS,

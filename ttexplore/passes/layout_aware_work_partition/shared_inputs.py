@@ -16,7 +16,6 @@ from math import prod
 from tvm import tirx
 
 from ttexplore.analysis.launch_grid import grid_loops
-from ttexplore.analysis.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.clock.closed_form import Roles, microseconds, predicted_cycles, predicted_us, roles_of
 from ttexplore.control import look_around
 from ttexplore.errors import ResourceError, UsageError, unknown
@@ -26,6 +25,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
 from ttexplore.options import TOPOLOGIES
+from ttexplore.passes.layout_aware_work_partition.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import (
     MOST_LISTED_ITEMS,
     Candidate,

@@ -9,7 +9,6 @@ from tvm import ir, tirx
 
 from ttexplore.analysis.core_resources import check_l1, number_buffers
 from ttexplore.analysis.kernel_statements import packed_by, pruned
-from ttexplore.analysis.loaded_inputs import with_loaders
 from ttexplore.analysis.tile_graph import tile_graph_with
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import call, elements, identity, span_of
@@ -31,6 +30,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Placement, Rule, walk
 from ttexplore.ops import FORMS
 from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
+from ttexplore.passes.split_device_kernel.loaded_inputs import with_loaders
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify.normal_form import OF_ONE_KERNEL
 from ttexplore.plan import KERNEL_ROLES, CircularBuffer, KernelRole, Loader, Plan
