@@ -34,8 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         "notes", "record", "errors", "control", "target", "plan", "ops", "ir", "given", "layout_request", "options",
     },
     "analysis": {
-        "notes", "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language",
-        "layout_request", "options", "clock",
+        "notes", "errors", "target", "plan", "ops", "ir", "language", "layout_request", "options",
     },
     "passes": {
         "notes", "record", "errors", "control", "target", "plan", "noc_links", "ops", "ir", "language", "analysis",
