@@ -317,7 +317,8 @@ OPTIONS: dict[str, Option] = {
         Option("dst_full_sync", "DST as one piece, twice as large, without overlapping math and packing", flag, "",
                _YES_OR_NO),
         Option("policy", "how work items are assigned to cores", _policy, "", POLICIES, of_text=True,
-               unset="contiguous, or rectangular where cores that share inputs are then faster"),
+               unset="contiguous, rectangular where cores that share inputs are then faster, or balanced where items "
+               "take different times"),
         Option("order", "the order in which work items are assigned", _order, "column_major", of_text=True,
                unset="row_major, or that of the policy"),
         Option("cores", "columns and rows of cores to use", _pair(1, "columns", "rows"), "(2, 2)", unset="all"),

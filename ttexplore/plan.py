@@ -40,7 +40,9 @@ EXPORTED_FILES = ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.pla
 # The precision that an output is held to: equal to the reference (`exact`), as close as its dtype allows (`full`) or as
 # the formats on its way allow, or less than bfloat16.
 Precision = Literal["exact", "full", "tf32", "bfloat16", "block_float", "low_fidelity"]
-Policy = Literal["contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"]
+Policy = Literal[
+    "contiguous", "strided", "rectangular", "balanced", "block_linear", "z_order", "match_shard", "explicit"
+]
 Order = Literal["row_major", "column_major", "block_linear", "z_order"]
 Mode = Literal["global", "local_shard"]
 # Which cores share what one of them reads: those of a row, those of a column, or those of a rectangle.

@@ -102,7 +102,7 @@ def core_sets(draw: st.DrawFn) -> dict[str, Any]:
     return {"core_ranges": [((first := draw(st.integers(0, 7)), y), (draw(st.integers(first, 7)), y)) for y in rows]}
 
 
-@given(grids, st.sampled_from(["contiguous", "strided", "rectangular"]), orders, core_sets())
+@given(grids, st.sampled_from(["contiguous", "strided", "rectangular", "balanced"]), orders, core_sets())
 @settings(max_examples=60, deadline=None)
 def test_each_item_once_and_the_loop_does_what_the_plan_says(
     grid: tuple[int, ...], policy: str, order: str, cores: dict[str, Any]

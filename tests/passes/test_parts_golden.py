@@ -209,6 +209,19 @@ def unused(A: T.Tensor((32, 32), FP32), B: T.Tensor((32, 32), FP32), C: T.Tensor
         T.copy(a, C)
 
 
+@T.prim_func
+def triangle(A: T.Tensor((160, 160), FP32), B: T.Tensor((160, 32), FP32)):
+    with T.Kernel(5) as bx:
+        a = T.alloc_shared((32, 32), FP32)
+        s = T.alloc_fragment((32, 32), FP32)
+        T.clear(s)
+        for k in T.serial(bx + 1):
+            T.copy(A[bx * 32, k * 32], a)
+            for i, j in T.Parallel(32, 32):
+                s[i, j] = s[i, j] + a[i, j]
+        T.copy(s, B[bx * 32, 0])
+
+
 _GEMM = gemm(256, 256, 512, 64, 64, 64), {"cores": (2, 2)}
 KERNELS: dict[str, Any] = {
     "A0.1": double, "A0.2": strided(2, 6, 2), "A0.3": scanned("cumsum", (32, 32), 1), "A0.4": ring(4, 2),
@@ -216,7 +229,8 @@ KERNELS: dict[str, Any] = {
     "A0.11": decided, "A0.12": direct, "A0.13": deep, "A0.14": rows, "A0.15": converted, "A0.16": branching,
     "A0.17": placed, "A0.18": (split_k(64, 64, 256, 4), {"partials": "auto"}), "A0.19": summed,
     "A2.1": elements, "A2.2": padded, "A2.3": totals, "A2.4": unused, "A2.5": double,
-    "B1.1": _GEMM, "B1.2": gemm(512, 512, 512, 64, 64, 64), "D1.1": _GEMM, "D1.2": double,
+    "B1.1": _GEMM, "B1.2": gemm(512, 512, 512, 64, 64, 64), "B1.3": (triangle, {"cores": (2, 1)}),
+    "D1.1": _GEMM, "D1.2": double,
     "D5.1": double, "D5.2": double,
 }  # fmt: skip
 

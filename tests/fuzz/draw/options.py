@@ -54,7 +54,9 @@ def _may_share_exponents(kernel: Kernel, tensor: Tensor) -> bool:
 
 # Every option of the pipeline and values that it takes for a kernel; test_fuzz holds this against the passes.
 OPTIONS: dict[str, Callable[[Drawing, Kernel], Any]] = {
-    "policy": lambda drawing, _: drawing.one(["contiguous", "strided", "rectangular", "block_linear(2)", "z_order"]),
+    "policy": lambda drawing, _: drawing.one(
+        ["contiguous", "strided", "rectangular", "balanced", "block_linear(2)", "z_order"]
+    ),
     "order": lambda drawing, _: drawing.one(_ORDERS),
     "cores": lambda drawing, _: (drawing.number(1, 3), drawing.number(1, 3)),
     "core_offset": lambda drawing, _: (drawing.number(0, 3), drawing.number(0, 3)),
@@ -106,6 +108,8 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
             options[name] = values(drawing, kernel)
     if options.get("policy") in ("block_linear(2)", "z_order"):
         options.pop("order", None)
+    if options.get("policy") == "balanced" and kernel.sizes:
+        options.pop("policy")
     # These two belong to one policy each.
     if options.get("policy") != "rectangular":
         options.pop("rectangle", None)

@@ -72,12 +72,12 @@ def annotate_tt_schedule(*arguments: object, **values: object) -> Any:
     """Set how work items are distributed over the cores. Use it inside a kernel, as a decorator, or on a kernel with a
     dictionary.
 
-    `policy`: contiguous, strided, rectangular (also ``rect``), block_linear, z_order, match_shard. `order`: row_major,
-    column_major, z_order, block_linear(k), match_shard. `rect`: (0, 0, rows, columns), the rectangle of work items per
-    core; `stride`: (0, number of cores over which the items are distributed); `chunk_k_tiles`: tiles along the summed
-    dimension that are in flight at once; `qk_chunk_tiles`: tiles of the sequence of K and V that are; `stages`,
-    `cb_depth`, `cores`, `core_offset`, `core_ranges`, `multicast`, `loaded_by`, `partials`: as the options. Raises
-    UsageError for other keys and values.
+    `policy`: contiguous, strided, rectangular (also ``rect``), balanced, block_linear, z_order, match_shard. `order`:
+    row_major, column_major, z_order, block_linear(k), match_shard. `rect`: (0, 0, rows, columns), the rectangle of work
+    items per core; `stride`: (0, number of cores over which the items are distributed); `chunk_k_tiles`: tiles along
+    the summed dimension that are in flight at once; `qk_chunk_tiles`: tiles of the sequence of K and V that are;
+    `stages`, `cb_depth`, `cores`, `core_offset`, `core_ranges`, `multicast`, `loaded_by`, `partials`: as the options.
+    Raises UsageError for other keys and values.
     """
     return _annotate("annotate_tt_schedule", arguments, values, _schedule)
 

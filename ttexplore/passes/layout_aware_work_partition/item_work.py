@@ -6,7 +6,8 @@ The cycles are those of the target and of the operations, as far as blocks tell 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import get_args
 
@@ -17,6 +18,7 @@ from tvm import ir, tirx
 from ttexplore.analysis.dst_blocks import SubBlock, sub_blocks
 from ttexplore.analysis.launch_grid import grid_loops
 from ttexplore.analysis.staging import storage_dtype
+from ttexplore.ir.arithmetic.index import Expression, Variable, compiled, convert, placed
 from ttexplore.ir.build import constant, dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body
@@ -36,7 +38,7 @@ from ttexplore.ops.costs import (
     unpack_cycles,
 )
 from ttexplore.options import Fidelity
-from ttexplore.passes.layout_aware_work_partition.shard_work import TensorCopy, tensor_copies, tensors_moved
+from ttexplore.passes.layout_aware_work_partition.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, ComputeConfig
 from ttexplore.target import Target
 
@@ -84,6 +86,72 @@ def item_works(program: Program, target: Target) -> dict[str, ItemWork] | None:
 
 
 # What a work item computes
+
+
+# From a work item and the variables of the uneven loops around it, the start and the length of a loop.
+_Span = Callable[[Block, Block], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The cycles of statements, and the uneven loops among them: those whose length or place, or that of a loop in
+    them, depends on the work item."""
+
+    cycles: float
+    uneven: tuple[tuple[_Span, _Work], ...]
+
+    def of(self, item: Block, around: Block = ()) -> float:
+        total = self.cycles
+        for span, body in self.uneven:
+            start, length = span(item, around)
+            if body.uneven:
+                total += sum(body.of(item, (*around, number)) for number in range(start, start + length))
+            else:
+                total += max(length, 0) * body.cycles
+        return total
+
+
+def item_cycles(program: Program, target: Target) -> Callable[[Block], float] | None:
+    """What computes the cycles of a work item from its place in the launch grid, where the lengths of loops depend on
+    that, and otherwise the same number for all; None where something else decides how long a loop is."""
+    loops = grid_loops(program.kernel)
+    every = walk(loops[-1].body)
+    if any(isinstance(one, tirx.While) for one in every):
+        return None
+    if not any(map(_is_of_open_length, every)):
+        return lambda _: 1.0
+    numbers: dict[ir.Var, Variable] = {}
+    bound: dict[Variable, Expression] = {}
+    compute = program.plan.compute
+    assert compute is not None, "A2 decides it"
+
+    def number(variable: ir.Var) -> Variable:
+        return numbers.setdefault(variable, Variable(len(numbers), str(variable.name)))
+
+    def work(body: Iterable[tirx.Stmt], names: dict[Variable, str], depth: int) -> _Work | None:
+        even: list[tirx.Stmt] = []
+        uneven: list[tuple[_Span, _Work]] = []
+        for statement in body:
+            if isinstance(statement, tirx.Bind):
+                bound[number(statement.var)] = convert(statement.value, number)
+            elif not isinstance(statement, tirx.For) or not any(map(_is_of_open_length, walk(statement))):
+                even.append(statement)
+            else:
+                ends = [placed(convert(end, number), bound) for end in (statement.min, statement.extent)]
+                span = compiled(ends, "b, v", names)
+                inside = names | {number(statement.loop_var): f"v[{depth}]"}
+                inner = work(statements(statement.body), inside, depth + 1)
+                if span is None or inner is None:
+                    return None
+                uneven.append((span, inner))
+        return _Work(float(_cycles(even, [compute], target, in_loop=depth > 0)[0]), tuple(uneven))
+
+    found = work(statements(loops[-1].body), {number(one.loop_var): f"b[{axis}]" for axis, one in enumerate(loops)}, 0)
+    return None if found is None else found.of
+
+
+def _is_of_open_length(statement: tirx.Stmt) -> bool:
+    return isinstance(statement, tirx.For) and constant(statement.extent) is None
 
 
 def _is_open(body: tirx.Stmt, copies: Sequence[TensorCopy]) -> bool:
