@@ -28,7 +28,7 @@ from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration, explore
 from ttexplore.files import write_files
 from ttexplore.ir.listing import program_listing
-from ttexplore.ir.program import KERNEL, Program
+from ttexplore.ir.program import KERNEL, TirProgram
 from ttexplore.language.api.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
 from ttexplore.language.tracer.kernel import TracedKernel, trace
 from ttexplore.layout_request import TTShard
@@ -53,7 +53,7 @@ class Module(Printed):
     `merged` also includes the kernel's annotations."""
 
     kernel: TracedKernel
-    program: Program
+    program: TirProgram
     target: Target
     options: Mapping[str, object]
     merged: Mapping[str, object]
@@ -139,7 +139,7 @@ def write_artifacts_to_disk(artifacts: Mapping[str, str], folder: str | Path) ->
 def _module(mod: object, target: str | Target = DEFAULT_TARGET, options: Mapping[str, object] | None = None) -> Module:
     if isinstance(mod, Module):
         return mod
-    if isinstance(mod, Program):
+    if isinstance(mod, TirProgram):
         raise UsageError("U006", "a program from ttexplore.explore is lowered already", hint="pass the kernel itself")
     asked = parse_options(options)
     traced = trace(mod)
@@ -154,7 +154,7 @@ def _module(mod: object, target: str | Target = DEFAULT_TARGET, options: Mapping
     merged, annotations = with_annotations(traced.annotations, asked)
     chip = get_target(target)
     plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations, sizes=sizes_of(traced.function))
-    return Module(traced, Program({KERNEL: traced.function}, plan, traced.source), chip, asked, merged)
+    return Module(traced, TirProgram({KERNEL: traced.function}, plan, traced.source), chip, asked, merged)
 
 
 def _up_to(mod: object, name: str) -> Module:

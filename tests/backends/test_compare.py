@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ttexplore.backends import compare as comparing
-from ttexplore.backends.compare import ULP_CLASSES, Side, compare, sides_text, tile_errors
+from ttexplore.backends.compare import ULP_CLASSES, NamedComparison, compare, sides_text, tile_errors
 
 BF16 = ml_dtypes.bfloat16
 
@@ -270,12 +270,14 @@ def test_each_tile_has_its_largest_error(shape: tuple[int, ...]) -> None:
         *leading, row, column = index
         tile = difference[(*leading, slice(32 * row, 32 * row + 32), slice(32 * column, 32 * column + 32))]
         assert errors[index] == tile.max()
-    side = Side.of("a against b", [got], [want])
+    side = NamedComparison.of("a against b", [got], [want])
     worst = side.comparison.worst_tile
     if want.size:
         assert worst is not None
         assert errors[worst.index] == errors.max() == worst.max_abs_error
-        assert side == Side("a against b", compare([got], [want]), tuple(map(tuple, errors[worst.index[:-2]].tolist())))
+        assert side == NamedComparison(
+            "a against b", compare([got], [want]), tuple(map(tuple, errors[worst.index[:-2]].tolist()))
+        )
     else:
         assert (worst, side.worst_slice) == (None, ())
 
@@ -297,7 +299,7 @@ def test_the_worst_tile_is_that_of_the_output_that_fails() -> None:
     small = np.random.default_rng(0).standard_normal((2, 32, 64)).astype(np.float32)
     wrong = small.copy()
     wrong[1, 3, 40] += 1
-    side = Side.of("a against b", [rounded, wrong], [large, small])
+    side = NamedComparison.of("a against b", [rounded, wrong], [large, small])
     worst = side.comparison.worst_tile
     assert worst is not None
     assert (worst.output, worst.index) == (1, (1, 0, 1))
@@ -329,7 +331,10 @@ def test_sides_stand_in_a_table() -> None:
     want = np.linspace(1, 2, 1024, dtype=np.float32).reshape(32, 32)
     got = want.copy()
     got[3, 4] *= 1 + 2**-20
-    sides = [Side("ttnn against reference", compare([got], [want])), Side("same", compare([want], [want]))]
+    sides = [
+        NamedComparison("ttnn against reference", compare([got], [want])),
+        NamedComparison("same", compare([want], [want])),
+    ]
     table = sides_text(sides)
     error = float(got[3, 4]) - float(want[3, 4])
     figures = ("1.0000000", f"{error / 2:.2e}", f"{error / 2**-23:.1f}", "99.90%", "output 0: (0, 0)")
@@ -346,7 +351,10 @@ def test_sides_stand_in_a_table() -> None:
         ["elements by ULP"],
         *map(list, zip(ULP_CLASSES, ("1,023", *"----1---"), ("1,024", *"--------"), strict=True)),
     ]
-    long = [Side(f"wolfpine against {other}", compare([got], [want])) for other in ("reference", "emulator", "ttsim")]
+    long = [
+        NamedComparison(f"wolfpine against {other}", compare([got], [want]))
+        for other in ("reference", "emulator", "ttsim")
+    ]
     assert max(map(len, sides_text(long).splitlines())) <= 80
     many = sides_text(long * 3)
     assert max(map(len, many.splitlines())) <= 80

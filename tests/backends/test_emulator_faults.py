@@ -23,11 +23,11 @@ from tests.backends.programs import (
     writer,
 )
 from ttexplore.backends.base import (
+    BlockedKernel,
+    CppLocation,
     Deadlock,
     KernelFault,
-    Place,
     Program,
-    Wait,
     ordered_layouts,
     storage_dtype,
 )
@@ -609,12 +609,12 @@ def test_deadlock_names_each_kernel_and_what_would_free_it() -> None:
     assert isinstance(fault, Deadlock)
     texts = broken.texts
     assert fault.waits == (
-        Wait("compute", "wait_front", 0, 4, 2, 4, line_of(texts["compute"], "wait_front(4)"),
+        BlockedKernel("compute", "wait_front", 0, 4, 2, 4, line_of(texts["compute"], "wait_front(4)"),
              "wait_front(4) on circular buffer 0 (cb0), which has 2 of 4 tiles"),
-        Wait("writer", "wait_front", 16, 1, 0, 2, line_of(texts["writer"], "wait_front"),
+        BlockedKernel("writer", "wait_front", 16, 1, 0, 2, line_of(texts["writer"], "wait_front"),
              "wait_front(1) on circular buffer 16 (cb16), which has 0 of 2 tiles"),
     )  # fmt: skip
-    assert fault.places == tuple(Place(one.kernel, one.cpp_line, one.what, stuck=True) for one in fault.waits)
+    assert fault.places == tuple(CppLocation(one.kernel, one.cpp_line, one.what, stuck=True) for one in fault.waits)
     assert (fault.kernel, fault.cpp_line, fault.core) == ("compute", fault.waits[0].cpp_line, 0)
     assert fault.events is not None
     assert fault.events.total == len(fault.events.records) > 0

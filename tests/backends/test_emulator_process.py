@@ -24,7 +24,7 @@ import pytest
 import ttexplore.backends.emulator.compiler as compiler
 from tests.backends.programs import Tensor, tile_program, with_text
 from ttexplore.backends import cache, process
-from ttexplore.backends.base import KernelFault, Place, Program
+from ttexplore.backends.base import CppLocation, KernelFault, Program
 from ttexplore.backends.emulator import Emulator, backend
 from ttexplore.backends.emulator.job import kernel_sources, write_job
 from ttexplore.errors import BackendError, Cancelled
@@ -50,7 +50,7 @@ def test_a_kernel_that_does_not_end_is_stopped_and_named() -> None:
     assert error.message.endswith(f"the reader kernel on core (0, 0) was running, last call in reader.cpp line {line}")
     assert "an endless loop" in error.hint
     assert isinstance(error, KernelFault)
-    assert error.places == (Place("reader", line, "the last call before the time limit"),)
+    assert error.places == (CppLocation("reader", line, "the last call before the time limit"),)
 
 
 def test_a_crash_of_the_program_is_an_error() -> None:

@@ -20,7 +20,7 @@ from tests.corpus import elementwise
 from ttexplore import Exploration
 from ttexplore.backends.base import Array, Execution, Program
 from ttexplore.backends.finding import Finding
-from ttexplore.backends.registry import BACKENDS, BackendEntry, Settings, recorder, taker
+from ttexplore.backends.registry import BACKENDS, BackendEntry, BackendSettings, recorder, taker
 from ttexplore.cli import main
 from ttexplore.errors import UsageError
 
@@ -32,7 +32,7 @@ KERNEL = ("notebooks/kernels/gemm.py::matmul", "M=64", "N=64", "K=64")
 class Planted:
     """Gives outputs of ones, and keeps what it was asked."""
 
-    settings: Settings
+    settings: BackendSettings
     asked: list[tuple[float, threading.Event | None]]
 
     def run(

@@ -18,10 +18,10 @@ from ttexplore.clock.events import (
     CoreClass,
     Counter,
     Event,
-    Loop,
     Memory,
-    Multicast,
+    MulticastSend,
     ProcessorName,
+    Repeat,
     Signal,
     Transfer,
     Wait,
@@ -97,7 +97,7 @@ def _sent(name: str, tiles: int, tile_bytes: int, receivers: int, to: tuple[str,
         return (*read, *push(name, tiles))
     return (
         *read, Wait(_ready(name), receivers, takes=True),
-        Multicast(tiles * tile_bytes, max(1, tiles * tile_bytes // 8192), receivers, _valid(name), to),
+        MulticastSend(tiles * tile_bytes, max(1, tiles * tile_bytes // 8192), receivers, _valid(name), to),
         Complete("write", landed=False), *push(name, tiles),
     )  # fmt: skip
 
@@ -175,8 +175,8 @@ def _core(
         *pop("C", h * w),
     )
     processors: dict[ProcessorName, tuple[Event, ...]] = {
-        "reader": (Loop(outputs * blocks, a),),
-        "writer": (Loop(outputs, (Loop(blocks, b), Loop(subblocks, written))), Complete("write")),
+        "reader": (Repeat(outputs * blocks, a),),
+        "writer": (Repeat(outputs, (Repeat(blocks, b), Repeat(subblocks, written))), Complete("write")),
         **_compute(target, made, blocks, outputs, tile_bytes, fidelity).processors,
     }
     start = {
@@ -226,4 +226,4 @@ def transfers(direction: str, memory: Memory, count: int, size: int) -> list[Cor
 
 def multicasts(receivers: int, count: int, size: int) -> list[CoreClass]:
     """One core that sends to a rectangle, linked, with one barrier."""
-    return [CoreClass("one", ((0, 0),), {"reader": (Multicast(count * size, count, receivers), Complete("write"))})]
+    return [CoreClass("one", ((0, 0),), {"reader": (MulticastSend(count * size, count, receivers), Complete("write"))})]

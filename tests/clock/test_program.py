@@ -25,8 +25,8 @@ from tests.corpus.spine import SPINE
 from tests.corpus.sums import split_k, sums_of_found_rows
 from tests.corpus.turns import TURNS
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
-from ttexplore.clock.events import CoreClass, Counter, Event, Give, Loop, Signal, Together, counted
-from ttexplore.clock.events import Multicast as EventMulticast
+from ttexplore.clock.events import CoreClass, Counter, Event, Give, Repeat, Signal, Together, counted
+from ttexplore.clock.events import MulticastSend as EventMulticast
 from ttexplore.clock.program import Processors, core_classes
 from ttexplore.clock.program import classes_of as grouped
 from ttexplore.clock.rates import RESOURCES, Rates, rates_of
@@ -579,9 +579,9 @@ def apart(events: tuple[Event, ...]) -> tuple[Event, ...]:
     for event in events:
         match event:
             case Together(turns, parts, own):
-                made.append(Loop(turns, apart(dict(parts)[own])))
-            case Loop(turns, body):
-                made.append(Loop(turns, apart(body)))
+                made.append(Repeat(turns, apart(dict(parts)[own])))
+            case Repeat(turns, body):
+                made.append(Repeat(turns, apart(body)))
             case _:
                 made.append(event)
     return tuple(made)

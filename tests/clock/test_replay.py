@@ -15,9 +15,9 @@ from ttexplore.clock.events import (
     Counter,
     Event,
     Give,
-    Loop,
-    Multicast,
+    MulticastSend,
     ProcessorName,
+    Repeat,
     Signal,
     Transfer,
     Wait,
@@ -41,7 +41,7 @@ def core(start: dict[Counter, int] | None = None, **processors: tuple[Event, ...
 
 
 def test_work_follows_work() -> None:
-    found = replay([core(math=(Loop(10, (Work("math", 7), Work("pack", 3))),))], RATES)
+    found = replay([core(math=(Repeat(10, (Work("math", 7), Work("pack", 3))),))], RATES)
     assert found.cycles == 100
     assert (found.processors[0]["math"].busy, found.processors[0]["math"].waits) == (100, {})
 
@@ -50,7 +50,7 @@ def test_work_follows_work() -> None:
 def test_a_buffer_of_two_pages_overlaps_producer_and_consumer(pages: int, cycles: int) -> None:
     made: tuple[Event, ...] = (*reserve("a", 1), Work("riscv", 20), *push("a", 1))
     used: tuple[Event, ...] = (*wait("a", 1), Work("unpack", 30), *pop("a", 1))
-    found = replay([core({free("a"): pages}, reader=(Loop(10, made),), unpack=(Loop(10, used),))], RATES)
+    found = replay([core({free("a"): pages}, reader=(Repeat(10, made),), unpack=(Repeat(10, used),))], RATES)
     assert found.cycles == cycles
     assert found.processors[0]["unpack"].waits == {"buffer": cycles - 300}
 
@@ -59,7 +59,7 @@ def test_two_banks_of_source_registers() -> None:
     """Math and unpack of neighbouring calls run at the same time."""
     unpack: tuple[Event, ...] = (Wait(SOURCES_FREE, 1, takes=True), Work("unpack", 40), Give(SOURCES_FULL, 1))
     math: tuple[Event, ...] = (Wait(SOURCES_FULL, 1, takes=True), Work("math", 30), Give(SOURCES_FREE, 1))
-    found = replay([core(starting(), unpack=(Loop(100, unpack),), math=(Loop(100, math),))], RATES)
+    found = replay([core(starting(), unpack=(Repeat(100, unpack),), math=(Repeat(100, math),))], RATES)
     assert found.cycles == 100 * 40 + 30
     assert found.processors[0]["math"].waits == {"registers": 100 * 40 - 99 * 30}
 
@@ -149,7 +149,7 @@ def test_transfers_of_one_core_share_its_link() -> None:
 
 
 def test_transfers_without_bytes_take_no_time() -> None:
-    nothing: tuple[Event, ...] = (Transfer("read", "dram", 0, 1), Transfer("write", "l1", 0, 0), Multicast(0, 0, 7))
+    nothing: tuple[Event, ...] = (Transfer("read", "dram", 0, 1), Transfer("write", "l1", 0, 0), MulticastSend(0, 0, 7))
     reads: tuple[Event, ...] = (SMALL, Complete("read"))
     plain = replay([core(reader=reads)], RATES)
     assert replay([core(reader=(*nothing, SMALL, *nothing, Complete("read")))], RATES) == plain
@@ -159,7 +159,7 @@ def test_transfers_without_bytes_take_no_time() -> None:
 
 def test_a_multicast_without_bytes_is_its_flag() -> None:
     valid = Counter("valid", "semaphore")
-    first = CoreClass("first", ((0, 0),), {"reader": (Multicast(0, 0, 1, valid, ("second",)),)})
+    first = CoreClass("first", ((0, 0),), {"reader": (MulticastSend(0, 0, 1, valid, ("second",)),)})
     second = CoreClass("second", ((1, 0),), {"reader": (Wait(valid, 1),)})
     found = replay([first, second], RATES)
     assert found.stuck == ()
@@ -168,7 +168,7 @@ def test_a_multicast_without_bytes_is_its_flag() -> None:
 
 def test_a_multicast_and_its_flag_take_no_longer_than_the_data() -> None:
     """The flag has 16 bytes, and follows at once."""
-    data, flag = Multicast(65536, 8, 7), Multicast(16, 1, 7)
+    data, flag = MulticastSend(65536, 8, 7), MulticastSend(16, 1, 7)
     alone, both = (
         replay([core(reader=(*events, Complete("write")))], RATES).cycles for events in ((data,), (data, flag))
     )
@@ -228,9 +228,11 @@ def test_periods_of_random_pipelines(seed: int) -> None:
     one = CoreClass(
         "all", tuple((x, 0) for x in range(draw.randint(1, 8))),
         {
-            "reader": (Loop(outer, (Loop(inner, read), work("pack"))),) if seed % 2 else (Loop(outer * inner, read),),
-            "math": (Loop(outer, (Loop(inner, used), *reserve("b", 1), work("pack"), *push("b", 1))),),
-            "writer": (Loop(outer, stored),),
+            "reader": (
+                Repeat(outer, (Repeat(inner, read), work("pack"))) if seed % 2 else Repeat(outer * inner, read),
+            ),
+            "math": (Repeat(outer, (Repeat(inner, used), *reserve("b", 1), work("pack"), *push("b", 1))),),
+            "writer": (Repeat(outer, stored),),
         },
         {free("a"): block * depth, free("b"): draw.randint(1, 2)},
     )  # fmt: skip
@@ -244,18 +246,18 @@ def test_periods_of_random_pipelines(seed: int) -> None:
 
 
 def test_events_are_joined() -> None:
-    loop = Loop(4, (Loop(2, (Transfer("read", "dram", 100, 1),)),))
+    loop = Repeat(4, (Repeat(2, (Transfer("read", "dram", 100, 1),)),))
     assert joined([loop, Transfer("read", "dram", 100, 1)]) == (Transfer("read", "dram", 900, 9),)
-    assert joined([Loop(3, (Work("math", 5, 2),)), Work("math", 1)]) == (Work("math", 16, 6),)
+    assert joined([Repeat(3, (Work("math", 5, 2),)), Work("math", 1)]) == (Work("math", 16, 6),)
     # Transfers of other sizes, and other engines, stay apart.
     assert len(joined([Transfer("read", "dram", 100, 1), Transfer("read", "dram", 50, 1)])) == 2
     turn: tuple[Event, ...] = (Work("math", 1), Work("pack", 1))
-    assert joined([Loop(1, turn), Loop(3, turn), Loop(0, turn)]) == (Loop(4, turn),)
+    assert joined([Repeat(1, turn), Repeat(3, turn), Repeat(0, turn)]) == (Repeat(4, turn),)
 
 
 def test_sums_count_turns() -> None:
     events: tuple[Event, ...] = (
-        Loop(3, (Transfer("read", "dram", 100, 1), Loop(2, (Work("math", 5, 4), Transfer("read", "l1", 8, 1))))),
+        Repeat(3, (Transfer("read", "dram", 100, 1), Repeat(2, (Work("math", 5, 4), Transfer("read", "l1", 8, 1))))),
         Transfer("write", "dram", 7, 1),
     )
     assert (moved_bytes(events, "read"), moved_bytes(events, "write"), useful_cycles(events)) == (300, 7, 24)

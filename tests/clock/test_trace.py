@@ -14,7 +14,7 @@ from ttexplore.clock.estimate import Estimate
 from ttexplore.clock.events import ProcessorName
 from ttexplore.clock.program import core_classes
 from ttexplore.clock.rates import rates_of
-from ttexplore.clock.replay import Part, Period, replay
+from ttexplore.clock.replay import Period, TimeSlice, replay
 from ttexplore.clock.trace import CoreTrace, core_trace
 from ttexplore.errors import UsageError
 
@@ -67,12 +67,12 @@ def test_periods_give_what_a_replay_of_every_event_gives(size: int) -> None:
             assert one.start == pytest.approx(other.start, rel=2e-3, abs=20)
 
 
-def part(start: int, end: int, busy: int | None = None) -> Part:
-    return Part(start, end, end - start, None) if busy is None else Part(start, end, busy, "buffer")
+def part(start: int, end: int, busy: int | None = None) -> TimeSlice:
+    return TimeSlice(start, end, end - start, None) if busy is None else TimeSlice(start, end, busy, "buffer")
 
 
 def test_a_period_is_filled_in_and_what_goes_on_is_cut() -> None:
-    kept: dict[ProcessorName, list[Part]] = {"math": [part(0, 4), part(6, 12), part(12, 14)]}
+    kept: dict[ProcessorName, list[TimeSlice]] = {"math": [part(0, 4), part(6, 12), part(12, 14)]}
     found = core_trace(kept, [Period(10, 5, 2)])
     assert [(one.start, one.end) for one in found.processors["math"]] == [
         (0, 4), (6, 10), (11, 15), (16, 24),
@@ -81,21 +81,21 @@ def test_a_period_is_filled_in_and_what_goes_on_is_cut() -> None:
 
 
 def test_a_period_within_a_period() -> None:
-    kept: dict[ProcessorName, list[Part]] = {"math": [part(0, 1), part(2, 3), part(5, 6)]}
+    kept: dict[ProcessorName, list[TimeSlice]] = {"math": [part(0, 1), part(2, 3), part(5, 6)]}
     # From 2 to 3 a cycle later again; then all from 2 on, that is the turn, its repetition and what follows.
     found = core_trace(kept, [Period(4, 2, 1), Period(7, 7, 1)])
     assert [one.start for one in found.processors["math"]] == [0, 2, 4, 7, 9, 11, 14]
 
 
 def test_what_would_be_too_much_becomes_a_gap() -> None:
-    kept: dict[ProcessorName, list[Part]] = {"math": [part(0, 2), part(3, 4), part(5, 6, 0)]}
+    kept: dict[ProcessorName, list[TimeSlice]] = {"math": [part(0, 2), part(3, 4), part(5, 6, 0)]}
     found = core_trace(kept, [Period(4, 2, 100)], most=50)
     assert [(one.start, one.end) for one in found.processors["math"]] == [(0, 2), (3, 4), (205, 206)]
     assert (found.gaps, found.until) == (((4, 204),), 206)
 
 
 def test_a_program_without_periods_is_cut_for_all_processors_at_one_cycle() -> None:
-    kept: dict[ProcessorName, list[Part]] = {
+    kept: dict[ProcessorName, list[TimeSlice]] = {
         "math": [part(2 * k, 2 * k + 1) for k in range(100)], "pack": [part(0, 50), part(150, 160)]
     }  # fmt: skip
     found = core_trace(kept, [], most=40)

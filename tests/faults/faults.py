@@ -100,7 +100,7 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.plan import CoreRange, Multicast, SharedInput
 
@@ -130,7 +130,7 @@ class TextFault:
 
 
 def both(*edits: Edit) -> Edit:
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         for one in edits:
             program = one(program)
         return program
@@ -141,7 +141,7 @@ def both(*edits: Edit) -> Edit:
 def loop_around(role: str, operation: str, turns: Any) -> Edit:
     """Another length for the loop that directly holds an operation."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def rule(statement: Any) -> list[Any] | None:
             inner = statements(statement.body) if isinstance(statement, For) else []
             if any(op_name(one) == f"tt.{operation}" for one in inner):
@@ -157,7 +157,7 @@ def loop_around(role: str, operation: str, turns: Any) -> Edit:
 def unguarded(role: str, operation: str) -> Edit:
     """The branches around an operation taken in any case."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def rule(statement: Any) -> list[Any] | None:
             inner = statements(statement.then_case) if isinstance(statement, IfThenElse) else []
             return inner if any(op_name(one) == f"tt.{operation}" for one in inner) else None
@@ -171,7 +171,7 @@ def unguarded(role: str, operation: str) -> Edit:
 def may_make_no_turn(role: str, name: str) -> Edit:
     """One turn less for the loops of a kernel over a variable of this name."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def rule(statement: Any) -> list[Any] | None:
             if isinstance(statement, For) and str(statement.loop_var.name) == name:
                 return [loop(statement.loop_var, statement.extent - 1, statements(statement.body), span=statement.span)]
@@ -186,7 +186,7 @@ def may_make_no_turn(role: str, name: str) -> Edit:
 def bound(name: str, value: int) -> Edit:
     """Another value for a name of the kernel, before the split."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def rule(statement: Any) -> list[Any] | None:
             if isinstance(statement, Bind) and str(statement.var.name) == name:
                 return [bind(statement.var, value, statement.span)]
@@ -200,7 +200,7 @@ def bound(name: str, value: int) -> Edit:
 def in_kernel(role: str, change: Callable[[Any], list[Any] | None]) -> Edit:
     """The statements of a kernel replaced for which `change` gives others. One must be there."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         made: list[Any] = []
 
         def rule(statement: Any) -> list[Any] | None:
@@ -234,7 +234,7 @@ def copied_wider(axis: int, extent: int) -> Edit:
 def named(role: str, name: str, value: Callable[[Any], Any], nth: int = 0) -> Edit:
     """Another value for the `nth` name of one kernel that is called so: a function of the old value."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         found = [one for one in walk(program.functions[role].body) if isinstance(one, Bind) and one.var.name == name]
         chosen = found[nth]
 
@@ -296,7 +296,7 @@ def reduced_as(kind: str, other: str) -> Edit:
     return in_kernel("kernel", change)
 
 
-def asked_beyond(program: Program) -> Program:
+def asked_beyond(program: TirProgram) -> TirProgram:
     """The reader looks at elements of a page that is not there."""
 
     def change(statement: Any) -> list[Any] | None:
@@ -346,7 +346,7 @@ def with_condition(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def branches(change: Callable[[Any], list[Any]]) -> Edit:
     """The branches of the compute kernel replaced."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def rule(statement: Any) -> list[Any] | None:
             return change(statement) if isinstance(statement, IfThenElse) else None
 
@@ -357,7 +357,7 @@ def branches(change: Callable[[Any], list[Any]]) -> Edit:
 
 
 def _of_buffer(name: str, operation: str) -> Edit:
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def rule(statement: Any) -> list[Any] | None:
             found = op_name(statement) == f"tt.{operation}" and buffer_of(arguments(statement)[0]).name == name
             return [] if found else None
@@ -379,7 +379,7 @@ def pops_dropped(name: str) -> Edit:
 def decided_otherwise(role: str) -> Edit:
     """The branches of one kernel taken in fewer turns than in the others."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def rule(statement: Any) -> list[Any] | None:
             condition = branch_condition(statement) if isinstance(statement, For) else None
             if not isinstance(condition, LE):
@@ -392,7 +392,7 @@ def decided_otherwise(role: str) -> Edit:
     return edit
 
 
-def taken_once_more(program: Program) -> Program:
+def taken_once_more(program: TirProgram) -> TirProgram:
     """The branches of all kernels taken in one turn more."""
 
     def rule(statement: Any) -> list[Any] | None:
@@ -410,7 +410,7 @@ def always(branch: Any) -> list[Any]:
     return [when(branch.condition.a >= 0, statements(branch.then_case), branch.span)]
 
 
-def one_operand_first(program: Program) -> Program:
+def one_operand_first(program: TirProgram) -> TirProgram:
     """The reader loads all of A before it loads B."""
 
     def rule(statement: Any) -> list[Any] | None:
@@ -462,7 +462,7 @@ def reader_arguments(**changes: Callable[[tuple[Any, ...]], tuple[Any, ...]]) ->
     return planned(signature=change)
 
 
-def call(name: str, *values: Any) -> Callable[[Program], Any]:
+def call(name: str, *values: Any) -> Callable[[TirProgram], Any]:
     """A new operation of the compute kernel; texts are the names of its buffers."""
     return lambda program: op(name, *[buffer(program, "compute", v) if isinstance(v, str) else v for v in values])
 
@@ -481,15 +481,15 @@ def instead(name: str) -> Callable[[Any], list[Any]]:
     return lambda s: [op(name, *arguments(s), span=s.span)]
 
 
-def without_line(program: Program) -> Program:
+def without_line(program: TirProgram) -> TirProgram:
     """A statement that nobody stamped, at the end of the writer."""
     return _ended(program, "writer", [op("noc_write_barrier")])
 
 
-def ended(role: str, *makes: Callable[[Program], Any]) -> Edit:
+def ended(role: str, *makes: Callable[[TirProgram], Any]) -> Edit:
     """New statements at the end of a kernel."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         made = [make(program) for make in makes]
         for statement in made:
             placed(statement, walk(program.functions[role].body)[-1])
@@ -498,7 +498,7 @@ def ended(role: str, *makes: Callable[[Program], Any]) -> Edit:
     return edit
 
 
-def _ended(program: Program, role: str, made: list[Any]) -> Program:
+def _ended(program: TirProgram, role: str, made: list[Any]) -> TirProgram:
     function = program.functions[role]
     longer = with_function_body(function, [*statements(function.body), *made])
     return dataclasses.replace(program, functions={**program.functions, role: longer})
@@ -519,7 +519,7 @@ def evaluated(statement: Any, values: list[Any]) -> Any:
     return Evaluate(adapter.call(op_name(statement), values), statement.span)
 
 
-def turns_sometimes(program: Program) -> Program:
+def turns_sometimes(program: TirProgram) -> TirProgram:
     """The reader loads the operands of a turn where something holds that nobody knows."""
 
     def rule(statement: Any) -> list[Any] | None:
@@ -532,7 +532,7 @@ def turns_sometimes(program: Program) -> Program:
     return dataclasses.replace(program, functions=functions)
 
 
-def another_value(program: Program) -> Program:
+def another_value(program: TirProgram) -> TirProgram:
     """The writer reads a core value that no core has."""
 
     def rule(statement: Any) -> list[Any] | None:
@@ -544,7 +544,7 @@ def another_value(program: Program) -> Program:
     return dataclasses.replace(program, functions=functions)
 
 
-def one_more_read(program: Program) -> Program:
+def one_more_read(program: TirProgram) -> TirProgram:
     """The reader ends with another tile under way."""
     into, tensor = buffer(program, "reader", "a"), program.functions["reader"].params[0]
     return ended("reader", lambda _: op("cb_reserve_back", into, 2), lambda _: op("noc_read_tile", tensor, 0, into, 0))(
@@ -552,7 +552,7 @@ def one_more_read(program: Program) -> Program:
     )
 
 
-def without_owners(program: Program) -> Program:
+def without_owners(program: TirProgram) -> TirProgram:
     """Work items that update the same elements become blocks of the launch grid again, each for itself."""
 
     def rule(statement: Any) -> list[Any] | None:
@@ -571,7 +571,7 @@ def zeros(statement: Any) -> list[Any]:
     return [op("noc_write_zeros", *arguments(statement)[2:], span=statement.span)]
 
 
-def read_back(program: Program) -> Program:
+def read_back(program: TirProgram) -> TirProgram:
     """The reader takes its first operand from the tensor that the writer writes."""
     output = program.functions["writer"].params[0]
     program = given("reader", "noc_read_tile", 0, output)(program)
@@ -597,19 +597,19 @@ def sent_where_nobody_needs_it(shared: Any) -> Any:
     return (dataclasses.replace(shared[0], tensor="B", buffer="b"),)
 
 
-def shared_by_two(program: Program) -> Program:
+def shared_by_two(program: TirProgram) -> TirProgram:
     """The plan of :func:`other_third_block` with its input shared by both cores."""
     both = SharedInput("A", "a_in", "row", 0, 1, (Multicast((0, 0), CoreRange((0, 0), (1, 0))),), 6 * 2048, 3 * 2048)
     return planned(shared=lambda _: (both,), partition=lambda p: p.with_values(both.core_values))(program)
 
 
-def not_sent(program: Program) -> Program:
+def not_sent(program: TirProgram) -> TirProgram:
     """The reader as it is where cores share nothing."""
     alone = ttx.explore(shared_factor(), options={"cores": (2, 1), "multicast": "off"}).steps["D3"].after
     return dataclasses.replace(program, functions=program.functions | {"reader": alone.functions["reader"]})
 
 
-def stored_first(program: Program) -> Program:
+def stored_first(program: TirProgram) -> TirProgram:
     """The writer stores the results of a work item, and then loads what they are made of."""
 
     def rule(statement: Any) -> list[Any] | None:
@@ -626,7 +626,7 @@ def stored_first(program: Program) -> Program:
 def chains(*cores: tuple[tuple[int, int], ...], values: bool = False) -> Edit:
     """Other chains of cores in the plan of :func:`handed_on`; with `values`, the cores know of them."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         (sums,) = program.plan.partials
         made = dataclasses.replace(sums, chains=cores)
         partition = program.plan.partition
@@ -642,7 +642,7 @@ def chains(*cores: tuple[tuple[int, int], ...], values: bool = False) -> Edit:
 CORES: dict[Callable[[], Any], tuple[int, int]] = {handed_on: (6, 1)}
 
 
-def not_handed_on(program: Program) -> Program:
+def not_handed_on(program: TirProgram) -> TirProgram:
     """The writer as it is where one core adds up all sums."""
     alone = ttx.explore(handed_on(), options={"cores": (6, 1), "partials": "dram"}).steps["D3"].after
     return dataclasses.replace(program, functions=program.functions | {"writer": alone.functions["writer"]})

@@ -10,17 +10,17 @@ from typing import Any
 from tests.rewriting import placed, rewrite
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import arguments, op, op_name
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 
 Change = Callable[[Any], list[Any]]
-Edit = Callable[[Program], Program]
+Edit = Callable[[TirProgram], TirProgram]
 
 
 def edited(role: str, operation: str, change: Change, nth: int = 0) -> Edit:
     """Replace the `nth` statement of a kernel that runs an operation."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         found = _statements(program, role, operation)
         chosen = found[nth]
 
@@ -32,13 +32,13 @@ def edited(role: str, operation: str, change: Change, nth: int = 0) -> Edit:
     return edit
 
 
-def _statements(program: Program, role: str, operation: str) -> list[Any]:
+def _statements(program: TirProgram, role: str, operation: str) -> list[Any]:
     found = [s for s in walk(program.functions[role].body) if op_name(s) == f"tt.{operation}"]
     assert found, f"the {role} has no {operation}"
     return found
 
 
-def _with(program: Program, role: str, function: Any) -> Program:
+def _with(program: TirProgram, role: str, function: Any) -> TirProgram:
     return dataclasses.replace(program, functions={**program.functions, role: function})
 
 
@@ -64,7 +64,7 @@ def given(role: str, operation: str, position: int, value: Any, nth: int = 0) ->
 def everywhere(role: str, operation: str, position: int, value: Any) -> Edit:
     """As :func:`given`, for every statement that runs the operation."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         for nth in range(len(_statements(program, role, operation))):
             program = given(role, operation, position, value, nth)(program)
         return program
@@ -83,7 +83,7 @@ def exchanged(role: str, operation: str, first: int, second: int, nth: int = 0) 
     return edited(role, operation, change, nth)
 
 
-def buffer(program: Program, role: str, name: str) -> Any:
+def buffer(program: TirProgram, role: str, name: str) -> Any:
     """The circular buffer or DST of a kernel, by name."""
     for statement in walk(program.functions[role].body):
         for value in arguments(statement) if op_name(statement) else []:
@@ -100,7 +100,7 @@ def renamed(role: str, operation: str, position: int, name: str, nth: int = 0) -
 def swapped(role: str, first: str, second: str, nths: tuple[int, int] = (0, 0)) -> Edit:
     """Two statements in each other's place."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         one, two = (_statements(program, role, name)[nth] for name, nth in zip((first, second), nths, strict=True))
 
         def rule(statement: Any) -> list[Any] | None:
@@ -113,10 +113,10 @@ def swapped(role: str, first: str, second: str, nths: tuple[int, int] = (0, 0)) 
     return edit
 
 
-def inserted(role: str, before: str, make: Callable[[Program], Any], nth: int = 0) -> Edit:
+def inserted(role: str, before: str, make: Callable[[TirProgram], Any], nth: int = 0) -> Edit:
     """A new statement before another one."""
 
-    def edit(program: Program) -> Program:
+    def edit(program: TirProgram) -> TirProgram:
         def change(statement: Any) -> list[Any]:
             return [placed(make(program), statement), statement]
 

@@ -17,14 +17,13 @@ import pytest
 import ttexplore as ttx
 from tests.conftest import compare_golden
 from tests.faults.faults import CORES, FAULTS, TEXT_FAULTS, Fault, TextFault
-from ttexplore.backends.base import KernelFault
-from ttexplore.backends.base import Program as EmittedProgram
+from ttexplore.backends.base import KernelFault, Program
 from ttexplore.backends.compare import compare
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import ResourceError, TTExploreError, VerifyError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.interpreter import interpret
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify import Verifier
@@ -44,7 +43,7 @@ def sound(kernel: Callable[[], Any]) -> Exploration:
     return exploration
 
 
-def verified(fault: Fault) -> Program:
+def verified(fault: Fault) -> TirProgram:
     """Lower the faulty program to the end. Raises the verifier's error."""
     exploration = sound(fault.kernel)
     verifier = Verifier(exploration.target)
@@ -54,7 +53,7 @@ def verified(fault: Fault) -> Program:
     position = steps.index(planted)
     sound_steps = [leaf for step in exploration.steps for leaf in step.leaves]
 
-    def check(step: Pass, program: Program) -> None:
+    def check(step: Pass, program: TirProgram) -> None:
         verifier.contracts.after(step, program.functions)
         verifier.check(program)
 
@@ -71,7 +70,7 @@ def verified(fault: Fault) -> Program:
     return program
 
 
-def not_on_trial(**options: object) -> Program:
+def not_on_trial(**options: object) -> TirProgram:
     raise AssertionError(f"no fault is lowered on trial, with {options}")
 
 
@@ -106,7 +105,7 @@ def found_in_text(fault: TextFault) -> TTExploreError | None:
     assert fault.old in texts[fault.role], texts[fault.role]
     texts[fault.role] = texts[fault.role].replace(fault.old, fault.new, 1)
     try:
-        run = Emulator().run(EmittedProgram(texts, exploration.plan), exploration._inputs(None, 0))
+        run = Emulator().run(Program(texts, exploration.plan), exploration._inputs(None, 0))
     except KernelFault as error:
         return error.at(kernel_line(error, kernel_listings(exploration, texts)))
     assert not right(exploration, run.outputs), "nobody finds it"

@@ -17,7 +17,7 @@ from tests.fuzz.chunks import Chunk, Known, run_chunk
 from ttexplore.backends.emulator import Emulator
 from ttexplore.control import FREE
 from ttexplore.errors import BackendError
-from ttexplore.sweeping.workers import Lost, Processes, Workers, connected
+from ttexplore.sweeping.workers import LostTask, Processes, Workers, connected
 
 # A short run has so many chunks, of so many kernels at least: each worker gets some, and little is lost with one. They
 # do not depend on the workers: the same seed gives the same kernels anywhere.
@@ -54,7 +54,7 @@ def _search(given: argparse.Namespace, start: int) -> int:
         workers = local if given.scheduler is None else stack.enter_context(connected(given.scheduler))
         print(f"{given.count} kernels in {workers.count} processes, from seed {start}", flush=True)
         for number, made in stack.enter_context(contextlib.closing(workers.answers(run_chunk, chunks, FREE))):
-            if isinstance(made, Lost):
+            if isinstance(made, LostTask):
                 lost += 1
                 print(f"\nthe kernels of seed {chunks[number].start} ended their process: {made.why}", flush=True)
                 continue

@@ -28,7 +28,7 @@ import ttexplore as ttx
 from tests.fuzz.description import INDEX_FUNCTIONS
 from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
 from tests.typecheck.typecheck import typecheck
-from ttexplore.backends.base import Program as EmittedProgram
+from ttexplore.backends.base import Program
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import TTExploreError, VerifyError
 from ttexplore.exploration import Exploration
@@ -256,7 +256,7 @@ def _executors(
         ).outputs[0]
         for letter in ("A0", "B2", "D3", "E1")
     }
-    runs["the emulator"] = lambda: emulator.run(EmittedProgram(texts, exploration.plan), given).outputs[0]
+    runs["the emulator"] = lambda: emulator.run(Program(texts, exploration.plan), given).outputs[0]
     return runs
 
 

@@ -20,7 +20,7 @@ from tests.fuzz.meaning import REFERENCE, Interval, device_precision, expected, 
 from tests.fuzz.source import source_text
 from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
-from ttexplore.backends.base import Program as EmittedProgram
+from ttexplore.backends.base import Program
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Exploration
@@ -174,7 +174,7 @@ def check_exploration(
     if checks.emulator is not None:
         texts = {role: exploration.code[role].text for role in KERNEL_ROLES}
         try:
-            run = checks.emulator.run(EmittedProgram(texts, exploration.plan), arrays)
+            run = checks.emulator.run(Program(texts, exploration.plan), arrays)
         except TTExploreError as error:
             raise LawBroken(_EMULATED[0], str(error)) from error
         precision = device_precision(wide=compute.fp32_dest_acc_en, fidelity=compute.math_fidelity)

@@ -17,7 +17,7 @@ from tests.fuzz.chunks import Chunk, Known, run_chunk
 from tests.fuzz.draw import case
 from ttexplore.control import Control
 from ttexplore.sweeping import workers
-from ttexplore.sweeping.workers import Lost
+from ttexplore.sweeping.workers import LostTask
 
 COUNT, OF_CHUNK, SEED = 7, 3, 5
 WORDS = [str(COUNT), "--workers", "2", "--seed", str(SEED), "--emulate-every", "1000"]
@@ -77,10 +77,10 @@ def test_broken_laws_and_lost_seeds_are_told(
 
         def answers(
             self, call: Callable[[Chunk], Tally], tasks: list[Chunk], control: Control
-        ) -> Generator[tuple[int, Tally | Lost]]:
+        ) -> Generator[tuple[int, Tally | LostTask]]:
             known.append(tasks[0].known.signatures)
             yield 0, Tally(failures={failure.signature: failure}, again=Counter([failure.signature]))
-            yield 1, Lost("it ended with signal 9")
+            yield 1, LostTask("it ended with signal 9")
             known.append(tasks[2].known.signatures)
             yield 2, Tally(outcomes=Counter(["", ""]))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ttexplore.gpu.counting import Executed, count_blocks, function_named, read_text
+from ttexplore.gpu.counting import StatementCount, count_blocks, function_named, read_text
 from ttexplore.record import Line
 
 KERNEL = """\
@@ -82,7 +82,7 @@ def test_blocks_execute_what_a_compiler_says(tmp_path: Path) -> None:
     function = function_named(read_text(lines_of(KERNEL), amount), "kernel")
     assert function is not None
     found = count_blocks(function, {"blockIdx_x": BLOCKS}, 1)
-    counted = {one.line: found.get(one.line, Executed()) for one in function.statements if amount(one.text)}
+    counted = {one.line: found.get(one.line, StatementCount()) for one in function.statements if amount(one.text)}
     assert {line: (one.times, one.bytes) for line, one in counted.items()} == expected
     assert not any(one.most for one in counted.values())
 
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) kernel(const float* __restr
 """
 
 
-def counted(grid: dict[str, int | None]) -> dict[str, Executed]:
+def counted(grid: dict[str, int | None]) -> dict[str, StatementCount]:
     function = function_named(read_text(lines_of(GPU), lambda text: None), "__global__")
     assert function is not None
     found = count_blocks(function, grid, 256)

@@ -20,7 +20,7 @@ from ttexplore.ir.arithmetic import words
 from ttexplore.ir.arithmetic.index import Expression
 from ttexplore.ir.arithmetic.words import PYTHON_FUNCTIONS, Words, as_signed, cpp, functions_of, int32_word, python
 from ttexplore.ir.build import loop
-from ttexplore.ir.kernel import Loop, Reader
+from ttexplore.ir.kernel import FunctionReader, Loop
 from ttexplore.ops.functions import FUNCTIONS
 
 # A block index, and a loop variable that starts below 0.
@@ -28,7 +28,7 @@ RANGES = {"bx": range(5), "k": range(-4, 9)}
 
 
 VARIABLES = {name: tirx.Var(name, "int32") for name in RANGES}
-READER = Reader()
+READER = FunctionReader()
 
 
 def expression(text: str) -> Expression:

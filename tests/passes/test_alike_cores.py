@@ -10,7 +10,7 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import gemm
 from ttexplore.ir.arithmetic.index import Binary, CoreItem, CoreValue, Expression, Range, Select, Variable
-from ttexplore.ir.kernel import Reader
+from ttexplore.ir.kernel import FunctionReader
 from ttexplore.passes.verify.alike_cores import Apart, CoreRanges, by_likeness
 from ttexplore.passes.verify.needed_pages import needed_pages
 from ttexplore.passes.verify.sharing import _followed  # pyright: ignore[reportPrivateUsage]
@@ -83,7 +83,7 @@ def test_pages_are_those_of_each_core(
     monkeypatch.setattr("ttexplore.passes.verify.needed_pages._MOST_TOGETHER", most)
     explored = ttx.explore(kernel, options=options)
     functions, plan = explored.steps["E1"].after.functions, explored.plan
-    reader = Reader().read("reader", functions["reader"])
+    reader = FunctionReader().read("reader", functions["reader"])
     assert plan.partition is not None
     for buffer in ("a", "b"):
         groups = needed_pages(reader, plan.partition.cores, buffer)
@@ -114,7 +114,7 @@ def test_loops_that_only_repeat_others_are_one_sequence(
     functions, plan = program.functions, program.plan
     assert plan.shared
     assert plan.partition is not None
-    reader = {"reader": Reader().read("reader", functions["reader"])}
+    reader = {"reader": FunctionReader().read("reader", functions["reader"])}
     some = _followed(reader, plan, plan.partition)
     monkeypatch.setattr("ttexplore.passes.verify.sharing._TURNS", 1 << 20)
     for few, every in zip(some, _followed(reader, plan, plan.partition), strict=True):

@@ -13,8 +13,8 @@ from tests.faults.plant import edited
 from ttexplore.analysis.engine_setup import set_up
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import arguments, op, op_name, variable, when
-from ttexplore.ir.kernel import Reader
-from ttexplore.ir.program import Program
+from ttexplore.ir.kernel import FunctionReader
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, walk
 from ttexplore.passes.insert_dst_management.sections import replaced
 from ttexplore.passes.verify.engine import check_engine
@@ -27,8 +27,8 @@ def names(function: Any) -> list[str]:
     return [op_name(one) for one in walk(function.body)]
 
 
-def checked(program: Program) -> None:
-    check_engine(Reader().read("compute", program.functions["compute"]), program.plan)
+def checked(program: TirProgram) -> None:
+    check_engine(FunctionReader().read("compute", program.functions["compute"]), program.plan)
 
 
 @pytest.mark.parametrize("case", SOME, ids=lambda case: case.name)

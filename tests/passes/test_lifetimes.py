@@ -20,7 +20,7 @@ from tests.said import said
 from ttexplore.analysis.core_resources import can_share
 from ttexplore.errors import ResourceError, VerifyError
 from ttexplore.exploration import Exploration
-from ttexplore.ir.kernel import Reader
+from ttexplore.ir.kernel import FunctionReader
 from ttexplore.passes.insert_dst_management.lifetimes import _pages, lifetimes
 from ttexplore.passes.verify import verify
 from ttexplore.target import get_target
@@ -196,7 +196,7 @@ def test_the_verifier_finds_which_blocks_meet(kernel: Any) -> None:
     exploration = ttx.explore(kernel())
     program = exploration.steps[-1].after
     own = [one for one in program.plan.buffers if can_share(one)]
-    found = lifetimes(Reader().read("compute", program.functions["compute"]), own)
+    found = lifetimes(FunctionReader().read("compute", program.functions["compute"]), own)
     assert not found.unknown
     pairs = [(a, b) for a, b in itertools.combinations(own, 2) if _pages(a) == _pages(b)]
     assert pairs

@@ -18,7 +18,7 @@ from ttexplore.errors import ResourceError, TTExploreError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.arithmetic.expression import format_expression
 from ttexplore.ir.build import op_name, statements
-from ttexplore.ir.program import KERNEL, Program
+from ttexplore.ir.program import KERNEL, TirProgram
 from ttexplore.language.tracer.kernel import trace
 from ttexplore.options import Options, parse_order
 from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
@@ -32,12 +32,12 @@ TARGET = get_target("wormhole_n150")
 B1 = next(step for step in PIPELINE if step.letter == "B1")
 
 
-def partitioned(grid: tuple[int, ...], **options: Any) -> tuple[Partition, Program, list[Any]]:
+def partitioned(grid: tuple[int, ...], **options: Any) -> tuple[Partition, TirProgram, list[Any]]:
     """The partition, the program after B2, and the kernel's block variables."""
     traced = trace(blocks(grid[0], *grid[1:]) if len(grid) > 1 else blocks(grid[0], 1))
     given: dict[str, Any] = {"multicast": "off", "loaded_by": "reader", **options}
     used = Options(**given)
-    start = Program({KERNEL: traced.function}, Plan("copy", TARGET.name), Listing("python", ()), used)
+    start = TirProgram({KERNEL: traced.function}, Plan("copy", TARGET.name), Listing("python", ()), used)
     by_name = used.by_name
     program = layout_aware_work_partition(start, TARGET, **{name: by_name[name] for name in B1.options})
     assert program.plan.partition is not None
@@ -58,7 +58,7 @@ class _Core:
         return self.core.listed[position]
 
 
-def done_by_loop(program: Program, core: CoreWork, axes: list[Any]) -> list[int]:
+def done_by_loop(program: TirProgram, core: CoreWork, axes: list[Any]) -> list[int]:
     """The work items of the loop that B2 made, found by running its text."""
     partition = program.plan.partition
     assert partition is not None

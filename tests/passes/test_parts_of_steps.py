@@ -17,7 +17,7 @@ from tests.passes.test_parts_golden import KERNELS
 from ttexplore.errors import Unsupported, UsageError, VerifyError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.dataflow import is_parallel
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.step import Pass
@@ -94,7 +94,7 @@ def test_a_part_that_does_something_else_is_found() -> None:
     assert dataclasses.replace(sound, _lowerings=(broken,)).check().first_bad == "flatten_parallel_nests"
 
 
-def _without_loops(program: Program) -> Program:
+def _without_loops(program: TirProgram) -> TirProgram:
     def lose(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         return [] if is_parallel(statement) else None
 

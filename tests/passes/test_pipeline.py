@@ -14,7 +14,7 @@ from tests.corpus.gemms import GEMMS
 from tests.corpus.spine import SPINE
 from ttexplore.errors import VerifyError
 from ttexplore.exploration import Exploration, Step
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.passes.pipeline import lower
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify import Verifier
@@ -111,7 +111,7 @@ def test_a_fault_behind_steps_that_are_shared_is_found() -> None:
     first = ttx.explore(gemm(128, 128, 128, 64, 64, 32))
     *steps, last, _ = (step.applied.step for step in steps_of(first))
 
-    def faulty(program: Program, target: Target, *, epilogue: Any, subblock: Any) -> Program:
+    def faulty(program: TirProgram, target: Target, *, epilogue: Any, subblock: Any) -> TirProgram:
         made = last.function(program, target, epilogue=epilogue, subblock=subblock)
         assert made.plan.compute is not None
         tiles = made.plan.compute.dst_tiles + (subblock is not None)

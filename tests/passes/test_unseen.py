@@ -11,7 +11,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import gemm
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.notes import Note
 from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.step import Applied, Pass
@@ -87,36 +87,36 @@ def test_facts_are_found_and_put_back() -> None:
 # Steps after A2, in place of B1: with what they do, whether one that ran with HiFi4 is taken for LoFi, and the notes.
 
 
-def handing_on(program: Program) -> Program:
+def handing_on(program: TirProgram) -> TirProgram:
     return program.with_plan(notes=(*program.plan.notes, telling("handed on")))
 
 
-def looking(program: Program) -> Program:
+def looking(program: TirProgram) -> TirProgram:
     assert program.plan.compute is not None
     return program.with_plan(notes=(telling(f"looked at {program.plan.compute.math_fidelity}"),))
 
 
-def choosing(program: Program) -> Program:
+def choosing(program: TirProgram) -> TirProgram:
     """The choice is the same, but another might have been."""
     assert program.plan.compute is not None
     return handing_on(program) if program.plan.compute.math_fidelity in ("LoFi", "HiFi4") else program
 
 
-def setting(program: Program) -> Program:
+def setting(program: TirProgram) -> TirProgram:
     """A fact of its own, which is not the one before."""
     assert program.plan.compute is not None
     return program.with_plan(compute=dataclasses.replace(program.plan.compute, math_fidelity="HiFi3"))
 
 
-def filtering(program: Program) -> Program:
+def filtering(program: TirProgram) -> TirProgram:
     return program.with_plan(notes=tuple(note for note in program.plan.notes if note != telling("looked at LoFi")))
 
 
-def filtering_kinds(program: Program) -> Program:
+def filtering_kinds(program: TirProgram) -> TirProgram:
     return program.with_plan(notes=tuple(note for note in program.plan.notes if note.kind != "told"))
 
 
-def reading_options(program: Program) -> Program:
+def reading_options(program: TirProgram) -> TirProgram:
     return program.with_plan(notes=(telling(str(program.plan.options)),))
 
 
@@ -124,9 +124,9 @@ RAN: list[str] = []
 
 
 @functools.cache
-def steps(*functions: Callable[[Program], Program]) -> tuple[Pass, ...]:
-    def step(function: Callable[[Program], Program]) -> Pass:
-        def ran(program: Program, target: Target) -> Program:
+def steps(*functions: Callable[[TirProgram], TirProgram]) -> tuple[Pass, ...]:
+    def step(function: Callable[[TirProgram], TirProgram]) -> Pass:
+        def ran(program: TirProgram, target: Target) -> TirProgram:
             RAN.append(function.__name__)
             return function(program)
 
@@ -135,7 +135,9 @@ def steps(*functions: Callable[[Program], Program]) -> tuple[Pass, ...]:
     return (*PIPELINE[:3], *map(step, functions))
 
 
-def lowered(options: dict[str, Any], passes: list[Callable[[Program], Program]], *like: list[Applied]) -> list[Applied]:
+def lowered(
+    options: dict[str, Any], passes: list[Callable[[TirProgram], TirProgram]], *like: list[Applied]
+) -> list[Applied]:
     del RAN[:]
     return list(lower(KERNEL.steps[0].before, KERNEL.target, options, steps(*passes), like))
 
@@ -150,7 +152,7 @@ def lowered(options: dict[str, Any], passes: list[Callable[[Program], Program]],
     ],
 )  # fmt: skip
 def test_only_what_was_not_looked_at_is_taken_from_another(
-    passes: list[Callable[[Program], Program]], again: list[str]
+    passes: list[Callable[[TirProgram], TirProgram]], again: list[str]
 ) -> None:
     first = lowered({}, passes)
     alone = lowered(LOW, passes)
@@ -166,11 +168,11 @@ def test_only_what_was_not_looked_at_is_taken_from_another(
 
 
 def test_other_numbers_of_notes_are_told_apart() -> None:
-    def more(program: Program) -> Program:
+    def more(program: TirProgram) -> TirProgram:
         assert program.plan.compute is not None
         return handing_on(program) if program.plan.compute.math_fidelity == "LoFi" else program
 
-    def counting(program: Program) -> Program:
+    def counting(program: TirProgram) -> TirProgram:
         return program.with_plan(notes=(*program.plan.notes, telling(f"{len(program.plan.notes)} notes")))
 
     passes = [more, counting]

@@ -17,7 +17,7 @@ from tests.faults.plant import edited
 from tests.faults.test_faults import sound
 from ttexplore.errors import ResourceError, Unsupported, VerifyError
 from ttexplore.ir.arithmetic.index import Unknown
-from ttexplore.ir.kernel import Reader
+from ttexplore.ir.kernel import FunctionReader
 from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
@@ -40,11 +40,11 @@ def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     exploration = sound(difference)
     plan = exploration.plan
     assert plan.partition is not None
-    reader = Reader()
+    reader = FunctionReader()
     kernels = [reader.read(*one) for one in exploration.steps["E1"].after.functions.items()]
     touched: list[tuple[str, bool, int, int]] = []
 
-    def take(transfer: pages.Transfer, role: str) -> None:
+    def take(transfer: pages.TransferRuns, role: str) -> None:
         both = np.broadcast_arrays(transfer.core, transfer.page[0])
         touched.extend(
             (transfer.tensor, transfer.writes, int(core), int(page)) for core, page in zip(*both, strict=True)
@@ -56,7 +56,7 @@ def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pages, "_LONG", long)
         touched.clear()
         for kernel in kernels:
-            pages._Walk(plan.partition, frozenset(layout.name for layout in plan.layouts), take).run(kernel)
+            pages._TransferWalk(plan.partition, frozenset(layout.name for layout in plan.layouts), take).run(kernel)
         found.append(sorted(touched))
         verify(exploration.steps["E1"].after, exploration.target)
     assert all(one == found[0] for one in found)
@@ -81,7 +81,7 @@ def test_what_is_stored_is_followed_in_parts(monkeypatch: pytest.MonkeyPatch) ->
         if bx + by != 4:
             elements[by * 40 : by * 40 + 40, bx * 24 : bx * 24 + 24] = True
     wanted = elements.reshape(7, 32, 6, 32).any(axis=(1, 3)).ravel()
-    first = Reader().read("kernel", next(iter(exploration.steps["B1"].after.functions.values())))
+    first = FunctionReader().read("kernel", next(iter(exploration.steps["B1"].after.functions.values())))
     for side_by_side in (1 << 20, 7, 1):
         monkeypatch.setattr(pages, "_ROWS_AT_ONCE", side_by_side)
         assert np.array_equal(pages.stored_pages(first, exploration.plan)["A"], wanted)

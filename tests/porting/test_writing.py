@@ -14,7 +14,7 @@ import ttexplore as ttx
 from tests.porting.test_port import ADD, ATTENTION, CASES, GEMM, ROPE, SAXPY, SOFTMAX, TREE, readable
 from ttexplore.errors import UsageError
 from ttexplore.porting.foreign import skeletons, writing
-from ttexplore.porting.foreign.writing import RESERVED, Names, comment, is_name
+from ttexplore.porting.foreign.writing import RESERVED, SkeletonNames, comment, is_name
 
 # What ends a string, a comment, a line or an identifier, and what would be executed if it were code.
 HOSTILE = (
@@ -195,7 +195,7 @@ def test_words_of_templates_are_reserved() -> None:
 
 
 def test_names_are_apart() -> None:
-    names = Names()
+    names = SkeletonNames()
     given = ["g.x", "g_x", "g__x", "g-x", "x", "é", "è", "range", "T", "class", "1", "", "_", "a" * 200, "a" * 300]
     texts = [names.of(one).text for one in given]
     assert len(set(texts)) == len(given)

@@ -15,7 +15,7 @@ from tests.sweeping.conftest import GEMM, SIZES
 from ttexplore.control import FREE
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.sweeping import sweep as module
-from ttexplore.sweeping.workers import Cluster, Lost
+from ttexplore.sweeping.workers import Cluster, LostTask
 
 SPACE = {"block_M": [32, 64, 128, 512], "block_N": [32, 64, 512], "policy": ["contiguous", "strided"]}
 
@@ -72,7 +72,7 @@ def test_a_task_that_ends_all_workers_is_lost(cluster: Any, distributed: Any) ->
     with distributed.Client(cluster, set_as_default=False) as client:
         found = dict(Cluster(client).answers(ends, [0, 1], FREE))
         assert found[0] == 0
-        assert isinstance(found[1], Lost)
+        assert isinstance(found[1], LostTask)
         with pytest.raises(BackendError, match="a worker failed: ValueError: two"):
             dict(Cluster(client).answers(ends, [2], FREE))
         # What cannot travel is refused, not evaluated somewhere else.

@@ -15,7 +15,7 @@ import ttexplore as ttx
 from tests.sweeping.conftest import GEMM, SIZES
 from ttexplore.cli import main, parse_space
 from ttexplore.errors import UsageError
-from ttexplore.views.figures.pareto import Place, front, pareto_svg
+from ttexplore.views.figures.pareto import ParetoPoint, front, pareto_svg
 
 WORDS = ("sweep", GEMM, "M=128", "N=128", "K=128", "--prove", "0")
 SPACE = ("--space", "block_M=32,64 block_N=32,512", "--space", "cores=(1,1),2x2")
@@ -100,7 +100,7 @@ def test_ctrl_c_prints_what_is_done(capsys: pytest.CaptureFixture[str], monkeypa
 def test_the_front_is_what_no_other_place_beats() -> None:
     drawn = random.Random(3)
     for _ in range(50):
-        places = [Place(drawn.randint(1, 12), drawn.randint(1, 12), str(n)) for n in range(drawn.randint(0, 30))]
+        places = [ParetoPoint(drawn.randint(1, 12), drawn.randint(1, 12), str(n)) for n in range(drawn.randint(0, 30))]
         unbeaten = {
             (a.x, a.y)
             for a in places
@@ -112,7 +112,7 @@ def test_the_front_is_what_no_other_place_beats() -> None:
 
 def test_a_drawing_has_the_front_the_best_and_no_markup_of_labels() -> None:
     hostile = "<script>alert(1)</script> & \u202e"
-    places = [Place(x, y, hostile, best=x == 2) for x, y in ((1, 8), (2, 4), (3, 4), (8, 1), (9, 9))]
+    places = [ParetoPoint(x, y, hostile, best=x == 2) for x, y in ((1, 8), (2, 4), (3, 4), (8, 1), (9, 9))]
     svg = pareto_svg(places, "L1", "time", hostile)
     root = ElementTree.fromstring(svg)
     circles = [one for one in root.iter() if one.tag.endswith("circle")]
@@ -129,5 +129,5 @@ def test_a_drawing_has_the_front_the_best_and_no_markup_of_labels() -> None:
     assert [*xs] == sorted(xs)
     assert [*ys] == sorted(ys)
     assert all(0 < x < 690 and 0 < y < 392 for x, y in itertools.product(xs, ys))
-    for few in ([], [Place(5, 5, "one", best=True)], [Place(0, 5, "zero")]):
+    for few in ([], [ParetoPoint(5, 5, "one", best=True)], [ParetoPoint(0, 5, "zero")]):
         ElementTree.fromstring(pareto_svg(few, "L1", "time", "few"))

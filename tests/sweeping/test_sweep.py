@@ -35,8 +35,8 @@ from ttexplore.errors import (
 from ttexplore.language.load import FoundKernel
 from ttexplore.language.tracer.rewrite import _compiled
 from ttexplore.sweeping import sweep as module
-from ttexplore.sweeping.cost import Figures
-from ttexplore.sweeping.evaluate import Answered, Outcome, Task, evaluate
+from ttexplore.sweeping.cost import LoweringFigures
+from ttexplore.sweeping.evaluate import Answered, PointResult, Task, evaluate
 from ttexplore.sweeping.shipping import _is_own, shipped_file, shipped_object, ttexplore_digest
 from ttexplore.sweeping.space import space_of
 
@@ -351,7 +351,7 @@ def test_ctrl_c_here_loses_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
         traces.add(id(task.lowerings))
         task.lowerings[str(len(task.lowerings))] = []
-        return Answered(tuple(Outcome(figures=Figures(1.0, 1, 1, 1)) for _ in task.points))
+        return Answered(tuple(PointResult(figures=LoweringFigures(1.0, 1, 1, 1)) for _ in task.points))
 
     monkeypatch.setattr(module, "evaluate", interrupted)
     found = ttx.sweep(GEMM, {"block_M": range(32, 32 * 101, 32)}, workers=1, **SIZES)
@@ -403,7 +403,7 @@ def test_only_what_lasts_is_kept(
     monkeypatch.setattr("ttexplore.sweeping.evaluate.figures", raising(error))
     first = ttx.sweep(GEMM, {"block_M": [32]}, workers=1, prove=0, **SIZES)
     assert first.table()[0]["code"] == error.code
-    monkeypatch.setattr("ttexplore.sweeping.evaluate.figures", lambda lowered: Figures(1.0, 2, 3, 4))
+    monkeypatch.setattr("ttexplore.sweeping.evaluate.figures", lambda lowered: LoweringFigures(1.0, 2, 3, 4))
     again = ttx.sweep(GEMM, {"block_M": [32]}, workers=1, prove=0, **SIZES)
     assert again.table()[0]["code"] == (error.code if kept else None)
 

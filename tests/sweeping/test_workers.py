@@ -24,7 +24,7 @@ from ttexplore.control import FREE, Control
 from ttexplore.errors import BackendError, Cancelled
 from ttexplore.sweeping import workers
 from ttexplore.sweeping.shipping import is_loadable, shipped_object
-from ttexplore.sweeping.workers import Here, Lost, Processes
+from ttexplore.sweeping.workers import Here, LostTask, Processes
 
 SPACE = {"block_M": [32, 64, 128], "block_N": [32, 64], "policy": ["contiguous", "strided"]}
 
@@ -58,7 +58,7 @@ def test_answers_are_those_of_this_process() -> None:
 
 def test_a_task_that_ends_its_worker_is_lost_and_no_other_one() -> None:
     found = dict(Processes(2).answers(fallible, [0, 1, 2, 3, 4], FREE))
-    assert found == {0: 0, 1: 1, 2: 2, 3: Lost("it ended with signal 9"), 4: 4}
+    assert found == {0: 0, 1: 1, 2: 2, 3: LostTask("it ended with signal 9"), 4: 4}
 
 
 def test_what_a_worker_raises_is_told() -> None:

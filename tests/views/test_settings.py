@@ -11,7 +11,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from ttexplore import Exploration, explore
 from ttexplore.options import DEFAULTS, OPTIONS
-from ttexplore.views.runs.settings import Setting, Settings
+from ttexplore.views.runs.settings import OptionSetting, Settings
 
 # Values of the options that may have no effect.
 _VALUES: dict[str, tuple[Any, ...]] = {
@@ -49,7 +49,7 @@ _LINE_OF_ANNOTATION = 1 + next(
 )
 
 
-def of(settings: Settings, name: str) -> Setting:
+def of(settings: Settings, name: str) -> OptionSetting:
     return next(one for one in settings if one.name == name)
 
 

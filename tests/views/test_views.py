@@ -50,7 +50,7 @@ from ttexplore.views.steps.exploration import exploration_html, exploration_text
 from ttexplore.views.steps.facts import tally
 from ttexplore.views.steps.origins import origin_html
 from ttexplore.views.steps.plan_lines import flat_plan
-from ttexplore.views.steps.rows import Gap, align, counts, ir_rows, plan_rows, with_context
+from ttexplore.views.steps.rows import UnchangedLines, align, counts, ir_rows, plan_rows, with_context
 from ttexplore.views.steps.why import MadeBy, Why
 from ttexplore.views.theme import HEAT, HEAT_TEXT, heat_step
 
@@ -298,12 +298,12 @@ def test_equal_runs_collapse_with_their_length() -> None:
     new = (*old[:10], line("new"), *old[10:])
     rows = align(old, new, [x.text for x in old], [x.text for x in new])
     shown = with_context(rows, 3)
-    assert [item.lines if isinstance(item, Gap) else item.after_number for item in shown] == [
+    assert [item.lines if isinstance(item, UnchangedLines) else item.after_number for item in shown] == [
         7, 8, 9, 10, 11, 12, 13, 14, 7,
     ]  # fmt: skip
-    assert [item.lines for item in with_context(align(old, old, ["x"] * 20, ["x"] * 20)) if isinstance(item, Gap)] == [
-        20
-    ]
+    assert [
+        item.lines for item in with_context(align(old, old, ["x"] * 20, ["x"] * 20)) if isinstance(item, UnchangedLines)
+    ] == [20]
 
 
 def test_the_plan_is_compared_by_path() -> None:

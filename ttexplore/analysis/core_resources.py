@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from ttexplore.analysis.place_tensors import l1_bytes_per_core
 from ttexplore.errors import ResourceError
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.plan import CircularBuffer, TensorLayout, chip_buffers
 from ttexplore.target import Target
 
@@ -79,7 +79,7 @@ def _check_count(buffers: tuple[CircularBuffer, ...], target: Target, homes: Map
     )
 
 
-def tensors_in_l1(program: Program) -> tuple[TensorLayout, ...]:
+def tensors_in_l1(program: TirProgram) -> tuple[TensorLayout, ...]:
     """The tensors to count in L1: none until B1 has decided which of their shards are circular buffers."""
     undecided = program.plan.partition is None and program.options.mode == "local_shard"
     return () if undecided else program.plan.layouts

@@ -63,7 +63,7 @@ def sub_blocks(block: tuple[int, int], room: int) -> list[SubBlock]:
 
 
 @dataclass(frozen=True)
-class Part:
+class BlockPart:
     """One part of a block: `row` and `column` count parts, constants or loop variables."""
 
     shape: SubBlock
@@ -71,7 +71,7 @@ class Part:
     column: Index = 0
 
     @classmethod
-    def loops(cls, shape: SubBlock) -> tuple[Part, Callable[[Sequence[tirx.Stmt]], Sequence[tirx.Stmt]]]:
+    def loops(cls, shape: SubBlock) -> tuple[BlockPart, Callable[[Sequence[tirx.Stmt]], Sequence[tirx.Stmt]]]:
         """The part of the current iteration, and a function that puts the loops over all parts around statements."""
         row, column = variable("sm"), variable("sn")
         turns = (shape.block_rows // shape.rows, shape.block_columns // shape.columns)

@@ -67,30 +67,30 @@ def operations(body: tirx.Stmt) -> list[tirx.Stmt]:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class EngineSetting:
     """The setting of one part of the engine. Settings with equal `key` are the same."""
 
     key: object
 
 
 @dataclass(frozen=True, slots=True)
-class BufferFormat(Setting):
+class BufferFormat(EngineSetting):
     """The data format of a circular buffer."""
 
     cb: tirx.Buffer
 
 
 @dataclass(frozen=True, slots=True)
-class Init(Setting):
+class Init(EngineSetting):
     """The init of an operation."""
 
     operation: tirx.Stmt
 
 
-State = dict[str, Setting]
+State = dict[str, EngineSetting]
 
 # After the uninit of an operation, or where paths with different settings join.
-_NOTHING = Setting(None)
+_NOTHING = EngineSetting(None)
 
 
 def _startup(body: list[tirx.Stmt], firings: Firings) -> tuple[tirx.Stmt, tirx.Buffer, tirx.Buffer, tirx.Buffer] | None:
@@ -135,7 +135,7 @@ class _Placer:
         self.bodies: dict[int, list[tirx.Stmt]] = {}
         self.tile_operations: dict[int, tirx.Stmt] = {}
         self.known: dict[int, State] = {}
-        self.loops: dict[int, dict[str, tuple[Setting, Setting]]] = {}
+        self.loops: dict[int, dict[str, tuple[EngineSetting, EngineSetting]]] = {}
 
     # Settings that operations need
 
@@ -172,9 +172,9 @@ class _Placer:
             wanted[engine] = Init((text, parameters, formats), statement)
         return wanted
 
-    def body_needs(self, body: list[tirx.Stmt]) -> dict[str, tuple[Setting, Setting]]:
+    def body_needs(self, body: list[tirx.Stmt]) -> dict[str, tuple[EngineSetting, EngineSetting]]:
         """The first and the last setting of each part that a body needs. A branch restores what it changes."""
-        found: dict[str, tuple[Setting, Setting]] = {}
+        found: dict[str, tuple[EngineSetting, EngineSetting]] = {}
         for statement in body:
             if type(statement) is tirx.For:
                 inner = self.loop_needs(statement)
@@ -192,7 +192,7 @@ class _Placer:
                 found["fpu"] = (found["fpu"][0], _NOTHING)
         return found
 
-    def loop_needs(self, loop: tirx.For) -> dict[str, tuple[Setting, Setting]]:
+    def loop_needs(self, loop: tirx.For) -> dict[str, tuple[EngineSetting, EngineSetting]]:
         number = identity(loop)
         if number not in self.loops:
             self.loops[number] = self.body_needs(self.inside(loop))
@@ -317,7 +317,7 @@ def _uninit(operation: tirx.Stmt) -> tirx.Stmt:
     return op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands])
 
 
-def _same(setting: Setting, other: Setting | None) -> bool:
+def _same(setting: EngineSetting, other: EngineSetting | None) -> bool:
     return other is not None and setting.key == other.key
 
 

@@ -92,7 +92,7 @@ class Affine:
 
 
 @dataclass
-class Reader:
+class ExpressionReader:
     """Translates the expressions of one nest into values.
 
     `row` and `column` are the loop variables of the nest; a one-dimensional block has only a column. `tile_row` and
@@ -551,7 +551,7 @@ def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
     variables = [one.loop_var for one in loops]
     for one in loops:
         bounds.counts(one)
-    reader = Reader(
+    reader = ExpressionReader(
         ValueGraph(), variables[0] if len(variables) > 1 else None, variables[-1], variable("tile_row"),
         variable("tile_column"), bounds.proofs,
     )  # fmt: skip
@@ -578,7 +578,7 @@ class _Indices:
     """Checks the index values of one nest. `elements` are the names of values that depend on elements."""
 
     bounds: Bounds
-    reader: Reader
+    reader: ExpressionReader
     elements: set[ir.Expr] = field(default_factory=set[ir.Expr])
 
     def is_checked(self, e: ir.Expr) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal
 from ttexplore.analysis.core_sets import ranges_of_options
 from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError, unknown
 from ttexplore.ir.operations.storage import TileOrder
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.language.tracer.dtypes import dtype_name
 from ttexplore.layout_request import LayoutRequest, layout_request
 from ttexplore.plan import (
@@ -31,7 +31,7 @@ Kind = Literal["height", "width", "block"]
 
 
 def place_tensors(
-    layouts: tuple[TensorLayout, ...], asked: Mapping[str, object], program: Program, target: Target
+    layouts: tuple[TensorLayout, ...], asked: Mapping[str, object], program: TirProgram, target: Target
 ) -> tuple[TensorLayout, ...]:
     """The layouts, changed by the requests in `asked`, by tensor name. Shards in L1 go to the cores that the options
     allow.

@@ -196,7 +196,7 @@ class _Depth(TypedDict):
     pipeline: Pipeline | None
 
 
-class _Facts(TypedDict, total=False):
+class _StagingFacts(TypedDict, total=False):
     """What a staging buffer may have besides its name and kind."""
 
     shape: tuple[int, ...]
@@ -421,10 +421,10 @@ class _Web:
 
     # Placement
 
-    def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Unpack[_Facts]) -> str:
+    def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Unpack[_StagingFacts]) -> str:
         return self.draft.add(replace(StagingBuffer(name, kind, self.shape, self.dtype, self.span), **facts))
 
-    def _add_for(self, use: tirx.Stmt, name: str, **facts: Unpack[_Facts]) -> str:
+    def _add_for(self, use: tirx.Stmt, name: str, **facts: Unpack[_StagingFacts]) -> str:
         """A circular buffer that is filled for one use and drained by it. Uses that want the same share one: it is
         empty between them."""
         wanted = replace(StagingBuffer(name, "cb", self.shape, self.dtype, self.span), **facts)

@@ -6,12 +6,12 @@ from tvm import tirx
 
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import constant, op_name, operands, statements
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ops import FORMS
 from ttexplore.plan import CircularBuffer, GraphEdge, GraphNode, TileGraph
 
 
-def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGraph:
+def tile_graph(program: TirProgram, buffers: tuple[CircularBuffer, ...]) -> TileGraph:
     """Tensors, kernels and circular buffers, with the tiles that flow between them per work item."""
     edges: dict[tuple[str, str], int] = {}
     pages = {buffer.name: buffer.block_pages for buffer in buffers}

@@ -69,7 +69,7 @@ _SYMMETRIC_INT32 = frozenset(
 )
 
 
-class Load(NamedTuple):
+class BlockRead(NamedTuple):
     """A read of a block's elements: the block, the role (see :class:`ttexplore.ir.dataflow.Access`), the number of
     stores to the block that come before it in the nest, and the block's dtype."""
 
@@ -92,7 +92,7 @@ class Value:
     operands: tuple[int, ...] = ()
     constant: float = 0.0
     place: int = 0
-    load: Load | None = None
+    load: BlockRead | None = None
 
 
 @dataclass
@@ -154,12 +154,12 @@ class ValueGraph:
         return self._add(Value("whole", place=place))
 
     def load(self, buffer: tirx.Buffer, role: str, version: int, dtype: str) -> int:
-        return self._add(Value("load", load=Load(buffer, role, version, dtype)))
+        return self._add(Value("load", load=BlockRead(buffer, role, version, dtype)))
 
     def axis(self, axis: int) -> int:
         return self._add(Value("axis", place=axis))
 
-    def loaded(self, value: int) -> Load:
+    def loaded(self, value: int) -> BlockRead:
         """What a load reads. Raises ValueError for a value that is not a load."""
         load = self[value].load
         if load is None:

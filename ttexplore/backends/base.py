@@ -100,7 +100,7 @@ def _time(seconds: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CppLocation:
     """A line of a kernel's text that an error is about, from 1, and what is wrong there; `stuck` if the kernel waits at
     it for ever."""
 
@@ -135,15 +135,15 @@ class KernelFault(BackendError):
         self.what = what
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[CppLocation, ...]:
         """The lines that the error is about."""
         if self.kernel is None or self.cpp_line is None:
             return ()
-        return (Place(self.kernel, self.cpp_line, self.what or self.message),)
+        return (CppLocation(self.kernel, self.cpp_line, self.what or self.message),)
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class BlockedKernel:
     """A blocked kernel: the call in which it waits, at `cpp_line` of its text.
 
     ``reserve_back`` waits for `needed` free pages of the circular buffer `number`, ``wait_front`` for `needed` pushed
@@ -223,9 +223,9 @@ class Deadlock(KernelFault):
     """
 
     def __init__(
-        self, message: str, *, hint: str, core: int, waits: tuple[Wait, ...],
-        stuck: Mapping[int, tuple[Wait, ...]] | None = None, event_counts: str = "", events: Events | None = None,
-        svg: str = "", fix: AddedLine | DeeperBuffer | None = None,
+        self, message: str, *, hint: str, core: int, waits: tuple[BlockedKernel, ...],
+        stuck: Mapping[int, tuple[BlockedKernel, ...]] | None = None, event_counts: str = "",
+        events: Events | None = None, svg: str = "", fix: AddedLine | DeeperBuffer | None = None,
     ) -> None:  # fmt: skip
         told = next((wait for wait in waits if wait.operation == "reserve_back"), waits[0] if waits else None)
         super().__init__(
@@ -240,8 +240,8 @@ class Deadlock(KernelFault):
         self.fix = fix
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        return tuple(Place(wait.kernel, wait.cpp_line, wait.what, stuck=True) for wait in self.waits)
+    def places(self) -> tuple[CppLocation, ...]:
+        return tuple(CppLocation(wait.kernel, wait.cpp_line, wait.what, stuck=True) for wait in self.waits)
 
     def _repr_svg_(self) -> str | None:
         return self.svg or None

@@ -118,7 +118,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class NamedComparison:
     """One of the comparisons of a run, such as "ttnn against emulator".
 
     `worst_slice` has the largest absolute error of each tile, by tile row and tile column, in the output and leading
@@ -133,7 +133,7 @@ class Side:
     def of(
         cls, name: str, outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = (),
         rounding: RoundingErrors | None = None, names: Sequence[str] = (),
-    ) -> Side:  # fmt: skip
+    ) -> NamedComparison:  # fmt: skip
         """Compare as :func:`compare` does, and keep the errors around the worst tile."""
         comparison = compare(outputs, references, precisions, rounding, names)
         if comparison.worst_tile is None:
@@ -146,7 +146,7 @@ class Side:
 _TABLE_WIDTH = 80
 
 
-def sides_text(sides: Sequence[Side]) -> str:
+def sides_text(sides: Sequence[NamedComparison]) -> str:
     """The comparisons as tables with a column for each: what is compared, the measures, and below them the numbers of
     elements by ULP of error. A table has as many columns as fit a terminal of 80."""
     heads = ("", "", "PCC", "max rel error", "max ULP", "equal", "worst tile", "", "elements by ULP")

@@ -38,7 +38,7 @@ _HARMLESS_ACCESS = re.compile(
 _NUMBER_READER = "read_number"
 
 
-class Place(NamedTuple):
+class ByteRange(NamedTuple):
     """Bytes `first` to `end` (exclusive) of a page of a tensor, or of the L1 of a core; a tile of the DST of a core has
     no bytes. `object` is the index of the tensor or of the core, `page` counts pages of a tensor or tiles of DST."""
 
@@ -57,8 +57,8 @@ class Move(NamedTuple):
     core: int
     kernel: int
     line: int
-    source: Place
-    target: Place
+    source: ByteRange
+    target: ByteRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Followed:
 
 
 @dataclass(slots=True)
-class _Found:
+class _TracedMoves:
     moves: dict[int, Move] = field(default_factory=dict[int, Move])
     pages: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
     lost: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -103,7 +103,7 @@ class Moves:
         self._own_access = [role for role, name in enumerate(KERNEL_ROLES) if _accesses_memory(texts[name])]
         self._number_lines = [_lines_of_function(texts[name], _NUMBER_READER) for name in KERNEL_ROLES]
 
-    def _bucket(self, place: Place) -> list[int]:
+    def _bucket(self, place: ByteRange) -> list[int]:
         """The moves that change the page that a place is in, in order. An acquire changes all tiles of DST."""
         key = (place.kind, place.object)
         if key not in self._buckets:
@@ -127,10 +127,10 @@ class Moves:
             self._buckets[key] = found
         return self._buckets[key].get(self._page_of(place), [])
 
-    def _page_of(self, place: Place) -> int:
+    def _page_of(self, place: ByteRange) -> int:
         return bisect_right(self._page_ends, place.first) if place.kind == "l1" else place.page
 
-    def _by_page(self, place: Place) -> Iterable[Place]:
+    def _by_page(self, place: ByteRange) -> Iterable[ByteRange]:
         """The place, divided at the ends of the pages of L1."""
         first = place.first
         while place.kind == "l1" and first < place.end:
@@ -143,10 +143,10 @@ class Moves:
     def _move(self, number: int) -> Move:
         at: dict[str, int] = {name: column.item(number) for name, column in self._columns.items()}
 
-        def place(end: str) -> Place:
+        def place(end: str) -> ByteRange:
             kind = _KINDS[at[f"{end}_kind"]]
             first, size = (at[f"{end}_offset"], at["bytes"]) if kind in _WITH_BYTES else (0, 0)
-            return Place(kind, at[f"{end}_object"], at[f"{end}_page"], first, first + size)
+            return ByteRange(kind, at[f"{end}_object"], at[f"{end}_page"], first, first + size)
 
         return Move(at["operation"], at["core"], at["kernel"], at["line"], place("from"), place("to"))
 
@@ -156,7 +156,7 @@ class Moves:
         own = _is(records, "to", "tensor") & (records["to_object"] == tensor)
         return [self._move(number) for number in np.flatnonzero(own).tolist()]
 
-    def slot(self, place: Place) -> tuple[int, int]:
+    def slot(self, place: ByteRange) -> tuple[int, int]:
         """The circular buffer, as its position in the plan's on-chip buffers, and the page of it, that a place in L1
         begins in."""
         page = self._page_of(place)
@@ -166,13 +166,13 @@ class Moves:
             page -= pages
         raise ValueError(f"{place} is outside of all circular buffers")
 
-    def follow(self, places: Iterable[Place]) -> Followed:
+    def follow(self, places: Iterable[ByteRange]) -> Followed:
         """Follow what is at `places` of tensors at the end of the run back to where it came from."""
-        found = _Found()
-        seen: set[tuple[Place, int]] = set()
-        heap: list[tuple[int, Place]] = []
+        found = _TracedMoves()
+        seen: set[tuple[ByteRange, int]] = set()
+        heap: list[tuple[int, ByteRange]] = []
 
-        def ask(place: Place, before: int) -> None:
+        def ask(place: ByteRange, before: int) -> None:
             for part in self._by_page(place):
                 heapq.heappush(heap, (-before, part))
 
@@ -210,13 +210,13 @@ class Moves:
         moves = tuple(found.moves[number] for number in sorted(found.moves))
         return Followed(moves, found.pages, decided, frozenset(found.lost))
 
-    def _changes(self, number: int, place: Place) -> bool:
+    def _changes(self, number: int, place: ByteRange) -> bool:
         if place.kind == "dst":
             return True
         first = self._columns["to_offset"].item(number)
         return first < place.end and place.first < first + self._columns["bytes"].item(number)
 
-    def _without(self, place: Place, number: int) -> list[Place]:
+    def _without(self, place: ByteRange, number: int) -> list[ByteRange]:
         """What is left of a place without the bytes that a move replaces; nothing of a tile of DST."""
         if place.kind == "dst":
             return []
@@ -225,7 +225,9 @@ class Moves:
         parts = [place._replace(end=min(place.end, first)), place._replace(first=max(place.first, end))]
         return [one for one in parts if one.first < one.end]
 
-    def _take(self, number: int, place: Place, before: int, ask: Callable[[Place, int], None], found: _Found) -> None:
+    def _take(
+        self, number: int, place: ByteRange, before: int, ask: Callable[[ByteRange, int], None], found: _TracedMoves
+    ) -> None:
         """Follow one move to a place: ask for what it took."""
         move = self._move(number)
         if move.source.kind == "reserved":
@@ -244,7 +246,7 @@ class Moves:
             source = source._replace(first=first + moved, end=end + moved)
         ask(source, before)
 
-    def _all_read(self, cores: set[int], found: _Found) -> None:
+    def _all_read(self, cores: set[int], found: _TracedMoves) -> None:
         """All pages that cores, and those that sent them something, had read until the last followed move."""
         known = self._records[: max(found.cores.values(), default=0)]
         to_l1 = _is(known, "to", "l1")

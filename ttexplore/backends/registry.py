@@ -30,7 +30,7 @@ Argument = Literal["arithmetic", "code", "device", "environment"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BackendSettings:
     """The settings of a backend for a run; None leaves the choice to the backend.
 
     `event_core` is the index of a core whose events are recorded in any case; at most `move_limit` moves of values are
@@ -62,7 +62,7 @@ class BackendEntry:
     cancelled: str
     missing: Callable[[], str | None]
     examine: Callable[[], tuple[Finding, ...]]
-    make: Callable[[Settings], Backend] | None = None
+    make: Callable[[BackendSettings], Backend] | None = None
     takes: tuple[Argument, ...] = ()
     time_limit_seconds: float = math.inf
     records_events: bool = False
@@ -98,7 +98,7 @@ def _emulator_findings() -> tuple[Finding, ...]:
     return (Finding("backend emulator", missing is None, True, found, fix),)
 
 
-def _emulator(settings: Settings) -> Backend:
+def _emulator(settings: BackendSettings) -> Backend:
     from ttexplore.backends.emulator import Emulator
 
     return Emulator(
@@ -119,7 +119,7 @@ def _ttnn_findings() -> tuple[Finding, ...]:
     return findings()
 
 
-def _ttnn(settings: Settings) -> Backend:
+def _ttnn(settings: BackendSettings) -> Backend:
     from ttexplore.backends.ttnn import Ttnn
 
     device = DEVICES[0] if settings.device is None else settings.device

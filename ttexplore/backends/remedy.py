@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Sequence
 
-from ttexplore.backends.base import AddedLine, Array, Deadlock, DeeperBuffer, Program, Wait
+from ttexplore.backends.base import AddedLine, Array, BlockedKernel, Deadlock, DeeperBuffer, Program
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import BackendError, Cancelled
 from ttexplore.plan import CircularBuffer, Plan
@@ -50,7 +50,7 @@ def remedy(
     return None
 
 
-def _depths(waits: Sequence[Wait], plan: Plan) -> list[tuple[CircularBuffer, int]]:
+def _depths(waits: Sequence[BlockedKernel], plan: Plan) -> list[tuple[CircularBuffer, int]]:
     """The full buffers that kernels wait for, with one to three more blocks, ordered by the additional bytes."""
     full = {wait.number for wait in waits if wait.operation == "reserve_back"}
     tried = [
@@ -59,7 +59,7 @@ def _depths(waits: Sequence[Wait], plan: Plan) -> list[tuple[CircularBuffer, int
     return sorted(tried, key=lambda one: one[1] * one[0].block_pages * one[0].page_bytes)
 
 
-def _missing_calls(wait: Wait, program: Program) -> list[AddedLine]:
+def _missing_calls(wait: BlockedKernel, program: Program) -> list[AddedLine]:
     """The push or pop that `wait` waits for, added to the other kernel at the end of each block that contains the
     preceding call; innermost and last blocks first."""
     buffer = next((one for one in program.plan.buffers if one.index == wait.number), None)

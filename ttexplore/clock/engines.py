@@ -6,7 +6,7 @@ from collections import Counter as Count
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ttexplore.clock.events import Counter, Event, Give, Loop, ProcessorName, Together, Wait, Work, counted, joined
+from ttexplore.clock.events import Counter, Event, Give, ProcessorName, Repeat, Together, Wait, Work, counted, joined
 from ttexplore.noc_links import Way
 from ttexplore.ops.costs import INIT_CYCLES, SECTION_CYCLES, unpack_cycles
 from ttexplore.target import Costs
@@ -87,7 +87,7 @@ class Streams:
             if together is not None:
                 self.add(part, together[part])
             elif events:
-                self.add(part, Loop(turns, events))
+                self.add(part, Repeat(turns, events))
 
     def _is_closed(self, parts: Mapping[ProcessorName, tuple[Event, ...]]) -> bool:
         """Whether the three processors of a compute kernel wait only for one another, and leave the counters that they

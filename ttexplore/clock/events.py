@@ -88,7 +88,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Multicast:
+class MulticastSend:
     """Send bytes to a rectangle of `receivers` cores, and then a flag, which raises `counter` by 1 on the cores of the
     classes `to`."""
 
@@ -108,7 +108,7 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class Repeat:
     """The same events, `turns` times."""
 
     turns: int
@@ -127,7 +127,7 @@ class Together:
     own: ProcessorName
 
 
-Event = Together | Work | Wait | Give | Put | Signal | Transfer | Multicast | Complete | Loop
+Event = Together | Work | Wait | Give | Put | Signal | Transfer | MulticastSend | Complete | Repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def joined(events: Iterable[Event]) -> tuple[Event, ...]:
     loops of nothing else are one of them, and equal neighbours a loop."""
     made: list[Event] = []
     for event in events:
-        one = _unrolled(event) if isinstance(event, Loop) else event
+        one = _unrolled(event) if isinstance(event, Repeat) else event
         if one is None:
             continue
         last = made[-1] if made else None
@@ -161,7 +161,7 @@ def joined(events: Iterable[Event]) -> tuple[Event, ...]:
     return tuple(made)
 
 
-def _unrolled(loop: Loop) -> Event | None:
+def _unrolled(loop: Repeat) -> Event | None:
     body = joined(loop.body)
     if not body or loop.turns < 1:
         return None
@@ -171,13 +171,13 @@ def _unrolled(loop: Loop) -> Event | None:
                 return Work(engine, cycles * loop.turns, useful * loop.turns)
             case Transfer(direction, memory, count, transactions):
                 return Transfer(direction, memory, count * loop.turns, transactions * loop.turns)
-            case Loop(turns, inner):
-                return Loop(turns * loop.turns, inner)
+            case Repeat(turns, inner):
+                return Repeat(turns * loop.turns, inner)
             case one if loop.turns == 1:
                 return one
             case _:
                 pass
-    return Loop(loop.turns, body)
+    return Repeat(loop.turns, body)
 
 
 def _both(one: Event, other: Event) -> Event | None:
@@ -190,8 +190,8 @@ def _both(one: Event, other: Event) -> Event | None:
             count * again,
         ) == (same, where, more * transactions):
             return Transfer(direction, memory, count + more, transactions + again)
-        case Loop(turns, body), Loop(more, same) if body == same:
-            return Loop(turns + more, body)
+        case Repeat(turns, body), Repeat(more, same) if body == same:
+            return Repeat(turns + more, body)
         case _:
             return None
 
@@ -200,11 +200,11 @@ def counted(events: Iterable[Event], times: int = 1) -> Iterator[tuple[Event, in
     """Each event that is no loop, with how often it occurs."""
     for event in events:
         match event:
-            case Loop(turns, body):
+            case Repeat(turns, body):
                 yield from counted(body, times * turns)
             case Together(turns, parts, own):
                 yield from counted(dict(parts)[own], times * turns)
-            case Work() | Wait() | Give() | Put() | Signal() | Transfer() | Multicast() | Complete():
+            case Work() | Wait() | Give() | Put() | Signal() | Transfer() | MulticastSend() | Complete():
                 yield event, times
             case _:
                 assert_never(event)

@@ -28,11 +28,11 @@ from ttexplore.clock.events import (
     Direction,
     Event,
     Give,
-    Loop,
     Memory,
-    Multicast,
+    MulticastSend,
     ProcessorName,
     Put,
+    Repeat,
     Signal,
     Transfer,
     Wait,
@@ -43,7 +43,7 @@ from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.arithmetic.index import Expression, Variable
 from ttexplore.ir.core_walk import CoreWalk, core_values
 from ttexplore.ir.interpreter.machine import Numbers
-from ttexplore.ir.kernel import Branch, Call, Kernel, Reader, giving, kernel_name
+from ttexplore.ir.kernel import Branch, Call, FunctionReader, Kernel, giving, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
 from ttexplore.noc_links import Moved
 from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
@@ -64,7 +64,7 @@ def core_classes(
     where there is none, Unsupported for an operation of which no time is known."""
     assert plan.partition is not None, "the program has been lowered"
     run = None if run is None else functools.cache(run)
-    reader = Reader()
+    reader = FunctionReader()
     reader.sizes = {size.core_value: size.value for size in plan.sizes}
     kernels = [reader.read(role, function) for role, function in functions.items()]
     known: list[list[_Known]] = [[] for _ in kernels]
@@ -161,12 +161,12 @@ def _sent(events: tuple[Event, ...], targets: Mapping[str, Mapping[str, int]]) -
     made: list[Event] = []
     for event in events:
         match event:
-            case Loop(turns, body):
-                made.append(Loop(turns, _sent(body, targets)))
+            case Repeat(turns, body):
+                made.append(Repeat(turns, _sent(body, targets)))
             case Signal(counter, amount, to):
                 made += [Signal(counter, amount * cores, name) for name, cores in targets[to].items()]
-            case Multicast(count, transactions, receivers, counter, (to,)):
-                made.append(Multicast(count, transactions, receivers, counter, tuple(targets[to])))
+            case MulticastSend(count, transactions, receivers, counter, (to,)):
+                made.append(MulticastSend(count, transactions, receivers, counter, tuple(targets[to])))
             case _:
                 made.append(event)
     return tuple(made)
@@ -480,10 +480,10 @@ class _Walker(CoreWalk):
                 count = self.page(call, "cb") * self.value(call.values["tiles"], call)
                 receivers = self.value(call.values["receivers"], call)
                 self.streams.moved["multicast", self.sent[call.buffer("cb")]] += count
-                self.add(Multicast(count, ceil(count / self.costs.noc_packet_bytes), receivers))
+                self.add(MulticastSend(count, ceil(count / self.costs.noc_packet_bytes), receivers))
             case "semaphore_multicast" | "semaphore_multicast_to_all":
                 receivers, to = self.value(call.values["receivers"], call), self.shared(call).named(_RECEIVERS)
-                self.add(Multicast(_SEMAPHORE_BYTES, 1, receivers, self.semaphore(call), (to,)))
+                self.add(MulticastSend(_SEMAPHORE_BYTES, 1, receivers, self.semaphore(call), (to,)))
             case "noc_send_block":
                 count = self.page(call, "cb") * self.value(call.values["tiles"], call)
                 self.streams.moved["hand on", self.handed_on[call.buffer("cb")]] += count

@@ -26,11 +26,11 @@ from ttexplore.clock.events import (
     Direction,
     Event,
     Give,
-    Loop,
     Memory,
-    Multicast,
+    MulticastSend,
     ProcessorName,
     Put,
+    Repeat,
     Signal,
     Together,
     Transfer,
@@ -60,7 +60,7 @@ class ProcessorTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TimeSlice:
     """Some time of one processor, in cycles: it works for `busy` of them, and waits for the rest, for a reason."""
 
     start: int
@@ -92,7 +92,7 @@ class Replay:
     stuck: tuple[str, ...]
     events: int
     skipped: int
-    parts: tuple[dict[ProcessorName, tuple[Part, ...]], ...] = ()
+    parts: tuple[dict[ProcessorName, tuple[TimeSlice, ...]], ...] = ()
     periods: tuple[Period, ...] = ()
 
 
@@ -176,7 +176,7 @@ class _Processor:
     ended: int | None = None
     busy: int = 0
     waited: list[int] = field(default_factory=lambda: [0] * len(WAITS))
-    parts: list[Part] = field(default_factory=list[Part])
+    parts: list[TimeSlice] = field(default_factory=list[TimeSlice])
 
 
 def replay(
@@ -260,7 +260,7 @@ class _Machine:
                     code.append((_SEND, len(self.sends), 0, 0))
                     self.sends.append((rates.signal, ((self.number(to, counter), amount),)))
                     _busy(code, rates.issue["write", "l1"])
-                case Transfer(_, _, 0, _) | Multicast(0, _, _, None, _):
+                case Transfer(_, _, 0, _) | MulticastSend(0, _, _, None, _):
                     pass
                 case Transfer(direction, memory, count, transactions):
                     issue = rates.issue[direction, memory]
@@ -270,7 +270,7 @@ class _Machine:
                     latency = rates.latency[direction, memory]
                     self.begin(code, _Start(direction, memory, count, cap, latency))
                     _busy(code, issue * transactions)
-                case Multicast(count, transactions, receivers, counter, to):
+                case MulticastSend(count, transactions, receivers, counter, to):
                     # Without bytes, the flag alone.
                     count, transactions = max(count, 1), max(transactions, 1)
                     issue = rates.issue["write", "l1"]
@@ -283,7 +283,7 @@ class _Machine:
                     code.append((_FINISH, _DIRECTIONS.index(direction), int(landed), 0))
                 case Together():
                     self.run_together(event, group, code)
-                case Loop(turns, body):
+                case Repeat(turns, body):
                     if turns < 1 or not body:
                         continue
                     own, first = loops, len(code)
@@ -351,7 +351,7 @@ class _Machine:
             end = self.base + self.time if one.ended is None else one.ended
             times[one.group][one.name] = ProcessorTime(one.busy, waits, end)
         cycles = max((one.ended for one in self.processors if one.ended is not None), default=0)
-        parts: list[dict[ProcessorName, tuple[Part, ...]]] = [{} for _ in self.classes] if self.with_parts else []
+        parts: list[dict[ProcessorName, tuple[TimeSlice, ...]]] = [{} for _ in self.classes] if self.with_parts else []
         for one in self.processors if self.with_parts else ():
             parts[one.group][one.name] = tuple(one.parts)
         return Replay(cycles, tuple(times), stuck, self.events, self.base, tuple(parts), tuple(self.added))
@@ -383,10 +383,10 @@ class _Machine:
         if one.since is not None:
             one.waited[one.reason] += self.time - one.since
             if self.with_parts and self.time > one.since:
-                self.keep(one, Part(one.since, self.time, 0, WAITS[one.reason]))
+                self.keep(one, TimeSlice(one.since, self.time, 0, WAITS[one.reason]))
             one.since = None
 
-    def keep(self, one: _Processor, part: Part) -> None:
+    def keep(self, one: _Processor, part: TimeSlice) -> None:
         if len(one.parts) < _MOST_PARTS:
             one.parts.append(part)
 
@@ -406,12 +406,12 @@ class _Machine:
                 if kind == _BUSY:
                     one.busy += number
                     if self.with_parts:
-                        self.keep(one, Part(self.time, self.time + number, number))
+                        self.keep(one, TimeSlice(self.time, self.time + number, number))
                 else:
                     one.busy += amount
                     one.waited[other] += number - amount
                     if self.with_parts:
-                        self.keep(one, Part(self.time, self.time + number, amount, WAITS[other]))
+                        self.keep(one, TimeSlice(self.time, self.time + number, amount, WAITS[other]))
                 if heap and heap[0][0] <= self.time + number:
                     one.at = at
                     self.wake(one, self.time + number)
@@ -615,7 +615,7 @@ class _Steady:
 
 def _steady(event: Together, start: Mapping[Counter, int], rates: Rates) -> _Steady:
     def alone(turns: int) -> dict[ProcessorName, ProcessorTime]:
-        loops: dict[ProcessorName, tuple[Event, ...]] = {name: (Loop(turns, events),) for name, events in event.parts}
+        loops: dict[ProcessorName, tuple[Event, ...]] = {name: (Repeat(turns, events),) for name, events in event.parts}
         return replay([CoreClass("one", ((0, 0),), loops, counters)], rates).processors[0]
 
     counters = dict(start)

@@ -27,7 +27,7 @@ CHIPS = {"wormhole_n150": "Wormhole", "blackhole_p150": "Blackhole"}
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class GallerySection:
     """A kind of kernels; `number` is that of the documents, empty for what they do not list. `kernels` are
     ``file.py::name``."""
 
@@ -41,7 +41,7 @@ class Phase:
     """A phase of the documents' plan."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[GallerySection, ...]
 
 
 def _of(file: str, *names: str) -> tuple[str, ...]:
@@ -50,63 +50,63 @@ def _of(file: str, *names: str) -> tuple[str, ...]:
 
 PHASES: tuple[Phase, ...] = (
     Phase("Phase 1: foundation", (
-        Section("1.1", "Addition of elements", _of("elementwise", "add")),
-        Section("1.2", "Element-wise, several operands", _of("elementwise", "weighted_sum", "swiglu")),
-        Section("1.3", "GEMM", _of("gemm", "gemm")),
+        GallerySection("1.1", "Addition of elements", _of("elementwise", "add")),
+        GallerySection("1.2", "Element-wise, several operands", _of("elementwise", "weighted_sum", "swiglu")),
+        GallerySection("1.3", "GEMM", _of("gemm", "gemm")),
     )),
     Phase("Phase 2: optimizations", (
-        Section("2.1", "GEMM with double buffering, with epilogues, with work dealt out", (
+        GallerySection("2.1", "GEMM with double buffering, with epilogues, with work dealt out", (
             *_of("gemm", "gemm_pipelined"),
             *_of("gemm_epilogues", "gemm_gelu", "gemm_silu", "gemm_bias_residual", "gemm_scaled"),
             *_of("work", "persistent", "dealt"),
         )),
-        Section("2.2", "Casts", _of("casts", "to_integers", "quantized")),
-        Section("2.3", "Reductions, softmax and norms", (
+        GallerySection("2.2", "Casts", _of("casts", "to_integers", "quantized")),
+        GallerySection("2.3", "Reductions, softmax and norms", (
             *_of("sums", "row_sums", "column_sums", "row_ranges", "column_sums_added", "running_sums"),
             *_of("softmax", "softmax", "online_softmax"),
             *_of("norms", "rms_norm", "layer_norm", "group_norm"),
         )),
     )),
     Phase("Phase 3: advanced patterns", (
-        Section("3.1", "Matrix times vector", _of("gemv", "gemv")),
-        Section("3.2", "Convolution", _of(
+        GallerySection("3.1", "Matrix times vector", _of("gemv", "gemv")),
+        GallerySection("3.2", "Convolution", _of(
             "convolution", "convolution", "depthwise_convolution", "convolution_im2col"
         )),
-        Section("3.3", "GEMM with K split", _of("work", "split_k", "joined", "split_k_added")),
+        GallerySection("3.3", "GEMM with K split", _of("work", "split_k", "joined", "split_k_added")),
     )),
     Phase("Phase 4: attention", (
-        Section("4.1", "Flash attention, forward", _of(
+        GallerySection("4.1", "Flash attention, forward", _of(
             "attention", "full_attention", "causal_attention", "windowed_attention"
         )),
-        Section("4.2", "Flash attention, backward", _of(
+        GallerySection("4.2", "Flash attention, backward", _of(
             "attention_backward", "attention_saving_sums", "products_of_rows", "gradients_of_keys",
             "gradients_of_queries",
         )),
-        Section("4.3", "Grouped queries, sinks and decoding", (
+        GallerySection("4.3", "Grouped queries, sinks and decoding", (
             *_of("attention", "grouped_attention", "attention_with_sink"),
             *_of("decoding", "decoding_parts", "decoding_joined"),
             *_of("indexed", "paged_attention"),
         )),
-        Section("4.4", "Linear attention", _of("linear_attention", "linear_attention", "retention")),
-        Section("4.5", "Block-sparse attention and products", (
+        GallerySection("4.4", "Linear attention", _of("linear_attention", "linear_attention", "retention")),
+        GallerySection("4.5", "Block-sparse attention and products", (
             *_of("sparse_attention", "block_sparse_attention"), *_of("indexed", "block_sparse_gemm"),
         )),
     )),
     Phase("Phase 5: specialized operations", (
-        Section("5.1", "GEMM in 8 bits", _of("small_formats", "float8_gemm", "float8_rows", "block_float_gemm")),
-        Section("5.2", "Mixture of experts", (
+        GallerySection("5.1", "GEMM in 8 bits", _of("small_formats", "float8_gemm", "float8_rows", "block_float_gemm")),
+        GallerySection("5.2", "Mixture of experts", (
             *_of("indexed", "grouped_gemm"), *_of("experts", "expert_layers", "routed_layers"),
         )),
-        Section("5.3", "Top k", _of("topk", "top_k")),
+        GallerySection("5.3", "Top k", _of("topk", "top_k")),
     )),
     Phase("Phase 6: complex architectures", (
-        Section("6.1", "Native sparse attention", _of("sparse_attention", "native_sparse_attention")),
-        Section("6.2", "Multi-latent attention", _of("latent_attention", "latent_decoding")),
-        Section("6.3", "Groups of warps", _of("warp_groups", "producer_and_consumer", "group_that_loads")),
+        GallerySection("6.1", "Native sparse attention", _of("sparse_attention", "native_sparse_attention")),
+        GallerySection("6.2", "Multi-latent attention", _of("latent_attention", "latent_decoding")),
+        GallerySection("6.3", "Groups of warps", _of("warp_groups", "producer_and_consumer", "group_that_loads")),
     )),
     Phase("Beside the phases", (
-        Section("", "Rotary position embedding", _of("rope", "rope_halves", "rope_neighbours")),
-        Section("", "Triangular matrices", _of("triangular", "lower_triangle_product", "keep_upper_triangle")),
+        GallerySection("", "Rotary position embedding", _of("rope", "rope_halves", "rope_neighbours")),
+        GallerySection("", "Triangular matrices", _of("triangular", "lower_triangle_product", "keep_upper_triangle")),
     )),
 )  # fmt: skip
 
@@ -116,7 +116,7 @@ class Entry:
     """A kernel of the gallery: its place, and its record, which is empty if it was never recorded."""
 
     phase: Phase
-    section: Section
+    section: GallerySection
     kernel: str
     folder: Path
     record: JsonObject
@@ -170,7 +170,7 @@ class Entry:
         where = {"phase": self.phase.title, "section": self.section.number, "title": self.section.title}
         return {**where, "kernel": self.kernel, "file": str(self.file), **self.record}
 
-    def source(self) -> Source:
+    def source(self) -> GallerySource:
         """What the file says of the kernel. Raises UsageError if it does not define it."""
         text = self.file.read_text(encoding="utf-8")
         tree = ast.parse(text)
@@ -182,11 +182,11 @@ class Entry:
                 hint="restore the file from the repository",
             )  # fmt: skip
         about = ast.get_docstring(found) or ast.get_docstring(tree) or ""
-        return Source(found.lineno, " ".join(about.split()), ast.unparse(found.args), ast.unparse(formula))
+        return GallerySource(found.lineno, " ".join(about.split()), ast.unparse(found.args), ast.unparse(formula))
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class GallerySource:
     """What a file says of one of its kernels; `formula` is the text of its function of NumPy."""
 
     line: int

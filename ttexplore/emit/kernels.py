@@ -20,9 +20,9 @@ from ttexplore.ir.kernel import (
     Body,
     Branch,
     Call,
+    FunctionReader,
     Loop,
-    Place,
-    Reader,
+    SourceLocation,
     Statement,
     Store,
     calls,
@@ -77,7 +77,7 @@ class _CircularBufferName:
 
 
 @dataclass
-class _Names:
+class _CppNames:
     """C++ names of variables: unique in the kernel, and different from the SDK's."""
 
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
@@ -96,7 +96,7 @@ class _Names:
         return self.given[variable]
 
 
-def _because_of(places: Iterable[Place]) -> tuple[Origin, ...]:
+def _because_of(places: Iterable[SourceLocation]) -> tuple[Origin, ...]:
     """The origins of a declaration: those of the statements that need it."""
     spans = {origin.span: None for place in places for origin in place.origins()}
     return tuple(Origin(span, "derived") for span in spans)
@@ -127,12 +127,12 @@ def emitted_parts(functions: Mapping[str, Any], plan: Plan) -> tuple[EmittedPart
 
 class _Emitter:
     def __init__(self, role: KernelRole, function: Any, plan: Plan) -> None:
-        self.role, self.kernel, self.plan = role, Reader().read(role, function), plan
+        self.role, self.kernel, self.plan = role, FunctionReader().read(role, function), plan
         self.signature: KernelSignature = plan.kernel_signature(role)
-        self.names = _Names()
+        self.names = _CppNames()
         self.words = Words(self.kernel.sizes, self.kernel.blocks, self.kernel.bound_sizes)
         # The places that call our own functions.
-        self.calling: dict[str, list[Place]] = {}
+        self.calling: dict[str, list[SourceLocation]] = {}
         # What the current C++ block has declared.
         self.declared: set[Variable] = set()
         self.lines: list[Line] = []
@@ -414,13 +414,13 @@ class _Emitter:
                 text = self._text(word, bind.place)
         self.code(f"const {CPP_TYPES[kind]} {self._declare(bind.variable)} = {text};", depth, origins)
 
-    def _expression(self, expression: Expression, place: Place, around: int = 0) -> str:
+    def _expression(self, expression: Expression, place: SourceLocation, around: int = 0) -> str:
         """The text of an expression, for a uint32_t parameter of the SDK."""
         if isinstance(expression, int):
             return str(expression)
         return self._text(self.words.unsigned(expression, place), place, around)
 
-    def _text(self, word: Word, place: Place, around: int = 0) -> str:
+    def _text(self, word: Word, place: SourceLocation, around: int = 0) -> str:
         for function in functions_of(word):
             self.calling.setdefault(function, []).append(place)
         return cpp(word, self.names.of, around)
@@ -459,14 +459,14 @@ class _Emitter:
                         texts[name] = self._text(self.words.unsigned(value, call.place), call.place)
         return texts
 
-    def _bits(self, value: Expression, place: Place) -> str:
+    def _bits(self, value: Expression, place: SourceLocation) -> str:
         """The bits of a float32, as the SDK takes scalars; whole numbers known only at run time are converted."""
         if not isinstance(value, float):
             # Its parameter is an int32_t, to which the argument is converted.
             return f"float_bits({self._text(self.words.word(value, place), place)})"
         return f"0x{int(np.float32(value).view(np.uint32)):08x}u"
 
-    def _offset(self, slot: Expression, page_bytes: str, place: Place) -> str:
+    def _offset(self, slot: Expression, page_bytes: str, place: SourceLocation) -> str:
         match slot:
             case 0:
                 return "0"

@@ -29,7 +29,7 @@ _SOURCES = Path(__file__).parent / "sources"
 
 
 @dataclass(frozen=True)
-class Source:
+class ExerciseSource:
     """The marked source file of an exercise. `yours` is what stands in the learner's cell at first, `solution` what can
     stand there in its place."""
 
@@ -39,7 +39,7 @@ class Source:
 
 
 @functools.cache
-def source_of(name: str) -> Source:
+def source_of(name: str) -> ExerciseSource:
     """Read the file of an exercise: sections that begin with ``# %% yours``, ``# %% solution`` and ``# %% hint``. The
     text of a hint is a comment."""
     text = (_SOURCES / f"{name}.py").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def source_of(name: str) -> Source:
         sections[title.strip()].append(body.strip())
     (yours,), (solution,) = sections["yours"], sections["solution"]
     hints = (" ".join(line.removeprefix("#").strip() for line in one.split("\n")) for one in sections["hint"])
-    return Source(yours, solution, tuple(hints))
+    return ExerciseSource(yours, solution, tuple(hints))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Exercise(Printed):
     given_hints: int = field(default=0, repr=False)
 
     @property
-    def _source(self) -> Source:
+    def _source(self) -> ExerciseSource:
         return source_of(self.name)
 
     def check(self, *answer: Any, **named: Any) -> Verdict:

@@ -16,7 +16,7 @@ from ttexplore.given import text as text_of
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.arithmetic.sizes import extents_of, size_variables
 from ttexplore.ir.boundary import errors_of_ours
-from ttexplore.ir.program import KERNEL, Program
+from ttexplore.ir.program import KERNEL, TirProgram
 from ttexplore.language.editing import edited as edited_kernel
 from ttexplore.language.machine import machine
 from ttexplore.language.tracer.kernel import TracedKernel
@@ -89,7 +89,7 @@ def _lowered(
     plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations, sizes=sizes)
     applied: list[Applied] = []
     others = [[step.applied for step in one.steps] for one in like if one.target == target]
-    for one in lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen, like=others):
+    for one in lower(TirProgram({KERNEL: traced.function}, plan, traced.source), target, chosen, like=others):
         control.tell(f"{one.step.letter} {one.step.name}")
         applied.append(one)
     return Lowered(traced, target, options, steps_of(applied))

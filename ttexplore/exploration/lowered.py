@@ -26,14 +26,14 @@ from ttexplore.ir.build import dtype_of
 from ttexplore.ir.interpreter import Interpretation, interpret
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.tessera import tessera
 from ttexplore.language.tracer.kernel import TracedKernel
 from ttexplore.passes.launches.tensor_roles import Role, tensor_roles
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.passes.step import Applied, Pass
 from ttexplore.plan import Plan
-from ttexplore.porting.checks import Facts
+from ttexplore.porting.checks import LaunchFacts
 from ttexplore.record import Listing, StepRecord, Trace, to_json
 from ttexplore.session.inputs import Tensor
 from ttexplore.session.lowering import READ, WRITTEN, Lowering
@@ -67,11 +67,11 @@ class Step(BaseStep):
         return self.applied.error
 
     @property
-    def before(self) -> Program:
+    def before(self) -> TirProgram:
         return self.applied.before
 
     @property
-    def after(self) -> Program:
+    def after(self) -> TirProgram:
         return self.applied.after
 
     @functools.cached_property
@@ -137,12 +137,12 @@ class Lowered(Lowering):
         return self.steps[-1].after.plan
 
     @property
-    def first(self) -> Program:
+    def first(self) -> TirProgram:
         """The program before any step."""
         return self.steps[0].before
 
     @property
-    def final(self) -> Program:
+    def final(self) -> TirProgram:
         """The program after the last step. Raises the lowering's error, if it failed."""
         if self.error is not None:
             raise self.error
@@ -167,7 +167,7 @@ class Lowered(Lowering):
         ]
 
     def run(
-        self, program: Program, arrays: tuple[Array, ...], control: Control = FREE, *, unit: float | None = None,
+        self, program: TirProgram, arrays: tuple[Array, ...], control: Control = FREE, *, unit: float | None = None,
         errors: Mapping[str, Array] | None = None, rounds: bool = True, numbers: bool = False,
     ) -> Interpretation:  # fmt: skip
         """Interpret a step's program with tensors in the formats of the final plan: early plans lack layouts."""
@@ -206,7 +206,7 @@ class Lowered(Lowering):
         with errors_of_ours("predicting the time"):
             return estimate(core_classes(final.functions, final.plan, self.target, numbers), final.plan, self.target)
 
-    def porting_facts(self, checked: str | None) -> Facts:
+    def porting_facts(self, checked: str | None) -> LaunchFacts:
         """What the porting checklist asks about; `checked` is the first step that differs from the reference."""
         predicted, why = None, None
         try:
@@ -214,7 +214,7 @@ class Lowered(Lowering):
         except UsageError as error:
             why = error.record()
         spans = {str(p.name): span_of(p) for p in self.kernel.function.params if is_buffer(p)}
-        return Facts(
+        return LaunchFacts(
             self.plan, self.target, self.steps[0].record.before, self.files["compute.cpp"],
             {name: span for name, span in spans.items() if span is not None},
             tuple(self._names(READ)), tuple(self._names(WRITTEN)), predicted, why, checked,

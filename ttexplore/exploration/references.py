@@ -17,7 +17,7 @@ from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.interpreter import check_places, valid_inputs
 from ttexplore.passes.launches.splitting import old_contents
-from ttexplore.session.archive import LARGEST_ARRAYS_BYTES, Kept
+from ttexplore.session.archive import LARGEST_ARRAYS_BYTES, KeptRun
 from ttexplore.session.inputs import Inputs
 from ttexplore.session.lowering import READ, WRITTEN, chained
 
@@ -98,10 +98,10 @@ def check_races(exploration: Exploration, arrays: tuple[Array, ...]) -> None:
             check_places(lowering.steps[0].after.kernel, lowering.plan.size_values, shapes, inputs)
 
 
-def kept(exploration: Exploration) -> Kept | None:
+def kept(exploration: Exploration) -> KeptRun | None:
     """Inputs and reference with which a saved exploration is compared; None if they are too large."""
     elements = sum(prod(one.shape) for roles in (READ, WRITTEN) for one in exploration._tensors(roles))
     if exploration.error is not None or 4 * elements > LARGEST_ARRAYS_BYTES:
         return None
     arrays = exploration._inputs(None, 0)
-    return Kept(arrays, reference_of(exploration, arrays, FREE))
+    return KeptRun(arrays, reference_of(exploration, arrays, FREE))

@@ -144,12 +144,12 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Block:
+class SourceBlock:
     """Statements in braces, below a header: a loop, a branch, a function, or nothing."""
 
     line: int
     header: str
-    inner: list[Statement | Block] = field(default_factory=list["Statement | Block"])
+    inner: list[Statement | SourceBlock] = field(default_factory=list["Statement | SourceBlock"])
 
     @functools.cached_property
     def loop(self) -> tuple[str, _Expression, _Expression, _Expression] | None:
@@ -181,7 +181,7 @@ class Block:
             names |= more
 
 
-def _statements(inner: Iterable[Statement | Block]) -> Iterator[Statement]:
+def _statements(inner: Iterable[Statement | SourceBlock]) -> Iterator[Statement]:
     for one in inner:
         if isinstance(one, Statement):
             yield one
@@ -189,16 +189,16 @@ def _statements(inner: Iterable[Statement | Block]) -> Iterator[Statement]:
             yield from _statements(one.inner)
 
 
-def _blocks(inner: Iterable[Statement | Block]) -> Iterator[Block]:
+def _blocks(inner: Iterable[Statement | SourceBlock]) -> Iterator[SourceBlock]:
     for one in inner:
-        if isinstance(one, Block):
+        if isinstance(one, SourceBlock):
             yield one
             yield from _blocks(one.inner)
 
 
-def read_text(lines: Iterable[Line], amount: Callable[[str], str | None]) -> Block:
+def read_text(lines: Iterable[Line], amount: Callable[[str], str | None]) -> SourceBlock:
     """The blocks of a C++ text. `amount` gives the bytes that a statement moves, as C++, None for others."""
-    top = Block(0, "")
+    top = SourceBlock(0, "")
     around, pending, first, depth = [top], "", 0, 0
 
     def end() -> None:
@@ -219,7 +219,7 @@ def read_text(lines: Iterable[Line], amount: Callable[[str], str | None]) -> Blo
             depth += (character == "(") - (character == ")")
             if depth == 0 and character == "{":
                 header, pending = " ".join(pending.split()), ""
-                block = Block(first or number, header)
+                block = SourceBlock(first or number, header)
                 around[-1].inner.append(block)
                 around.append(block)
             elif depth == 0 and character == "}":
@@ -236,7 +236,7 @@ def read_text(lines: Iterable[Line], amount: Callable[[str], str | None]) -> Blo
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class StatementCount:
     """How often a statement is executed: `times` by a block of threads, `threads` by all of its threads, and the bytes
     that it moves; None if the text does not say. If `most`, it is at most that often."""
 
@@ -245,8 +245,8 @@ class Executed:
     bytes: int | None = 0
     most: bool = False
 
-    def __add__(self, other: Executed) -> Executed:
-        return Executed(
+    def __add__(self, other: StatementCount) -> StatementCount:
+        return StatementCount(
             _sum(self.times, other.times), _sum(self.threads, other.threads), _sum(self.bytes, other.bytes),
             self.most or other.most,
         )  # fmt: skip
@@ -257,7 +257,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _Repetitions:
     """What is known where a statement stands: how often it is reached, and by how many threads."""
 
     times: int | None
@@ -266,11 +266,11 @@ class _Turn:
 
 
 @dataclass
-class _Counting:
-    found: dict[int, Executed] = field(default_factory=dict[int, Executed])
+class _StatementCounting:
+    found: dict[int, StatementCount] = field(default_factory=dict[int, StatementCount])
     turns: int = 0
 
-    def walk(self, inner: Iterable[Statement | Block], known: dict[str, int], turn: _Turn) -> None:
+    def walk(self, inner: Iterable[Statement | SourceBlock], known: dict[str, int], turn: _Repetitions) -> None:
         # Of a chain of branches: whether one was taken, None if that is not known, and the threads that are left.
         taken: bool | None = False
         left = turn.threads
@@ -291,7 +291,7 @@ class _Counting:
             taken, left = self.branch(one, known, turn, taken, left)
 
     def branch(
-        self, block: Block, known: dict[str, int], turn: _Turn, taken: bool | None, left: int
+        self, block: SourceBlock, known: dict[str, int], turn: _Repetitions, taken: bool | None, left: int
     ) -> tuple[bool | None, int]:  # fmt: skip
         """Count a branch; returns whether it or one before it was taken, and the threads that are left."""
         if taken is True:
@@ -318,7 +318,7 @@ class _Counting:
             self.walk(block.inner, dict(known), here)
         return (True if holds and taken is False else taken), left
 
-    def loop(self, block: Block, known: dict[str, int], turn: _Turn) -> None:
+    def loop(self, block: SourceBlock, known: dict[str, int], turn: _Repetitions) -> None:
         assert block.loop is not None
         name, *bounds = block.loop
         inside = dict(known)
@@ -342,7 +342,7 @@ class _Counting:
         times = None if turn.times is None else turn.times * len(turns)
         self.walk(block.inner, inside, dataclasses.replace(turn, times=times))
 
-    def statement(self, one: Statement, known: dict[str, int], turn: _Turn) -> None:
+    def statement(self, one: Statement, known: dict[str, int], turn: _Repetitions) -> None:
         if one.defined is not None:
             name, value = one.defined
             known.pop(name, None)
@@ -357,13 +357,15 @@ class _Counting:
                 moved = None if threads is None else threads * _value(one.amount.tree, known)
             except _Unknown:
                 moved = None
-        self.found[one.line] = self.found.get(one.line, Executed()) + Executed(turn.times, threads, moved, turn.most)
+        self.found[one.line] = self.found.get(one.line, StatementCount()) + StatementCount(
+            turn.times, threads, moved, turn.most
+        )
 
 
-def count_blocks(function: Block, grid: Mapping[str, int | None], threads: int) -> dict[int, Executed]:
+def count_blocks(function: SourceBlock, grid: Mapping[str, int | None], threads: int) -> dict[int, StatementCount]:
     """The executions of the statements of a GPU's kernel, by line: all blocks of a grid, whose extents are by the name
     of the block index, such as ``blockIdx_x``."""
-    counting = _Counting()
+    counting = _StatementCounting()
     decided = [name for name, extent in grid.items() if name in function.deciding and extent is not None]
     whole: int | None = 1
     for name, extent in grid.items():
@@ -372,7 +374,7 @@ def count_blocks(function: Block, grid: Mapping[str, int | None], threads: int) 
 
     def every(names: list[str], known: dict[str, int]) -> None:
         if not names:
-            counting.walk(function.inner, dict(known), _Turn(whole, threads))
+            counting.walk(function.inner, dict(known), _Repetitions(whole, threads))
             return
         for value in range(grid[names[0]] or 0):
             every(names[1:], known | {names[0]: value})
@@ -381,6 +383,6 @@ def count_blocks(function: Block, grid: Mapping[str, int | None], threads: int) 
     return counting.found
 
 
-def function_named(text: Block, pattern: str) -> Block | None:
+def function_named(text: SourceBlock, pattern: str) -> SourceBlock | None:
     """The first function whose header matches a pattern."""
-    return next((one for one in text.inner if isinstance(one, Block) and re.search(pattern, one.header)), None)
+    return next((one for one in text.inner if isinstance(one, SourceBlock) and re.search(pattern, one.header)), None)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import prod
 
 from ttexplore.gpu.counting import (
-    Block,
-    Executed,
+    SourceBlock,
     Statement,
+    StatementCount,
     count_blocks,
     function_named,
     read_text,
@@ -98,7 +98,7 @@ class GpuProgram:
         return int(found[1]) if found else 0
 
     @functools.cached_property
-    def kernel(self) -> Block | None:
+    def kernel(self) -> SourceBlock | None:
         return function_named(read_text(self.source.lines, self._moved), "__global__")
 
     @functools.cached_property
@@ -151,7 +151,7 @@ class GpuProgram:
         return self._access(left) or self._loaded(right)
 
     @functools.cached_property
-    def executed(self) -> dict[int, Executed]:
+    def executed(self) -> dict[int, StatementCount]:
         """The executions of each statement, in all blocks of threads."""
         return {} if self.kernel is None else count_blocks(self.kernel, self.extents("blockIdx"), self.threads)
 
@@ -182,7 +182,7 @@ class GpuProgram:
         found: list[tuple[int, int, str]] = []
         left = self.threads
         for one in self.kernel.inner if self.kernel else []:
-            if not isinstance(one, Block):
+            if not isinstance(one, SourceBlock):
                 continue
             first = re.fullmatch(r"if \(\(\(int\)threadIdx\.x\) < (\d+)\)", one.header)
             if first:
@@ -245,8 +245,8 @@ def _product(extents: Iterable[int | None]) -> int | None:
     return result
 
 
-def _gathered(what: str, file: str, found: Sequence[tuple[int, Executed]], threads: bool) -> Fact:
-    total = sum((one for _, one in found), Executed())
+def _gathered(what: str, file: str, found: Sequence[tuple[int, StatementCount]], threads: bool) -> Fact:
+    total = sum((one for _, one in found), StatementCount())
     lines = tuple((file, line) for line in sorted({line for line, _ in found}))
     return Fact(what, total.threads if threads else total.times, total.bytes, lines, total.most)
 

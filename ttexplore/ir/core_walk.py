@@ -127,7 +127,7 @@ def executions(
     for core in cores:
         counts = next((counts for asked, values, counts in alike if core_values(core, asked) == values), None)
         if counts is None:
-            walk = _Counting(kernel, core, moved)
+            walk = _OperationCounting(kernel, core, moved)
             walk.body(kernel.body)
             counts, asked = walk.counts, frozenset(walk.asked)
             alike.append((asked, core_values(core, asked), counts))
@@ -140,7 +140,7 @@ def _add(total: Executions, counts: Executions) -> None:
         total[call] = total.get(call, Executed()) + count
 
 
-class _Counting(CoreWalk):
+class _OperationCounting(CoreWalk):
     def __init__(self, kernel: Kernel, core: CoreWork, moved: Callable[[Call], Expression]) -> None:
         super().__init__(kernel, core)
         self.moved = moved

@@ -40,7 +40,7 @@ from ttexplore.record import Origin, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class SourceLocation:
     """Where in the user's file something comes from. It is looked up when somebody asks: for errors, and for text."""
 
     _node: tirx.Stmt | ir.Var
@@ -68,7 +68,7 @@ class Buffer:
     name: str
     scope: str
     dtype: str
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +80,7 @@ class Call:
     that can be.
     """
 
-    place: Place
+    place: SourceLocation
     name: str
     form: Form
     values: Mapping[str, Expression]
@@ -114,7 +114,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    place: Place
+    place: SourceLocation
     buffer: Buffer
     shape: tuple[int, ...]
 
@@ -123,14 +123,14 @@ class Allocation:
 class Store:
     """What a kernel that is not split stores to a tensor: start and length along each axis, where that is known."""
 
-    place: Place
+    place: SourceLocation
     tensor: str
     region: tuple[tuple[Expression, Expression], ...] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bind:
-    place: Place
+    place: SourceLocation
     variable: Variable
     value: Expression
 
@@ -142,7 +142,7 @@ class Loop:
     `names` are the operations below it, `tested` the variables of the conditions below it.
     """
 
-    place: Place
+    place: SourceLocation
     variable: Variable
     low: Expression
     extent: Expression
@@ -155,7 +155,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Branch:
-    place: Place
+    place: SourceLocation
     condition: Expression
     then: tuple[Statement, ...]
     otherwise: tuple[Statement, ...]
@@ -184,7 +184,7 @@ class Kernel:
     sizes: tuple[Variable, ...]
     bound_sizes: frozenset[Variable]
     blocks: Mapping[Variable, Expression]
-    unplaced: Place | None
+    unplaced: SourceLocation | None
 
 
 def kernel_name(role: str) -> str:
@@ -195,7 +195,7 @@ def kernel_name(role: str) -> str:
 # Reading
 
 
-class Reader:
+class FunctionReader:
     """Reads functions of one program, so that a variable is the same in all of them.
 
     With `sizes`, by core value, a kernel is read for these sizes: they stand where it names them.
@@ -215,9 +215,9 @@ class Reader:
         # Of the kernel that is read.
         self.role, self.who = "kernel", kernel_name("kernel")
         self.buffers: dict[str, Buffer] = {}
-        self.unplaced: Place | None = None
+        self.unplaced: SourceLocation | None = None
 
-    def copy(self) -> Reader:
+    def copy(self) -> FunctionReader:
         """A reader that has read the same functions, and goes on by itself."""
         made = copy.copy(self)
         made.fixed, made.numbers, made.seen = dict(self.fixed), dict(self.numbers), list(self.seen)
@@ -254,8 +254,8 @@ class Reader:
             {self.variable(one): self.expression(count) for one, count in blocks.items()}, self.unplaced,
         )  # fmt: skip
 
-    def place(self, statement: tirx.Stmt) -> Place:
-        made = Place(statement)
+    def place(self, statement: tirx.Stmt) -> SourceLocation:
+        made = SourceLocation(statement)
         if not made.is_known:
             self.unplaced = self.unplaced or made
         return made
@@ -338,7 +338,7 @@ class Reader:
     def allocation(self, statement: tirx.AllocBuffer) -> Allocation:
         buffer = self.buffer(statement.buffer)
         assert buffer is not None
-        place = Place(statement) if buffer.scope.startswith("tt.") else self.place(statement)
+        place = SourceLocation(statement) if buffer.scope.startswith("tt.") else self.place(statement)
         return Allocation(place, buffer, shape_of(statement.buffer))
 
     def expression(self, e: ir.Expr) -> Expression:
@@ -353,7 +353,7 @@ class Reader:
         found = self.held.get(number)
         if found is None and is_buffer(value):
             # Its place keeps the node, and so its number.
-            found = self.held[number] = Buffer(str(value.name), scope_of(value), dtype_of(value), Place(value))
+            found = self.held[number] = Buffer(str(value.name), scope_of(value), dtype_of(value), SourceLocation(value))
         return found
 
     def evaluated(self, statement: tirx.Evaluate) -> Call | Store | None:

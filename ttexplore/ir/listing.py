@@ -9,16 +9,16 @@ from ttexplore.ir.arithmetic.expression import format_expression
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, attribute, bound_form, op_name, operation, scope_of, shape_of, statements
 from ttexplore.ir.operations.reductions import reduction_of
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
-from ttexplore.ops.op import Argument
+from ttexplore.ops.op import OperandArgument
 from ttexplore.record import Line, Listing, Origin, Work
 
 _INDENT = "    "
 
 
-def program_listing(program: Program, name: str = "") -> Listing:
+def program_listing(program: TirProgram, name: str = "") -> Listing:
     """All functions of a program, one after another."""
     printer = _Printer()
     for role, function in program.functions.items():
@@ -154,6 +154,6 @@ def _simple(statement: tirx.Stmt) -> str:
     return str(statement).strip()
 
 
-def _argument(given: Argument[ir.Expr]) -> str:
+def _argument(given: OperandArgument[ir.Expr]) -> str:
     text = format_expression(given.value)
     return text if given.slot is None else f"{text}[{format_expression(given.slot)}]"

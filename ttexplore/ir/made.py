@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tvm import tirx
 
 from ttexplore.ir.adapter import identity
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firing, Placement, walk
 from ttexplore.record import FiringRecord, Listing
 
@@ -15,7 +15,9 @@ from ttexplore.record import FiringRecord, Listing
 _Key = tuple[str, int]
 
 
-def firing_records(before: Program, after: Program, listings: tuple[Listing, Listing]) -> tuple[FiringRecord, ...]:
+def firing_records(
+    before: TirProgram, after: TirProgram, listings: tuple[Listing, Listing]
+) -> tuple[FiringRecord, ...]:
     """The firings of the pass that made `after`, with the listings of both programs.
 
     Where a rule changed what an earlier one had made, both have made the lines. Statements that stand in what a rule
@@ -23,7 +25,7 @@ def firing_records(before: Program, after: Program, listings: tuple[Listing, Lis
     """
     if not after.firings:
         return ()
-    return _Lines(before, after, listings).records()
+    return _LineOrigins(before, after, listings).records()
 
 
 def _keys(statement: tirx.Stmt) -> tuple[_Key, ...]:
@@ -38,7 +40,7 @@ def _keys(statement: tirx.Stmt) -> tuple[_Key, ...]:
 class _Side:
     """The statements of a program by what they are known by, and their texts by number."""
 
-    def __init__(self, program: Program, listing: Listing) -> None:
+    def __init__(self, program: TirProgram, listing: Listing) -> None:
         self.texts = {line.node: line.text.strip() for line in listing.lines if line.node is not None}
         self.nodes: dict[_Key, list[int]] = {}
         # TVM's objects are known by where they are in memory, so they have to stay there.
@@ -57,8 +59,8 @@ class _Side:
         return next((self.nodes[key] for key in _keys(statement) if key in self.nodes), list[int]())
 
 
-class _Lines:
-    def __init__(self, before: Program, after: Program, listings: tuple[Listing, Listing]) -> None:
+class _LineOrigins:
+    def __init__(self, before: TirProgram, after: TirProgram, listings: tuple[Listing, Listing]) -> None:
         self.firings: tuple[Firing, ...] = after.firings
         self.old, self.new = _Side(before, listings[0]), _Side(after, listings[1])
         # The statements that are there before and after: `stays` has their numbers before, `kept` those after.

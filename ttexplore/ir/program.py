@@ -20,7 +20,7 @@ KERNEL = "kernel"
 
 
 @dataclass(frozen=True)
-class Program:
+class TirProgram:
     """A kernel being lowered.
 
     `functions` is ``{"kernel": f}`` until the split and then reader, compute and writer; each is a tirx.PrimFunc.
@@ -55,21 +55,21 @@ class Program:
     def is_split(self) -> bool:
         return KERNEL not in self.functions
 
-    def shares_functions(self, other: Program) -> bool:
+    def shares_functions(self, other: TirProgram) -> bool:
         """Whether both have the very same functions, and not only equal ones."""
         same = self.functions.keys() == other.functions.keys()
         return same and all(one.same_as(other.functions[role]) for role, one in self.functions.items())
 
-    def with_plan(self, **changes: object) -> Program:
+    def with_plan(self, **changes: object) -> TirProgram:
         return dataclasses.replace(self, plan=self.plan.replace(**changes))
 
-    def with_choice(self, choice: Choice, why: Note) -> Program:
+    def with_choice(self, choice: Choice, why: Note) -> TirProgram:
         """The program whose plan says what was chosen, and why, also as a note."""
         return self.with_plan(choices=(*self.plan.choices, choice), notes=(*self.plan.notes, why))
 
-    def with_kernel(self, function: tirx.PrimFunc, firings: Firings) -> Program:
+    def with_kernel(self, function: tirx.PrimFunc, firings: Firings) -> TirProgram:
         return self.with_functions({KERNEL: function}, firings)
 
-    def with_functions(self, functions: Mapping[str, tirx.PrimFunc], firings: Firings) -> Program:
+    def with_functions(self, functions: Mapping[str, tirx.PrimFunc], firings: Firings) -> TirProgram:
         """The program with other functions, made by the rules that fired."""
         return dataclasses.replace(self, functions={**functions}, firings=tuple(firings.all))

@@ -56,10 +56,10 @@ def tessera(kernel: tirx.PrimFunc, name: str, written: Sequence[str]) -> str:
     Raises UsageError, with the kernel's line, for what the style has no word for: atomics, scans, gathers, parts of
     blocks, sizes that are known only when the kernel runs.
     """
-    return _Writer(kernel).text(name, frozenset(written))
+    return _TesseraWriter(kernel).text(name, frozenset(written))
 
 
-class _Writer:
+class _TesseraWriter:
     """The lines so far, the statement that is being written, and in how many blocks of memory each shared buffer is
     staged, by its loop's variable."""
 

@@ -26,7 +26,7 @@ from ttexplore.language.tracer.kernel import loading_file
 _LOADING = threading.RLock()
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Find a stand-in for modules that no other finder knows, in the thread that loads a file."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ def stand_ins() -> Generator[None]:
     """Replace modules that are not installed by stand-ins inside the `with` block; those of TileLang remain afterwards.
     Other threads wait for their turn."""
     with _LOADING:
-        before, finder = set(sys.modules), _Finder()
+        before, finder = set(sys.modules), _StandInFinder()
         sys.meta_path.append(finder)
         try:
             yield
@@ -72,7 +72,7 @@ def tilelang_alias(folder: Path) -> Generator[None]:
 
 def _alias(folder: Path) -> Generator[None]:
     before, ours = dict(sys.modules), tilelang_modules()
-    finder, place = _Finder(), str(folder)
+    finder, place = _StandInFinder(), str(folder)
     # There are over a thousand modules.
     hidden = {name: before[name] for name in before if name.startswith("tilelang") and _is_tilelang(name)}
     for name in hidden:

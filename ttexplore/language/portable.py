@@ -33,7 +33,7 @@ _MODULES = ("math", "operator", "functools", "itertools", "typing", "numpy")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextLocation:
     """Where a sent text stands: `first_line` is the number of its first line in `file`."""
 
     file: str
@@ -51,17 +51,17 @@ class PortableKernel:
     `places` are where they stand. `arguments` are those of an eager kernel."""
 
     texts: list[JsonObject]
-    places: tuple[Place, ...]
+    places: tuple[TextLocation, ...]
     arguments: JsonObject
 
 
 @dataclass
 class _Sending:
     texts: list[JsonObject] = field(default_factory=list[JsonObject])
-    places: list[Place] = field(default_factory=list[Place])
+    places: list[TextLocation] = field(default_factory=list[TextLocation])
     numbers: dict[types.CodeType, int] = field(default_factory=dict[types.CodeType, int])
 
-    def text(self, name: str, text: str, place: Place, surroundings: Surroundings) -> int:
+    def text(self, name: str, text: str, place: TextLocation, surroundings: Surroundings) -> int:
         number = len(self.texts)
         sent: JsonObject = {"name": name, "text": text, "flags": surroundings.flags, "names": {}}
         self.texts.append(sent)
@@ -81,7 +81,7 @@ class _Sending:
             # Known before its names are: it may name itself.
             self.numbers[code] = len(self.texts)
             text = "\n".join(line.text for line in listing.lines)
-            self.text(function.__name__, text, Place(file, first), surroundings_of(function, None))
+            self.text(function.__name__, text, TextLocation(file, first), surroundings_of(function, None))
         return {"function": self.numbers[code]}
 
     def value(self, value: Any, name: str, span: Span) -> JsonObject:
@@ -166,7 +166,7 @@ def portable(kernel: TracedKernel) -> PortableKernel:
         )
     sending = _Sending()
     text = "\n".join(lines_of(kernel.source.text))
-    place = Place(kernel.file, kernel.first_line)
+    place = TextLocation(kernel.file, kernel.first_line)
     sending.text(kernel.name, text, place, surroundings)
     span = place.span(1)
     arguments = {name: sending.value(value, name, span) for name, value in surroundings.arguments.items()}

@@ -48,7 +48,7 @@ class Operand:
 Value = TypeVar("Value")
 
 
-class Argument(NamedTuple, Generic[Value]):
+class OperandArgument(NamedTuple, Generic[Value]):
     """The argument of an IR operation for an operand; for a dst operand the buffer, and the slot in it."""
 
     operand: Operand
@@ -96,12 +96,12 @@ class Form:
             wanted = f"{least}" if least == most else f"{least} to {most}"
             raise TypeError(f"{self.name} takes {wanted} arguments, not {len(values)}")
 
-    def given(self, values: Sequence[Value]) -> list[Argument[Value]]:
+    def given(self, values: Sequence[Value]) -> list[OperandArgument[Value]]:
         """Assign the IR's arguments to the operands, in order. Raises TypeError for too few or too many."""
         self.check(values)
         count = len(values)
         return [
-            Argument(operand, values[at], values[at + 1] if operand.kind == "dst" else None, at)
+            OperandArgument(operand, values[at], values[at + 1] if operand.kind == "dst" else None, at)
             for operand, at in self.places
             if at < count
         ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tvm import tirx
 
 from ttexplore.analysis.work_orders import note_on_work
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.notes import Note, note
 from ttexplore.options import Partials
@@ -72,8 +72,8 @@ _NOTES: dict[Rule, Callable[[tirx.Stmt], Note]] = {
 
 
 def apply_defaults(
-    program: Program, target: Target, lowered: Callable[..., Program], *, partials: Partials
-) -> Program:  # fmt: skip
+    program: TirProgram, target: Target, lowered: Callable[..., TirProgram], *, partials: Partials
+) -> TirProgram:  # fmt: skip
     """Start the plan from the target's defaults and normalize the kernel.
 
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
@@ -93,7 +93,7 @@ def apply_defaults(
     )
 
 
-def record_defaults(program: Program, target: Target) -> Program:
+def record_defaults(program: TirProgram, target: Target) -> TirProgram:
     """Record the target's defaults in the plan.
 
     plan.notes: none  ==>  work: contiguous, row-major
@@ -103,7 +103,7 @@ def record_defaults(program: Program, target: Target) -> Program:
     return program.with_plan(target=target.name, notes=(*program.plan.notes, *notes))
 
 
-def count_while_loops(program: Program, target: Target) -> Program:
+def count_while_loops(program: TirProgram, target: Target) -> TirProgram:
     """Turn each `while` into a loop over the number of its iterations.
 
         x = bx                        x = bx
@@ -123,7 +123,7 @@ def count_while_loops(program: Program, target: Target) -> Program:
     return program
 
 
-def expand_scans(program: Program, target: Target) -> Program:
+def expand_scans(program: TirProgram, target: Target) -> TirProgram:
     """Expand scans, and reductions of bits, into loops that the chip can run.
 
         T.cumsum(a, dim=1)  ==>  T.fill(a_scan, 0)
@@ -142,7 +142,7 @@ def expand_scans(program: Program, target: Target) -> Program:
     return _rewritten(program, with_scans_as_loops, with_bits_reduced)
 
 
-def order_thread_groups(program: Program, target: Target) -> Program:
+def order_thread_groups(program: TirProgram, target: Target) -> TirProgram:
     """Order groups of threads that wait for each other at barriers into one sequence of statements.
 
         for k in range(n):                              for k in T.Pipelined(n, num_stages=2):
@@ -167,7 +167,7 @@ def order_thread_groups(program: Program, target: Target) -> Program:
     return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
 
 
-def launch_persistent_tiles(program: Program, target: Target) -> Program:
+def launch_persistent_tiles(program: TirProgram, target: Target) -> TirProgram:
     """Launch the tiles of T.Persistent instead of one block for each core.
 
         with T.Kernel(cores) as block:                           with T.Kernel(8, 4) as (bx, by):
@@ -179,7 +179,7 @@ def launch_persistent_tiles(program: Program, target: Target) -> Program:
     return _rewritten(program, with_launched_places)
 
 
-def widen_indices(program: Program, target: Target) -> Program:
+def widen_indices(program: TirProgram, target: Target) -> TirProgram:
     """Widen starts, bounds, conditions and indices in narrow integer types to int32.
 
     for k in range(T.int8(bx * 100), 4)    ==>    for k in range((bx * 100 + 128) % 256 - 128, 4)
@@ -187,7 +187,7 @@ def widen_indices(program: Program, target: Target) -> Program:
     return _rewritten(program, with_wide_indices)
 
 
-def flatten_parallel_nests(program: Program, target: Target) -> Program:
+def flatten_parallel_nests(program: TirProgram, target: Target) -> TirProgram:
     """Flatten each T.Parallel: branches become choices, loops inside of it are unrolled or merged into it.
 
         for i, j in T.Parallel(32, 32):               for i, j in T.Parallel(32, 32):
@@ -203,7 +203,7 @@ def flatten_parallel_nests(program: Program, target: Target) -> Program:
     return _rewritten(program, without_empty_nests, with_merged_loops, with_plain_elements, with_turn_values)
 
 
-def gather_rows(program: Program, target: Target) -> Program:
+def gather_rows(program: TirProgram, target: Target) -> TirProgram:
     """Gather blocks whose rows elements of an index tensor choose, row by row.
 
         for i, j in T.Parallel(64, 128):           T.clear(k_block)
@@ -221,7 +221,7 @@ def gather_rows(program: Program, target: Target) -> Program:
     return _rewritten(program, with_rows_by_index)
 
 
-def name_deciding_variables(program: Program, target: Target) -> Program:
+def name_deciding_variables(program: TirProgram, target: Target) -> TirProgram:
     """Name the values of scalar variables on which places, lengths and conditions depend.
 
         group = T.alloc_var("int32")
@@ -237,7 +237,7 @@ def name_deciding_variables(program: Program, target: Target) -> Program:
     return _rewritten(program, with_asked_blocks, with_named_variables)
 
 
-def stage_scalars(program: Program, target: Target) -> Program:
+def stage_scalars(program: TirProgram, target: Target) -> TirProgram:
     """Compute scalars that are operands in blocks of one element.
 
         sink = Sinks[bx]                             T.copy(Sinks[bx : bx + 1], sink)
@@ -252,7 +252,7 @@ def stage_scalars(program: Program, target: Target) -> Program:
     return _rewritten(program, with_scalar_blocks)
 
 
-def name_deciding_elements(program: Program, target: Target) -> Program:
+def name_deciding_elements(program: TirProgram, target: Target) -> TirProgram:
     """Name the elements of tensors that decide branches, lengths of loops and places of blocks.
 
         for k in range(Counts[bx]):       Counts_value = Counts[bx]
@@ -267,7 +267,7 @@ def name_deciding_elements(program: Program, target: Target) -> Program:
     return _rewritten(program, with_loaded_scalars, with_wide_numbers)
 
 
-def stage_tensors(program: Program, target: Target) -> Program:
+def stage_tensors(program: TirProgram, target: Target) -> TirProgram:
     """Copy tensors to and from blocks on the chip, where the kernel works on their elements.
 
         for i, j in T.Parallel(32, 64):                   T.copy(A[by * 32 : +32, bx * 64 : +64], A_block)
@@ -281,7 +281,7 @@ def stage_tensors(program: Program, target: Target) -> Program:
     return _rewritten(program, with_ordered_axes, with_joined_loops, with_staged_tensors)
 
 
-def flatten_blocks(program: Program, target: Target) -> Program:
+def flatten_blocks(program: TirProgram, target: Target) -> TirProgram:
     """Flatten blocks of three and more dimensions to matrices: all axes but the last one become the rows.
 
         for b, i, j in T.Parallel(2, 8, 32):          for b_i, j in T.Parallel(16, 32):
@@ -292,7 +292,7 @@ def flatten_blocks(program: Program, target: Target) -> Program:
     return _rewritten(program, with_flat_blocks)
 
 
-def extract_block_parts(program: Program, target: Target) -> Program:
+def extract_block_parts(program: TirProgram, target: Target) -> TirProgram:
     """Extract rows, columns, elements and regions of blocks into blocks of their own.
 
         for i, j in T.Parallel(4, 64):          a_masked = a where its row is 2, else 0
@@ -309,7 +309,7 @@ def extract_block_parts(program: Program, target: Target) -> Program:
     return _rewritten(program, with_whole_blocks)
 
 
-def legalize_dtypes(program: Program, target: Target) -> Program:
+def legalize_dtypes(program: TirProgram, target: Target) -> TirProgram:
     """Legalize dtypes: copies that convert to 8 bits or fewer, and products of integers.
 
         T.copy(c, C[by * 32, bx * 32])  ==>  for i, j in T.Parallel(32, 32):
@@ -329,7 +329,7 @@ def legalize_dtypes(program: Program, target: Target) -> Program:
     return _rewritten(program, with_casts_for_copies, with_products_of_numbers)
 
 
-def turn_branches_into_loops(program: Program, target: Target) -> Program:
+def turn_branches_into_loops(program: TirProgram, target: Target) -> TirProgram:
     """Turn branches around operations on blocks into loops of one iteration or none.
 
         if by * 64 < n:                      for taken in range(select(by * 64 < n, 1, 0)):
@@ -343,7 +343,7 @@ def turn_branches_into_loops(program: Program, target: Target) -> Program:
     return _rewritten(program, without_guarded_fills, with_branches_as_loops)
 
 
-def check_chosen_places(program: Program, target: Target) -> Program:
+def check_chosen_places(program: TirProgram, target: Target) -> TirProgram:
     """Check, while the kernel runs, places that elements of tensors choose.
 
         page = Table[bx, k]                            page = Table[bx, k]
@@ -359,8 +359,8 @@ def check_chosen_places(program: Program, target: Target) -> Program:
 
 
 def choose_partial_sums(
-    program: Program, target: Target, lowered: Callable[..., Program], *, partials: Partials
-) -> Program:  # fmt: skip
+    program: TirProgram, target: Target, lowered: Callable[..., TirProgram], *, partials: Partials
+) -> TirProgram:  # fmt: skip
     """Choose by predicted time whether several cores hand on partial sums, or one core adds them up.
 
         plan.choices: none  ==>  partials: noc (noc 11.5 us, dram 21.2 us)
@@ -374,7 +374,7 @@ def choose_partial_sums(
     return with_chosen_partials(program, target, lambda chosen: lowered(partials=chosen))
 
 
-def give_updates_owners(program: Program, target: Target, *, partials: Partials) -> Program:
+def give_updates_owners(program: TirProgram, target: Target, *, partials: Partials) -> TirProgram:
     """Give each element that several work items update one owner: they run on one core, one after another.
 
         with T.Kernel(2, 2, 4) as (bx, by, bz):          with T.Kernel(2, 2) as (bx, by):
@@ -394,7 +394,7 @@ def give_updates_owners(program: Program, target: Target, *, partials: Partials)
     return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
 
 
-def _rewritten(program: Program, *rewrites: _Rewrite) -> Program:
+def _rewritten(program: TirProgram, *rewrites: _Rewrite) -> TirProgram:
     """The program with its kernel rewritten, and with notes on what some rules did."""
     firings, kernel = Firings(), program.kernel
     for rewrite in rewrites:
@@ -404,7 +404,7 @@ def _rewritten(program: Program, *rewrites: _Rewrite) -> Program:
     return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
 
 
-def _with_kernel(program: Program, kernel: tirx.PrimFunc, firings: Firings) -> Program:
+def _with_kernel(program: TirProgram, kernel: tirx.PrimFunc, firings: Firings) -> TirProgram:
     return program if kernel is program.kernel else program.with_kernel(kernel, firings)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ttexplore.analysis.accessors import accessor_of, check_dram
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.target import Target
 
 
-def attach_tensor_accessor(program: Program, target: Target) -> Program:
+def attach_tensor_accessor(program: TirProgram, target: Target) -> TirProgram:
     """Decide the tile grid and the page strides of each tensor.
 
         C: (2, 1024, 512)

@@ -12,7 +12,7 @@ from ttexplore.errors import UsageError, shown
 from ttexplore.given import dictionary
 from ttexplore.ir.arithmetic.bounds import MAX_SIZE
 from ttexplore.ir.arithmetic.sizes import size_variables
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.passes.normalize.loops.integers import check_integers
 from ttexplore.passes.step import Applied
 from ttexplore.passes.verify import verify
@@ -70,7 +70,7 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
     return tuple(made)
 
 
-def _bound(program: Program, now: Plan, sizes: tuple[Size, ...]) -> Program:
+def _bound(program: TirProgram, now: Plan, sizes: tuple[Size, ...]) -> TirProgram:
     """The program with the decisions of `now` for everything that its own plan has decided."""
     plan = program.plan
     bindings = {accessor.tensor: accessor.bindings for accessor in plan.accessors}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ttexplore.analysis.core_resources import number_buffers
 from ttexplore.analysis.tile_graph import tile_graph
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.target import Target
 
 
-def build_tile_dfg(program: Program, target: Target) -> Program:
+def build_tile_dfg(program: TirProgram, target: Target) -> TirProgram:
     """Build the tile dataflow graph, and number the circular buffers.
 
         tt.read_block(A, A_shared, ...); tt.matmul_block(A_shared, ...)  ==>  A -> reader -> A_shared (0) -> compute

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.plan import KERNEL_ROLES, AccessorBinding
 from ttexplore.target import Target
 
 
-def configure_tensor_accessor(program: Program, target: Target) -> Program:
+def configure_tensor_accessor(program: TirProgram, target: Target) -> TirProgram:
     """Bind each tensor's accessor to the arguments of the kernels that use it.
 
         reader uses A  ==>  A: common runtime argument A_address, compile-time words of its TensorAccessorArgs

@@ -6,13 +6,13 @@ from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError
 from ttexplore.ir.build import text_of
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.plan import KERNEL_ROLES, Argument, KernelRole, KernelSignature, Plan
 from ttexplore.target import Target
 
 
-def finalize_persistent_signature(program: Program, target: Target) -> Program:
+def finalize_persistent_signature(program: TirProgram, target: Target) -> TirProgram:
     """Decide the order and kind of the arguments of each kernel.
 
         reader uses A, B, work_start, work_count
@@ -53,7 +53,7 @@ def _placed(argument: Argument, plan: Plan) -> Argument:
     return argument
 
 
-def _signature(program: Program, role: KernelRole, target: Target) -> KernelSignature:
+def _signature(program: TirProgram, role: KernelRole, target: Target) -> KernelSignature:
     tensors = [accessor for accessor in program.plan.accessors if any(b.kernel == role for b in accessor.bindings)]
     compile_time = tuple(Argument(f"{one.tensor}_accessor", "accessor", one.tensor) for one in tensors)
     common = tuple(Argument(f"{one.tensor}_address", "tensor_address", one.tensor) for one in tensors)

@@ -9,7 +9,7 @@ from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.arithmetic.bounds import BLOCK_RANGES
 from ttexplore.ir.arithmetic.sizes import BOUND_SIZES, size_variables
 from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.plan import Partition
 from ttexplore.target import Target
@@ -17,7 +17,7 @@ from ttexplore.target import Target
 _WORK = Rule("loop over work items", "Each core loops over its own blocks of the launch grid.")
 
 
-def grid_to_core_grid(program: Program, target: Target) -> Program:
+def grid_to_core_grid(program: TirProgram, target: Target) -> TirProgram:
     """Replace the launch grid with a persistent loop over the work items of each core.
 
     for bx in T.thread_binding(8, "blockIdx.x"):      work_start = tt.core_value("work_start")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ttexplore.analysis.engine_setup import set_up
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings
 from ttexplore.target import Target
 
 
-def insert_compute_init(program: Program, target: Target) -> Program:
+def insert_compute_init(program: TirProgram, target: Target) -> TirProgram:
     """Insert the start-up of the compute engine and the init of each operation.
 
         for t in range(16):                         tt.compute_startup(A_shared, B_shared, C_shared)

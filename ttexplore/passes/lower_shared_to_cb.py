@@ -29,13 +29,13 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.operations.storage import Staging, TileCopy
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body
 from ttexplore.ops import language as tl
 from ttexplore.target import Target
 
 
-def lower_shared_to_cb(program: Program, target: Target) -> Program:
+def lower_shared_to_cb(program: TirProgram, target: Target) -> TirProgram:
     """Give every on-chip value its storage: a circular buffer, or DST.
 
         A_shared = T.alloc_buffer((128, 32), "float16", "shared.dyn")     A_shared = ... "bfloat16", "tt.cb"
@@ -64,15 +64,15 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
 
 
 @dataclass
-class _Names:
+class _BufferNames:
     """The new names of the buffers that one statement reads, by role, and writes."""
 
     reads: dict[tuple[tirx.Buffer, str], str] = field(default_factory=dict[tuple[tirx.Buffer, str], str])
     writes: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
 
 
-def _names(staging: Staging) -> dict[tirx.Stmt, _Names]:
-    found: dict[tirx.Stmt, _Names] = defaultdict(_Names)
+def _names(staging: Staging) -> dict[tirx.Stmt, _BufferNames]:
+    found: dict[tirx.Stmt, _BufferNames] = defaultdict(_BufferNames)
     for (reader, buffer, role), name in staging.reads.items():
         found[reader].reads[(buffer, role)] = name
     for (writer, buffer), name in staging.writes.items():
@@ -170,7 +170,7 @@ def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.B
     return tirx.Evaluate(call(op_name(statement), made, attrs), statement.span)
 
 
-def _parallel(statement: tirx.For, names: _Names, buffers: dict[str, tirx.Buffer]) -> tirx.For:
+def _parallel(statement: tirx.For, names: _BufferNames, buffers: dict[str, tirx.Buffer]) -> tirx.For:
     """The nest with new buffers in its loads and stores; a load of a value that the nest itself writes reads the
     buffer that the nest writes.
 

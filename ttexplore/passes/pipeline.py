@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.options import Options
 from ttexplore.passes.apply_defaults import PARTS as PARTS_OF_A0
 from ttexplore.passes.apply_defaults import apply_defaults
@@ -57,7 +57,7 @@ PIPELINE: tuple[Pass, ...] = (
 
 
 def lower(
-    program: Program, target: Target, options: Mapping[str, Any], steps: Sequence[Pass] = PIPELINE,
+    program: TirProgram, target: Target, options: Mapping[str, Any], steps: Sequence[Pass] = PIPELINE,
     like: Iterable[Sequence[Applied]] = (),
 ) -> Iterator[Applied]:  # fmt: skip
     """Run the pipeline, or some of its steps, and verify the program after each step and each part of one. The first

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ttexplore.errors import BackendError, TTExploreError, VerifyError
 from ttexplore.ir.boundary import errors_of_ours
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.options import Options
 from ttexplore.passes.step import Applied, Pass
 from ttexplore.passes.unseen import CHOICES, FIDELITY, NOTES, Facts, Unseen, hidden
@@ -38,7 +38,7 @@ class Runner:
         self.alike = [[leaf for one in lowering for leaf in one.leaves] for lowering in like if lowering]
         self.number = 0
 
-    def run(self, step: Pass, program: Program) -> Applied:
+    def run(self, step: Pass, program: TirProgram) -> Applied:
         """Run a step without parts. An error of it, or of the verifier, is part of the answer.
 
         Raises BackendError at the time limit and where the lowering is cancelled.
@@ -93,22 +93,22 @@ class Runner:
         seconds = time.perf_counter() - start
         return Applied(step, program, after, own, seconds, None, looked_at, handed_on, self.verifier)
 
-    def _establish(self, step: Pass, program: Program) -> None:
+    def _establish(self, step: Pass, program: TirProgram) -> None:
         contracts = self.verifier.contracts.copy()
         contracts.after(step, program.functions)
         self.verifier = self.verifier.with_contracts(contracts)
 
-    def _applied(self, step: Pass, program: Program, own: Mapping[str, object]) -> Program:
+    def _applied(self, step: Pass, program: TirProgram, own: Mapping[str, object]) -> TirProgram:
         if not step.trial_until:
             return step.function(program, self.target, **own)
         return step.function(program, self.target, self._trial(step, program, own), **own)
 
-    def _trial(self, step: Pass, program: Program, own: Mapping[str, object]) -> Callable[..., Program]:
+    def _trial(self, step: Pass, program: TirProgram, own: Mapping[str, object]) -> Callable[..., TirProgram]:
         """A function that lowers on trial, with other options of the step, and without verifying."""
         letters = [one.letter for one in self.pipeline]
         later = self.pipeline[letters.index(step.letter) + 1 : letters.index(step.trial_until) + 1]
 
-        def lowered(**changed: object) -> Program:
+        def lowered(**changed: object) -> TirProgram:
             after = step.function(program, self.target, lowered, **{**own, **changed})
             for one in later:
                 options = {name: getattr(program.options, name) for name in one.options}
@@ -119,7 +119,7 @@ class Runner:
         return lowered
 
 
-def _with(program: Program, plan: Any, looking: _Looking) -> Program:
+def _with(program: TirProgram, plan: Any, looking: _Looking) -> TirProgram:
     return dataclasses.replace(program, plan=plan, options=cast(Options, looking))
 
 
@@ -144,7 +144,7 @@ class _Looking:
         return value
 
 
-def _is_alike(one: Program, other: Program) -> bool:
+def _is_alike(one: TirProgram, other: TirProgram) -> bool:
     """Whether two programs are the same, but for the facts that most passes hand on."""
     return (
         one.shares_functions(other) and one.staging is other.staging and one.moves is other.moves
@@ -171,7 +171,7 @@ def _tell(error: TTExploreError, reasons: Iterable[str]) -> None:
     error.hint = "\n".join([*([error.hint] if error.hint else []), *(f"why: {one}" for one in reasons)])
 
 
-def _annotation_line(program: Program, options: Mapping[str, Any]) -> Span | None:
+def _annotation_line(program: TirProgram, options: Mapping[str, Any]) -> Span | None:
     """The line of the first annotation that set one of these options."""
     taken = (one for one in program.plan.annotations if one.taken and one.option in options and not one.tensor)
     return next((one.origin for one in taken if one.origin is not None), None)

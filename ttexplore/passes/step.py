@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttexplore.errors import TTExploreError
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.passes.unseen import Facts
 from ttexplore.passes.verify import Verifier
 from ttexplore.passes.verify.predicates import Predicate
@@ -29,7 +29,7 @@ class Pass:
 
     letter: str
     stage: str
-    function: Callable[..., Program]
+    function: Callable[..., TirProgram]
     by_sizes: bool = False
     parts: tuple[Pass, ...] = ()
     requires: tuple[Predicate, ...] = ()
@@ -74,8 +74,8 @@ class Applied:
     """
 
     step: Pass
-    before: Program
-    after: Program
+    before: TirProgram
+    after: TirProgram
     options: dict[str, Any]
     seconds: float
     error: TTExploreError | None = None

@@ -128,7 +128,7 @@ class PortingChecks(Printed, tuple[PortingCheck, ...]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class LaunchFacts:
     """What is known of one launch.
 
     `kernel` is the listing of the kernel before the first step, `compute` the emitted compute kernel. `lines` are the
@@ -167,14 +167,14 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _CheckResult:
     verdict: Verdict
     number: str
     line: Span | None = None
     advice: str = ""
 
 
-def porting_checks(launches: Sequence[Facts]) -> PortingChecks:
+def porting_checks(launches: Sequence[LaunchFacts]) -> PortingChecks:
     """Go through the checklist for a kernel of these launches."""
     made: list[PortingCheck] = []
     for item, checks in _CHECKLIST.items():
@@ -185,11 +185,11 @@ def porting_checks(launches: Sequence[Facts]) -> PortingChecks:
     return PortingChecks(made)
 
 
-def _padding(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _padding(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     # A vector is one row of tiles: that its other rows are padding cannot be changed.
     tiled = [one for one in facts.plan.layouts if one.page == "tile" and len(one.shape) > 1]
     if not tiled:
-        return _Found("not applicable", "no tensor of rows and columns is stored in tiles")
+        return _CheckResult("not applicable", "no tensor of rows and columns is stored in tiles")
     shares = {one: 1 - prod(one.shape) / prod(one.padded_shape) for one in tiled}
     worst = max(tiled, key=lambda one: shares[one])
     shape, padded = ("x".join(map(str, sizes)) for sizes in (worst.shape, worst.padded_shape))
@@ -201,33 +201,35 @@ def _padding(facts: Facts, _: Sequence[Facts]) -> _Found:
     )  # fmt: skip
 
 
-def _dtypes(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _dtypes(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     own = {one.dtype for one in DATA_FORMATS.values()}
     other = [one for one in facts.plan.layouts if one.dtype not in own]
     if not other:
-        return _Found("pass", f"{', '.join(sorted({one.dtype for one in facts.plan.layouts}))}, stored as they are")
+        return _CheckResult(
+            "pass", f"{', '.join(sorted({one.dtype for one in facts.plan.layouts}))}, stored as they are"
+        )
     number = ", ".join(f"{one.name}: {one.dtype} is stored as {one.data_format}" for one in other)
-    return _Found(
+    return _CheckResult(
         "fail", number, facts.lines.get(other[0].name),
         "Use bfloat16, float32 or int32, for which tiles have a format. Float16_b has the range of float32 and 8 bits "
         "of mantissa: compare with a tolerance for that.",
     )  # fmt: skip
 
 
-def _layout(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _layout(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     converted = [one for one in facts.plan.layouts if one.through]
     if not converted:
-        return _Found("pass", f"pages of {plural(len(facts.plan.layouts), 'tensor')} move as they are stored")
+        return _CheckResult("pass", f"pages of {plural(len(facts.plan.layouts), 'tensor')} move as they are stored")
     count = sum(prod(one.shape) * one.element_bytes for one in converted)
     names = ", ".join(one.name for one in converted)
-    return _Found(
+    return _CheckResult(
         "fail", f"{names}: {byte_size(count)} in rows are converted on the chip", facts.lines.get(converted[0].name),
         "Store the tensor in tiles, once, before the launch: its layout is an option of the lowering (layouts). Rows "
         "pay only where a tensor is used once.",
     )  # fmt: skip
 
 
-def _stages(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _stages(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     most = max(core.items for core in facts.partition.cores)
     # Constant tiles have no line of the kernel; shards are there already.
     loaded = [
@@ -235,25 +237,25 @@ def _stages(facts: Facts, _: Sequence[Facts]) -> _Found:
         if one.producer != "compute" and one.consumer == "compute" and one.origin and not one.shard_of
     ]  # fmt: skip
     if not loaded:
-        return _Found("not applicable", "the compute kernel takes nothing that is loaded")
+        return _CheckResult("not applicable", "the compute kernel takes nothing that is loaded")
     blocks = {one.name: _blocks(facts, one, most) for one in loaded}
     single = [one for one in loaded if one.stages == 1 and (blocks[one.name] or 2) > 1]
     if not single:
         fewest = min(loaded, key=lambda one: one.stages)
-        return _Found(
+        return _CheckResult(
             "pass", f"{plural(len(loaded), 'buffer')}, {plural(fewest.stages, 'block')} deep or deeper", fewest.origin
         )
     worst = single[0]
     turns = blocks[worst.name]
     number = f"{worst.name}: 1 block deep, {f'{turns:,} blocks' if turns else 'a varying number of blocks'} on a core"
-    return _Found(
+    return _CheckResult(
         "fail", number, worst.origin,
         "Give it room for two blocks, so that the next one arrives while this one is computed with: num_stages=2 of "
         "its T.Pipelined, or the option cb_depth. If L1 is full, make the blocks smaller.",
     )  # fmt: skip
 
 
-def _blocks(facts: Facts, buffer: CircularBuffer, items: int) -> int | None:
+def _blocks(facts: LaunchFacts, buffer: CircularBuffer, items: int) -> int | None:
     """How many blocks go through a buffer of the busiest core; None if that varies."""
     assert facts.plan.graph is not None, "a lowering that succeeded has a graph"
     tiles = [one.tiles_per_item for one in facts.plan.graph.edges if one.target == buffer.name]
@@ -261,9 +263,9 @@ def _blocks(facts: Facts, buffer: CircularBuffer, items: int) -> int | None:
     return sum(counts) * items // buffer.block_pages if len(counts) == len(tiles) else None
 
 
-def _accumulator(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _accumulator(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     if not facts.plan.products or facts.plan.compute is None:
-        return _Found("not applicable", "no T.gemm")
+        return _CheckResult("not applicable", "no T.gemm")
     worst = max(facts.plan.products, key=lambda one: one.rows * one.columns)
     tiles, room = worst.rows * worst.columns, facts.plan.compute.dst_tiles
     return _verdict(
@@ -273,21 +275,21 @@ def _accumulator(facts: Facts, _: Sequence[Facts]) -> _Found:
     )  # fmt: skip
 
 
-def _epilogue(facts: Facts, before: Sequence[Facts]) -> _Found:
+def _epilogue(facts: LaunchFacts, before: Sequence[LaunchFacts]) -> _CheckResult:
     products = {one.origin for one in facts.plan.products if one.origin}
     if products:
         lines = facts.computed_lines
         last = max(place for place, line in enumerate(lines) if line in products)
         after = [*dict.fromkeys(lines[last + 1 :])]
         if not after:
-            return _Found("not applicable", "the product is stored as it is")
-        return _Found("pass", f"{plural(len(after), 'line')} before the product is stored", after[0])
+            return _CheckResult("not applicable", "the product is stored as it is")
+        return _CheckResult("pass", f"{plural(len(after), 'line')} before the product is stored", after[0])
     made = {name for one in before if one.plan.products for name in one.writes}
     taken = [name for name in facts.reads if name in made]
     if not taken or not facts.computed_lines:
-        return _Found("not applicable", "no T.gemm")
+        return _CheckResult("not applicable", "no T.gemm")
     count = sum(prod(one.shape) * one.element_bytes for one in facts.plan.layouts if one.name in taken)
-    return _Found(
+    return _CheckResult(
         "fail", f"{', '.join(taken)}: {byte_size(count)} are stored by a product and loaded again",
         facts.computed_lines[0],
         "Compute it in the launch of the product, in T.Parallel before the accumulator is copied to its tensor: the "
@@ -295,10 +297,10 @@ def _epilogue(facts: Facts, before: Sequence[Facts]) -> _Found:
     )  # fmt: skip
 
 
-def _accumulation(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _accumulation(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     compute = facts.plan.compute
     if not facts.plan.products or compute is None:
-        return _Found("not applicable", "no T.gemm")
+        return _CheckResult("not applicable", "no T.gemm")
     bits = 32 if compute.fp32_dest_acc_en else 16
     return _verdict(
         bits == 32 and compute.math_fidelity in ("HiFi3", "HiFi4"),
@@ -308,19 +310,19 @@ def _accumulation(facts: Facts, _: Sequence[Facts]) -> _Found:
     )  # fmt: skip
 
 
-def _results(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _results(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     if facts.checked is None:
-        return _Found("not applicable", "nothing was executed")
+        return _CheckResult("not applicable", "nothing was executed")
     if not facts.checked:
-        return _Found("pass", "every step gives the result of the kernel on the CPU")
-    return _Found(
+        return _CheckResult("pass", "every step gives the result of the kernel on the CPU")
+    return _CheckResult(
         "fail", facts.checked, facts.launch_line,
         "Run ex.check() with inputs that you know, and compare ex.reference() with the GPU's result first: it is what "
         "the kernel means.",
     )  # fmt: skip
 
 
-def _load(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _load(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     partition = facts.partition
     allowed = len({core for one in partition.core_ranges for core in one.cores}) or facts.target.cores
     counts = [core.items for core in partition.cores]
@@ -335,13 +337,13 @@ def _load(facts: Facts, _: Sequence[Facts]) -> _Found:
     )  # fmt: skip
 
 
-def _reuse(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _reuse(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     if facts.estimate is None:
         return _unpredicted(facts)
     inputs = {one.name for one in facts.plan.layouts if one.role != "output" and one.memory == "dram"}
     least = sum(one.pages * one.page_bytes for one in facts.plan.accessors if one.tensor in inputs)
     if not least:
-        return _Found("not applicable", "no input is in DRAM")
+        return _CheckResult("not applicable", "no input is in DRAM")
     read = facts.estimate.read_bytes
     shared = f", {plural(len(facts.plan.shared), 'input')} sent from core to core" if facts.plan.shared else ""
     return _verdict(
@@ -367,18 +369,18 @@ _REMEDIES: dict[str, str] = {
 }
 
 
-def _roofline(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _roofline(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     one = facts.estimate
     if one is None:
         return _unpredicted(facts)
     if not one.roofline_us:
-        return _Found("not applicable", "nothing is computed or moved to and from DRAM")
+        return _CheckResult("not applicable", "nothing is computed or moved to and from DRAM")
     times = one.us / one.roofline_us
     number = f"{plain_time(one.us)} (estimate), {times:.1f} times the roofline, bound by {one.bound}"
     return _verdict(times <= FARTHEST, number, facts.launch_line, _REMEDIES[one.bound])
 
 
-def _issue(facts: Facts, _: Sequence[Facts]) -> _Found:
+def _issue(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     one = facts.estimate
     if one is None:
         return _unpredicted(facts)
@@ -389,16 +391,16 @@ def _issue(facts: Facts, _: Sequence[Facts]) -> _Found:
     )  # fmt: skip
 
 
-def _unpredicted(facts: Facts) -> _Found:
+def _unpredicted(facts: LaunchFacts) -> _CheckResult:
     assert facts.no_estimate is not None, "there is an estimate, or a reason"
-    return _Found("not applicable", facts.no_estimate.message, facts.no_estimate.span)
+    return _CheckResult("not applicable", facts.no_estimate.message, facts.no_estimate.span)
 
 
-def _verdict(passed: bool, number: str, line: Span | None, advice: str) -> _Found:
-    return _Found("pass", number, line) if passed else _Found("fail", number, line, advice)
+def _verdict(passed: bool, number: str, line: Span | None, advice: str) -> _CheckResult:
+    return _CheckResult("pass", number, line) if passed else _CheckResult("fail", number, line, advice)
 
 
-_Check = Callable[[Facts, Sequence[Facts]], _Found]
+_Check = Callable[[LaunchFacts, Sequence[LaunchFacts]], _CheckResult]
 # The checks of each item: the name, what holds if it passes, and the function.
 _CHECKLIST: dict[Item, tuple[tuple[str, str, _Check], ...]] = {
     "tile shapes and dtypes": (

@@ -17,7 +17,7 @@ from ttexplore.porting.foreign.families import Outside, family_of
 from ttexplore.porting.foreign.marks import Language, Mark, Reading
 from ttexplore.porting.foreign.skeletons import factory_name, skeleton
 from ttexplore.porting.foreign.triton import read_triton
-from ttexplore.porting.foreign.work import Work
+from ttexplore.porting.foreign.work import SourceWork
 from ttexplore.porting.pattern import Pattern, patterns
 from ttexplore.porting.table import Table
 from ttexplore.record import Span, lines_of
@@ -182,7 +182,7 @@ def port(
     read C++ are not installed (extra `port`); Cancelled, and BackendError where the time is over.
     """
     text = _readable(text_of("the source of a kernel", source), text_of("the name of a file", file))
-    work = Work(Control.checked(cancel, time_limit_seconds, None).of("the port"))
+    work = SourceWork(Control.checked(cancel, time_limit_seconds, None).of("the port"))
     work.check()
     reading = _read(text, file, work)
     kernels: list[PortedKernel] = []
@@ -207,7 +207,7 @@ def _readable(text: str, file: str) -> str:
     return text
 
 
-def _read(text: str, file: str, work: Work) -> Reading:
+def _read(text: str, file: str, work: SourceWork) -> Reading:
     if _TRITON.search(text):
         return read_triton(text, file, work)
     if _CUDA.search(text):

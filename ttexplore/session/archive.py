@@ -74,7 +74,7 @@ MALFORMED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRun:
     """Inputs and the kernel's outputs for them, in parameter order, as float32 or int32."""
 
     inputs: tuple[Array, ...]
@@ -88,7 +88,7 @@ class Archive:
     trace: Trace
     plan: Plan
     target: Target
-    kept: Kept | None
+    kept: KeptRun | None
 
 
 def malformed(path: str | Path, why: str) -> UsageError:
@@ -166,7 +166,7 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
     names = file.namelist()
     if "inputs" not in names or "reference" not in names:
         return Archive(trace, plan, target, None)
-    kept = Kept(
+    kept = KeptRun(
         _arrays(file, "inputs", tensors(plan, ("input", "inout")), path),
         _arrays(file, "reference", tensors(plan, ("output", "inout")), path),
     )

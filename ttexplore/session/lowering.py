@@ -19,7 +19,7 @@ from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import Plan, Precision
 from ttexplore.record import Listing, Trace
-from ttexplore.session.archive import Kept
+from ttexplore.session.archive import KeptRun
 from ttexplore.session.inputs import Inputs, Tensor, arrays_for, make_inputs
 from ttexplore.target import Target
 
@@ -50,7 +50,7 @@ class Lowering(ABC):
         """All files that export writes, by name. Raises the lowering's error, if it failed."""
 
     @property
-    def kept(self) -> Kept | None:
+    def kept(self) -> KeptRun | None:
         """The inputs and the reference of a file; None of what was lowered here."""
         return None
 

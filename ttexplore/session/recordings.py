@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ttexplore.backends.base import Deadlock, Events, Execution, KernelFault, ordered_layouts
-from ttexplore.backends.moves import Moves, Place
+from ttexplore.backends.moves import ByteRange, Moves
 from ttexplore.backends.registry import recorder
 from ttexplore.control import Progress
 from ttexplore.errors import UsageError, memory_for
@@ -149,7 +149,7 @@ def _tile(explored: Explored, request: RunRequest, tensor: str, tile: tuple[int,
     moves = _moves(explored, request, listings)
     request.control.tell("following the tile")
     number = layouts.index(layout)
-    followed = moves.follow(Place("tensor", number, *part) for part in parts)
+    followed = moves.follow(ByteRange("tensor", number, *part) for part in parts)
     return tile_history(followed, moves, explored.plan, layouts, layout, tile, listings)
 
 

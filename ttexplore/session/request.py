@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ttexplore.backends.registry import ARITHMETICS, BACKENDS, DEVICE_NAMES, Argument, BackendEntry, Settings, taker
+from ttexplore.backends.registry import (
+    ARITHMETICS,
+    BACKENDS,
+    DEVICE_NAMES,
+    Argument,
+    BackendEntry,
+    BackendSettings,
+    taker,
+)
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
 from ttexplore.given import dictionary, flag, named, path, text
@@ -28,7 +36,7 @@ class RunRequest:
 
     backend: BackendEntry
     runner: Backend | None
-    settings: Settings
+    settings: BackendSettings
     inputs: Inputs
     seed: int
     control: Control
@@ -48,7 +56,7 @@ class RunRequest:
         take."""
         entry = BACKENDS[named("backend", backend, BACKENDS)]
         control = Control.checked(cancel, time_limit_seconds, progress)
-        settings = Settings(
+        settings = BackendSettings(
             named("arithmetic", arithmetic, ARITHMETICS),
             None if device is None else text("device", device, DEVICE_NAMES),
             None if environment is None else path("environment", environment),

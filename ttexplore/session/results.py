@@ -15,7 +15,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from ttexplore.backends.base import Execution, card_time, simulation_time
-from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, sides_text
+from ttexplore.backends.compare import ULP_CLASSES, Comparison, NamedComparison, sides_text
 from ttexplore.characters import Printed
 from ttexplore.errors import BackendError, UsageError, unknown
 from ttexplore.files import write_file
@@ -160,7 +160,7 @@ class Run(Printed):
     message: str
     comparison: Comparison
     execution: Execution | None = None
-    sides: tuple[Side, ...] = ()
+    sides: tuple[NamedComparison, ...] = ()
 
     @property
     def compared(self) -> bool:
@@ -176,7 +176,7 @@ class Run(Printed):
 
     @classmethod
     def of(
-        cls, backend: str, outputs: tuple[Array, ...], execution: Execution, sides: Sequence[Side],
+        cls, backend: str, outputs: tuple[Array, ...], execution: Execution, sides: Sequence[NamedComparison],
         comparison: Comparison, message: str, *, passed: bool | None,
     ) -> Run:  # fmt: skip
         """A run with the comparisons of its outputs, of which `comparison` is the one that counts."""
@@ -367,7 +367,7 @@ class LoweringComparison(Printed, str):
         return comparison_html(self.rows)
 
 
-def _figures(side: Side) -> SideFigures:
+def _figures(side: NamedComparison) -> SideFigures:
     one = side.comparison
     tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
     return SideFigures(
@@ -376,7 +376,7 @@ def _figures(side: Side) -> SideFigures:
     )  # fmt: skip
 
 
-def _tile_errors(side: Side) -> TileErrors | None:
+def _tile_errors(side: NamedComparison) -> TileErrors | None:
     worst = side.comparison.worst_tile
     if worst is None or not side.worst_slice:
         return None

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ttexplore.backends.base import Deadlock, Execution, KernelFault, Program, Wait, card_time, simulation_time
-from ttexplore.backends.compare import Comparison, Side
+from ttexplore.backends.base import (
+    BlockedKernel,
+    Deadlock,
+    Execution,
+    KernelFault,
+    Program,
+    card_time,
+    simulation_time,
+)
+from ttexplore.backends.compare import Comparison, NamedComparison
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic
 from ttexplore.backends.remedy import remedy
 from ttexplore.control import Control, Progress
@@ -46,7 +54,7 @@ def emitted(explored: Explored, listings: Mapping[str, Listing]) -> Program:
     return Program({role: listing.text for role, listing in listings.items()}, explored.plan)
 
 
-def kernel_line(place: KernelFault | Wait, listings: Mapping[str, Listing]) -> Span | None:
+def kernel_line(place: KernelFault | BlockedKernel, listings: Mapping[str, Listing]) -> Span | None:
     """The kernel line from which the C++ line of a fault or of a waiting kernel comes."""
     if place.kernel is None or place.cpp_line is None or place.kernel not in listings:
         return None
@@ -143,12 +151,12 @@ def _ran_alone(explored: Explored, request: RunRequest, arrays: tuple[Array, ...
     control.tell("computing the reference")
     of_reference = control.of("the reference")
     reference, rounding = reference_of(explored, arrays, of_reference), rounding_of(explored, arrays, of_reference)
-    sides: list[Side] = []
+    sides: list[NamedComparison] = []
 
     def compare(
         name: str, outputs: tuple[Array, ...], wanted: tuple[Array, ...], exactness: Sequence[Precision]
     ) -> None:
-        sides.append(Side.of(name, outputs, wanted, exactness, rounding, explored._output_names))
+        sides.append(NamedComparison.of(name, outputs, wanted, exactness, rounding, explored._output_names))
 
     if reference is not None:
         control.tell("comparing with the reference")
@@ -194,7 +202,7 @@ def _ran_in_order(explored: Explored, request: RunRequest, arrays: tuple[Array, 
     reference, rounding = reference_of(explored, arrays, of_reference), rounding_of(explored, arrays, of_reference)
     assert reference is not None, "the kernel is there"
     called = explored._output_names
-    whole = Side.of(f"{name} against reference", outputs, reference, precisions(explored), rounding, called)
+    whole = NamedComparison.of(f"{name} against reference", outputs, reference, precisions(explored), rounding, called)
     named = [(launch.kernel.name, run) for launch, run in zip(explored.launches, runs, strict=True)]
     sides = [dataclasses.replace(side, name=f"{launch}: {side.name}") for launch, run in named for side in run.sides]
     failed = [f"{launch}: {run.message}" for launch, run in named if not run.passed]

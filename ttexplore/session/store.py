@@ -17,7 +17,7 @@ from ttexplore.errors import UsageError
 from ttexplore.given import Parts
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, Trace
-from ttexplore.session.archive import MALFORMED, Archive, Kept, malformed, read_archive
+from ttexplore.session.archive import MALFORMED, Archive, KeptRun, malformed, read_archive
 from ttexplore.session.explored import Explored, needs_kernel
 from ttexplore.session.inputs import Inputs, Tensor
 from ttexplore.session.lowering import Lowering, reference_of
@@ -79,7 +79,7 @@ class RecordedLowering(Lowering):
         return self._archive.plan
 
     @property
-    def kept(self) -> Kept | None:
+    def kept(self) -> KeptRun | None:
         return self._archive.kept
 
     @functools.cached_property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class LoweringFigures:
     """What is known of a lowering.
 
     `estimate_us` is the estimate of its time in microseconds (:meth:`Exploration.estimate`), `dram_bytes` what all
@@ -28,7 +28,7 @@ class Figures:
     used_cores: int
 
 
-def figures(lowered: Exploration) -> Figures:
+def figures(lowered: Exploration) -> LoweringFigures:
     """The figures of a lowering that has succeeded. Raises VerifyError for a program that never ends."""
     plans = [launch.plan for launch in lowered.launches]
     l1_bytes = max(map(l1_used_bytes, plans))
@@ -36,7 +36,7 @@ def figures(lowered: Exploration) -> Figures:
     try:
         whole = lowered.estimate()
     except (UsageError, Unsupported):
-        return Figures(None, None, l1_bytes, cores)
+        return LoweringFigures(None, None, l1_bytes, cores)
     parts = whole.launches if isinstance(whole, LaunchEstimates) else (whole,)
     dram_bytes = sum(one.read_bytes + one.written_bytes for one in parts)
-    return Figures(round(whole.us, 3), dram_bytes, l1_bytes, cores)
+    return LoweringFigures(round(whole.us, 3), dram_bytes, l1_bytes, cores)

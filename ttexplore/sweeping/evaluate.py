@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttexplore.errors import BackendError, TTExploreError, from_record
 from ttexplore.record import ErrorRecord
-from ttexplore.sweeping.cost import Figures, figures
+from ttexplore.sweeping.cost import LoweringFigures, figures
 from ttexplore.sweeping.order import trace_of
 from ttexplore.sweeping.shipping import Shipped, received, ttexplore_digest
 from ttexplore.sweeping.space import Point
@@ -31,11 +31,11 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PointResult:
     """What became of a point: its figures, or the error that refused it. Of the best points also the proof, and what
     bounds the time (of several launches, that of the longest)."""
 
-    figures: Figures | None = None
+    figures: LoweringFigures | None = None
     error: ErrorRecord | None = None
     proof: Proof | None = None
     bound: str | None = None
@@ -57,10 +57,10 @@ class Task:
 class Answered:
     """The outcomes of a task, in its order; or the error that stopped all of it."""
 
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[PointResult, ...] = ()
     error: ErrorRecord | None = None
 
-    def checked(self) -> tuple[Outcome, ...]:
+    def checked(self) -> tuple[PointResult, ...]:
         """The outcomes. Raises the error, if there is one."""
         if self.error is not None:
             raise from_record(self.error)
@@ -83,14 +83,14 @@ def evaluate(task: Task) -> Answered:
         return Answered(error=error.record())
 
 
-def _outcome(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> Outcome:
+def _outcome(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> PointResult:
     try:
-        return Outcome(figures=_lowered(found, point, lowerings))
+        return PointResult(figures=_lowered(found, point, lowerings))
     except TTExploreError as error:
-        return Outcome(error=error.record())
+        return PointResult(error=error.record())
 
 
-def _lowered(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> Figures:
+def _lowered(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> LoweringFigures:
     from ttexplore.exploration import explore
     from ttexplore.ir.boundary import errors_of_ours
     from ttexplore.language.machine import machine
@@ -110,7 +110,7 @@ def _lowered(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) 
     return figures(lowered)
 
 
-def _spelled(outcome: Outcome, spelled: tuple[tuple[str, str], ...]) -> Outcome:
+def _spelled(outcome: PointResult, spelled: tuple[tuple[str, str], ...]) -> PointResult:
     """The outcome with the names of files that the user knows."""
     error = outcome.error
     if error is None or not spelled:

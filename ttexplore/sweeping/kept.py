@@ -19,7 +19,7 @@ from typing import Any, cast
 from ttexplore.backends.cache import default_cache_folder, make_private, refuse_foreign, unusable
 from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError
 from ttexplore.record import ErrorRecord, from_json, to_json
-from ttexplore.sweeping.evaluate import Outcome
+from ttexplore.sweeping.evaluate import PointResult
 from ttexplore.sweeping.space import Point
 
 _LASTING = frozenset(kind.__name__ for kind in (KernelError, ResourceError, Unsupported, UsageError))
@@ -33,13 +33,13 @@ def _is_lasting(error: ErrorRecord | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SweepFile:
     """The file of one kernel; without a `path` nothing is kept."""
 
     path: Path | None
 
     @classmethod
-    def of(cls, digest: str, folder: Path | None = None) -> Kept:
+    def of(cls, digest: str, folder: Path | None = None) -> SweepFile:
         """The file for these sources in the cache folder. Raises BackendError if it cannot be written, or others can
         write there."""
         if not digest:
@@ -56,7 +56,7 @@ class Kept:
             raise unusable(place, error.strerror or str(error)) from error
         return cls(path)
 
-    def found(self, keys: Iterable[str | None]) -> list[Outcome | None]:
+    def found(self, keys: Iterable[str | None]) -> list[PointResult | None]:
         """The outcome of each point, by :func:`keys_of`; None for those that are not kept."""
         by_key: dict[str, object] = {}
         for line in [] if self.path is None else self.path.read_bytes().splitlines():
@@ -67,7 +67,7 @@ class Kept:
                 continue
         return [_read(by_key.get(key or "")) for key in keys]
 
-    def keep(self, keys: Iterable[str | None], outcomes: Iterable[Outcome]) -> None:
+    def keep(self, keys: Iterable[str | None], outcomes: Iterable[PointResult]) -> None:
         """Add the outcomes of the points with these keys, as far as they last."""
         lines = [
             json.dumps([key, to_json(outcome)]) + "\n"
@@ -122,10 +122,10 @@ def _plain(value: object) -> object:
             raise TypeError
 
 
-def _read(data: object) -> Outcome | None:
+def _read(data: object) -> PointResult | None:
     if data is None:
         return None
     try:
-        return from_json(Outcome, data)
+        return from_json(PointResult, data)
     except (TypeError, ValueError, KeyError):
         return None

@@ -13,11 +13,11 @@ from ttexplore.errors import UsageError, from_record
 from ttexplore.given import named, whole
 from ttexplore.optional import install, optional
 from ttexplore.session.results import Drawing
-from ttexplore.sweeping.cost import Figures
-from ttexplore.sweeping.evaluate import Outcome
+from ttexplore.sweeping.cost import LoweringFigures
+from ttexplore.sweeping.evaluate import PointResult
 from ttexplore.sweeping.space import Point
 from ttexplore.target import Target
-from ttexplore.views.figures.pareto import Place, pareto_svg
+from ttexplore.views.figures.pareto import ParetoPoint, pareto_svg
 from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.theme import fragment
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ttexplore.exploration import Exploration
 
 State = Literal["verified", "proven", "wrong", "refused", "not done"]
-_FIGURES = tuple(field.name for field in dataclasses.fields(Figures))
+_FIGURES = tuple(field.name for field in dataclasses.fields(LoweringFigures))
 # The columns that follow those of the space.
 COLUMNS = ("state", *_FIGURES, "bound", "pcc", "code", "reason", "line")
 # What can be drawn along an axis, and what it is called.
@@ -45,7 +45,7 @@ class Sweep(Printed):
     kernel: str
     names: tuple[str, ...]
     points: tuple[Point, ...]
-    outcomes: tuple[Outcome | None, ...]
+    outcomes: tuple[PointResult | None, ...]
     complete: bool
     # What `explore` takes.
     source: Any
@@ -63,7 +63,7 @@ class Sweep(Printed):
         return [self._row(number) for number in range(len(self.points))]
 
     def _row(self, number: int) -> dict[str, Any]:
-        given, outcome = self.points[number].given, self.outcomes[number] or Outcome()
+        given, outcome = self.points[number].given, self.outcomes[number] or PointResult()
         row: dict[str, Any] = {name: _plain(given.get(name)) for name in self.names}
         row["state"] = self.state(number)
         row |= {name: getattr(outcome.figures, name, None) for name in _FIGURES}
@@ -144,11 +144,11 @@ class Sweep(Printed):
         """
         x, y = named("x", x, _AXES), named("y", y, _AXES)
         winner = self.winner if self.ranking else None
-        places: list[Place] = []
+        places: list[ParetoPoint] = []
         for number in self.ranking:
             row = self._row(number)
             if row[x] is not None and row[y] is not None:
-                places.append(Place(float(row[x]), float(row[y]), self.schedule(number), number == winner))
+                places.append(ParetoPoint(float(row[x]), float(row[y]), self.schedule(number), number == winner))
         return Drawing(pareto_svg(places, _AXES[x], _AXES[y], f"schedules of {self.kernel}"))
 
     # Showing

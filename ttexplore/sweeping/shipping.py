@@ -109,13 +109,13 @@ def received(kernel: Shipped) -> Any:
 def is_loadable(pickled: bytes) -> bool:
     """Whether other processes can load this: classes and functions of the running program are there only by name."""
     try:
-        _Names(io.BytesIO(pickled)).load()
+        _PickledNames(io.BytesIO(pickled)).load()
     except pickle.UnpicklingError:
         return False
     return True
 
 
-class _Names(pickle.Unpickler):
+class _PickledNames(pickle.Unpickler):
     """Reads the names in a pickle, and makes nothing of it. Raises UnpicklingError for one that cannot be imported."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:

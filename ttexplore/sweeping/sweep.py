@@ -21,14 +21,14 @@ from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError
 from ttexplore.given import flag, whole, wrong
 from ttexplore.given import text as text_of
 from ttexplore.options import OPTIONS
-from ttexplore.sweeping.evaluate import Answered, Outcome, Proof, Task, evaluate
-from ttexplore.sweeping.kept import Kept, keys_of
+from ttexplore.sweeping.evaluate import Answered, PointResult, Proof, Task, evaluate
+from ttexplore.sweeping.kept import SweepFile, keys_of
 from ttexplore.sweeping.order import parts_of
 from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.result import COLUMNS, SHOWN_ROWS, Sweep
 from ttexplore.sweeping.shipping import Shipped, is_loadable, shipped_file, shipped_object, ttexplore_digest
 from ttexplore.sweeping.space import TARGET, Space, space_of
-from ttexplore.sweeping.workers import Cluster, Here, Lost, Processes, Workers, connected
+from ttexplore.sweeping.workers import Cluster, Here, LostTask, Processes, Workers, connected
 from ttexplore.target import Target
 
 if TYPE_CHECKING:
@@ -86,13 +86,13 @@ def sweep(
     count = whole("workers", workers, 1, _MOST_WORKERS) if workers is not None else None
     address = None if scheduler is None else text_of("scheduler", scheduler, "the address of one, as a string")
     shipped = shipped_file(kernel) if isinstance(kernel, str) else shipped_object(kernel)
-    kept = Kept.of(shipped.digest if shipped is not None else "")
+    kept = SweepFile.of(shipped.digest if shipped is not None else "")
     keys = keys_of(points.points)
     known = [None] * len(points.points) if fresh else kept.found(keys)
     with one_line() if auto else contextlib.nullcontext(control.progress) as told:
         control = replace(control, progress=told)
         # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
-        state = _State(
+        state = _SweepState(
             points, keys, kept, control, [one and replace(one, proof=None, bound=None) for one in known], known
         )
         complete = True
@@ -192,16 +192,16 @@ def _can_travel(points: Space) -> bool:
 
 
 @dataclass(eq=False)
-class _State:
+class _SweepState:
     """What is known of each point so far."""
 
     space: Space
     keys: Sequence[str | None]
-    kept: Kept
+    kept: SweepFile
     control: Control
-    outcomes: list[Outcome | None]
+    outcomes: list[PointResult | None]
     # What was kept of each before.
-    known: Sequence[Outcome | None]
+    known: Sequence[PointResult | None]
     start: float = field(default_factory=time.monotonic)
     told: float = -math.inf
 
@@ -210,7 +210,7 @@ class _State:
         """The numbers of the points that are not known."""
         return [number for number, outcome in enumerate(self.outcomes) if outcome is None]
 
-    def learn(self, numbers: Sequence[int], outcomes: Sequence[Outcome], *, keep: bool = True) -> None:
+    def learn(self, numbers: Sequence[int], outcomes: Sequence[PointResult], *, keep: bool = True) -> None:
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.outcomes[number] = outcome
         if keep:
@@ -234,7 +234,7 @@ class _State:
                 f"the worker of this point ended: {why}",
                 hint="if it was killed for memory, use fewer workers; if this point alone ends it, report the kernel",
             )
-            self.learn(numbers, [Outcome(error=error.record())], keep=False)
+            self.learn(numbers, [PointResult(error=error.record())], keep=False)
 
     def _answered(
         self, kernel: Any, workers: Workers, parts: Sequence[Sequence[int]], total: int
@@ -248,7 +248,7 @@ class _State:
         with contextlib.closing(workers.answers(evaluate, tasks, self.control)) as answers:
             for number, answer in answers:
                 match answer:
-                    case Lost():
+                    case LostTask():
                         lost[tuple(parts[number])] = answer.why
                     case Answered():
                         self.learn(parts[number], answer.checked())
@@ -274,7 +274,7 @@ class _State:
         return Sweep(name, self.space.names, self.space.points, tuple(self.outcomes), complete, kernel)
 
 
-def _prove(state: _State, kernel: Any, wanted: int, lowered: Callable[[int], Exploration]) -> None:
+def _prove(state: _SweepState, kernel: Any, wanted: int, lowered: Callable[[int], Exploration]) -> None:
     """Run the best points on the emulator until `wanted` of them are proven; one that is wrong makes room for the next.
 
     Those whose proof is known do not run again. A point that cannot be run, for its time or for want of a compiler,
@@ -297,7 +297,7 @@ def _prove(state: _State, kernel: Any, wanted: int, lowered: Callable[[int], Exp
             state.learn([number], [replace(outcome, proof=proof)], keep=False)
 
 
-def _find_bounds(state: _State, kernel: Any, lowered: Callable[[int], Exploration]) -> None:
+def _find_bounds(state: _SweepState, kernel: Any, lowered: Callable[[int], Exploration]) -> None:
     """Find what bounds the points that are shown. It takes as long as lowering them, so the others do without."""
     for number in state.result(kernel, complete=True).ranking[:SHOWN_ROWS]:
         outcome, known = state.outcomes[number], state.known[number]
@@ -327,7 +327,7 @@ def _proof(lowered: Exploration, control: Control) -> Proof:
         return Proof(None, None, str(error))
 
 
-def _merged(now: Outcome, before: Outcome | None) -> Outcome:
+def _merged(now: PointResult, before: PointResult | None) -> PointResult:
     """What is to be kept of a point: what is found now, and the proof and the bound of another sweep. A run that could
     not be done is tried again another day."""
     proof = now.proof if now.proof is not None and now.proof.passed is not None else None
@@ -336,5 +336,5 @@ def _merged(now: Outcome, before: Outcome | None) -> Outcome:
     return replace(now, proof=proof or before.proof, bound=now.bound or before.bound)
 
 
-def _is_tried(outcome: Outcome | None) -> bool:
+def _is_tried(outcome: PointResult | None) -> bool:
     return outcome is not None and outcome.proof is not None

@@ -1,7 +1,7 @@
 """Workers that call a function for each of many tasks: processes of this machine, or those of a Dask cluster.
 
 Both give the same answers, in the order in which they come. A worker that dies loses nothing but the task that it was
-at, which is given to another one; a task that no worker survives is answered by :class:`Lost`.
+at, which is given to another one; a task that no worker survives is answered by :class:`LostTask`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WITHOUT = "use processes of this machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostTask:
     """The answer to a task that no worker survived; `why` says how the last one ended."""
 
     why: str
@@ -54,7 +54,7 @@ class Workers(Protocol):
 
     def answers(
         self, call: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], control: Control
-    ) -> Generator[tuple[int, AnswerT | Lost]]:
+    ) -> Generator[tuple[int, AnswerT | LostTask]]:
         """The number of each task with its answer, as they come. Closing the generator ends what still runs.
 
         `call`, tasks and answers are pickled; `call` is known by its module and name. Raises Cancelled, and
@@ -71,7 +71,7 @@ class Here:
 
     def answers(
         self, call: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], control: Control
-    ) -> Generator[tuple[int, AnswerT | Lost]]:
+    ) -> Generator[tuple[int, AnswerT | LostTask]]:
         for number, task in enumerate(tasks):
             refuse_cancelled(control.cancel)
             yield number, call(task)
@@ -88,7 +88,7 @@ class Processes:
 
     def answers(
         self, call: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], control: Control
-    ) -> Generator[tuple[int, AnswerT | Lost]]:
+    ) -> Generator[tuple[int, AnswerT | LostTask]]:
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         for number in range(len(tasks)):
@@ -112,7 +112,7 @@ class Processes:
                             if ended.is_set():
                                 kill_group(child)
                         answer = _asked(child, (call, tasks[number]))
-                        if not isinstance(answer, Lost) or ended.is_set():
+                        if not isinstance(answer, LostTask) or ended.is_set():
                             break
                         children.discard(_reaped(child))
                         child = None
@@ -179,7 +179,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _asked(child: subprocess.Popen[bytes], request: object) -> Any:
-    """The child's answer; Lost if it has ended."""
+    """The child's answer; LostTask if it has ended."""
     assert child.stdin is not None, "it is a pipe"
     assert child.stdout is not None, "it is a pipe"
     try:
@@ -188,7 +188,7 @@ def _asked(child: subprocess.Popen[bytes], request: object) -> Any:
         return pickle.load(child.stdout)
     except (OSError, EOFError, pickle.UnpicklingError):
         code = child.wait()
-        return Lost(f"it ended with signal {-code}" if code < 0 else f"it ended with status {code}")
+        return LostTask(f"it ended with signal {-code}" if code < 0 else f"it ended with status {code}")
 
 
 def _reaped(child: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
@@ -238,7 +238,7 @@ class Cluster:
 
     def answers(
         self, call: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], control: Control
-    ) -> Generator[tuple[int, AnswerT | Lost]]:
+    ) -> Generator[tuple[int, AnswerT | LostTask]]:
         killed: type[Exception] = optional("distributed", install_extra("cluster"), _WITHOUT).KilledWorker
         done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         futures = [self.client.submit(call, task, pure=False) for task in tasks]
@@ -251,7 +251,7 @@ class Cluster:
                     # A result that was lost with its worker is computed again.
                     yield number, future.result()
                 except killed as error:
-                    yield number, Lost(_first_line(error))
+                    yield number, LostTask(_first_line(error))
                 except Exception as error:
                     raise failed(f"{type(error).__name__}: {error}") from error
         finally:

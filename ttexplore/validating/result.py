@@ -24,7 +24,7 @@ State = Literal["passed", "failed", "refused", "not done"]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CaseFigures:
     """What the runs of a case gave.
 
     `max_ulp`, `max_rel_error` and `pcc` compare with float64 (:class:`Comparison` says what they are); `runs` is how
@@ -46,10 +46,10 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CaseResult:
     """What became of a case: its figures, or the error with which it was refused or, after it was `lowered`, failed."""
 
-    figures: Figures | None = None
+    figures: CaseFigures | None = None
     error: ErrorRecord | None = None
     lowered: bool = False
 
@@ -74,7 +74,7 @@ class Validation(Printed):
     kernel: str
     names: tuple[str, ...]
     cases: tuple[Case, ...]
-    findings: tuple[Finding | None, ...]
+    findings: tuple[CaseResult | None, ...]
     complete: bool
     by_reference: bool
 
@@ -97,7 +97,7 @@ class Validation(Printed):
         """The table as a DataFrame of pandas. Raises BackendError if pandas is not installed."""
         return optional("pandas", install("pandas"), "use .table()").DataFrame(self.table())
 
-    def _row(self, case: Case, finding: Finding | None) -> dict[str, Any]:
+    def _row(self, case: Case, finding: CaseResult | None) -> dict[str, Any]:
         figures, error = (finding.figures, finding.error) if finding is not None else (None, None)
         row: dict[str, Any] = {"case": case.called, "target": case.target.name}
         row |= {name: case.arguments.get(name) for name in self.names}
@@ -111,7 +111,7 @@ class Validation(Printed):
         return row
 
     @staticmethod
-    def _state(finding: Finding | None) -> State:
+    def _state(finding: CaseResult | None) -> State:
         return "not done" if finding is None else finding.state
 
     def plot(self) -> Drawing:
@@ -143,7 +143,7 @@ class Validation(Printed):
     def _rows(self) -> list[tuple[str, ...]]:
         """The cells of the table that is shown: a row for each case, with its times on each target."""
         targets = list(dict.fromkeys(case.target.name for case in self.cases))
-        found: dict[str, dict[str, Finding | None]] = {}
+        found: dict[str, dict[str, CaseResult | None]] = {}
         for case, finding in zip(self.cases, self.findings, strict=True):
             found.setdefault(case.called, {})[case.target.name] = finding
         heads = [head for name in targets for head in (f"{name} µs", "of roofline")]
@@ -218,7 +218,7 @@ def _padded(cell: str, width: int, column: int) -> str:
     return cell.ljust(width) if column < _LEFT_COLUMNS else cell.rjust(width)
 
 
-def _times(finding: Finding | None, state: State) -> tuple[str, str]:
+def _times(finding: CaseResult | None, state: State) -> tuple[str, str]:
     """The predicted time on a target, and how much of it the roofline is."""
     figures = finding.figures if finding is not None else None
     if figures is None or figures.us is None or figures.roofline_us is None:

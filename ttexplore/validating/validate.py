@@ -34,7 +34,7 @@ from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.space import TARGET, space_of
 from ttexplore.target import Target, get_target
 from ttexplore.validating.cases import Case, Inputs, cases_of, roles_of
-from ttexplore.validating.result import Figures, Finding, Validation
+from ttexplore.validating.result import CaseFigures, CaseResult, Validation
 
 Array = NDArray[Any]
 Reference = Callable[..., object]
@@ -77,7 +77,7 @@ def validate(
     control = Control.checked(cancel, time_limit_seconds, None if auto else cast("Progress | None", progress))
     if reference is not None and not callable(reference):
         raise wrong("reference", reference, "a function of the inputs that returns the outputs")
-    asked = _Asked(
+    asked = _Request(
         kernel, parse_options(options), reference, named("kind of inputs", inputs, INPUT_KINDS), checked_seed(seed),
         whole("runs", runs, 1, _MOST_RUNS),
         flag("cores", cores), time_limit_seconds,
@@ -90,7 +90,7 @@ def validate(
         if sizes is not None:
             raise UsageError("U010", "sizes are given beside a space", hint="give one of the two")
         dynamic, cases = frozenset[str](), _listed(space, chips, target, options, kernel_arguments)
-    findings: list[Finding | None] = [None] * len(cases)
+    findings: list[CaseResult | None] = [None] * len(cases)
     complete = True
     with one_line() if auto else contextlib.nullcontext(control.progress) as told:
         heard = Control(control.cancel, progress=told)
@@ -108,7 +108,7 @@ def validate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """What is the same for all cases."""
 
     kernel: Any
@@ -170,26 +170,26 @@ def _listed(
 # One case
 
 
-def _found(case: Case, asked: _Asked, dynamic: frozenset[str], cancel: threading.Event | None) -> Finding:
+def _found(case: Case, asked: _Request, dynamic: frozenset[str], cancel: threading.Event | None) -> CaseResult:
     """What became of a case. Raises Cancelled, and BackendError if nothing runs on the emulator."""
     own: dict[str, Any] = {name: value for name, value in case.arguments.items() if name not in dynamic}
     sizes = {name: cast(int, value) for name, value in case.arguments.items() if name in dynamic}
     try:
         lowered = explore(asked.kernel, target=case.target, options=asked.options, sizes=sizes or None, **own)
     except TTExploreError as error:
-        return Finding(error=error.record())
+        return CaseResult(error=error.record())
     if lowered.error is not None:
-        return Finding(error=lowered.error.record())
+        return CaseResult(error=lowered.error.record())
     try:
-        return Finding(_figures(lowered, asked, cancel))
+        return CaseResult(_figures(lowered, asked, cancel))
     except TTExploreError as error:
         # The backend itself is missing or broken, or cancelled; the reference would be wrong for other cases as well.
         if error.code == _WRONG_REFERENCE or (isinstance(error, BackendError) and not isinstance(error, KernelFault)):
             raise
-        return Finding(error=error.record(), lowered=True)
+        return CaseResult(error=error.record(), lowered=True)
 
 
-def _figures(lowered: Exploration, asked: _Asked, cancel: threading.Event | None) -> Figures:
+def _figures(lowered: Exploration, asked: _Request, cancel: threading.Event | None) -> CaseFigures:
     arrays = lowered.inputs(asked.seed, asked.inputs)
     run = functools.partial(_ran, arrays=arrays, asked=asked, cancel=cancel)
     first = run(lowered, compared=True)
@@ -205,7 +205,7 @@ def _figures(lowered: Exploration, asked: _Asked, cancel: threading.Event | None
     messages += [f"{wrong_runs} of {asked.runs} runs gave other numbers"] if wrong_runs else []
     messages += [f"on {count} cores the numbers are others" for count in wrong_cores]
     shapes = tuple(one.shape for one in arrays)
-    return Figures(
+    return CaseFigures(
         not messages, near.max_ulp, near.max_rel_error, near.pcc, asked.runs,
         (_used(lowered), *(count for count, _ in others)), shapes, *_times(lowered), "; ".join(messages),
     )  # fmt: skip
@@ -221,7 +221,7 @@ def _times(lowered: Exploration) -> tuple[float | None, float | None]:
 
 
 def _ran(
-    lowered: Exploration, arrays: Sequence[Array], asked: _Asked, cancel: threading.Event | None, *,
+    lowered: Exploration, arrays: Sequence[Array], asked: _Request, cancel: threading.Event | None, *,
     compared: bool = False,
 ) -> Run:  # fmt: skip
     limit = asked.time_limit_seconds

@@ -23,7 +23,7 @@ from ttexplore.views.figures.l1_map import l1_map_svg
 from ttexplore.views.figures.work_map import work_map_svg
 from ttexplore.views.markup import byte_size, visible
 from ttexplore.views.runs.measures import core_measures, figures
-from ttexplore.views.runs.settings import Setting
+from ttexplore.views.runs.settings import OptionSetting
 from ttexplore.views.runs.tile_history import tile_grid
 from ttexplore.views.steps.facts import plan_facts, prose, source_location, status
 from ttexplore.views.steps.origins import ORIGIN_KINDS, coverage
@@ -100,7 +100,7 @@ def explorer_data(
     plan: Plan,
     target: Target | None,
     forms: Mapping[str, OptionForm] | None = None,
-    settings: Iterable[Setting] = (),
+    settings: Iterable[OptionSetting] = (),
 ) -> dict[str, Any]:
     """The lowering as the widget wants it. `forms` say how options are given, `settings` what they are set to."""
     tables = _Tables()
@@ -153,7 +153,11 @@ def _own_line(line: Line) -> int:
 
 
 def _step(
-    tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm], settings: Mapping[str, Setting], part_of: int
+    tables: _Tables,
+    step: StepRecord,
+    forms: Mapping[str, OptionForm],
+    settings: Mapping[str, OptionSetting],
+    part_of: int,
 ) -> dict[str, Any]:
     ir, plan = ir_rows(step), plan_rows(step)
     glyph, state = status(step)
@@ -189,7 +193,7 @@ def _whys(step: StepRecord) -> tuple[list[_Rules], list[_Rules]]:
     return before, after
 
 
-def _option(name: str, value: Any, form: OptionForm, setting: Setting | None) -> dict[str, Any]:
+def _option(name: str, value: Any, form: OptionForm, setting: OptionSetting | None) -> dict[str, Any]:
     return {
         "name": name, "text": option_text(value), "shown": inline_value(value), "example": form.example,
         "choices": [option_text(one) for one in form.choices], "policy": form.policy,

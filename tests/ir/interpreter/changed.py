@@ -9,7 +9,7 @@ import ttexplore as ttx
 from tests.rewriting import rewrite
 from ttexplore.ir.build import arguments, op, op_name
 from ttexplore.ir.interpreter import interpret
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.passes.launches.tensor_roles import tensor_roles
 
 Change = Callable[[Any], "list[Any] | None"]
@@ -19,7 +19,7 @@ def run_changed(
     kernel: Any, role: str, change: Change, cores: tuple[int, int] = (1, 1), **plan_changes: Any
 ) -> None:  # fmt: skip
     exploration = ttx.explore(kernel, options={"cores": cores})
-    program: Program = exploration.steps["E1"].after
+    program: TirProgram = exploration.steps["E1"].after
     functions = {**program.functions, role: rewrite(program.functions[role], change)}
     plan = program.plan.replace(**plan_changes)
     interpret(functions, plan, exploration.inputs(), dict(tensor_roles(exploration.kernel.function)), turn_limit=10_000)

@@ -16,8 +16,8 @@ from ttexplore.ir.interpreter import interpret, scheduling
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.scheduling import Kernel
 from ttexplore.ir.interpreter.waits import Remedy
-from ttexplore.ir.kernel import Place
-from ttexplore.ir.program import Program
+from ttexplore.ir.kernel import SourceLocation
+from ttexplore.ir.program import TirProgram
 from ttexplore.passes.launches.tensor_roles import tensor_roles
 from ttexplore.record import Span
 
@@ -32,7 +32,7 @@ class Flag:
 @dataclass(frozen=True)
 class FlagWait:
     flag: Flag
-    place: Place | None = None
+    place: SourceLocation | None = None
     crosses_cores: bool = True
 
     def is_over(self) -> bool:
@@ -123,7 +123,7 @@ Changed = Callable[[Core, str, Kernel], Kernel]
 def added(monkeypatch: pytest.MonkeyPatch, change: Changed) -> tuple[Any, Any]:
     """What the kernel gives on two cores, with changed kernels, and what it should."""
     exploration = ttx.explore(ADD)
-    program: Program = exploration.steps["E1"].after
+    program: TirProgram = exploration.steps["E1"].after
     assert program.plan.partition is not None
     assert [(core.x, core.y) for core in program.plan.partition.cores] == [(0, 0), (1, 0)]
     usual = scheduling.run
@@ -188,7 +188,7 @@ def test_two_cores_that_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_turn_limit() -> None:
     exploration = ttx.explore(gemm(128, 128, 128, 64, 64, 32), options={"cores": (1, 1)})
-    program: Program = exploration.steps["E1"].after
+    program: TirProgram = exploration.steps["E1"].after
     with pytest.raises(VerifyError, match="did not end within 1 turns"):
         interpret(
             program.functions, program.plan, exploration.inputs(), dict(tensor_roles(exploration.kernel.function)),

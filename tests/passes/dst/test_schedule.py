@@ -8,13 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ttexplore.passes.insert_dst_management.schedule import Fetch, Run, Schedule, Source, TileOperation, schedule
+from ttexplore.passes.insert_dst_management.schedule import (
+    Fetch,
+    Schedule,
+    SlotOperation,
+    TileOperation,
+    ValueSource,
+    schedule,
+)
 
 
 @dataclass(frozen=True)
 class Program:
     operations: tuple[TileOperation, ...]
-    sources: dict[int, Source]
+    sources: dict[int, ValueSource]
     outputs: frozenset[int]
 
 
@@ -22,7 +29,7 @@ class Program:
 def programs(draw: st.DrawFn) -> Program:
     """Random lines of up to 40 operations over values that are used several times, in place, packed and kept."""
     count = draw(st.integers(1, 40))
-    sources = {n: Source(draw(st.integers(1, 60)), draw(st.booleans())) for n in range(draw(st.integers(1, 4)))}
+    sources = {n: ValueSource(draw(st.integers(1, 60)), draw(st.booleans())) for n in range(draw(st.integers(1, 4)))}
     alive = list(sources)
     added = {n for n in sources if sources[n].fresh}
     operations: list[TileOperation] = []
@@ -62,10 +69,10 @@ def run(program: Program, found: Schedule, slots: int) -> None:
                 case Fetch():
                     assert action.value in memory
                     assert 0 <= action.slot < slots
-                    if program.sources.get(action.value, Source()).fresh:
+                    if program.sources.get(action.value, ValueSource()).fresh:
                         assert action.slot not in dst
                     dst[action.slot] = action.value
-                case Run():
+                case SlotOperation():
                     operation = program.operations[action.operation]
                     assert [dst[slot] for slot in action.reads] == list(operation.reads)
                     if operation.writes is not None:
@@ -100,7 +107,7 @@ def test_every_operation_finds_its_values(program: Program, slots: int, tiles: i
 
 def test_a_chain_needs_one_section_and_two_slots() -> None:
     operations = [TileOperation((0, 1), 2)] + [TileOperation((n, 1), n + 1) for n in range(2, 40)]
-    found = schedule(operations, {0: Source(), 1: Source()}, frozenset({40}), 2, 1)
+    found = schedule(operations, {0: ValueSource(), 1: ValueSource()}, frozenset({40}), 2, 1)
     assert found is not None
     assert len(found.sections) == 1
     assert found.spilled == ()
@@ -125,12 +132,17 @@ def test_a_balanced_tree_spills_what_it_must() -> None:
 
 def test_what_can_be_fetched_is_never_spilled() -> None:
     """Twenty blocks added up, each from a buffer: one section, each fetched right before its use."""
-    sources = {n: Source() for n in range(20)}
+    sources = {n: ValueSource() for n in range(20)}
     operations = [TileOperation((0, 1), 20)] + [TileOperation((18 + n, n), 19 + n) for n in range(2, 20)]
     found = schedule(operations, sources, frozenset({38}), 2, 1)
     assert found is not None
     assert len(found.sections) == 1
-    assert [type(action).__name__ for action in found.sections[0].actions[:4]] == ["Fetch", "Fetch", "Run", "Fetch"]
+    assert [type(action).__name__ for action in found.sections[0].actions[:4]] == [
+        "Fetch",
+        "Fetch",
+        "SlotOperation",
+        "Fetch",
+    ]
 
 
 def test_a_pack_before_a_change_ends_the_section() -> None:
@@ -148,4 +160,6 @@ def test_a_pack_before_a_change_ends_the_section() -> None:
 @pytest.mark.parametrize("slots", [1, 2])
 def test_one_operation_that_does_not_fit(slots: int) -> None:
     operations = [TileOperation((0, 1, 2), 3)]
-    assert schedule(operations, {0: Source(), 1: Source(), 2: Source()}, frozenset({3}), slots, 1) is None
+    assert (
+        schedule(operations, {0: ValueSource(), 1: ValueSource(), 2: ValueSource()}, frozenset({3}), slots, 1) is None
+    )

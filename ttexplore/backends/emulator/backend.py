@@ -17,12 +17,12 @@ import numpy as np
 
 from ttexplore.backends.base import (
     Array,
+    BlockedKernel,
     Deadlock,
     Events,
     Execution,
     KernelFault,
     Program,
-    Wait,
     checked_inputs,
     ordered_layouts,
     simulation_time,
@@ -149,7 +149,12 @@ class Emulator:
         return execution
 
     def measure(
-        self, program: Program, inputs: Sequence[Array], *, repeats: int, time_limit_seconds: float = EMULATOR_SECONDS
+        self,
+        program: Program,
+        inputs: Sequence[Array],
+        *,
+        repeats: int,
+        time_limit_seconds: float = EMULATOR_SECONDS,
     ) -> tuple[float, ...]:
         """Measure the seconds of each of `repeats` runs in one process. Raises as :meth:`run` does."""
         times, execution = self._execute(program, inputs, time_limit_seconds, None, repeats=repeats)
@@ -170,8 +175,8 @@ class Emulator:
             self.progress(text)
 
     def _execute(
-        self, program: Program, inputs: Sequence[Array], time_limit_seconds: float, cancel: threading.Event | None, *,
-        repeats: int,
+        self, program: Program, inputs: Sequence[Array], time_limit_seconds: float,
+        cancel: threading.Event | None, *, repeats: int,
     ) -> tuple[tuple[float, ...], Execution]:  # fmt: skip
         arrays = checked_inputs(program.plan, inputs)
         toolchain = self.toolchain()
@@ -243,7 +248,7 @@ def run_child(
             role = _role(kernel)
             raise KernelFault(code, message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
         case ["deadlock", message, hint, core, event_counts, waits]:
-            stuck: dict[int, tuple[Wait, ...]] = {}
+            stuck: dict[int, tuple[BlockedKernel, ...]] = {}
             for line in lines_of(waits):
                 index, wait = _wait(line)
                 stuck[index] = (*stuck.get(index, ()), wait)
@@ -304,14 +309,14 @@ def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subproces
             time.sleep(0.01)
 
 
-def _wait(line: str) -> tuple[int, Wait]:
+def _wait(line: str) -> tuple[int, BlockedKernel]:
     """The index of a core, and what one of its kernels waits for."""
     core, kernel, operation, *numbers, what = line.split(maxsplit=8)
     role = _role(kernel)
     assert role is not None, "only kernels wait"
     assert operation in ("reserve_back", "wait_front", "semaphore"), "see explain_deadlock in runner.cpp"
     number, needed, there, capacity, cpp_line = map(int, numbers)
-    return int(core), Wait(role, operation, number, needed, there, capacity, cpp_line, what)
+    return int(core), BlockedKernel(role, operation, number, needed, there, capacity, cpp_line, what)
 
 
 def _role(name: str) -> KernelRole | None:

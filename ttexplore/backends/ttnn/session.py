@@ -78,7 +78,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeviceRun:
     """The result of a successful run: the seconds of compiling and of running, and the log file."""
 
     compile_seconds: float
@@ -103,7 +103,7 @@ class Session:
     def run(
         self, folder: Path, inputs: list[Path], out: Path, *, time_limit_seconds: float,
         progress: Progress, cancel: threading.Event, check: Callable[[dict[str, Any]], None],
-    ) -> Outcome:  # fmt: skip
+    ) -> DeviceRun:  # fmt: skip
         """Run the exported program in `folder`, and write each result to a .npy file in `out`.
 
         `check` is called with the open device, and raises if the device does not match the program.
@@ -219,7 +219,7 @@ class Session:
 
     def _run(
         self, folder: Path, inputs: list[Path], out: Path, limit: float, progress: Progress, cancel: threading.Event
-    ) -> Outcome:
+    ) -> DeviceRun:
         request = {"folder": str(folder), "inputs": [str(file) for file in inputs], "out": str(out)}
         child = self._child
         assert child is not None
@@ -255,7 +255,7 @@ class Session:
                         started = time.monotonic()
                         deadline = started + limit
                 case {"done": done}:
-                    return Outcome(done["compile_seconds"], done["seconds"], self._log_file)
+                    return DeviceRun(done["compile_seconds"], done["seconds"], self._log_file)
                 case {"error": error}:
                     raise ProgramError(error["kind"], error["text"])
                 case None if stage == "running":

@@ -69,7 +69,7 @@ class Bounds:
         self.ranges = tvm.sym.Analyzer()
         self.proofs = tvm.sym.Analyzer()
         self.blocks, self.sizes = block_ranges(function), frozenset(bound_sizes(function))
-        self.known = _Values()
+        self.known = _VariableValues()
         # How many conditions held before each loop around the statement, and the limits of elements of tensors.
         self.before: list[int] = []
         self.limits: dict[ir.Expr, tuple[int, int]] = {}
@@ -244,7 +244,7 @@ def is_marked_empty(loop: tirx.For) -> bool:
     return MAY_BE_EMPTY in loop.annotations
 
 
-class _Values:
+class _VariableValues:
     """The values that variables can have, each for itself. TVM's proofs know little of minima, selects and bits."""
 
     def __init__(self) -> None:

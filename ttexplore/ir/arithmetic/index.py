@@ -90,7 +90,7 @@ _Terms = frozenset[tuple[Expression, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class _LinearSum:
     """A sum of parts, each with its factor. What a loop says of it holds while its variable, the `owner`, counts."""
 
     terms: _Terms
@@ -98,7 +98,7 @@ class _Sum:
 
 
 # What ranges are known of: variables and the values of a core, sums, sums that are not 0, and whether there are sums.
-Key = Variable | CoreValue | CoreItem | _Sum | tuple[Literal["nonzero"], _Terms] | tuple[Literal["related"]]
+Key = Variable | CoreValue | CoreItem | _LinearSum | tuple[Literal["nonzero"], _Terms] | tuple[Literal["related"]]
 # The ranges that are known.
 Known = Mapping[Key, Range]
 
@@ -409,7 +409,7 @@ def operation_range(e: Expression, parts: list[Range], known: Known, live: Value
     # Whether a number is negative is what matters, and nobody relates many.
     if _all(found[0] >= 0) or len(terms) > _MOST_TERMS:
         return found
-    sums = [(key, limits) for key, limits in known.items() if isinstance(key, _Sum)]
+    sums = [(key, limits) for key, limits in known.items() if isinstance(key, _LinearSum)]
     low = _lowest(terms, sums, known, terms)
     high = _lowest({part: -factor for part, factor in terms.items()}, sums, known, terms)
     return found[0] if low is None else _most(found[0], low), found[1] if high is None else _least(found[1], -high)
@@ -453,7 +453,7 @@ def _learn_sum(
         return
     share = gcd(*parts.values())
     offset = terms.get(1, 0)
-    key = _Sum(frozenset((part, factor // share) for part, factor in parts.items()), owner)
+    key = _LinearSum(frozenset((part, factor // share) for part, factor in parts.items()), owner)
     before = known.get(key, (-_FAR, _FAR))
     low = -_FAR if low == -_FAR else -((offset - low) // share)
     high = _FAR if high == _FAR else (high - offset) // share
@@ -462,8 +462,8 @@ def _learn_sum(
 
 
 def _lowest(
-    terms: Mapping[Expression, int], sums: Sequence[tuple[_Sum, Range]], known: Known, asked: Container[Expression],
-    seen: frozenset[Variable] = frozenset(), steps: int = 3,
+    terms: Mapping[Expression, int], sums: Sequence[tuple[_LinearSum, Range]], known: Known,
+    asked: Container[Expression], seen: frozenset[Variable] = frozenset(), steps: int = 3,
 ) -> Values | None:  # fmt: skip
     """The least value of a sum: by the ranges of its parts, or by one known sum in it and what is left.
 

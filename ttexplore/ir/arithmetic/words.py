@@ -42,7 +42,7 @@ from ttexplore.ir.arithmetic.index import (
     truncated_rest,
     variables,
 )
-from ttexplore.ir.kernel import Bind, Body, Call, Loop, Place, walk
+from ttexplore.ir.kernel import Bind, Body, Call, Loop, SourceLocation, walk
 from ttexplore.record import Span
 
 # What holds a word. A constant takes the type of what it meets.
@@ -172,21 +172,21 @@ class Words:
 
     # Expressions
 
-    def word(self, expression: Expression, place: Place | None = None) -> Word:
+    def word(self, expression: Expression, place: SourceLocation | None = None) -> Word:
         """An expression as a word that has its number modulo 2^32. Raises Unsupported for what is none."""
         try:
             return self._word(expression, expression, self.known)
         except Unsupported as error:
             raise error.at(None if place is None else place.span) from None
 
-    def unsigned(self, expression: Expression, place: Place | None = None) -> Word:
+    def unsigned(self, expression: Expression, place: SourceLocation | None = None) -> Word:
         """The word that the SDK's functions take."""
         return as_unsigned(self.word(expression, place))
 
-    def signed(self, expression: Expression, place: Place | None = None) -> Word:
+    def signed(self, expression: Expression, place: SourceLocation | None = None) -> Word:
         return as_signed(self.word(expression, place))
 
-    def condition(self, expression: Expression, place: Place | None = None) -> Word:
+    def condition(self, expression: Expression, place: SourceLocation | None = None) -> Word:
         return _truth(self.word(expression, place))
 
     def _word(self, e: Expression, whole: Expression, known: Known) -> Word:

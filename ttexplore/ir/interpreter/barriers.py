@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ttexplore.ir.interpreter.waits import Remedy
-from ttexplore.ir.kernel import Place
+from ttexplore.ir.kernel import SourceLocation
 
 
 @dataclass
@@ -44,7 +44,7 @@ class BarrierWait:
     barrier: Barrier
     parity: int | None
     after: int
-    place: Place | None
+    place: SourceLocation | None
     crosses_cores: bool = False
 
     def is_over(self) -> bool:

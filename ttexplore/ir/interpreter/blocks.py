@@ -7,7 +7,7 @@ import numpy as np
 from ttexplore.ir.interpreter.arrays import Array
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.tiles import existence, place_in_rows, strip
-from ttexplore.ir.interpreter.waits import Wait
+from ttexplore.ir.interpreter.waits import KernelWait
 from ttexplore.ops.move import PACK_UNTILIZE_BLOCK, TILIZE_BLOCK
 from ttexplore.ops.op import Op
 from ttexplore.ops.protocol import WRITE_INDEX_TILE
@@ -18,7 +18,7 @@ from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS
 def read_block(
     core: Core, tensor: str, cb: str, page: int, rows: int, columns: int, stride: int, column_slots: int,
     row_slots: int, *guards: int,
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     exists = existence(guards)
 
     def write(block: Array) -> None:
@@ -32,7 +32,7 @@ def read_block(
 
 def write_block(
     core: Core, cb: str, tensor: str, page: int, rows: int, columns: int, stride: int, *guards: int
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     block = core.blocks[cb].take()
     if not isinstance(block, np.ndarray):
         return block
@@ -47,7 +47,7 @@ def write_block(
 def read_strips(
     core: Core, tensor: str, cb: str, page: int, stride: int, matrix_stride: int, matrix_rows: int, row: int,
     column: int, rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     exists, row_tiles = existence(guards), core.plan.buffer(cb).row_tiles
 
     def write(block: Array) -> None:
@@ -73,7 +73,7 @@ def read_elements(
     core: Core, tensor: str, cb: str, page: int, stride: int, row: int, column: int, rows: int, columns: int,
     row_page_step: int, row_row_step: int, row_column_step: int, column_page_step: int, column_row_step: int,
     column_column_step: int, row_slots: int, column_slots: int, *guards: int,
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     exists, by_rows = existence(guards), core.plan.layout(tensor).page == "row"
 
     def write(block: Array) -> None:
@@ -95,7 +95,7 @@ def write_elements(
     core: Core, cb: str, tensor: str, page: int, stride: int, row: int, column: int, rows: int, columns: int,
     row_page_step: int, row_row_step: int, row_column_step: int, column_page_step: int, column_row_step: int,
     column_column_step: int, row_slots: int, column_slots: int, *guards: int,
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     block = core.blocks[cb].take()
     if not isinstance(block, np.ndarray):
         return block
@@ -125,7 +125,7 @@ def _tensor_element(
 def read_gathered(
     core: Core, tensor: str, cb: str, page: Array, stride: int, row: Array, column: Array, rows: int, columns: int,
     unit: int, row_slots: int, column_slots: int, row_index: Array, column_index: Array, condition: Array | bool = True,
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     shape = (rows, columns)
     places = [np.broadcast_to(one, shape) for one in (page, row, column, condition)]
 
@@ -146,7 +146,7 @@ def read_gathered(
 def rearrange(
     core: Core, source: str, cb: str, row: Array, column: Array, source_row_slots: int, rows: int, columns: int,
     row_slots: int, column_slots: int, row_index: Array, column_index: Array,
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     given, made = core.blocks[source], core.blocks[cb]
     if (wait := given.awaited() or made.full()) is not None:
         return wait
@@ -167,7 +167,7 @@ def rearrange(
 def write_strips(
     core: Core, cb: str, tensor: str, page: int, stride: int, matrix_stride: int, matrix_rows: int, row: int,
     column: int, rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
-) -> Wait | None:  # fmt: skip
+) -> KernelWait | None:  # fmt: skip
     block = core.blocks[cb].take()
     if not isinstance(block, np.ndarray):
         return block
@@ -199,7 +199,7 @@ def _tensor_strip(
     return core.page(tensor, number)[inside]
 
 
-def index_block(core: Core, cb: str, axis: int) -> Wait | None:
+def index_block(core: Core, cb: str, axis: int) -> KernelWait | None:
     meaning = WRITE_INDEX_TILE.meaning
     assert meaning is not None
 
@@ -209,11 +209,11 @@ def index_block(core: Core, cb: str, axis: int) -> Wait | None:
     return core.blocks[cb].fill(write)
 
 
-def receive_block(core: Core, cb: str, count: int) -> Wait | None:
+def receive_block(core: Core, cb: str, count: int) -> KernelWait | None:
     return core.channels[cb].receive(count)
 
 
-def send_block(core: Core, cb: str, count: int) -> Wait | None:
+def send_block(core: Core, cb: str, count: int) -> KernelWait | None:
     return core.channels[cb].send(count)
 
 

@@ -70,7 +70,9 @@ def valid_inputs(
         deciding = deciding_tensors(normal)
         if deciding and given.keys() >= {*deciding}:
             names += [name for name in deciding if name not in names]
-            kernels += [made for one in (normal, traced) if (made := _decisions(one, _Decisions(_index_blocks(one))))]
+            kernels += [
+                made for one in (normal, traced) if (made := _decisions(one, _DecisionWriter(_index_blocks(one))))
+            ]
     if not kernels:
         return dict(given)
     return _Search(kernels, sizes, shapes, dict(given)).found(names, np.random.default_rng(seed))
@@ -83,7 +85,7 @@ def check_places(
     """Raise KernelError where elements of these inputs make two work items store to one place. `function` is a kernel
     after the first pass, `given` are all inputs by name. A kernel of too many turns, or in which a computed number
     decides, is left unchecked."""
-    writer = _Decisions(_index_blocks(function))
+    writer = _DecisionWriter(_index_blocks(function))
     kernel = _decisions(function, writer) if given.keys() >= {*deciding_tensors(function)} else None
     if kernel is None or not writer.scattered:
         return
@@ -105,7 +107,7 @@ def check_places(
             )
 
 
-def _decisions(function: tirx.PrimFunc, writer: _Decisions) -> Callable[[_Trial], None] | None:
+def _decisions(function: tirx.PrimFunc, writer: _DecisionWriter) -> Callable[[_Trial], None] | None:
     """What executes what decides of a function; None where that depends on what is computed."""
     try:
         for name, block in writer.held.items():
@@ -147,7 +149,7 @@ def _index_blocks(function: tirx.PrimFunc) -> dict[str, tirx.Buffer]:
     return {name: block for name, block in found.items() if name not in others}
 
 
-class _Decisions(TirWriter):
+class _DecisionWriter(TirWriter):
     """Writes what decides of a function, for a `_Trial`. Raises Unsupported where that depends on anything else."""
 
     def __init__(self, held: dict[str, tirx.Buffer]) -> None:

@@ -30,12 +30,12 @@ from ttexplore.ir.interpreter.arrays import (
     unrounded,
     unwritten,
 )
-from ttexplore.ir.interpreter.machine import Core, Mode, Numbers, Run
+from ttexplore.ir.interpreter.machine import Core, Mode, Numbers, SharedState
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 from ttexplore.ir.interpreter.translation import translate
 from ttexplore.ir.interpreter.where import Limits
 from ttexplore.ir.operations.groups import projected
-from ttexplore.ir.program import KERNEL, Program
+from ttexplore.ir.program import KERNEL, TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops.op import UNWRITTEN
 from ttexplore.ops.small import is_small, on_host
@@ -114,7 +114,7 @@ def interpret(
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
     assert mode == "queues" or not numbers, "numbers are those of kernels as they run on the chip"
-    one_run = Run(
+    one_run = SharedState(
         plan, arrays, pages if tiled else {}, dtypes, mode, managed, tiled, limits, unit, rounds,
         numbers={} if numbers else None,
     )  # fmt: skip
@@ -174,7 +174,7 @@ def _data_format(name: str, plan: Plan) -> str | None:
     return next((layout.data_format for layout in plan.layouts if layout.name == name), None)
 
 
-def runs_alike(program: Program, other: Program) -> bool:
+def runs_alike(program: TirProgram, other: TirProgram) -> bool:
     """Whether running both is the same run: the same functions, and the same facts of the plan, of those that a run
     looks at. Most passes that decide facts leave it so."""
     facts = (_facts(program.functions, one.plan) for one in (program, other))

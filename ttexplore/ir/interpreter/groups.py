@@ -11,11 +11,11 @@ from typing import Any
 
 from ttexplore.ir.interpreter.barriers import Barrier, BarrierWait
 from ttexplore.ir.interpreter.machine import Core
-from ttexplore.ir.interpreter.waits import Wait
+from ttexplore.ir.interpreter.waits import KernelWait
 from ttexplore.ops import language as tl
 
 
-def _until(core: Core, wait: BarrierWait) -> Iterator[Wait]:
+def _until(core: Core, wait: BarrierWait) -> Iterator[KernelWait]:
     place = core.where.place
     while not wait.is_over():
         yield wait
@@ -23,35 +23,35 @@ def _until(core: Core, wait: BarrierWait) -> Iterator[Wait]:
             core.where.reach(place)
 
 
-def _wait(core: Core, name: str, number: int, parity: int) -> Iterator[Wait]:
+def _wait(core: Core, name: str, number: int, parity: int) -> Iterator[KernelWait]:
     yield from _until(core, BarrierWait(core.meetings.barriers[name, int(number)], int(parity), 0, core.where.place))
 
 
-def _arrive(core: Core, threads: int, name: str, number: int) -> Iterator[Wait]:
+def _arrive(core: Core, threads: int, name: str, number: int) -> Iterator[KernelWait]:
     core.meetings.barriers[name, int(number)].arrive(threads)
     return iter(())
 
 
-def _gemm_arrive(core: Core, name: str, number: int) -> Iterator[Wait]:
+def _gemm_arrive(core: Core, name: str, number: int) -> Iterator[KernelWait]:
     return _arrive(core, 1, name, number)
 
 
-def _gemm_wait(core: Core, pending: int) -> Iterator[Wait]:
+def _gemm_wait(core: Core, pending: int) -> Iterator[KernelWait]:
     return iter(())
 
 
-def _meet(core: Core, key: tuple[str, int], count: int, own: int) -> Iterator[Wait]:
+def _meet(core: Core, key: tuple[str, int], count: int, own: int) -> Iterator[KernelWait]:
     barrier = core.meetings.met.setdefault(key, Barrier(key[0], count))
     wait = BarrierWait(barrier, None, barrier.phases, core.where.place)
     barrier.arrive(own)
     yield from _until(core, wait)
 
 
-def _rendezvous(core: Core, groups: int) -> Iterator[Wait]:
+def _rendezvous(core: Core, groups: int) -> Iterator[KernelWait]:
     return _meet(core, ("the other threads", groups), groups.bit_count(), 1)
 
 
-def _sync(core: Core, own: int, number: int, threads: int) -> Iterator[Wait]:
+def _sync(core: Core, own: int, number: int, threads: int) -> Iterator[KernelWait]:
     return _meet(core, ("T.sync_threads()", number), threads, own)
 
 

@@ -19,7 +19,7 @@ from ttexplore.ir.arithmetic.uncertain import Elements, Operand, Uncertain, valu
 from ttexplore.ir.interpreter.arrays import Array, in_tiles, is_whole, stored_as, unrounded, unwritten
 from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
-from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
+from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, TileSource
 from ttexplore.ir.interpreter.where import Limits, Where
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded as rounded_array
@@ -36,7 +36,7 @@ Numbers = Mapping[str, Mapping[tuple[int, tuple[int, ...]], int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SharedState:
     """What all cores of a run share.
 
     `tensors` are the tensors, by name, `pages` those of a program that is `tiled`; `dtypes` are theirs. From D5 on the
@@ -68,7 +68,7 @@ class Core:
     it has not waited for yet; `in_flight` are the kernels of which something is on its way to others, and
     `on_the_way` those that sent a block to one core for which no barrier has waited."""
 
-    def __init__(self, run: Run, work: CoreWork | None) -> None:
+    def __init__(self, run: SharedState, work: CoreWork | None) -> None:
         self.run, self.plan, self.work = run, run.plan, work
         self.where = Where(work, run.mode != "sequential", run.limits)
         self.arrays: dict[str, Elements] = {}
@@ -76,7 +76,7 @@ class Core:
         self.queues: dict[str, Queue] = {}
         self.channels: dict[str, Channel] = {}
         self.blocks: dict[str, Blocks] = {}
-        self.tiles: dict[str, Tiles] = {}
+        self.tiles: dict[str, TileSource] = {}
         wide = self.plan.compute is None or self.plan.compute.fp32_dest_acc_en
         self.dst = Dst({}, self.where, run.managed, wide)
         self.setup = Setup(self.plan, self.where)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ttexplore.ir.interpreter import blocks, compute, scalars, semaphores, transfers
 from ttexplore.ir.interpreter.machine import Core
-from ttexplore.ir.interpreter.waits import Wait
+from ttexplore.ir.interpreter.waits import KernelWait
 from ttexplore.ops.blocks import (
     INDEX_BLOCK,
     READ_BLOCK,
@@ -87,7 +87,7 @@ from ttexplore.ops.semaphores import (
 )
 
 # What an operation with a result gives is that, once it need not wait.
-Operation = Callable[..., Wait | int | None]
+Operation = Callable[..., KernelWait | int | None]
 
 
 def operation(form: Form) -> Operation:
@@ -99,7 +99,7 @@ def operation(form: Form) -> Operation:
     return _ENGINES[form.op.engine](form)
 
 
-def _reserve(core: Core, cb: str, count: int) -> Wait | None:
+def _reserve(core: Core, cb: str, count: int) -> KernelWait | None:
     return core.queues[cb].reserve(count)
 
 
@@ -107,7 +107,7 @@ def _push(core: Core, cb: str, count: int) -> None:
     core.queues[cb].push(count)
 
 
-def _wait(core: Core, cb: str, count: int) -> Wait | None:
+def _wait(core: Core, cb: str, count: int) -> KernelWait | None:
     return core.queues[cb].wait(count)
 
 

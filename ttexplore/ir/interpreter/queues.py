@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ttexplore.ir.interpreter.arrays import Array, held, in_format, unwritten
-from ttexplore.ir.interpreter.waits import RoomWait, TilesWait, Wait
+from ttexplore.ir.interpreter.waits import KernelWait, RoomWait, TilesWait
 from ttexplore.ir.interpreter.where import Where
 from ttexplore.ops.op import UNWRITTEN
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import CircularBuffer
 
 
-class Tiles(Protocol):
+class TileSource(Protocol):
     """What operations read tiles from, and write tiles to."""
 
     @property
@@ -31,24 +31,24 @@ class Tiles(Protocol):
         ...
 
 
-class Blocks(Tiles, Protocol):
+class Blocks(TileSource, Protocol):
     """A circular buffer before its protocol is there: whole blocks go through it."""
 
     tiles: Array
 
-    def fill(self, write: Callable[[Array], None]) -> Wait | None:
+    def fill(self, write: Callable[[Array], None]) -> KernelWait | None:
         """Let `write` make the next block, as soon as there is room."""
         ...
 
-    def full(self) -> Wait | None:
+    def full(self) -> KernelWait | None:
         """What there is to wait for before the next block is made."""
         ...
 
-    def awaited(self) -> Wait | None:
+    def awaited(self) -> KernelWait | None:
         """What there is to wait for before a block is taken."""
         ...
 
-    def take(self) -> Array | Wait:
+    def take(self) -> Array | KernelWait:
         """The block that was made first."""
         ...
 
@@ -104,7 +104,7 @@ class Queue(_Planned):
 
     # The protocol. All raise VerifyError where it is broken.
 
-    def reserve(self, count: int) -> Wait | None:
+    def reserve(self, count: int) -> KernelWait | None:
         if count > self.pages:
             raise self.where.fault(
                 "V007",
@@ -139,7 +139,7 @@ class Queue(_Planned):
         self.filled += count
         self.reserved = 0
 
-    def wait(self, count: int) -> Wait | None:
+    def wait(self, count: int) -> KernelWait | None:
         if count > self.pages:
             raise self.where.fault(
                 "V007",
@@ -241,14 +241,14 @@ class Channel(_Planned):
     def has_room(self, count: int) -> bool:
         return len(self.blocks) < self.plan.stages
 
-    def full(self) -> Wait | None:
+    def full(self) -> KernelWait | None:
         has_room = self.has_room(self.plan.block_pages)
         return None if has_room else RoomWait(self, self.plan.block_pages, self.where.place)
 
-    def awaited(self) -> Wait | None:
+    def awaited(self) -> KernelWait | None:
         return None if self.blocks else TilesWait(self, self.plan.block_pages, self.where.place)
 
-    def fill(self, write: Callable[[Array], None]) -> Wait | None:
+    def fill(self, write: Callable[[Array], None]) -> KernelWait | None:
         if (wait := self.full()) is not None:
             return wait
         block = unwritten((self.plan.block_pages, 32, 32), self.dtype)
@@ -256,16 +256,16 @@ class Channel(_Planned):
         self.blocks.append(block)
         return None
 
-    def take(self) -> Array | Wait:
+    def take(self) -> Array | KernelWait:
         return self.awaited() or self.blocks.popleft()
 
-    def receive(self, count: int) -> Wait | None:
+    def receive(self, count: int) -> KernelWait | None:
         if not self.blocks:
             return TilesWait(self, count, self.where.place)
         self.tiles = self.blocks.popleft()
         return None
 
-    def send(self, count: int) -> Wait | None:
+    def send(self, count: int) -> KernelWait | None:
         if not self.has_room(count):
             return RoomWait(self, count, self.where.place)
         self.blocks.append(self.tiles.copy())
@@ -287,17 +287,17 @@ class Block:
     data_format: str | None
     tiles: Array
 
-    def fill(self, write: Callable[[Array], None]) -> Wait | None:
+    def fill(self, write: Callable[[Array], None]) -> KernelWait | None:
         write(self.tiles)
         return None
 
-    def take(self) -> Array | Wait:
+    def take(self) -> Array | KernelWait:
         return self.tiles
 
-    def full(self) -> Wait | None:
+    def full(self) -> KernelWait | None:
         return None
 
-    def awaited(self) -> Wait | None:
+    def awaited(self) -> KernelWait | None:
         return None
 
     def get(self, index: int) -> Array:

@@ -9,7 +9,7 @@ from ttexplore.ir.interpreter.arrays import Array
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.tiles import as_faces
 from ttexplore.ir.interpreter.transfers import read_barrier
-from ttexplore.ir.interpreter.waits import Wait
+from ttexplore.ir.interpreter.waits import KernelWait
 
 
 def read_number(core: Core, tensor: str, page: int, offset: int) -> int:
@@ -53,14 +53,14 @@ def _page_of(number: int) -> Array:
     return made
 
 
-def send_number(core: Core, cb: str, number: int) -> Wait | None:
+def send_number(core: Core, cb: str, number: int) -> KernelWait | None:
     def write(block: Array) -> None:
         block[0] = _page_of(number)
 
     return core.blocks[cb].fill(write)
 
 
-def receive_number(core: Core, cb: str) -> Wait | int:
+def receive_number(core: Core, cb: str) -> KernelWait | int:
     block = core.blocks[cb].take()
     return int(block[0, 0, 0]) if isinstance(block, np.ndarray) else block
 

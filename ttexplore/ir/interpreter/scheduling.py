@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.interpreter.waits import Remedy, Wait
+from ttexplore.ir.interpreter.waits import KernelWait, Remedy
 from ttexplore.record import Span
 
-Kernel = Generator[Wait, None, None]
+Kernel = Generator[KernelWait, None, None]
 # Of kernels that wait for each other, so many are told.
 _MOST_TOLD = 12
 
 
-class Core(Protocol):
+class ScheduledCore(Protocol):
     """What is scheduled, with its kernels."""
 
     @property
@@ -47,9 +47,9 @@ class Core(Protocol):
 class _Started:
     """A core whose `kernels` have not all ended; those that wait say what for."""
 
-    core: Core
+    core: ScheduledCore
     kernels: dict[str, Kernel]
-    waits: dict[str, Wait] = field(default_factory=dict[str, Wait])
+    waits: dict[str, KernelWait] = field(default_factory=dict[str, KernelWait])
     turns: int = 0
 
     def can_go_on(self) -> bool:
@@ -82,7 +82,7 @@ class _Started:
                 raise VerifyError("V009", f"the kernels did not end within {turn_limit} turns", span=self.core.span)
 
 
-def run(cores: Iterable[tuple[Core, dict[str, Kernel]]], turn_limit: int | None = None) -> None:
+def run(cores: Iterable[tuple[ScheduledCore, dict[str, Kernel]]], turn_limit: int | None = None) -> None:
     """Run the kernels of all cores to their ends. `cores` may make each core when it is asked for it.
 
     `turn_limit` bounds the turns that the kernels of one core get. Raises VerifyError where it is reached, and for
@@ -112,7 +112,7 @@ def run(cores: Iterable[tuple[Core, dict[str, Kernel]]], turn_limit: int | None 
 
 def _deadlock(stuck: Sequence[_Started]) -> VerifyError:
     told: list[str] = []
-    found: list[tuple[Remedy, Wait]] = []
+    found: list[tuple[Remedy, KernelWait]] = []
     for one in stuck:
         for role in one.kernels:
             wait = one.waits[role]

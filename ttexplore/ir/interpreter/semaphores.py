@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.transfers import read_barrier, write_barrier
-from ttexplore.ir.interpreter.waits import Remedy, Wait
-from ttexplore.ir.kernel import Place
+from ttexplore.ir.interpreter.waits import KernelWait, Remedy
+from ttexplore.ir.kernel import SourceLocation
 from ttexplore.plan import FIRST_CORNERS, NOC_OF_ROLE
 
 
@@ -22,7 +22,7 @@ class SemaphoreWait:
     core: Core
     number: int
     value: int
-    place: Place | None
+    place: SourceLocation | None
     crosses_cores: bool = True
 
     def is_over(self) -> bool:
@@ -44,7 +44,7 @@ def set_semaphore(core: Core, number: int, value: int) -> None:
     core.semaphores[number] = value
 
 
-def wait(core: Core, number: int, value: int) -> Wait | None:
+def wait(core: Core, number: int, value: int) -> KernelWait | None:
     waits = SemaphoreWait(core, number, value, core.where.place)
     return None if waits.is_over() else waits
 
@@ -116,7 +116,7 @@ def send_block(core: Core, cb: str, count: int, into: str, x: int, y: int) -> No
     core.on_the_way.add(core.where.role)
 
 
-def receive(core: Core, number: int, cb: str, count: int) -> Wait | None:
+def receive(core: Core, number: int, cb: str, count: int) -> KernelWait | None:
     """Wait until a block has arrived. Raises VerifyError where the semaphore says so of one that was not sent."""
     if (waits := wait(core, number, 1)) is not None:
         return waits

@@ -48,9 +48,9 @@ from ttexplore.ir.kernel import (
     Body,
     Branch,
     Call,
+    FunctionReader,
     Loop,
-    Place,
-    Reader,
+    SourceLocation,
     Statement,
     Store,
 )  # fmt: skip
@@ -85,7 +85,7 @@ def translate(role: str, function: tirx.PrimFunc, mode: Mode, *, rounds: bool = 
             raise _unknown(f"the value of the parameter {parameter.name}", parameter)
     writer: TirWriter | _KernelWriter
     if mode == "queues":
-        kernel = Reader().read(role, function)
+        kernel = FunctionReader().read(role, function)
         writer = _KernelWriter(words=Words(kernel.sizes, kernel.blocks, kernel.bound_sizes))
         for size in kernel.sizes:
             writer.emit(1, f"{writer.name(size)} = core.plan.size_values['{size.name}']")
@@ -152,7 +152,7 @@ def _turns(holds: Callable[[], object], statement: tirx.While) -> Iterator[int]:
 
 
 @dataclass
-class _Lines(Generic[Named]):
+class _GeneratorText(Generic[Named]):
     """The text of a function as a Python generator: its lines, the names of variables, and what its constants are."""
 
     lines: list[str] = field(default_factory=list[str])
@@ -171,10 +171,10 @@ class _Lines(Generic[Named]):
     def emit(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def reach(self, place: Place, depth: int) -> None:
+    def reach(self, place: SourceLocation, depth: int) -> None:
         self.emit(depth, f"reach({self.constant(place)})")
 
-    def operation(self, form: Form, shown: Sequence[str], place: Place, depth: int, result: str = "") -> None:
+    def operation(self, form: Form, shown: Sequence[str], place: SourceLocation, depth: int, result: str = "") -> None:
         """An operation of the table, whose arguments have these texts; `result` is the name of what it gives."""
         call = f"{self.constant(operation(form))}({', '.join(['core', *shown])})"
         self.reach(place, depth)
@@ -192,7 +192,7 @@ class _Lines(Generic[Named]):
 
 
 @dataclass
-class _KernelWriter(_Lines[Variable]):
+class _KernelWriter(_GeneratorText[Variable]):
     """Writes a kernel whose indices are words, as in the C++."""
 
     words: Words = field(default_factory=Words)
@@ -286,7 +286,7 @@ _SYMBOLS: dict[type[ir.Expr], str] = {
 
 
 @dataclass
-class TirWriter(_Lines[ir.Var]):
+class TirWriter(_GeneratorText[ir.Var]):
     """Writes a function of TIR, whose indices are Python's integers."""
 
     shared: dict[ir.Expr, str] = field(default_factory=dict[ir.Expr, str])
@@ -421,14 +421,14 @@ class TirWriter(_Lines[ir.Var]):
                     index, count = (arguments(s)[place] for place in (3, 4))
                     assert isinstance(index, ir.Var)
                     self.emit(depth, f"{self.name(index)} = np.arange({self.expression(count)})")
-                self.operation(form, self.given(s), Place(s), depth, self.name(s.var))
+                self.operation(form, self.given(s), SourceLocation(s), depth, self.name(s.var))
             case tirx.Bind() if isinstance(s.value, ir.TensorLoad) and _is_whole(s.value) and not self.in_parallel:
                 # It decides places and branches: what no element says decides nothing.
-                self.reach(Place(s), depth)
+                self.reach(SourceLocation(s), depth)
                 indices = ", ".join(self.expression(index) for index in s.value.indices)
                 self.emit(depth, f"{self.name(s.var)} = core.number('{s.value.source.name}', ({indices},))")
             case tirx.Bind():
-                self.reach(Place(s), depth)
+                self.reach(SourceLocation(s), depth)
                 self.share(s.value, depth)
                 self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
             case tirx.IfThenElse() if self.in_parallel:
@@ -445,12 +445,12 @@ class TirWriter(_Lines[ir.Var]):
                 low = self.expression(s.min)
                 end = f"{low} + {self.expression(s.extent)}"
                 self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {end}):")
-                self.reach(Place(s), depth + 1)
+                self.reach(SourceLocation(s), depth + 1)
                 self.body(s.body, depth + 1)
             case tirx.While():
                 test = f"lambda: {self.expression(s.condition)}"
                 self.emit(depth, f"for _ in turns({test}, {self.constant(s)}):")
-                self.reach(Place(s), depth + 1)
+                self.reach(SourceLocation(s), depth + 1)
                 self.body(s.body, depth + 1)
             case tirx.BufferStore():
                 self.store(s, depth)
@@ -461,7 +461,7 @@ class TirWriter(_Lines[ir.Var]):
 
     def store(self, s: tirx.BufferStore, depth: int) -> None:
         indices = ", ".join(self.expression(index) for index in s.indices)
-        self.reach(Place(s), depth)
+        self.reach(SourceLocation(s), depth)
         self.share(s.value, depth)
         if s.buffer in self.of_turns:
             value, name = f"rounded({self.expression(s.value)}, '{dtype_of(s.buffer)}')", self.name(s.buffer)
@@ -480,7 +480,7 @@ class TirWriter(_Lines[ir.Var]):
     def branches(self, s: tirx.IfThenElse, depth: int) -> None:
         """Both branches of a condition in T.Parallel, each for the elements that it is for."""
         around, place = self.chosen, f"c{len(self.lines)}"
-        self.reach(Place(s), depth)
+        self.reach(SourceLocation(s), depth)
         self.share(s.condition, depth)
         self.emit(depth, f"{place} = {self.expression(s.condition)}")
         for body, holds in ((s.then_case, place), (s.else_case, f"np.logical_not({place})")):
@@ -527,7 +527,7 @@ class TirWriter(_Lines[ir.Var]):
     def evaluate(self, s: tirx.Evaluate, depth: int) -> None:
         name, values = op_name(s), arguments(s)
         if name in GROUP_STATEMENTS:
-            self.reach(Place(s), depth)
+            self.reach(SourceLocation(s), depth)
             shown = [
                 f"'{v.source.name}', {self.expression(v.indices[0])}" if isinstance(v, ir.TensorLoad)
                 else self.expression(v) for v in values
@@ -537,11 +537,11 @@ class TirWriter(_Lines[ir.Var]):
         if name in GATHERS:
             self.gathered(s, depth)
         if name in FORMS:
-            self.operation(FORMS[name], self.given(s), Place(s), depth)
+            self.operation(FORMS[name], self.given(s), SourceLocation(s), depth)
             return
         if name not in STATEMENTS:
             raise _unknown(name if name.startswith("tt.") else f"T.{name[3:]}", s)
-        self.reach(Place(s), depth)
+        self.reach(SourceLocation(s), depth)
         shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
         how = (bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
         flags = reduction_of(s) or scan_of(s) or Flags(*how, whole=_stored_from(s))
@@ -583,10 +583,10 @@ def _both(one: str, other: str) -> str:
     return f"np.logical_and({one}, {other})"
 
 
-def _unknown(what: str, at: Node | Place) -> Unsupported:
+def _unknown(what: str, at: Node | SourceLocation) -> Unsupported:
     return Unsupported(
         "L001",
         f"the interpreter does not know {what}",
         hint="no rule lowers it either: see the exploration's error, ex.error, for what to write instead",
-        span=at.span if isinstance(at, Place) else span_of(at),
+        span=at.span if isinstance(at, SourceLocation) else span_of(at),
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from ttexplore.ir.kernel import Place
+from ttexplore.ir.kernel import SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,11 @@ class Remedy:
     is_cause: bool
 
 
-class Wait(Protocol):
+class KernelWait(Protocol):
     """What a kernel waits for. Its text comes after "the reader waits"."""
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> SourceLocation | None:
         """The statement that waits."""
         ...
 
@@ -64,7 +64,7 @@ class TilesWait:
 
     supply: Supply
     count: int
-    place: Place | None
+    place: SourceLocation | None
     crosses_cores: bool = False
 
     def is_over(self) -> bool:
@@ -88,7 +88,7 @@ class RoomWait:
 
     supply: Supply
     count: int
-    place: Place | None
+    place: SourceLocation | None
     crosses_cores: bool = False
 
     def is_over(self) -> bool:

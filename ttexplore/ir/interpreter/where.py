@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, VerifyError, refuse_cancelled
-from ttexplore.ir.kernel import Place
+from ttexplore.ir.kernel import SourceLocation
 from ttexplore.plan import CoreWork
 from ttexplore.record import Span
 
@@ -26,7 +26,7 @@ class Limits:
     ended: int = 0
     told: float = field(default_factory=time.perf_counter)
 
-    def check(self, core: CoreWork | None, place: Place) -> None:
+    def check(self, core: CoreWork | None, place: SourceLocation) -> None:
         """Raises Cancelled, or BackendError where the time is over."""
         refuse_cancelled(self.control.cancel)
         if time.perf_counter() - self.start > self.control.seconds:
@@ -58,7 +58,7 @@ class Where:
     is_split: bool
     limits: Limits
     role: str = ""
-    place: Place | None = None
+    place: SourceLocation | None = None
 
     @property
     def core(self) -> str:
@@ -68,7 +68,7 @@ class Where:
     def span(self) -> Span | None:
         return None if self.place is None else self.place.span
 
-    def reach(self, place: Place) -> None:
+    def reach(self, place: SourceLocation) -> None:
         """Come to a statement. Raises Cancelled, or BackendError where the time is over."""
         self.place = place
         self.limits.check(self.work, place)

@@ -54,7 +54,7 @@ def thread_index() -> ir.Expr:
 
 
 @dataclass(frozen=True)
-class Group:
+class ThreadGroup:
     """Threads of a block that take the same branches, by number."""
 
     threads: tuple[int, ...]
@@ -71,7 +71,7 @@ class ThreadGroups:
     """The groups of a kernel's block, for each branch by thread the numbers of those that take its first side, and the
     names that depend on the thread."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ThreadGroup, ...]
     taken: Mapping[tirx.IfThenElse, frozenset[int]]
     names: frozenset[ir.Var]
 
@@ -101,7 +101,7 @@ def thread_groups(function: tirx.PrimFunc) -> ThreadGroups | None:
     signatures: dict[tuple[bool, ...], list[int]] = {}
     for thread in range(count):
         signatures.setdefault(tuple(bool(test(thread)[0]) for test in tests.values()), []).append(thread)
-    groups = tuple(Group(tuple(threads)) for threads in signatures.values())
+    groups = tuple(ThreadGroup(tuple(threads)) for threads in signatures.values())
     taken = {
         branch: frozenset(number for number, chosen in enumerate(signatures) if chosen[position])
         for position, branch in enumerate(tests)

@@ -11,7 +11,7 @@ from ttexplore.language.api.tile import note_hints
 from ttexplore.language.tracer.builder import (
     Grid,
     Integer,
-    Loop,
+    LoopNest,
     current,
     index_of,
     is_integer,
@@ -28,39 +28,39 @@ _Kind = tirx.ForKind
 def _loop(
     what: str, kind: tirx.ForKind, start: object, stop: object, step: object, annotations: dict[str, object],
     hints: dict[str, object],
-) -> Loop:  # fmt: skip
+) -> LoopNest:  # fmt: skip
     note_hints(what, hints)
     first, last = (0, start) if stop is None else (start, stop)
     return span_loop(kind, first, last, 1 if step is None else step, annotations)
 
 
-def serial(start: object, stop: object = None, step: object = None, **hints: object) -> Loop:
+def serial(start: object, stop: object = None, step: object = None, **hints: object) -> LoopNest:
     """A sequential loop."""
     return _loop("T.serial", _Kind.SERIAL, start, stop, step, {}, hints)
 
 
-def unroll(start: object, stop: object = None, step: object = None, **hints: object) -> Loop:
+def unroll(start: object, stop: object = None, step: object = None, **hints: object) -> LoopNest:
     """A sequential loop; the device compiler decides whether to unroll it."""
     return _loop("T.unroll", _Kind.SERIAL, start, stop, step, {}, hints)
 
 
-def vectorized(start: object, stop: object = None, **hints: object) -> Loop:
+def vectorized(start: object, stop: object = None, **hints: object) -> LoopNest:
     """A loop whose iterations are independent."""
     return _loop("T.vectorized", _Kind.PARALLEL, start, stop, None, {}, hints)
 
 
-def Pipelined(start: object, stop: object = None, num_stages: int = 0, **hints: object) -> Loop:
+def Pipelined(start: object, stop: object = None, num_stages: int = 0, **hints: object) -> LoopNest:
     """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError if that is negative."""
     if num_stages < 0:
         raise KernelError("K004", f"T.Pipelined: num_stages is {shown(num_stages)}", hint="use 0 or more stages")
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
 
 
-def _nest(what: str, kind: tirx.ForKind, extents: tuple[object, ...], hints: dict[str, object]) -> Loop:
+def _nest(what: str, kind: tirx.ForKind, extents: tuple[object, ...], hints: dict[str, object]) -> LoopNest:
     note_hints(what, hints)
     if not extents:
         raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}(block_M, block_N)")
-    return Loop(tuple(positive_extent(what, extent) for extent in extents), kind)
+    return LoopNest(tuple(positive_extent(what, extent) for extent in extents), kind)
 
 
 def positive_extent(what: str, extent: object) -> Integer:
@@ -76,12 +76,12 @@ def positive_extent(what: str, extent: object) -> Integer:
     return extent
 
 
-def Parallel(*extents: object, **hints: object) -> Loop:
+def Parallel(*extents: object, **hints: object) -> LoopNest:
     """A nest of independent iterations over a block: ``for i, j in T.Parallel(M, N)``."""
     return _nest("T.Parallel", _Kind.PARALLEL, extents, hints)
 
 
-def Persistent(domain: Sequence[object], wave_size: object, index: object, group_size: int = 8) -> Loop:
+def Persistent(domain: Sequence[object], wave_size: object, index: object, group_size: int = 8) -> LoopNest:
     """The places of a domain that one block takes: ``for bx, by in T.Persistent([Nt, Mt], blocks, block)``.
 
     `wave_size` is the number of blocks, `index` the block's own: it takes each `wave_size`-th place. `group_size` is
@@ -93,10 +93,10 @@ def Persistent(domain: Sequence[object], wave_size: object, index: object, group
     extents = tuple(positive_extent(what, extent) for extent in items_of(domain))
     if not extents:
         raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}([Nt, Mt], blocks, block)")
-    return Loop(extents, _Kind.SERIAL, waves=(positive_extent(what, wave_size), whole(index_of(what, index))))
+    return LoopNest(extents, _Kind.SERIAL, waves=(positive_extent(what, wave_size), whole(index_of(what, index))))
 
 
-def grid(*extents: object, **hints: object) -> Loop:
+def grid(*extents: object, **hints: object) -> LoopNest:
     """A nest of sequential loops."""
     return _nest("T.grid", _Kind.SERIAL, extents, hints)
 

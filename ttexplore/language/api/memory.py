@@ -11,7 +11,15 @@ from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.arithmetic.sizes import extents_of
 from ttexplore.ir.build import dtype_of, scope_of
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.language.tracer.builder import Allocation, Builder, TensorSpec, current, described, shape_of, unsupported
+from ttexplore.language.tracer.builder import (
+    AllocationRequest,
+    Builder,
+    TensorSpec,
+    current,
+    described,
+    shape_of,
+    unsupported,
+)
 from ttexplore.language.tracer.containers import is_tuple
 from ttexplore.language.tracer.dtypes import dtype_name
 
@@ -128,7 +136,7 @@ def alloc_global(shape: object, dtype: object = "float32", scope: object = "glob
     return TensorSpec(shape, dtype, allocated=True)
 
 
-def _allocate(what: str, shape: object, dtype: object, scope: object) -> Allocation:
+def _allocate(what: str, shape: object, dtype: object, scope: object) -> AllocationRequest:
     builder = current(what)
     if not builder.blocks:
         raise KernelError("K005", f"{what} is outside T.Kernel", hint="allocate inside `with T.Kernel(...)`")
@@ -136,27 +144,27 @@ def _allocate(what: str, shape: object, dtype: object, scope: object) -> Allocat
         scope = "shared.dyn"
     if scope not in ("shared.dyn", "local.fragment", "local"):
         raise KernelError("K008", f"{what}: unknown scope {shown(scope)}", hint="remove scope=")
-    return Allocation(shape_of(shape, what), dtype_name(dtype), scope)
+    return AllocationRequest(shape_of(shape, what), dtype_name(dtype), scope)
 
 
-def alloc_shared(shape: object, dtype: object = "float32", scope: object = "shared.dyn") -> Allocation:
+def alloc_shared(shape: object, dtype: object = "float32", scope: object = "shared.dyn") -> AllocationRequest:
     """Allocate a block shared by a GPU thread block: on a Tensix core, a circular buffer in L1."""
     return _allocate("T.alloc_shared", shape, dtype, scope)
 
 
-def alloc_fragment(shape: object, dtype: object = "float32", scope: object = "local.fragment") -> Allocation:
+def alloc_fragment(shape: object, dtype: object = "float32", scope: object = "local.fragment") -> AllocationRequest:
     """Allocate a block in GPU registers: on a Tensix core, DST registers or a circular buffer."""
     return _allocate("T.alloc_fragment", shape, dtype, scope)
 
 
-def alloc_local(shape: object, dtype: object = "float32", scope: object = "local") -> Allocation:
+def alloc_local(shape: object, dtype: object = "float32", scope: object = "local") -> AllocationRequest:
     """Allocate a block that belongs to one GPU thread."""
     return _allocate("T.alloc_local", shape, dtype, scope)
 
 
-def alloc_var(dtype: object, *arguments: object, init: object = None, **_options: object) -> Allocation:
+def alloc_var(dtype: object, *arguments: object, init: object = None, **_options: object) -> AllocationRequest:
     """Allocate a scalar variable: assigning to its name again stores to it."""
     current("T.alloc_var")
     if arguments and not isinstance(arguments[0], str):
         init = arguments[0]
-    return Allocation((1,), dtype_name(dtype), "local.var", init)
+    return AllocationRequest((1,), dtype_name(dtype), "local.var", init)

@@ -12,7 +12,7 @@ from tvm import ir, tirx
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.quantified import Quantified
 from ttexplore.language.api.tile import as_region, extents
-from ttexplore.language.tracer.builder import Allocation, Builder, condition, current, unsupported
+from ttexplore.language.tracer.builder import AllocationRequest, Builder, condition, current, unsupported
 from ttexplore.language.tracer.spans import caller_span
 
 # What larger blocks hold is one number, which the reader makes.
@@ -72,7 +72,7 @@ def _tested(
             "ask before the T.Parallel if all iterations ask the same; or reduce rows: T.reduce_max(m, r, dim=1)",
         )
     name = f"{region.source.name}_{'any' if is_any else 'all'}"
-    answer = Allocation((1,), "int32", "local.var", 0 if is_any else 1).make(builder, name)
+    answer = AllocationRequest((1,), "int32", "local.var", 0 if is_any else 1).make(builder, name)
     span = builder.tvm_span()
     variables = [tirx.Var(f"{name}_{axis}", "int32", span) for axis in range(len(lengths))]
 

@@ -33,7 +33,7 @@ from ttexplore.ir.operations.atomics import ATOMICS, plain, updated
 from ttexplore.ir.operations.reductions import JOININGS
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.language.api.tile import copy, fill, note_hints
-from ttexplore.language.tracer.builder import Allocation, Builder, current, described, element, unsupported
+from ttexplore.language.tracer.builder import AllocationRequest, Builder, current, described, element, unsupported
 from ttexplore.language.tracer.builder import shape_of as shape_given
 from ttexplore.language.tracer.dtypes import dtype_name
 from ttexplore.language.tracer.spans import caller_span
@@ -47,7 +47,7 @@ _MOST_LOOPS = 2
 
 
 @dataclass(frozen=True)
-class Reducer(Allocation):
+class Reducer(AllocationRequest):
     """A block whose elements the turns of T.Parallel share for one kind of update."""
 
     update: str = ""
@@ -154,7 +154,7 @@ class _Updates(Context):
         loops, body = parallel_body(statement)
         if not any(_updated(one) for one in walk(sequence(body))):
             return None
-        nest = _Nest(self, loops)
+        nest = _UpdateNest(self, loops)
         inner = [made for one in body for made in nest.statement(one)]
         nest.check_reads(inner)
         return [*nest.allocated, with_nest(loops, [*nest.started, *inner]), *nest.reduced]
@@ -165,7 +165,7 @@ class _Updates(Context):
         return allocation(name, shape, dtype, "local.fragment", span)
 
 
-class _Nest:
+class _UpdateNest:
     """A nest of turns: the blocks of one element for each turn that it needs, how each turn starts them, and what
     reduces them after it."""
 

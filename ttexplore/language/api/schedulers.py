@@ -11,7 +11,7 @@ from ttexplore.language.api.loops import positive_extent
 from ttexplore.language.api.math import ceildiv
 from ttexplore.language.api.tile import note_hints
 from ttexplore.language.machine import get_num_sms
-from ttexplore.language.tracer.builder import Builder, Tiles, current, index_of, unsupported, whole
+from ttexplore.language.tracer.builder import Builder, SchedulerTiles, current, index_of, unsupported, whole
 
 _WHAT = "T.PersistentTileScheduler"
 _LOOP = "sched.init(block); while sched.valid(): ... sched.next_tile()"
@@ -61,14 +61,14 @@ class PersistentTileScheduler:
         current(_WHAT)
         self._worker = whole(index_of(_WHAT, worker_id))
 
-    def valid(self) -> Tiles:
+    def valid(self) -> SchedulerTiles:
         """The condition of the loop over the tiles. Raises KernelError if no loop may begin here."""
         builder = current(_WHAT)
         if self._worker is None or self._tile is not None:
             raise KernelError("K005", f"{_WHAT}: no tiles are left here", hint=f"write {_LOOP}")
         wave = tirx.Var("wave", "int32", builder.tvm_span())
         enter = functools.partial(self._enter, wave)
-        return Tiles(self._extents, (self._workers, self._worker), wave, enter, self._leave)
+        return SchedulerTiles(self._extents, (self._workers, self._worker), wave, enter, self._leave)
 
     def _enter(self, wave: ir.Var, builder: Builder, tile: tuple[ir.Var, ...]) -> None:
         column, row = tile

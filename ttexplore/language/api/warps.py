@@ -20,7 +20,7 @@ from ttexplore.ir.operations.groups import ASYNCHRONOUS, BARRIER_SCOPE, COUNTS, 
 from ttexplore.language.api.memory import alloc_fragment
 from ttexplore.language.api.tile import copy, product
 from ttexplore.language.tracer.builder import (
-    Allocation,
+    AllocationRequest,
     Builder,
     current,
     described,
@@ -82,7 +82,7 @@ def get_warp_group_idx(warp_size: object = None, warps_per_group: object = None)
 
 
 @dataclass(frozen=True)
-class Barriers(Allocation):
+class Barriers(AllocationRequest):
     """Barriers, one for each number of threads that must arrive."""
 
     counts: tuple[int, ...] = ()
@@ -221,7 +221,7 @@ def tcgen05_mma_arrive(mbar: object, arrive_2cta: object = None) -> ir.Call:
 
 
 @dataclass(frozen=True)
-class TensorMemory(Allocation):
+class TensorMemory(AllocationRequest):
     """A block in the memory of a GPU's matrix unit, which all threads see."""
 
     def make(self, builder: Builder, name: str) -> tirx.Buffer:
@@ -231,7 +231,7 @@ class TensorMemory(Allocation):
         return statement.buffer
 
 
-def alloc_tmem(shape: object, dtype: object = "float32", **_hints: object) -> Allocation:
+def alloc_tmem(shape: object, dtype: object = "float32", **_hints: object) -> AllocationRequest:
     """Allocate a block in the memory of a GPU's matrix unit: on a Tensix core, DST registers or a circular buffer."""
     made = alloc_fragment(shape, dtype)
     return TensorMemory(made.shape, made.dtype, made.scope)

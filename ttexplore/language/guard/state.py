@@ -43,7 +43,7 @@ _ARRAY_BYTES = 1 << 26
 
 
 @dataclass(eq=False)
-class Carried:
+class CarriedName:
     """The value that a name had before the loop being traced, until an iteration binds the name. `reads` are the places
     that read it."""
 
@@ -52,7 +52,7 @@ class Carried:
 
 
 @dataclass(eq=False)
-class Lost:
+class LostName:
     """A name whose value is not known; reading it raises this error."""
 
     error: KernelError
@@ -66,7 +66,7 @@ class Lost:
         raise self.refuse()
 
 
-def _refuse(self: Lost, *_operands: object) -> NoReturn:
+def _refuse(self: LostName, *_operands: object) -> NoReturn:
     raise self.refuse()
 
 
@@ -76,16 +76,16 @@ for _name in [
     "rrshift", "lt", "le", "gt", "ge", "eq", "ne", "bool", "iter", "getitem", "setitem", "call", "index", "int",
     "float",
 ]:  # fmt: skip
-    setattr(Lost, f"__{_name}__", _refuse)
+    setattr(LostName, f"__{_name}__", _refuse)
 
 
-def unbound(name: str) -> Lost:
-    return Lost(KernelError("K014", f"{name} is read before it has a value", hint="bind it first"))
+def unbound(name: str) -> LostName:
+    return LostName(KernelError("K014", f"{name} is read before it has a value", hint="bind it first"))
 
 
 def held(value: object) -> object:
     """The value behind a name."""
-    while type(value) is Carried:
+    while type(value) is CarriedName:
         value = value.value
     return value
 
@@ -160,7 +160,7 @@ class _At:
 def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
     """The state that a running function can change. `used` are the names that its code may look up in its module."""
     own = dict(frame.f_locals)
-    walk = _Walk(f"{frame.f_code.co_qualname}.<locals>.", own)
+    walk = _TokenWalk(f"{frame.f_code.co_qualname}.<locals>.", own)
     names = {name: walk.named(held(value), used) for name, value in own.items() if not name.startswith("__")}
     names |= walk.globals_of(used, frame.f_globals)
     while walk.todo:
@@ -169,7 +169,7 @@ def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
     return Snapshot(names, walk.parts, walk.kept, walk.may_ask)
 
 
-class _Walk:
+class _TokenWalk:
     """Tokens of values: equal tokens mean equal to Python. Each object is walked once.
 
     `inner` is the prefix of functions nested in the running one: its names, `own`, are not part of their state.
@@ -297,7 +297,7 @@ class _Walk:
         shared: Mapping[str, object] = self.own if is_inner else {}
         closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         used = names_of(function.__code__)
-        cells = tuple(self._cell(cell, shared.get(name, _Walk), used) for name, cell in closure)
+        cells = tuple(self._cell(cell, shared.get(name, _TokenWalk), used) for name, cell in closure)
         defaults = (self.token(function.__defaults__), self.token(function.__kwdefaults__))
         names = self.globals_of(used, function.__globals__)
         imported = {name: sys.modules[name] for name in _imported(function.__code__) if name in sys.modules}
@@ -401,9 +401,9 @@ class Turn:
         self.before = dict(frame.f_locals)
         self.state = snapshot(frame, used)
         self.wrapped = {
-            name: Carried(self.before[name])
+            name: CarriedName(self.before[name])
             for name in names
-            if name in self.before and name not in captured and not isinstance(held(self.before[name]), Lost)
+            if name in self.before and name not in captured and not isinstance(held(self.before[name]), LostName)
         }
         self.after: dict[str, object] = {}
 
@@ -428,7 +428,7 @@ class Turn:
             if name not in self.targets and same(before, value):
                 self.after[name] = before
                 continue
-            is_new = isinstance(held(before), Lost)
+            is_new = isinstance(held(before), LostName)
             if not is_new and name not in self.targets:
                 reads = self.wrapped[name].reads if name in self.wrapped else []
                 if reads or name in self.captured:
@@ -480,8 +480,8 @@ def asked(what: str, span: Span | None) -> KernelError:
     )
 
 
-def after_loop(name: str) -> Lost:
-    return Lost(
+def after_loop(name: str) -> LostName:
+    return LostName(
         KernelError(
             "K014",
             f"{name} is read after the loop that binds it: its last value is not known at compile time",
@@ -490,8 +490,8 @@ def after_loop(name: str) -> Lost:
     )
 
 
-def after_branch(name: str) -> Lost:
-    return Lost(
+def after_branch(name: str) -> LostName:
+    return LostName(
         KernelError(
             "K014",
             f"{name} is bound in a branch that is decided when the kernel runs: its value is not known at compile time",

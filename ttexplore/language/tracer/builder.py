@@ -21,7 +21,7 @@ from ttexplore.ir.operations.groups import BARRIER_SCOPE
 from ttexplore.language.guard.clocks import Watch
 from ttexplore.language.guard.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
 from ttexplore.language.guard.standins import StandIn
-from ttexplore.language.guard.state import Lost, Snapshot
+from ttexplore.language.guard.state import LostName, Snapshot
 from ttexplore.language.tracer.containers import items_of
 from ttexplore.language.tracer.dtypes import dtype_name, held, integer_range, number_of
 from ttexplore.language.tracer.elements import Reads
@@ -62,7 +62,7 @@ def plain(value: object) -> object: ...
 def plain(value: object) -> object:
     """Convert TVM's deferred comparisons to expressions, and NumPy scalars and zero-dimensional arrays to Python
     numbers; return other values unchanged. Raises KernelError for a name without a value."""
-    if isinstance(value, Lost):
+    if isinstance(value, LostName):
         raise value.refuse()
     if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp):
         return type(value)(*comparable(plain(value.a), plain(value.b)), value.span).asobject()
@@ -177,7 +177,7 @@ def refuse_unknown(value: object, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Allocation:
+class AllocationRequest:
     """A request for on-chip memory; it becomes a buffer when it is assigned to a name."""
 
     shape: tuple[int, ...]
@@ -278,7 +278,7 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Operand:
+class ConditionOperand:
     """The left side of `and` or `or`, or the condition of `x if c else y`, during its evaluation. `index` is its place,
     `emitted` the number of statements before it, `state` the Python state before it if a call may change that."""
 
@@ -324,7 +324,7 @@ class Builder:
         default_factory=list["tuple[ir.Call, Callable[[], Span | None]]"]
     )
     span: Span | None = None
-    operands: list[Operand] = field(default_factory=list[Operand])
+    operands: list[ConditionOperand] = field(default_factory=list[ConditionOperand])
 
     # The loops traced so far, and the block indices: variables, starts and extents.
     counted: list[tuple[ir.Var, Integer, Integer]] = field(default_factory=list[tuple[ir.Var, Integer, Integer]])
@@ -486,7 +486,9 @@ class Builder:
     def bind(self, name: str, value: object) -> object:
         """The value that a kernel name has after ``name = value``."""
         value = plain(value)
-        if isinstance(value, Allocation) or (isinstance(value, TensorSpec) and (value.output or value.allocated)):
+        if isinstance(value, AllocationRequest) or (
+            isinstance(value, TensorSpec) and (value.output or value.allocated)
+        ):
             return value.make(self, name)
         if (
             self.blocks
@@ -585,7 +587,7 @@ def constant(value: float, dtype: str) -> tirx.IntImm | tirx.FloatImm:
 
 
 @dataclass(frozen=True)
-class Loop:
+class LoopNest:
     """A loop nest of the kernel language over `extents`; only one axis may have a `start` and a `step`. With `waves`,
     the number of blocks and the index of one, it is over the places that this block takes, which `wave` counts."""
 
@@ -606,7 +608,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Tiles:
+class SchedulerTiles:
     """The condition of a loop over the tiles of a scheduler, which hears of the loop's variables and of its end.
     `waves` and `wave` are those of :class:`Loop`."""
 

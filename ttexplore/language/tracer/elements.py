@@ -20,7 +20,7 @@ Frame = list[tirx.Stmt]
 
 
 @dataclass
-class _Read:
+class _ElementRead:
     """An element that was read: the list of statements, the position in it, how many elements were read before, how
     often its buffer had been written, and the number of enclosing loops. `variable` is its name, once it has one."""
 
@@ -43,19 +43,19 @@ class Reads:
 
     def __init__(self, views: Views) -> None:
         self._views = views
-        self._reads: dict[int, _Read] = {}
+        self._reads: dict[int, _ElementRead] = {}
         self._versions: dict[int, int] = {}
         # For each list of statements the names to be put into it, which is done once: when it is complete.
         self._names: dict[int, list[tuple[int, tirx.Bind]]] = {}
         # For each loop around: the versions where it began, and the elements from before it that it uses.
-        self._loops: list[tuple[dict[int, int], list[_Read]]] = []
+        self._loops: list[tuple[dict[int, int], list[_ElementRead]]] = []
 
     def __len__(self) -> int:
         return len(self._reads)
 
     def add(self, load: ir.TensorLoad, frame: Frame) -> None:
         version = self._version(load.source)
-        read = _Read(load, frame, len(frame), len(self._reads), version, len(self._loops))
+        read = _ElementRead(load, frame, len(frame), len(self._reads), version, len(self._loops))
         self._reads[identity(load)] = read
 
     def enter_loop(self) -> None:
@@ -148,7 +148,7 @@ class Reads:
                     used.append(read)
         return expression
 
-    def _named(self, read: _Read, frames: list[Frame]) -> ir.Var:
+    def _named(self, read: _ElementRead, frames: list[Frame]) -> ir.Var:
         if read.variable is None:
             if not any(frame is read.frame for frame in frames):
                 raise KernelError(

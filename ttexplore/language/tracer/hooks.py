@@ -26,16 +26,27 @@ from ttexplore.language.api.symbols import decided as equal
 from ttexplore.language.api.symbols import has_attribute, is_symbolic, no_answer, no_text, of_compiler
 from ttexplore.language.api.tile import region
 from ttexplore.language.guard.standins import StandIn
-from ttexplore.language.guard.state import Branches, Carried, Lost, Place, Turn, asked, changed, held, is_own, snapshot
+from ttexplore.language.guard.state import (
+    Branches,
+    CarriedName,
+    LostName,
+    Place,
+    Turn,
+    asked,
+    changed,
+    held,
+    is_own,
+    snapshot,
+)
 from ttexplore.language.tracer.builder import (
-    Allocation,
+    AllocationRequest,
     Builder,
+    ConditionOperand,
     Grid,
     Integer,
-    Loop,
-    Operand,
+    LoopNest,
+    SchedulerTiles,
     TensorSpec,
-    Tiles,
     condition,
     current,
     is_dynamic,
@@ -109,16 +120,16 @@ class Hooks:
                 span = self._at(index).tvm_span()
                 if span is not None:
                     set_span(result, span)
-        elif isinstance(result, Allocation) or (isinstance(result, TensorSpec) and result.output):
+        elif isinstance(result, AllocationRequest) or (isinstance(result, TensorSpec) and result.output):
             return result.make(self._at(index), self.owners.get(index, "buffer"))
         return result
 
     def name(self, index: int, value: object) -> object:
         """The value of a name. Raises KernelError if it is not known."""
-        while type(value) is Carried:
+        while type(value) is CarriedName:
             value.reads.append(self.spans[index])
             value = value.value
-        if type(value) is Lost:
+        if type(value) is LostName:
             self._at(index)
             raise value.refuse()
         return value
@@ -136,7 +147,7 @@ class Hooks:
             builder.emit(tirx.Evaluate(result, builder.tvm_span()))
         elif isinstance(result, tirx.Stmt):
             builder.emit(result)
-        elif isinstance(result, Allocation):
+        elif isinstance(result, AllocationRequest):
             result.make(builder, "buffer")
         elif isinstance(result, StandIn):
             # What it would do to blocks is not known, so it is not left out.
@@ -151,7 +162,7 @@ class Hooks:
             before = held(old())
         except NameError:
             before = None
-        if is_variable(before) and not isinstance(result, Allocation):
+        if is_variable(before) and not isinstance(result, AllocationRequest):
             self._at(index).store(before, (0,), result)
             return before
         return self.bind(index, name, result)
@@ -267,7 +278,7 @@ class Hooks:
         builder = self._at(index)
         if isinstance(iterable, range):
             iterable = span_loop(tirx.ForKind.SERIAL, iterable.start, iterable.stop, iterable.step)
-        if isinstance(iterable, Loop):
+        if isinstance(iterable, LoopNest):
             if has_else:
                 raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
             turn = Turn(sys._getframe(1), self.used, self._names(target), names, captured)
@@ -310,7 +321,7 @@ class Hooks:
         builder.span = outer
         return made
 
-    def _loop(self, builder: Builder, loop: Loop, target: Target, turn: Turn, index: int) -> Iterator[object]:
+    def _loop(self, builder: Builder, loop: LoopNest, target: Target, turn: Turn, index: int) -> Iterator[object]:
         span = builder.tvm_span()
         variables = self._variables(loop.extents, target, "ijkl", "the loop")
         runs = all(isinstance(extent, int) and extent > 0 for extent in loop.extents) and loop.waves is None
@@ -364,11 +375,11 @@ class Hooks:
         turn = Turn(sys._getframe(1), self.used, (), names, captured)
         reads, given = len(builder.reads), builder.emitted
         value = test()
-        if not is_dynamic(value) and not isinstance(value, Tiles):
+        if not is_dynamic(value) and not isinstance(value, SchedulerTiles):
             return Turns(self._python_while(builder, value, test))
         if has_else:
             raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
-        if isinstance(value, Tiles):
+        if isinstance(value, SchedulerTiles):
             return Turns(self._over_tiles(builder, value, turn, index), turn)
         if builder.emitted != given:
             raise KernelError(
@@ -380,8 +391,8 @@ class Hooks:
         turn.read(tested, self.spans[index])
         return Turns(self._kernel_while(builder, value, turn, index, reads), turn)
 
-    def _over_tiles(self, builder: Builder, tiles: Tiles, turn: Turn, index: int) -> Iterator[None]:
-        loop = Loop(tiles.extents, tirx.ForKind.SERIAL, waves=tiles.waves, wave=tiles.wave)
+    def _over_tiles(self, builder: Builder, tiles: SchedulerTiles, turn: Turn, index: int) -> Iterator[None]:
+        loop = LoopNest(tiles.extents, tirx.ForKind.SERIAL, waves=tiles.waves, wave=tiles.wave)
         names = (tuple((name, index) for name in ("n_idx", "m_idx")), True)
         for variables in self._loop(builder, loop, names, turn, index):
             tiles.enter(builder, cast("tuple[ir.Var, ...]", variables))
@@ -440,10 +451,10 @@ class Hooks:
             yield tuple(variables) if target[1] or len(variables) > 1 else variables[0]
         builder.blocks = ()
 
-    def branch(self, index: int, names: tuple[str, ...], test: object) -> Branch:
+    def branch(self, index: int, names: tuple[str, ...], test: object) -> TracedBranch:
         test = plain(test)
         branches = Branches(sys._getframe(1), self.used, names) if is_dynamic(test) else None
-        return Branch(self._at(index), test, branches, functools.partial(self._place, index))
+        return TracedBranch(self._at(index), test, branches, functools.partial(self._place, index))
 
     @staticmethod
     def chain() -> Chain:
@@ -515,7 +526,7 @@ class Hooks:
             )
         if is_dynamic(value) and effect == "call":
             state = snapshot(sys._getframe(2), self.used)
-        builder.operands.append(Operand(index, value, builder.emitted, state))
+        builder.operands.append(ConditionOperand(index, value, builder.emitted, state))
 
     def _end(self, index: int) -> object:
         """The remembered value. Raises KernelError if the conditionally evaluated part had side effects."""
@@ -699,7 +710,7 @@ def _contains(value: object, values: Container[object]) -> object:
     return found
 
 
-class Branch:
+class TracedBranch:
     """An ``if``: decided now if the condition is plain Python, otherwise a TIR branch."""
 
     def __init__(self, builder: Builder, test: object, branches: Branches | None, place: Place) -> None:
@@ -755,13 +766,13 @@ class Chain(contextlib.AbstractContextManager["Chain"]):
     """The branches of a chain of `elif`: each one that is reached is in the second side of the one before."""
 
     def __init__(self) -> None:
-        self.branches: list[Branch] = []
+        self.branches: list[TracedBranch] = []
         self.sides: list[contextlib.AbstractContextManager[None]] = []
         # Whether the next branch is reached, and the branch that was left last.
         self.goes_on = True
-        self.left: Branch | None = None
+        self.left: TracedBranch | None = None
 
-    def enter(self, branch: Branch) -> None:
+    def enter(self, branch: TracedBranch) -> None:
         """Enter the second side of a branch, if it is traced."""
         self.branches.append(branch)
         self.goes_on = branch.run_else
@@ -770,7 +781,7 @@ class Chain(contextlib.AbstractContextManager["Chain"]):
             side.__enter__()
             self.sides.append(side)
 
-    def end(self, branch: Branch) -> None:
+    def end(self, branch: TracedBranch) -> None:
         """Add the last branch of a chain without `else`."""
         self.branches.append(branch)
 
@@ -791,7 +802,7 @@ class Chain(contextlib.AbstractContextManager["Chain"]):
 
 def span_loop(
     kind: tirx.ForKind, start: object, stop: object, step: object, annotations: dict[str, object] | None = None
-) -> Loop:
+) -> LoopNest:
     """A loop from `start` up to `stop`, exclusive. Raises KernelError unless the step is a nonzero constant."""
     first, last = _bound(start), _bound(stop)
     if not isinstance(step, int) or step == 0:
@@ -803,7 +814,7 @@ def span_loop(
             raise unsupported("a loop that counts down from a value known only when the kernel runs", "count up")
     if isinstance(extent, int):
         extent = max(extent, 0)
-    return Loop((extent,), kind, first, step, annotations or {})
+    return LoopNest((extent,), kind, first, step, annotations or {})
 
 
 def _bound(bound: object) -> Integer:

@@ -14,7 +14,7 @@ from ttexplore.ir.arithmetic.sizes import bound_shape, size_variables
 from ttexplore.ir.build import dtype_of, op_name, statements
 from ttexplore.ir.dataflow import accesses, is_parallel
 from ttexplore.ir.operations.quantified import deciding_load
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
 from ttexplore.ops import language as tl
@@ -47,7 +47,7 @@ _UNREAD = "float32"
 MAX_RANK = 8
 
 
-def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, object] | None) -> Program:
+def infer_tt_layout(program: TirProgram, target: Target, *, layouts: Mapping[str, object] | None) -> TirProgram:
     """Decide the layout of each tensor: format, tiles, padded shape, memory.
 
         A: T.Tensor((1024, 512), "float16")

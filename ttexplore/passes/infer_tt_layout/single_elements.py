@@ -34,10 +34,10 @@ _CONSTANT_LENGTH = "use a constant length, and mask extra elements with T.if_the
 
 def refuse_single_elements(function: tirx.PrimFunc) -> None:
     """Raise Unsupported at the first statement that needs an element of a tensor as a scalar."""
-    _Finder().look(function.body)
+    _ScalarElements().look(function.body)
 
 
-class _Finder:
+class _ScalarElements:
     """Walks the statements of a kernel in order."""
 
     def __init__(self) -> None:

@@ -26,27 +26,27 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.names import DST
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.options import Epilogue
 from ttexplore.passes.insert_dst_management.epilogue import last_turn_apart, without_single_turns
 from ttexplore.passes.insert_dst_management.groups import (
     Grid,
-    Group,
     Grouping,
     SequencePart,
+    StepGroup,
     all_groups,
     all_steps,
     group_steps,
     tile_grids,
 )
 from ttexplore.passes.insert_dst_management.lifetimes import sharing_notes, with_numbers
-from ttexplore.passes.insert_dst_management.line import Entry, Line, product_depth, straight_line
+from ttexplore.passes.insert_dst_management.line import Entry, StraightLine, product_depth, straight_line
 from ttexplore.passes.insert_dst_management.resident import can_stay, resident_loop, resident_stretches
 from ttexplore.passes.insert_dst_management.schedule import Schedule, schedule
 from ttexplore.passes.insert_dst_management.sections import write_group
 from ttexplore.passes.insert_dst_management.spills import Fresh, Spill, SpillBuffers
-from ttexplore.passes.insert_dst_management.steps import Reader, Step, Touch, Touches
+from ttexplore.passes.insert_dst_management.steps import StepReader, TileStep, Touch, Touches
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify.normal_form import VALUES_SHARE_DST
 from ttexplore.plan import CircularBuffer, Plan
@@ -60,12 +60,12 @@ _UNPACK_CYCLES = 4
 
 
 def insert_dst_management(
-    program: Program,
+    program: TirProgram,
     target: Target,
     *,
     epilogue: Epilogue,
     subblock: tuple[int, int] | None,
-) -> Program:
+) -> TirProgram:
     """Assign DST slots to values, in sections that acquire, compute, commit, pack and release.
 
         for t in range(16):                          for s in range(4):
@@ -83,12 +83,12 @@ def insert_dst_management(
 
 
 def form_sections(
-    program: Program,
+    program: TirProgram,
     target: Target,
     *,
     epilogue: Epilogue,
     subblock: tuple[int, int] | None,
-) -> Program:
+) -> TirProgram:
     """Form sections that acquire DST, compute, commit, pack and release.
 
         for t in range(16):                          for s in range(4):
@@ -116,7 +116,7 @@ def form_sections(
     assert program.plan.compute is not None
     function = program.functions["compute"]
     from_writer = [one.name for one in program.plan.buffers if one.producer == "writer"]
-    reader = Reader(from_writer, _passed_before(program))
+    reader = StepReader(from_writer, _passed_before(program))
     body = reader.body(function.body)
     management, function, buffers = _within_l1(program, body, reader, target, epilogue, subblock)
     compute = dataclasses.replace(
@@ -131,7 +131,7 @@ def form_sections(
     return dataclasses.replace(program, plan=plan).with_functions({**program.functions, "compute": function}, firings)
 
 
-def set_up_sections(program: Program, target: Target) -> Program:
+def set_up_sections(program: TirProgram, target: Target) -> TirProgram:
     """Set the compute engine up again, for the operations of the sections.
 
         tt.tile_regs_acquire()                        tt.compute_startup(A, B, C)
@@ -148,7 +148,7 @@ def set_up_sections(program: Program, target: Target) -> Program:
     return program.with_functions({**program.functions, "compute": compute}, firings)
 
 
-def _passed_before(program: Program) -> dict[str, int]:
+def _passed_before(program: TirProgram) -> dict[str, int]:
     """For each circular buffer that the reader fills for the compute kernel: how many it fills for the writer before;
     those without any are left out."""
     consumers = {one.name: one.consumer for one in program.plan.buffers}
@@ -165,7 +165,7 @@ def _passed_before(program: Program) -> dict[str, int]:
 
 
 def _within_l1(
-    program: Program, body: list[tirx.Stmt], reader: Reader, target: Target, epilogue: Epilogue,
+    program: TirProgram, body: list[tirx.Stmt], reader: StepReader, target: Target, epilogue: Epilogue,
     subblock: tuple[int, int] | None,
 ) -> tuple[_Management, tirx.PrimFunc, tuple[CircularBuffer, ...]]:  # fmt: skip
     """The management of DST, the kernel with it and all circular buffers, with sub-blocks small enough that the spill
@@ -205,7 +205,7 @@ class _Management:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: StepReader,
         plan: Plan,
         target: Target,
         epilogue: Epilogue,
@@ -236,7 +236,7 @@ class _Management:
         self.separated = False
         self.grids: dict[tirx.Buffer, Grid] = {}
         self.shapes: dict[Grid, SubBlock] = {}
-        self.groups: list[tuple[Group, int]] = []
+        self.groups: list[tuple[StepGroup, int]] = []
 
     def function(self, body: list[tirx.Stmt]) -> list[tirx.Stmt]:
         steps = all_steps(body, self.reader)
@@ -248,7 +248,7 @@ class _Management:
         self.reasons += self._without_effect(steps)
         return made
 
-    def _without_effect(self, steps: list[Step]) -> Iterator[str]:
+    def _without_effect(self, steps: list[TileStep]) -> Iterator[str]:
         """The options that have no effect, and why."""
         if self.compute.accumulate == "l1":
             if not self.accumulated:
@@ -280,7 +280,7 @@ class _Management:
         wanted = _wanted_later(touches, live_after)
         made: list[tirx.Stmt] = []
         for part, touch, later in zip(parts, touches, wanted, strict=True):
-            if isinstance(part, Group):
+            if isinstance(part, StepGroup):
                 live = {v for v in part.values if v in spilled and v in later}
                 made += self.group(part, spilled, live)
             elif isinstance(part, list):
@@ -293,11 +293,11 @@ class _Management:
             self.spills.give_back(cb)
         return made
 
-    def touched(self, part: SequencePart | Group) -> Touches:
+    def touched(self, part: SequencePart | StepGroup) -> Touches:
         """How a part of a sequence uses its values; a finished section shares none with other parts."""
         if isinstance(part, list):
             return {}
-        return self.reader.touched(part.statements) if isinstance(part, Group) else self.reader.seen(part).touches
+        return self.reader.touched(part.statements) if isinstance(part, StepGroup) else self.reader.seen(part).touches
 
     def stays(self, statement: tirx.For) -> bool:
         """Whether the values of a loop stay in DST for the whole loop."""
@@ -418,7 +418,7 @@ class _Management:
     # Values that several groups or loops use
 
     def spill_shared(
-        self, parts: Sequence[SequencePart | Group], touches: list[Touches], spilled: dict[tirx.Buffer, Spill],
+        self, parts: Sequence[SequencePart | StepGroup], touches: list[Touches], spilled: dict[tirx.Buffer, Spill],
         fresh: dict[tirx.Buffer, Fresh],
     ) -> list[tirx.Buffer]:  # fmt: skip
         """Give a circular buffer to each value that a group or loop of this sequence needs from another one. Returns
@@ -431,7 +431,7 @@ class _Management:
         wanted: set[tirx.Buffer] = set()
         loops: dict[ir.Var, tirx.For] = {}
         for position, (part, touch) in enumerate(zip(parts, touches, strict=True)):
-            if not isinstance(part, Group | tirx.For):
+            if not isinstance(part, StepGroup | tirx.For):
                 continue
             for value, one in touch.items():
                 lives[value] = (lives.get(value, (position, position))[0], position)
@@ -469,7 +469,7 @@ class _Management:
             ])  # fmt: skip
         return self.shapes[grid]
 
-    def cheapest(self, grid: Grid, lines: list[tuple[Line, int]]) -> SubBlock:
+    def cheapest(self, grid: Grid, lines: list[tuple[StraightLine, int]]) -> SubBlock:
         """The sub-block that takes the fewest cycles for all lines; among equals the largest, then the widest."""
         asked = self.subblock if any(step.is_matmul for line, _ in lines for step in line.steps) else None
         best: tuple[tuple[float, int, int], SubBlock] | None = None
@@ -510,13 +510,15 @@ class _Management:
             )
         return best[1]
 
-    def schedule(self, line: Line, shape: SubBlock) -> Schedule | None:
+    def schedule(self, line: StraightLine, shape: SubBlock) -> Schedule | None:
         outputs = frozenset(line.leaving.values())
         return schedule(line.operations, line.sources, outputs, self.capacity // shape.tiles, shape.tiles)
 
     # One group
 
-    def group(self, group: Group, spilled: dict[tirx.Buffer, Spill], live: Collection[tirx.Buffer]) -> list[tirx.Stmt]:
+    def group(
+        self, group: StepGroup, spilled: dict[tirx.Buffer, Spill], live: Collection[tirx.Buffer]
+    ) -> list[tirx.Stmt]:
         entries = self.entries(group, spilled)
         for value in entries:
             spill = spilled[value]
@@ -539,12 +541,12 @@ class _Management:
             spilled[value] = dataclasses.replace(spilled[value], fresh=None)
         return [*group.before, *made, *group.after]
 
-    def entries(self, group: Group, spilled: Collection[tirx.Buffer]) -> dict[tirx.Buffer, Entry]:
+    def entries(self, group: StepGroup, spilled: Collection[tirx.Buffer]) -> dict[tirx.Buffer, Entry]:
         """The values that a group reads from buffers."""
         touches = self.touched(group)
         return {value: "buffer" for value, touch in touches.items() if value in spilled and touch.first == "read"}
 
-    def _check_subblock(self, steps: list[Step]) -> None:
+    def _check_subblock(self, steps: list[TileStep]) -> None:
         """Raise UsageError or ResourceError if the requested sub-block does not fit the matrix products."""
         if self.subblock is None:
             return

@@ -11,13 +11,13 @@ from ttexplore.ir.build import constant, number_of
 from ttexplore.ir.rewrite import Firings, Rule, inherit_places
 from ttexplore.passes.insert_dst_management.groups import Grouping, SequencePart
 from ttexplore.passes.insert_dst_management.sections import replaced
-from ttexplore.passes.insert_dst_management.steps import Reader
+from ttexplore.passes.insert_dst_management.steps import StepReader
 
 _TURN = Rule("peeled iteration", "An iteration is peeled off a loop, so that later statements find its results in DST.")
 _SHORTER = Rule("shorter loop", "The last iteration of the loop follows it.")
 
 
-def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings) -> list[tirx.Stmt]:
+def without_single_turns(body: list[tirx.Stmt], reader: StepReader, firings: Firings) -> list[tirx.Stmt]:
     """`body` with each single-iteration loop over operations on DST replaced by its body."""
     made: list[tirx.Stmt] = []
     for statement in body:
@@ -31,7 +31,7 @@ def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings
     return made
 
 
-def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
+def _turn(statement: tirx.For, turn: ir.Expr, reader: StepReader, firings: Firings) -> list[tirx.Stmt]:
     """The statements of one iteration of a loop. What they bind keeps its identity, by which the verifier counts."""
     made: list[tirx.Stmt] = []
     values: dict[ir.Var, ir.Expr] = {statement.loop_var: turn}
@@ -79,7 +79,7 @@ def last_turn_apart(
     return [*before, end, *rest] if wanted else None
 
 
-def _shorter(statement: tirx.For, extent: int, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
+def _shorter(statement: tirx.For, extent: int, reader: StepReader, firings: Firings) -> list[tirx.Stmt]:
     if extent == 1:
         return _turn(statement, statement.min, reader, firings)
     made = tirx.For(

@@ -11,18 +11,18 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, buffer_of, constant, op_name
 from ttexplore.ir.rewrite import walk
-from ttexplore.passes.insert_dst_management.steps import Reader, Step, tiles_of
+from ttexplore.passes.insert_dst_management.steps import StepReader, TileStep, tiles_of
 
 Grid = tuple[int, int]
 
 
 @dataclass
-class Group:
+class StepGroup:
     """Steps over blocks of the same shape, the protocol calls around them, the buffers that the steps pack to, and the
     buffers that are popped or pushed after them."""
 
     grid: Grid
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[TileStep] = field(default_factory=list[TileStep])
     before: list[tirx.Stmt] = field(default_factory=list[tirx.Stmt])
     after: list[tirx.Stmt] = field(default_factory=list[tirx.Stmt])
     packed: set[str] = field(default_factory=set[str])
@@ -58,7 +58,7 @@ class Group:
             return True
         return False
 
-    def add(self, step: Step) -> None:
+    def add(self, step: TileStep) -> None:
         self.steps.append(step)
         if step.packs:
             self.packed.add(buffer_of(step.operation.given("out")).name)
@@ -74,8 +74,8 @@ SequencePart = tirx.Stmt | list[tirx.Stmt]
 
 
 def group_steps(
-    body: Sequence[SequencePart], reader: Reader, grids: dict[tirx.Buffer, Grid]
-) -> list[SequencePart | Group]:
+    body: Sequence[SequencePart], reader: StepReader, grids: dict[tirx.Buffer, Grid]
+) -> list[SequencePart | StepGroup]:
     """A sequence as groups and the parts between them."""
     grouping = Grouping(reader, grids)
     for part in body:
@@ -86,10 +86,10 @@ def group_steps(
 class Grouping:
     """Groups a sequence, part by part; `group` is the group that the next step may join."""
 
-    def __init__(self, reader: Reader, grids: dict[tirx.Buffer, Grid]) -> None:
+    def __init__(self, reader: StepReader, grids: dict[tirx.Buffer, Grid]) -> None:
         self.reader, self.grids = reader, grids
-        self.made: list[SequencePart | Group] = []
-        self.group: Group | None = None
+        self.made: list[SequencePart | StepGroup] = []
+        self.group: StepGroup | None = None
         self.refilled = {*reader.from_writer}
         # How many blocks the reader has certainly handed to the writer.
         self.passed = 0
@@ -99,7 +99,7 @@ class Grouping:
         if step is not None:
             grid = self.grids[step.operands[0].value]
             if self.group is None or self.group.grid != grid:
-                self.group = Group(grid)
+                self.group = StepGroup(grid)
                 self.made.append(self.group)
             self.group.add(step)
         elif isinstance(part, list) or self.group is None or not self.group.takes(part, self.late()):
@@ -123,13 +123,13 @@ class Grouping:
         other.refilled, other.passed = set(self.refilled), self.passed
         if self.group is not None:
             group = self.group
-            other.group = Group(
+            other.group = StepGroup(
                 group.grid, [*group.steps], [*group.before], [*group.after], {*group.packed}, {*group.popped}
             )
         return other
 
 
-def tile_grids(steps: list[Step]) -> dict[tirx.Buffer, Grid]:
+def tile_grids(steps: list[TileStep]) -> dict[tirx.Buffer, Grid]:
     """Rows and columns of tiles of each DST value: those of the matrix product that it is used with, otherwise one row.
 
     Raises Unsupported if one value is used with products of different shapes.
@@ -159,7 +159,7 @@ def tile_grids(steps: list[Step]) -> dict[tirx.Buffer, Grid]:
     return {value: shape.get(root(value), (1, tiles_of(value))) for value in leader}
 
 
-def _meet(shape: dict[tirx.Buffer, Grid], value: tirx.Buffer, grid: Grid, step: Step) -> None:
+def _meet(shape: dict[tirx.Buffer, Grid], value: tirx.Buffer, grid: Grid, step: TileStep) -> None:
     if shape.setdefault(value, grid) != grid:
         raise Unsupported(
             "L007",
@@ -169,9 +169,9 @@ def _meet(shape: dict[tirx.Buffer, Grid], value: tirx.Buffer, grid: Grid, step: 
         )
 
 
-def all_steps(body: list[tirx.Stmt], reader: Reader) -> list[Step]:
+def all_steps(body: list[tirx.Stmt], reader: StepReader) -> list[TileStep]:
     """The steps of a sequence and of the loops in it."""
-    found: list[Step] = []
+    found: list[TileStep] = []
     for statement in body:
         step = reader.step(statement)
         if step is not None:
@@ -182,12 +182,12 @@ def all_steps(body: list[tirx.Stmt], reader: Reader) -> list[Step]:
 
 
 def all_groups(
-    body: list[tirx.Stmt], reader: Reader, grids: dict[tirx.Buffer, Grid], turns: int = 1
-) -> list[tuple[Group, int]]:
+    body: list[tirx.Stmt], reader: StepReader, grids: dict[tirx.Buffer, Grid], turns: int = 1
+) -> list[tuple[StepGroup, int]]:
     """The groups of a sequence and of the loops in it, with how often each runs."""
-    found: list[tuple[Group, int]] = []
+    found: list[tuple[StepGroup, int]] = []
     for part in group_steps(body, reader, grids):
-        if isinstance(part, Group):
+        if isinstance(part, StepGroup):
             found.append((part, turns))
         elif isinstance(part, tirx.For) and reader.has_values(part):
             times = constant(part.extent)

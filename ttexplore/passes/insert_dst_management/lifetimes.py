@@ -19,7 +19,7 @@ from tvm import tirx
 
 from ttexplore.analysis.core_resources import can_share, check_l1, missing_l1, number_buffers
 from ttexplore.ir.arithmetic.index import Expression, Key, Range, Variable, decided, narrowed, placed, value_range
-from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Reader, Store, Walk
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, FunctionReader, Kernel, Loop, Store, Walk
 from ttexplore.notes import Note, note
 from ttexplore.plan import CircularBuffer, TensorLayout, chip_buffers
 from ttexplore.target import Target
@@ -170,7 +170,7 @@ def with_numbers(
     room = missing_l1(buffers, target, layouts)
     homes: dict[str, str] = {}
     if numbers > 0 or room > 0:
-        reader = Reader()
+        reader = FunctionReader()
         kernels = {role: reader.read(role, function) for role, function in functions.items()}
         loads = [one for one in buffers if (one.producer, one.consumer) == ("reader", "compute") and not one.shard_of]
         own = {one.name: one for one in (*(one for one in buffers if can_share(one)), *loads)}

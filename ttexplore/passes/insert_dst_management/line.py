@@ -9,8 +9,8 @@ from typing import Literal
 from tvm import ir, tirx
 
 from ttexplore.ir.build import number_of
-from ttexplore.passes.insert_dst_management.schedule import Source, TileOperation
-from ttexplore.passes.insert_dst_management.steps import Step
+from ttexplore.passes.insert_dst_management.schedule import TileOperation, ValueSource
+from ttexplore.passes.insert_dst_management.steps import TileStep
 
 # How a group gets a value that it reads: from its circular buffer; the same, except that in the first iteration of a
 # loop the buffer is empty, which counts as zero; not at all, because the packer adds to the value in L1.
@@ -22,7 +22,7 @@ _CHEAP_CYCLES = 68
 
 
 @dataclass(frozen=True)
-class Line:
+class StraightLine:
     """A straight line of tile operations. Values are numbered; an operation's number is that of its step.
 
     `makers` are the steps that recompute a value on demand; `entering` are the values that come from buffers (by DST
@@ -30,10 +30,10 @@ class Line:
     are needed later; `owner` is the DST value of each number.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[TileStep, ...]
     operations: tuple[TileOperation, ...]
-    sources: dict[int, Source]
-    makers: dict[int, Step]
+    sources: dict[int, ValueSource]
+    makers: dict[int, TileStep]
     entering: dict[tirx.Buffer, int]
     staying: frozenset[int]
     leaving: dict[tirx.Buffer, int]
@@ -48,11 +48,13 @@ class Line:
 @dataclass(frozen=True)
 class _Placed:
     position: int
-    step: Step
+    step: TileStep
     operation: TileOperation
 
 
-def straight_line(steps: list[Step], entries: dict[tirx.Buffer, Entry], live: Collection[tirx.Buffer]) -> Line:
+def straight_line(
+    steps: list[TileStep], entries: dict[tirx.Buffer, Entry], live: Collection[tirx.Buffer]
+) -> StraightLine:
     """The line of `steps`. `entries` are the values that come from outside, `live` those that are needed afterwards.
 
     A zero fill whose value only a product adds to is left out, because DST is zero when it is acquired. A pack goes
@@ -101,9 +103,9 @@ def straight_line(steps: list[Step], entries: dict[tirx.Buffer, Entry], live: Co
     leaving = {v: current[v] for v in live if v in current and current[v] != entering.get(v)}
     staying = frozenset(version for v, version in entering.items() if v in live and current[v] == version)
     makers = _made_when_wanted(placed, frozenset(leaving.values()))
-    sources = {version: Source(step.op.cycles) for version, step in makers.items()}
+    sources = {version: ValueSource(step.op.cycles) for version, step in makers.items()}
     for value, version in entering.items():
-        sources[version] = Source(fresh=entries[value] == "buffer_or_zero")
+        sources[version] = ValueSource(fresh=entries[value] == "buffer_or_zero")
 
     def order(one: _Placed) -> tuple[int, int, int]:
         value = one.operation.reads[0] if one.operation.packs else None
@@ -112,13 +114,13 @@ def straight_line(steps: list[Step], entries: dict[tirx.Buffer, Entry], live: Co
         return maker[value], 1, one.position
 
     kept = sorted((one for one in placed if one.operation.writes not in makers), key=order)
-    return Line(
+    return StraightLine(
         tuple(one.step for one in kept), tuple(one.operation for one in kept), sources, makers, entering, staying,
         leaving, owner,
     )  # fmt: skip
 
 
-def _only_added_to(steps: list[Step]) -> set[int]:
+def _only_added_to(steps: list[TileStep]) -> set[int]:
     """The positions of the zero fills whose value is next used by a product that adds to it."""
     found: set[int] = set()
     # Whether the next step that uses a value adds to it; filled from the end.
@@ -132,10 +134,10 @@ def _only_added_to(steps: list[Step]) -> set[int]:
     return found
 
 
-def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[int, Step]:
+def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[int, TileStep]:
     """The steps that read nothing from DST, are cheap, and whose value is used only in the line."""
     read = {value for one in placed for value in one.operation.reads}
-    found: dict[int, Step] = {}
+    found: dict[int, TileStep] = {}
     for one in placed:
         value = one.operation.writes
         if value is None or one.operation.reads or one.operation.fresh or one.operation.cycles > _CHEAP_CYCLES:
@@ -145,11 +147,11 @@ def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[in
     return found
 
 
-def _cycles(step: Step) -> int:
+def _cycles(step: TileStep) -> int:
     return step.op.cycles * (number_of(step.statement.extent) if step.is_matmul else 1)
 
 
-def _is_tile(step: Step, index: ir.Expr) -> bool:
+def _is_tile(step: TileStep, index: ir.Expr) -> bool:
     return step.is_matmul or (isinstance(index, ir.Var) and index.same_as(step.variable))
 
 
@@ -158,6 +160,6 @@ def _width(operation: TileOperation) -> int:
     return len(set(operation.reads)) + (0 if shared or operation.writes is None else 1)
 
 
-def product_depth(step: Step) -> int:
+def product_depth(step: TileStep) -> int:
     """The tiles along the inner dimension of a matrix product."""
     return step.operation.number("kt_dim")

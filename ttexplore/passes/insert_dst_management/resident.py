@@ -10,11 +10,11 @@ from ttexplore.ir.build import loop, op, variable, with_body
 from ttexplore.ir.rewrite import Firings, inherit_places
 from ttexplore.passes.insert_dst_management.groups import SequencePart
 from ttexplore.passes.insert_dst_management.spills import RELOAD, SECTION, SLOTS, SPILL, Spill
-from ttexplore.passes.insert_dst_management.steps import Reader, tiles_of
+from ttexplore.passes.insert_dst_management.steps import StepReader, tiles_of
 
 
 def resident_stretches(
-    body: list[tirx.Stmt], reader: Reader, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer, capacity: int,
+    body: list[tirx.Stmt], reader: StepReader, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer, capacity: int,
     firings: Firings,
 ) -> list[SequencePart]:  # fmt: skip
     """`body` with one section, a list, for every stretch around a loop that can keep all its values in DST."""
@@ -57,7 +57,7 @@ def _stretch(
 
 
 def _whole_stretch(
-    body: list[tirx.Stmt], reader: Reader, dst: tirx.Buffer, capacity: int, firings: Firings
+    body: list[tirx.Stmt], reader: StepReader, dst: tirx.Buffer, capacity: int, firings: Firings
 ) -> list[tirx.Stmt] | None:
     nests = [one for one in body if _is_nest(one, reader)]
     if not nests or not all(_turns_alike(one, reader) for one in nests):
@@ -86,7 +86,7 @@ def _whole_stretch(
     return section
 
 
-def can_stay(statement: tirx.Stmt, reader: Reader, capacity: int) -> bool:
+def can_stay(statement: tirx.Stmt, reader: StepReader, capacity: int) -> bool:
     """Whether all values of a loop fit in DST together and nothing in the loop is packed."""
     return (
         _is_nest(statement, reader) and _turns_alike(statement, reader) and not _has_own_sections(statement, reader)
@@ -95,7 +95,7 @@ def can_stay(statement: tirx.Stmt, reader: Reader, capacity: int) -> bool:
 
 
 def resident_loop(
-    statement: tirx.For, reader: Reader, spilled: dict[tirx.Buffer, Spill], live: frozenset[tirx.Buffer],
+    statement: tirx.For, reader: StepReader, spilled: dict[tirx.Buffer, Spill], live: frozenset[tirx.Buffer],
     dst: tirx.Buffer, firings: Firings,
 ) -> list[tirx.Stmt]:  # fmt: skip
     """One section around a loop: the values that it reads are reloaded before it, the `live` ones that it changes
@@ -138,18 +138,18 @@ def resident_loop(
     return firings.made(SECTION, statement, made)
 
 
-def _has_own_sections(statement: tirx.Stmt, reader: Reader) -> bool:
+def _has_own_sections(statement: tirx.Stmt, reader: StepReader) -> bool:
     """Whether an operation in a statement acquires DST itself, so that no value stays in DST during it."""
     return any(one.op.engine == "block" for one in reader.seen(statement).operations)
 
 
-def _is_nest(statement: tirx.Stmt, reader: Reader) -> bool:
+def _is_nest(statement: tirx.Stmt, reader: StepReader) -> bool:
     """Whether a statement is a loop around several operations on DST, or around loops of them."""
     seen = reader.seen(statement)
     return type(statement) is tirx.For and seen.step is None and bool(seen.touches)
 
 
-def _turns_alike(statement: tirx.Stmt, reader: Reader) -> bool:
+def _turns_alike(statement: tirx.Stmt, reader: StepReader) -> bool:
     """Whether all iterations of a loop can run in the same section: it packs nothing, and no operation requires an
     unused slot."""
     return all(
@@ -159,12 +159,12 @@ def _turns_alike(statement: tirx.Stmt, reader: Reader) -> bool:
     )
 
 
-def _is_pack(statement: tirx.Stmt, reader: Reader) -> bool:
+def _is_pack(statement: tirx.Stmt, reader: StepReader) -> bool:
     step = reader.step(statement)
     return step is not None and step.packs
 
 
-def _needless_fills(body: list[tirx.Stmt], reader: Reader) -> set[int]:
+def _needless_fills(body: list[tirx.Stmt], reader: StepReader) -> set[int]:
     """The zero fills before products that accumulate: DST is zero when it is acquired."""
     found: set[int] = set()
     waiting: dict[tirx.Buffer, int] = {}
@@ -184,14 +184,14 @@ def _needless_fills(body: list[tirx.Stmt], reader: Reader) -> set[int]:
     return found
 
 
-def _may_be_empty(statement: tirx.Stmt, reader: Reader) -> bool:
+def _may_be_empty(statement: tirx.Stmt, reader: StepReader) -> bool:
     """Whether a loop, or one in it, may run zero iterations."""
     if type(statement) is not tirx.For:
         return False
     return is_marked_empty(statement) or any(_may_be_empty(one, reader) for one in reader.inside(statement))
 
 
-def _slots(body: list[tirx.Stmt], reader: Reader, capacity: int) -> dict[tirx.Buffer, int] | None:
+def _slots(body: list[tirx.Stmt], reader: StepReader, capacity: int) -> dict[tirx.Buffer, int] | None:
     """The first tile of each value; values that are never alive together share tiles. None if they do not fit.
 
     A value that an operation adds to gets tiles that nothing used before.
@@ -223,7 +223,7 @@ def _slots(body: list[tirx.Stmt], reader: Reader, capacity: int) -> dict[tirx.Bu
 
 
 def _placed(
-    statement: tirx.Stmt, reader: Reader, slots: dict[tirx.Buffer, int], dst: tirx.Buffer, firings: Firings
+    statement: tirx.Stmt, reader: StepReader, slots: dict[tirx.Buffer, int], dst: tirx.Buffer, firings: Firings
 ) -> tirx.Stmt:
     """The statement with each value replaced by its slots."""
     seen = reader.seen(statement)

@@ -36,7 +36,7 @@ class TileOperation:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ValueSource:
     """A value that can be fetched at any time, for `cycles`.
 
     `fresh` says that fetching may leave the slot untouched and rely on its zeros: the slot must be unused, and the
@@ -56,7 +56,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SlotOperation:
     """Run an operation on slots: one for each value that it reads, in order, and the one that it writes."""
 
     operation: int
@@ -69,7 +69,7 @@ class Section:
     """The `actions` between acquiring DST and committing it, then the `packs` of operations (number, slot) and the
     `stores` of values that are spilled or leave (value, slot)."""
 
-    actions: tuple[Fetch | Run, ...]
+    actions: tuple[Fetch | SlotOperation, ...]
     packs: tuple[tuple[int, int], ...]
     stores: tuple[tuple[int, int], ...]
 
@@ -91,7 +91,7 @@ class Schedule:
 
 
 @dataclass
-class _State:
+class _SectionState:
     """A section being filled: which value is in which slot. `dirty` values exist nowhere else, `packed` values must
     stay until the end of the section, `held` values cannot be fetched a second time."""
 
@@ -103,7 +103,7 @@ class _State:
     used: int = 0
     cycles: int = 0
     once: int = SECTION_CYCLES
-    actions: list[Fetch | Run] = field(default_factory=list[Fetch | Run])
+    actions: list[Fetch | SlotOperation] = field(default_factory=list[Fetch | SlotOperation])
     packs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
 
@@ -111,7 +111,11 @@ class _Line:
     """A straight line of operations with the places where each value is read."""
 
     def __init__(
-        self, operations: Sequence[TileOperation], sources: Mapping[int, Source], outputs: frozenset[int], slots: int
+        self,
+        operations: Sequence[TileOperation],
+        sources: Mapping[int, ValueSource],
+        outputs: frozenset[int],
+        slots: int,
     ) -> None:
         self.operations, self.sources, self.outputs, self.capacity = operations, sources, outputs, slots
         self.uses: dict[int, list[int]] = {}
@@ -128,9 +132,9 @@ class _Line:
         """Whether a value is read after an operation, or leaves the line."""
         return value in self.outputs or self.next_use(value, after) is not None
 
-    def sections_from(self, start: int) -> Iterator[tuple[int, int, int, _State]]:
+    def sections_from(self, start: int) -> Iterator[tuple[int, int, int, _SectionState]]:
         """The possible ends of a section from `start`, with the cost per tile and per sub-block of each."""
-        state = _State()
+        state = _SectionState()
         for position in range(start, len(self.operations)):
             if not self.step(state, position):
                 return
@@ -138,7 +142,7 @@ class _Line:
             again = sum(1 for v in state.dirty if v in self.outputs and self.next_use(v, position) is not None)
             yield position + 1, state.cycles + (stores + again) * PACK_CYCLES, state.once + stores * INIT_CYCLES, state
 
-    def step(self, state: _State, position: int) -> bool:
+    def step(self, state: _SectionState, position: int) -> bool:
         """Add one more operation to the section; False if its values do not fit."""
         operation = self.operations[position]
         for value in operation.reads:
@@ -153,14 +157,14 @@ class _Line:
         written = self.write(state, operation, position)
         if operation.writes is not None and written is None:
             return False
-        state.actions.append(Run(position, reads, written))
+        state.actions.append(SlotOperation(position, reads, written))
         state.cycles += operation.cycles
         state.once += INIT_CYCLES
         self.drop_dead(state, (*operation.reads, *(() if operation.writes is None else (operation.writes,))), position)
         return True
 
-    def fetch(self, state: _State, value: int, operation: TileOperation, position: int) -> bool:
-        source = self.sources.get(value, Source())
+    def fetch(self, state: _SectionState, value: int, operation: TileOperation, position: int) -> bool:
+        source = self.sources.get(value, ValueSource())
         slot = self.allocate(state, source.fresh, operation.reads, position)
         if slot is None:
             return False
@@ -172,7 +176,7 @@ class _Line:
         state.once += INIT_CYCLES
         return True
 
-    def write(self, state: _State, operation: TileOperation, position: int) -> int | None:
+    def write(self, state: _SectionState, operation: TileOperation, position: int) -> int | None:
         if operation.writes is None:
             return None
         if operation.in_place:
@@ -194,7 +198,7 @@ class _Line:
         state.dirty.add(operation.writes)
         return slot
 
-    def allocate(self, state: _State, fresh: bool, kept: tuple[int, ...], position: int) -> int | None:
+    def allocate(self, state: _SectionState, fresh: bool, kept: tuple[int, ...], position: int) -> int | None:
         """A slot: a free one, otherwise an unused one, otherwise that of the fetched value with the latest next use."""
         if state.free and not fresh:
             slot = min(state.free)
@@ -213,7 +217,7 @@ class _Line:
         value = max(droppable, key=lambda v: (self.next_use(v, position) or last, -v))
         return state.slots.pop(value)
 
-    def drop_dead(self, state: _State, values: tuple[int, ...], position: int) -> None:
+    def drop_dead(self, state: _SectionState, values: tuple[int, ...], position: int) -> None:
         for value in values:
             if value not in state.slots or value in state.packed:
                 continue
@@ -222,13 +226,17 @@ class _Line:
                 state.free.append(state.slots.pop(value))
                 state.dirty.discard(value)
 
-    def close(self, state: _State, end: int) -> Section:
+    def close(self, state: _SectionState, end: int) -> Section:
         stores = tuple((v, state.slots[v]) for v in sorted(state.dirty) if self.wanted(v, end - 1))
         return Section(tuple(state.actions), tuple(state.packs), stores)
 
 
 def schedule(
-    operations: Sequence[TileOperation], sources: Mapping[int, Source], outputs: frozenset[int], slots: int, tiles: int
+    operations: Sequence[TileOperation],
+    sources: Mapping[int, ValueSource],
+    outputs: frozenset[int],
+    slots: int,
+    tiles: int,
 ) -> Schedule | None:
     """The cheapest sections found for `operations` on sub-blocks of `tiles` tiles, with `slots` slots for each tile;
     None if a single operation needs more slots.

@@ -6,39 +6,39 @@ from collections.abc import Mapping
 
 from tvm import ir, tirx
 
-from ttexplore.analysis.dst_blocks import Index, Part, SubBlock, plus, substituted, times
+from ttexplore.analysis.dst_blocks import BlockPart, Index, SubBlock, plus, substituted, times
 from ttexplore.analysis.engine_setup import operations
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, constant, loop, number_of, op, op_name, variable, when, with_body
 from ttexplore.ir.rewrite import inherit_places
-from ttexplore.passes.insert_dst_management.groups import Group
-from ttexplore.passes.insert_dst_management.line import Line
-from ttexplore.passes.insert_dst_management.schedule import Fetch, Run, Schedule, Section
+from ttexplore.passes.insert_dst_management.groups import StepGroup
+from ttexplore.passes.insert_dst_management.line import StraightLine
+from ttexplore.passes.insert_dst_management.schedule import Fetch, Schedule, Section, SlotOperation
 from ttexplore.passes.insert_dst_management.spills import RELOAD, SECTION, SLOTS, SPILL, Spill, SpillBuffers
-from ttexplore.passes.insert_dst_management.steps import Step
+from ttexplore.passes.insert_dst_management.steps import TileStep
 
 
 def write_group(
-    group: Group, line: Line, schedule: Schedule, shape: SubBlock, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer,
-    buffers: SpillBuffers,
+    group: StepGroup, line: StraightLine, schedule: Schedule, shape: SubBlock, spilled: dict[tirx.Buffer, Spill],
+    dst: tirx.Buffer, buffers: SpillBuffers,
 ) -> list[tirx.Stmt]:  # fmt: skip
     """The statements of a group: a loop over the parts of its block around the sections of the schedule.
 
     `spilled` gives the buffers of the values that come from outside and of those that leave.
     """
-    part, around = Part.loops(shape)
+    part, around = BlockPart.loops(shape)
     source = group.steps[0].statement
-    writer = _Writer(line, schedule, part, spilled, dst, buffers, source)
+    writer = _SectionWriter(line, schedule, part, spilled, dst, buffers, source)
     body: list[tirx.Stmt] = []
     for position, section in enumerate(schedule.sections):
         body += writer.section(position, section)
     return buffers.firings.made(SECTION, source, [*writer.waits(), *around(body)])
 
 
-class _Writer:
+class _SectionWriter:
     def __init__(
-        self, line: Line, schedule: Schedule, part: Part, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer,
-        buffers: SpillBuffers, source: tirx.Stmt,
+        self, line: StraightLine, schedule: Schedule, part: BlockPart, spilled: dict[tirx.Buffer, Spill],
+        dst: tirx.Buffer, buffers: SpillBuffers, source: tirx.Stmt,
     ) -> None:  # fmt: skip
         self.line, self.part, self.spilled, self.dst, self.buffers = line, part, spilled, dst, buffers
         self.firings, self.source = buffers.firings, source
@@ -65,7 +65,7 @@ class _Writer:
             match action:
                 case Fetch():
                     made += self.firings.made(RELOAD, self.source, self.fetch(action, (position, place)))
-                case Run():
+                case SlotOperation():
                     made.append(self.step(self.line.steps[action.operation], action.reads, action.writes))
         made.append(op("tile_regs_commit"))
         leaving = {version: value for value, version in self.line.leaving.items()}
@@ -142,14 +142,14 @@ class _Writer:
 
     # Steps
 
-    def step(self, step: Step, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
+    def step(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
         """A step on the current part, with its values in these slots."""
         made = self.product(step, writes) if step.is_matmul else self.tile_loop(step, reads, writes)
         self.firings.made(SLOTS, step.statement, [made])
         inherit_places(step.statement, [made])
         return made
 
-    def product(self, step: Step, slot: int | None) -> tirx.Stmt:
+    def product(self, step: TileStep, slot: int | None) -> tirx.Stmt:
         assert slot is not None
         in0, in1, a, b, _, _, transpose, _, _, depth = step.operation.arguments
         shape = self.part.shape
@@ -162,7 +162,7 @@ class _Writer:
             return replaced(made, {step.variable: tirx.const(0, "int32")})
         return with_body(step.statement, [made])
 
-    def tile_loop(self, step: Step, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
+    def tile_loop(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
         slots = iter(reads)
         given = {o.position: next(slots) for o in step.operands if o.access == "read"}
         for operand in step.operands:

@@ -48,7 +48,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TileStep:
     """One operation over the tiles of a block: the tile loop, or the loop of a matrix product."""
 
     statement: tirx.For
@@ -108,7 +108,7 @@ class Seen:
     inside: tuple[tirx.Stmt, ...]
     operations: tuple[Operation, ...]
     touches: Touches
-    step: Step | None = None
+    step: TileStep | None = None
 
 
 def tiles_of(value: tirx.Buffer) -> int:
@@ -116,7 +116,7 @@ def tiles_of(value: tirx.Buffer) -> int:
     return number_of(value.ty.shape[0])
 
 
-class Reader:
+class StepReader:
     """Reads the statements of one compute kernel, each once. Set-up calls are left out, because they follow from the
     operations. `from_writer` are the circular buffers that the writer fills, which may first store what was packed
     before; `passed_before` says, for each buffer that the reader fills, how many blocks it hands to the writer before:
@@ -138,7 +138,7 @@ class Reader:
     def inside(self, loop: tirx.Stmt) -> list[tirx.Stmt]:
         return list(self.seen(loop).inside)
 
-    def step(self, statement: tirx.Stmt) -> Step | None:
+    def step(self, statement: tirx.Stmt) -> TileStep | None:
         """The tile loop or matrix product that a statement is; None for other statements."""
         return self.seen(statement).step
 
@@ -220,7 +220,7 @@ class Reader:
         return Seen(statement, inside, below, touches, _step(statement, parts))
 
 
-def _step(statement: tirx.For, inside: list[Seen]) -> Step | None:
+def _step(statement: tirx.For, inside: list[Seen]) -> TileStep | None:
     if len(inside) != 1 or type(inside[0].statement) is tirx.For or not inside[0].touches:
         return None
     extent = constant(statement.extent)
@@ -229,8 +229,8 @@ def _step(statement: tirx.For, inside: list[Seen]) -> Step | None:
     (operation,) = inside[0].operations
     if operation.op.name == "matmul_block":
         rows, columns = operation.number("rt_dim"), operation.number("ct_dim")
-        return Step(statement, operation, statement.loop_var, rows * columns, (rows, columns))
-    return Step(statement, operation, statement.loop_var, extent)
+        return TileStep(statement, operation, statement.loop_var, rows * columns, (rows, columns))
+    return TileStep(statement, operation, statement.loop_var, extent)
 
 
 def _positions(form: Form) -> tuple[tuple[int, AccessKind], ...]:

@@ -16,7 +16,7 @@ from ttexplore.analysis.work_orders import common_step, in_order
 from ttexplore.clock.closed_form import microseconds, predicted_us
 from ttexplore.errors import ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import note
 from ttexplore.options import OPTIONS, parse_order, parse_policy
@@ -72,7 +72,7 @@ _WORTH = 0.97
 
 
 def layout_aware_work_partition(
-    program: Program,
+    program: TirProgram,
     target: Target,
     *,
     policy: Policy | str | None,
@@ -86,7 +86,7 @@ def layout_aware_work_partition(
     match: str | None,
     mode: Mode,
     multicast: str | Mapping[str, Topology],
-) -> Program:
+) -> TirProgram:
     """Assign each work item (block of the launch grid) to exactly one core.
 
         with T.Kernel(8, 8) as (bx, by):       64 work items
@@ -126,7 +126,7 @@ def layout_aware_work_partition(
 
 
 def assign_work_items(
-    program: Program,
+    program: TirProgram,
     target: Target,
     *,
     policy: Policy | str | None,
@@ -139,7 +139,7 @@ def assign_work_items(
     stride: int | None,
     match: str | None,
     mode: Mode,
-) -> Program:
+) -> TirProgram:
     """Assign each work item (block of the launch grid) to exactly one core.
 
         with T.Kernel(8, 8) as (bx, by):       64 work items
@@ -212,7 +212,7 @@ def assign_work_items(
     return with_partial_sums(program, target)
 
 
-def choose_shared_inputs(program: Program, target: Target, *, multicast: str | Mapping[str, Topology]) -> Program:
+def choose_shared_inputs(program: TirProgram, target: Target, *, multicast: str | Mapping[str, Topology]) -> TirProgram:
     """Choose the inputs that one core reads for several, and sends to them.
 
         A[by, k] on the cores of a row, B[k, bx] on those of a column
@@ -235,7 +235,7 @@ def choose_shared_inputs(program: Program, target: Target, *, multicast: str | M
     return shared
 
 
-def balance_work_items(program: Program, target: Target) -> Program:
+def balance_work_items(program: TirProgram, target: Target) -> TirProgram:
     """Give all cores as much work, where the work items take different times and no policy or order is asked for.
 
         core (0, 0): items 0 to 2 of a causal mask, 1 + 2 + 3 blocks; core (1, 0): items 3 to 5, 4 + 5 + 6 blocks
@@ -282,7 +282,7 @@ def balance_work_items(program: Program, target: Target) -> Program:
     return program.with_plan(partition=partition, notes=notes)
 
 
-def _rectangles(program: Program) -> list[Partition]:
+def _rectangles(program: TirProgram) -> list[Partition]:
     """The partition in rectangles, where that is another one than that in runs; the chains of partial sums are those
     of the runs."""
     plan, partition = program.plan, program.plan.partition
@@ -513,7 +513,7 @@ def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool
 
 
 def _by_shard(
-    program: Program, grid: tuple[int, ...], match: str | None, order: str, edge: int | None
+    program: TirProgram, grid: tuple[int, ...], match: str | None, order: str, edge: int | None
 ) -> dict[Core, list[int]]:
     """The items of each core: those whose block of the tensor `match` starts in a shard of that core."""
     held = [layout for layout in program.plan.layouts if layout.memory == "l1" and layout.sharding is not None]
@@ -577,7 +577,7 @@ def _even(total: int, parts: int) -> list[tuple[int, int]]:
 # Shards as circular buffers
 
 
-def with_local_shards(program: Program) -> Program:
+def with_local_shards(program: TirProgram) -> TirProgram:
     """The program with circular buffers that alias shards in L1, for the partition of the plan.
 
     A shard can be a circular buffer if exactly one copy moves the tensor, and each core moves the tiles of its own

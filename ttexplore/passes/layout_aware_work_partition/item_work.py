@@ -24,7 +24,7 @@ from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.operations.work import ItemWork, Load, Stored
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
 from ttexplore.ops.costs import (
@@ -48,7 +48,7 @@ _ELEMENTWISE_CYCLES = 128
 _PARTIAL_BYTES = DATA_FORMATS["Float32"].tile_bytes
 
 
-def item_works(program: Program, target: Target) -> dict[str, ItemWork] | None:
+def item_works(program: TirProgram, target: Target) -> dict[str, ItemWork] | None:
     """What a core does for a work item after A2, by math fidelity; None if that is known only when the kernel runs."""
     plan, staging = program.plan, program.staging
     assert staging is not None, "A2 decides it"
@@ -93,12 +93,12 @@ _Span = Callable[[Block, Block], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class _Work:
+class _UnevenWork:
     """The cycles of statements, and the uneven loops among them: those whose length or place, or that of a loop in
     them, depends on the work item."""
 
     cycles: float
-    uneven: tuple[tuple[_Span, _Work], ...]
+    uneven: tuple[tuple[_Span, _UnevenWork], ...]
 
     def of(self, item: Block, around: Block = ()) -> float:
         total = self.cycles
@@ -111,7 +111,7 @@ class _Work:
         return total
 
 
-def item_cycles(program: Program, target: Target) -> Callable[[Block], float] | None:
+def item_cycles(program: TirProgram, target: Target) -> Callable[[Block], float] | None:
     """What computes the cycles of a work item from its place in the launch grid, where the lengths of loops depend on
     that, and otherwise the same number for all; None where something else decides how long a loop is."""
     loops = grid_loops(program.kernel)
@@ -128,9 +128,9 @@ def item_cycles(program: Program, target: Target) -> Callable[[Block], float] | 
     def number(variable: ir.Var) -> Variable:
         return numbers.setdefault(variable, Variable(len(numbers), str(variable.name)))
 
-    def work(body: Iterable[tirx.Stmt], names: dict[Variable, str], depth: int) -> _Work | None:
+    def work(body: Iterable[tirx.Stmt], names: dict[Variable, str], depth: int) -> _UnevenWork | None:
         even: list[tirx.Stmt] = []
-        uneven: list[tuple[_Span, _Work]] = []
+        uneven: list[tuple[_Span, _UnevenWork]] = []
         for statement in body:
             if isinstance(statement, tirx.Bind):
                 bound[number(statement.var)] = convert(statement.value, number)
@@ -144,7 +144,7 @@ def item_cycles(program: Program, target: Target) -> Callable[[Block], float] | 
                 if span is None or inner is None:
                     return None
                 uneven.append((span, inner))
-        return _Work(float(_cycles(even, [compute], target, in_loop=depth > 0)[0]), tuple(uneven))
+        return _UnevenWork(float(_cycles(even, [compute], target, in_loop=depth > 0)[0]), tuple(uneven))
 
     found = work(statements(loops[-1].body), {number(one.loop_var): f"b[{axis}]" for axis, one in enumerate(loops)}, 0)
     return None if found is None else found.of

@@ -20,7 +20,7 @@ from ttexplore.analysis.launch_grid import grid_loops
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.operations.atomics import HANDED_ON
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
 from ttexplore.passes.layout_aware_work_partition.shard_work import Block, TensorCopy, tensor_copies, tensors_moved
@@ -43,7 +43,7 @@ _SEMAPHORES = 2
 _MOST_BLOCKS = 1 << 20
 
 
-def with_partial_sums(program: Program, target: Target) -> Program:
+def with_partial_sums(program: TirProgram, target: Target) -> TirProgram:
     """The program whose plan says which cores hand on blocks of the tensors that A0 has marked, and whose cores have
     the values for that.
 
@@ -81,7 +81,7 @@ def with_partial_sums(program: Program, target: Target) -> Program:
 
 
 def _sums(
-    program: Program, layout: TensorLayout, copies: list[TensorCopy], moves: int, first: int, target: Target
+    program: TirProgram, layout: TensorLayout, copies: list[TensorCopy], moves: int, first: int, target: Target
 ) -> PartialSums:  # fmt: skip
     """The chains of cores that update a tensor. Raises UsageError where they are not known, or are none."""
     name, plan = layout.name, program.plan
@@ -191,7 +191,7 @@ def _steps(copy: TensorCopy, partition: Partition) -> Mapping[_Core, tuple[Block
 
 
 def _buffers(
-    program: Program, load: TensorCopy, store: TensorCopy
+    program: TirProgram, load: TensorCopy, store: TensorCopy
 ) -> tuple[CircularBuffer | None, CircularBuffer | None]:  # fmt: skip
     """The circular buffers that only the load fills and only the store empties; None where there are none."""
     staging = program.staging
@@ -211,7 +211,7 @@ def _alike(into: CircularBuffer, out: CircularBuffer) -> bool:
     return same and whole and into.producer == out.consumer == "writer"
 
 
-def _line_of(program: Program, tensor: str) -> Span | None:
+def _line_of(program: TirProgram, tensor: str) -> Span | None:
     """The line that updates a tensor."""
     return next((span_of(one) for one in walk(program.kernel.body) if _moves(one, tensor)), None)
 

@@ -21,7 +21,7 @@ from ttexplore.control import look_around
 from ttexplore.errors import ResourceError, UsageError, unknown
 from ttexplore.ir.build import constant
 from ttexplore.ir.operations.work import ItemWork
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
 from ttexplore.options import TOPOLOGIES
@@ -56,9 +56,9 @@ _MOST_TOLD = 3
 
 
 def with_shared_inputs(
-    program: Program, target: Target, request: str | Mapping[str, Topology],
+    program: TirProgram, target: Target, request: str | Mapping[str, Topology],
     others: Callable[[], Sequence[Partition]] = tuple[Partition, ...],
-) -> Program:  # fmt: skip
+) -> TirProgram:  # fmt: skip
     """The program whose plan says which inputs are shared, and whose cores have the values for that.
 
     `request` is ``off``, ``all`` (each input that several cores need, with the topology that saves most bytes from
@@ -115,7 +115,7 @@ def with_shared_inputs(
     return _sharing(program, found, notes)
 
 
-def _sharing(program: Program, ways: Sequence[_Way], notes: Iterable[Note]) -> Program:
+def _sharing(program: TirProgram, ways: Sequence[_Way], notes: Iterable[Note]) -> TirProgram:
     """The program with inputs that are shared in these ways."""
     plan = program.plan
     assert plan.partition is not None, "it is decided"
@@ -130,7 +130,7 @@ def _sharing(program: Program, ways: Sequence[_Way], notes: Iterable[Note]) -> P
 _AllWays = Callable[[Partition], "dict[str, list[_Way] | str]"]
 
 
-def _all_ways(program: Program, tensors: Collection[str]) -> _AllWays:
+def _all_ways(program: TirProgram, tensors: Collection[str]) -> _AllWays:
     copies = tensor_copies(grid_loops(program.kernel))
     moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
     layouts = [one for one in program.plan.layouts if one.name in tensors]
@@ -165,7 +165,7 @@ class _Fastest:
     tried: tuple[tuple[tuple[_Way, ...], float], ...]
 
 
-def _with_fastest(program: Program, target: Target, others: Callable[[], Sequence[Partition]]) -> Program:
+def _with_fastest(program: TirProgram, target: Target, others: Callable[[], Sequence[Partition]]) -> TirProgram:
     """Share the inputs for which the shortest time is predicted, if that is shorter than without; so with the
     partition."""
     plan, work = program.plan, program.work
@@ -221,7 +221,7 @@ def _choice(every: Sequence[_Fastest], best: _Fastest, reason: str, target: Targ
 
 
 def _fastest_with(
-    program: Program, partition: Partition, work: ItemWork, target: Target, all_ways: Callable[[], _AllWays]
+    program: TirProgram, partition: Partition, work: ItemWork, target: Target, all_ways: Callable[[], _AllWays]
 ) -> _Fastest:  # fmt: skip
     """The fastest of the ways to share inputs with a partition; none unless that pays."""
     items = {(core.x, core.y): core.items for core in partition.cores}
@@ -315,7 +315,7 @@ class _Way:
 
 
 def _ways(
-    program: Program, partition: Partition, blocks: Callable[[], _Blocks], layout: TensorLayout,
+    program: TirProgram, partition: Partition, blocks: Callable[[], _Blocks], layout: TensorLayout,
     copies: list[TensorCopy], moves: int,
 ) -> list[_Way] | str:  # fmt: skip
     """The ways to share an input that save anything, or why there are none."""
@@ -366,7 +366,7 @@ def _unknown(tensor: str, body: tirx.Stmt) -> str:
     return "what is read of it is known only when the kernel runs"
 
 
-def _filled(program: Program, copy: TensorCopy) -> str | None:
+def _filled(program: TirProgram, copy: TensorCopy) -> str | None:
     """The circular buffer that only this copy fills, in the reader; None if there is none."""
     staging = program.staging
     assert staging is not None, "A2 decides it"

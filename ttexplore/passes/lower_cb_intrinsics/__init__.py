@@ -34,7 +34,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.operations.gathers import gathered_block
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 from ttexplore.ops import FORMS
 from ttexplore.ops.op import Op
@@ -45,7 +45,7 @@ from ttexplore.plan import DATA_FORMATS, FACE, KERNEL_ROLES, TILE_COLUMNS, TILE_
 from ttexplore.target import Target
 
 
-def lower_cb_intrinsics(program: Program, target: Target) -> Program:
+def lower_cb_intrinsics(program: TirProgram, target: Target) -> TirProgram:
     """Insert the circular-buffer protocol and the NoC transfers.
 
         tt.read_block(A, A_shared, p, 4, 1, ...)  ==>  tt.cb_reserve_back(A_shared, 4)
@@ -215,7 +215,7 @@ class _Transfers:
     fills: bool
 
 
-class _Block:
+class _BlockMove:
     """A statement that moves a block between a tensor and a circular buffer; see BlockRegion for the operands."""
 
     def __init__(self, statement: tirx.Stmt, context: _Movement) -> None:
@@ -543,14 +543,14 @@ def _moved(context: _Movement) -> list[tirx.Stmt]:
     stores = [one for one in walk(context.function.body) if op_name(one) in _STORES]
     if context.sent or context.handed_on:
         return [*_moved_body(body, context), *context.made(_BARRIER, body[-1], [op("noc_full_barrier")])]
-    waiting = [one for one in stores if _barrier(_Block(one, context), context) == ["noc_writes_flushed"]]
+    waiting = [one for one in stores if _barrier(_BlockMove(one, context), context) == ["noc_writes_flushed"]]
     made = _moved_body(body, context)
     return [*made, *context.made(_BARRIER, waiting[-1], [op("noc_write_barrier")])] if waiting else made
 
 
 def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
     made: list[tirx.Stmt] = []
-    group: list[_Block] = []
+    group: list[_BlockMove] = []
 
     def flush() -> None:
         made.extend(_read(group, context))
@@ -558,7 +558,7 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
 
     for statement in body:
         if op_name(statement) in _LOADS:
-            block = _Block(statement, context)
+            block = _BlockMove(statement, context)
             if any(other.cb.same_as(block.cb) for other in group):
                 flush()
             group.append(block)
@@ -722,7 +722,7 @@ def _received(firings: Firings, statement: tirx.Stmt, name: str) -> list[tirx.St
     return firings.made(_NUMBER, statement, parts)
 
 
-def _read(group: list[_Block], context: _Movement) -> list[tirx.Stmt]:
+def _read(group: list[_BlockMove], context: _Movement) -> list[tirx.Stmt]:
     if not group:
         return []
     reserves: list[tirx.Stmt] = []
@@ -763,7 +763,7 @@ _LOADS = ("tt.read_block", "tt.read_strips", "tt.read_elements", "tt.read_gather
 
 
 def _stored(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
-    block = _Block(statement, context)
+    block = _BlockMove(statement, context)
     handed_on, rule = context.handed_on.get(str(block.cb.name)), _TRANSFERS
     loops, told = block.transfers().loops, list[tirx.Stmt]()
     if handed_on is not None:
@@ -777,7 +777,7 @@ def _stored(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
     ]
 
 
-def _barrier(block: _Block, context: _Movement) -> list[str]:
+def _barrier(block: _BlockMove, context: _Movement) -> list[str]:
     """What the writer waits for after it has stored a block."""
     if block.in_place:
         return []

@@ -44,7 +44,7 @@ from ttexplore.ir.operations.gathers import is_rearranged
 from ttexplore.ir.operations.quantified import Quantified, quantified_of
 from ttexplore.ir.operations.reductions import Reduction, reduction_of, runs_on_fpu
 from ttexplore.ir.operations.storage import tile_grid
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
 from ttexplore.ops import language as tl
 from ttexplore.ops.small import is_small, largest_magnitude
@@ -56,7 +56,7 @@ from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WH
 from ttexplore.target import Target
 
 
-def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engine) -> Program:
+def lower_tt_tile_intrinsics(program: TirProgram, target: Target, *, eltwise: Engine) -> TirProgram:
     """Lower copies, products, fills and element-wise blocks to tile operations.
 
         T.gemm(A_shared, B_shared, C_local)  ==>  for k in range(1):
@@ -173,7 +173,7 @@ class _Reduced:
 
 
 class _Lowering(Context):
-    def __init__(self, program: Program, target: Target, eltwise: Engine) -> None:
+    def __init__(self, program: TirProgram, target: Target, eltwise: Engine) -> None:
         super().__init__(program.kernel, Firings())
         self.target, self.plan = target, program.plan
         self.eltwise: Engine = eltwise

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from tvm import ir, sym, tirx
 
-from ttexplore.analysis.expressions import Reader
-from ttexplore.analysis.tile_values import COMPARISONS, JUMPING, Load, Value, ValueGraph
+from ttexplore.analysis.expressions import ExpressionReader
+from ttexplore.analysis.tile_values import COMPARISONS, JUMPING, BlockRead, Value, ValueGraph
 from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of, with_variables
 from ttexplore.ir.arithmetic.deep import Deep, deep
@@ -63,7 +63,7 @@ def lower_parallel(
 
     `rounded` are the blocks in DST that must be rounded to their dtype, because not only the packer reads them.
     """
-    lowering = _Nest(statement, storage, engine, rounded)
+    lowering = _NestLowering(statement, storage, engine, rounded)
     return lowering.lower(), lowering.reasons
 
 
@@ -73,7 +73,7 @@ class _Store:
     value: int
 
 
-class _Nest:
+class _NestLowering:
     """The lowering of one nest: its values, their engines and their storage."""
 
     def __init__(self, statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]) -> None:
@@ -84,7 +84,7 @@ class _Nest:
         self.rows, self.columns = tile_grid(shape_of(block))
         self.like = storage.tiles[block]
         self.graph = ValueGraph(is_wide=storage.is_wide)
-        self.reader = Reader(
+        self.reader = ExpressionReader(
             self.graph, variables[0] if len(variables) == 2 else None, variables[-1], variable("tile_row"),
             variable("tile_column"), sym.Analyzer(),
         )  # fmt: skip
@@ -236,7 +236,7 @@ class _Nest:
         name = "fill_int_tile" if whole or isinstance(number, int) else "fill_tile"
         self.each(_NUMBER, lambda t: op(name, out, t, self._scalar(number, t)))
 
-    def loaded(self, load: Load, out: tirx.Buffer) -> None:
+    def loaded(self, load: BlockRead, out: tirx.Buffer) -> None:
         """A tile of a circular buffer, copied for each use: this costs less than keeping the tile in DST."""
         role, source = load.role, self.storage.tiles[load.buffer]
         if role == "element":
@@ -475,7 +475,7 @@ class _Nest:
         if made:
             self.made += self.storage.firings.made(rule, self.source, made)
 
-    def _tile(self, load: Load, t: ir.Var) -> ir.Expr | int:
+    def _tile(self, load: BlockRead, t: ir.Var) -> ir.Expr | int:
         """The tile of a broadcast operand for tile t of the block."""
         if load.role == "row":
             return self._tile_column(t)

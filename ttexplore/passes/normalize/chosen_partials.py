@@ -12,7 +12,7 @@ from ttexplore.clock.closed_form import handed_on_cycles, microseconds, predicte
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.build import attribute, runs
 from ttexplore.ir.operations.atomics import ATOMIC
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.notes import Note, note
 from ttexplore.ops import language as tl
@@ -27,7 +27,7 @@ _REFUSALS = ("TTX-U025", "TTX-R007")
 _UNKNOWN_TIME = "how long several would take is not known"
 
 
-def with_chosen_partials(program: Program, target: Target, lowered: Callable[[Partials], Program]) -> Program:
+def with_chosen_partials(program: TirProgram, target: Target, lowered: Callable[[Partials], TirProgram]) -> TirProgram:
     """The program whose plan says how partial sums are predicted to be added up faster, with a note on both times.
 
     `lowered` lowers through B1. Where cores can hand on nothing, there is no choice, and one core adds up.
@@ -54,8 +54,8 @@ def with_chosen_partials(program: Program, target: Target, lowered: Callable[[Pa
 
 
 def _chosen(
-    program: Program, target: Target, noc: float | None, dram: float | None, chosen: Partials, why: Note
-) -> Program:  # fmt: skip
+    program: TirProgram, target: Target, noc: float | None, dram: float | None, chosen: Partials, why: Note
+) -> TirProgram:  # fmt: skip
     candidates = tuple(
         Candidate(name, None if cycles is None else predicted_us(cycles, target))
         for name, cycles in (("noc", noc), ("dram", dram))
@@ -63,7 +63,7 @@ def _chosen(
     return program.with_choice(Choice("partials", candidates, chosen, why.text), why)
 
 
-def _predicted(program: Program, target: Target) -> float | None:
+def _predicted(program: TirProgram, target: Target) -> float | None:
     """The cycles from the launch to the end, of a program after B1; None if they are known only when it runs."""
     plan, work = program.plan, program.work
     if work is None or plan.partition is None:

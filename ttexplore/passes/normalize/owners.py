@@ -107,7 +107,7 @@ def _note(tensor: str, axis: tirx.For, group: int, *, is_certain: bool) -> Note:
 
 
 @dataclass(frozen=True)
-class _Use:
+class _RegionUse:
     """All runs of a statement that use a region of a tensor: where it starts along each axis, and which runs there are;
     the arrays have an axis for each loop around, the innermost first.
 
@@ -133,7 +133,7 @@ class _Uses:
         self.numbers: dict[ir.Var, Variable] = {}
         self.known: dict[Key, Range] = {}
         self.depth = 0
-        self.uses: list[_Use] = []
+        self.uses: list[_RegionUse] = []
         for one in grid:
             self.enter(one.loop_var, np.array(0), int(constant(one.extent) or 0))
 
@@ -212,7 +212,7 @@ class _Uses:
                 reached = [length if low is None else n for low, n, length in zip(found, extents, whole, strict=True)]
                 lows = tuple(np.array(0) if low is None else low for low in found)
                 self.uses.append(
-                    _Use(
+                    _RegionUse(
                         statement, name, "update" if updates else kind, lows, tuple(reached), live,
                         is_anywhere=is_anywhere, updates=updates,
                     )
@@ -241,7 +241,7 @@ def _unknown(tensor: str, statement: tirx.Stmt) -> Unsupported:
 # Owners
 
 
-def _groups(name: str, shape: tuple[int, ...], uses: list[_Use], loops: list[tirx.For]) -> list[int]:
+def _groups(name: str, shape: tuple[int, ...], uses: list[_RegionUse], loops: list[tirx.For]) -> list[int]:
     """How many neighbouring blocks along each axis of the grid must run on one core, a divisor of all of them."""
     units = [
         math.gcd(*(int(np.gcd.reduce(use.lows[axis], axis=None)) for use in uses), *(use.extents[axis] for use in uses))
@@ -283,7 +283,7 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_Use], loops: list[tir
     return groups
 
 
-def _race(name: str, axis: tirx.For, uses: list[_Use]) -> KernelError:
+def _race(name: str, axis: tirx.For, uses: list[_RegionUse]) -> KernelError:
     stores = [use for use in uses if use.kind == "store"]
     updates = any(use.kind == "update" for use in uses)
     hint = f"let one block own each element of {name}, or add to it with T.atomic_add"
@@ -299,7 +299,7 @@ def _race(name: str, axis: tirx.For, uses: list[_Use]) -> KernelError:
     )
 
 
-def _mixed(name: str, axis: tirx.For, uses: list[_Use]) -> TTExploreError:
+def _mixed(name: str, axis: tirx.For, uses: list[_RegionUse]) -> TTExploreError:
     """The error where blocks update elements in ways whose order matters."""
     other = next((use for use in uses if use.updates != uses[0].updates), uses[0])
     how = " and ".join(
@@ -325,7 +325,7 @@ class _Runs:
     """The `places` that the runs of a use touch: numbers of blocks of the tensor, which have `units` elements along its
     axes, `counts` of them along each; the launch grid has `grid` axes."""
 
-    def __init__(self, use: _Use, units: list[int], counts: list[int], grid: int) -> None:
+    def __init__(self, use: _RegionUse, units: list[int], counts: list[int], grid: int) -> None:
         # The blocks of a region are axes of their own, to the left of those of the grid and of the loops in it.
         left = max(grid, use.live.ndim, *(low.ndim for low in use.lows))
         place, live = np.array(0), use.live

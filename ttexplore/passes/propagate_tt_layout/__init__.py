@@ -21,7 +21,7 @@ from ttexplore.ir.build import dtype_of, op_name, regions, runs, shape_of, state
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
 from ttexplore.ir.operations.gathers import is_rearranged
 from ttexplore.ir.operations.storage import Staging, StagingBuffer, TensorMove
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings
 from ttexplore.notes import Note, note
 from ttexplore.ops import language as tl
@@ -46,7 +46,7 @@ from ttexplore.plan import (
 from ttexplore.target import Target
 
 
-def propagate_tt_layout(program: Program, target: Target, **options: Any) -> Program:
+def propagate_tt_layout(program: TirProgram, target: Target, **options: Any) -> TirProgram:
     """Decide a circular buffer for each staging buffer, from the regions that the kernel moves.
 
         A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
@@ -61,7 +61,7 @@ def propagate_tt_layout(program: Program, target: Target, **options: Any) -> Pro
     return last.function(program, target, **options)
 
 
-def check_tensor_regions(program: Program, target: Target) -> Program:
+def check_tensor_regions(program: TirProgram, target: Target) -> TirProgram:
     """Check that each copy moves tiles, runs of rows or single elements of its tensor.
 
         for k in T.serial(2):
@@ -78,7 +78,7 @@ def check_tensor_regions(program: Program, target: Target) -> Program:
     return dataclasses.replace(program, moves=moves)
 
 
-def mask_padding(program: Program, target: Target) -> Program:
+def mask_padding(program: TirProgram, target: Target) -> TirProgram:
     """Mask operands of products and reductions that would take in what lies beyond their blocks.
 
         T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
@@ -95,7 +95,7 @@ def mask_padding(program: Program, target: Target) -> Program:
     return _rewritten(program, kernel, firings, notes)
 
 
-def join_reductions(program: Program, target: Target) -> Program:
+def join_reductions(program: TirProgram, target: Target) -> TirProgram:
     """Join what a block holds with the result of a reduction, which gets a buffer of its own.
 
     T.reduce_sum(a, s, dim=1, clear=False)  ==>  T.reduce_sum(a, s_part, dim=1)
@@ -106,7 +106,7 @@ def join_reductions(program: Program, target: Target) -> Program:
     return _rewritten(program, with_joined_results(program.kernel, firings), firings)
 
 
-def remove_unused_values(program: Program, target: Target) -> Program:
+def remove_unused_values(program: TirProgram, target: Target) -> TirProgram:
     """Remove values that no output depends on.
 
         T.copy(A[...], a)
@@ -121,7 +121,7 @@ def remove_unused_values(program: Program, target: Target) -> Program:
 
 
 def choose_buffers(
-    program: Program,
+    program: TirProgram,
     target: Target,
     *,
     stages: int | None,
@@ -132,7 +132,7 @@ def choose_buffers(
     accumulate: Accumulate,
     accumulate_dtype: AccumulateDtype,
     dst_full_sync: bool,
-) -> Program:
+) -> TirProgram:
     """Choose a circular buffer or DST for each value, and configure the compute engine.
 
         A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
@@ -188,7 +188,7 @@ def choose_buffers(
     )
 
 
-def _rewritten(program: Program, kernel: tirx.PrimFunc, firings: Firings, notes: Sequence[Note] = ()) -> Program:
+def _rewritten(program: TirProgram, kernel: tirx.PrimFunc, firings: Firings, notes: Sequence[Note] = ()) -> TirProgram:
     """The program with its kernel rewritten, and with notes on that."""
     program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
     return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
@@ -266,7 +266,7 @@ def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
     return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
 
 
-def tensor_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockRegion]:
+def tensor_regions(program: TirProgram, target: Target) -> dict[tirx.Stmt, BlockRegion]:
     """The tensor region that each copy moves, by statement.
 
     Raises the errors of :func:`block_region`, at the kernel's line, for a region that neither tiles nor strips express.
@@ -291,7 +291,7 @@ def tensor_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockReg
     return found
 
 
-def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Target) -> list[BlockRegion]:
+def _regions(statement: tirx.Stmt, bounds: Bounds, program: TirProgram, target: Target) -> list[BlockRegion]:
     if is_parallel(statement):
         check_indices(statement, bounds)
     name = op_name(statement)
@@ -318,7 +318,7 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
     return found
 
 
-def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, list[str]]:
+def _dst_width(program: TirProgram, staging: Staging, asked: str) -> tuple[bool, list[str]]:
     """Whether DST holds 32-bit values, and the reasons."""
     function = program.kernel
     found = blocks(function.body)

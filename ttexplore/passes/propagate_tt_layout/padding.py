@@ -57,7 +57,7 @@ def with_masks(
     The condition holds for all elements of the block, but not for the padding of its last tiles. The mask selects 0
     instead of multiplying by 0, because that would keep NaN and infinity. `loads` says what copies leave zero.
     """
-    facts = _Facts(function, loads)
+    facts = _PaddingFacts(function, loads)
     masks = _Masks(function, firings)
     notes: list[Note] = []
     for web in facts.webs:
@@ -136,7 +136,7 @@ def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt, neutr
     )  # fmt: skip
 
 
-class _Facts:
+class _PaddingFacts:
     """The padding of each web, as a fixed point, because loops carry values over."""
 
     def __init__(self, function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, TensorMove]) -> None:

@@ -26,7 +26,7 @@ from ttexplore.ir.build import (
     with_value,
 )
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Placement, Rule, walk
 from ttexplore.ops import FORMS
 from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
@@ -48,7 +48,7 @@ _RECEIVE = Rule("receive a block", "The compute kernel receives the block that t
 _SEND = Rule("send a block", "The compute kernel sends the block that it packed to the writer.")
 
 
-def split_device_kernel(program: Program, target: Target, *, loaded_by: str | Mapping[str, Loader]) -> Program:
+def split_device_kernel(program: TirProgram, target: Target, *, loaded_by: str | Mapping[str, Loader]) -> TirProgram:
     """Split the kernel in three: the reader loads, the compute kernel computes, the writer stores.
 
         tt.read_block(A, A_shared, ...)      reader:  tt.read_block(A, A_shared, ...)
@@ -63,7 +63,7 @@ def split_device_kernel(program: Program, target: Target, *, loaded_by: str | Ma
     return split_into_kernels(choose_loaders(program, target, loaded_by=loaded_by), target)
 
 
-def choose_loaders(program: Program, target: Target, *, loaded_by: str | Mapping[str, Loader]) -> Program:
+def choose_loaders(program: TirProgram, target: Target, *, loaded_by: str | Mapping[str, Loader]) -> TirProgram:
     """Choose the inputs that the writer loads, over its own NoC while the reader loads the others.
 
         A -> reader -> A_shared          choices[loaded_by]: B by the writer (all by the reader 48 us, ... 41.9 us)
@@ -77,7 +77,7 @@ def choose_loaders(program: Program, target: Target, *, loaded_by: str | Mapping
     return with_loaders(program, target, loaded_by)
 
 
-def split_into_kernels(program: Program, target: Target) -> Program:
+def split_into_kernels(program: TirProgram, target: Target) -> TirProgram:
     """Split the kernel in three, by what each statement does.
 
     The three kernels run at the same time on each core. Each keeps the loops and the index computations that its
@@ -105,7 +105,7 @@ class _Numbers:
     """The elements of tensors that decide something: the reader reads them, and other kernels receive them through a
     circular buffer each. `read` are the names of the numbers, `given` those that each kernel receives."""
 
-    def __init__(self, program: Program, firings: Firings) -> None:
+    def __init__(self, program: TirProgram, firings: Firings) -> None:
         self.firings = firings
         self.read = [one.var for one in walk(program.kernel.body) if _reads(one)]
         taken = {one.name for one in (*program.plan.buffers, *program.plan.layouts)}
@@ -137,7 +137,7 @@ class _Numbers:
             self.firings.made(_NUMBERS, None, [made])[0] for to, made in self.buffers.items() if role in ("reader", to)
         ]  # fmt: skip
 
-    def planned(self, program: Program, target: Target) -> Program:
+    def planned(self, program: TirProgram, target: Target) -> TirProgram:
         """The program whose plan has the circular buffers of the numbers."""
         new = tuple(
             CircularBuffer(

@@ -16,7 +16,7 @@ from ttexplore.clock.closed_form import microseconds, predicted_cycles, predicte
 from ttexplore.errors import UsageError, unknown
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import buffer_of, op_name, operands
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
 from ttexplore.noc_links import busiest_cycles
 from ttexplore.notes import Note, note
@@ -29,7 +29,7 @@ from ttexplore.target import Target
 _WORTH, _WORTH_IF_LONG, _LONG_CYCLES = 0.05, 0.015, 1000
 
 
-def with_loaders(program: Program, target: Target, request: str | Mapping[str, Loader]) -> Program:
+def with_loaders(program: TirProgram, target: Target, request: str | Mapping[str, Loader]) -> TirProgram:
     """The program whose plan says which kernel loads each input.
 
     `request` is ``reader`` (it loads all), ``auto`` (the writer loads the inputs for which the shortest time is
@@ -79,7 +79,7 @@ def with_loaders(program: Program, target: Target, request: str | Mapping[str, L
     return program.with_plan(buffers=buffers, graph=tile_graph(program, buffers), notes=notes)
 
 
-def _in_loops(program: Program) -> set[str]:
+def _in_loops(program: TirProgram) -> set[str]:
     """The inputs that loops load before anything is stored."""
     if program.works is None:
         return set()
@@ -89,7 +89,7 @@ def _in_loops(program: Program) -> set[str]:
     return {one.tensor for one in loads} - unfit
 
 
-def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str], tuple[Choice, Note] | None]:
+def _fastest(program: TirProgram, target: Target, able: list[str]) -> tuple[set[str], tuple[Choice, Note] | None]:
     """Of the inputs that loops load before anything is stored, those with which the shortest time is predicted if the
     writer loads them, not all of a loop; none unless that pays. With what was compared, if there is a choice.
 
@@ -148,7 +148,7 @@ def _fastest(program: Program, target: Target, able: list[str]) -> tuple[set[str
     return {*taken}, (Choice("loaded_by", candidates, name[taken], why.text), why)
 
 
-def _filled(program: Program) -> dict[str, set[str]]:
+def _filled(program: TirProgram) -> dict[str, set[str]]:
     """What fills each circular buffer that a kernel moves blocks to: the names of tensors, of a buffer whose elements
     are rearranged, or of the operation that writes numbers."""
     found: dict[str, set[str]] = {}

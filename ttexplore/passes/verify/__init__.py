@@ -20,8 +20,8 @@ from tvm import tirx
 from ttexplore.errors import VerifyError
 from ttexplore.ir.arithmetic.index import Key, Range
 from ttexplore.ir.build import scope_of
-from ttexplore.ir.kernel import Allocation, Call, Kernel, Reader, Statement, alike, kernel_name
-from ttexplore.ir.program import Program
+from ttexplore.ir.kernel import Allocation, Call, FunctionReader, Kernel, Statement, alike, kernel_name
+from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk as walk_nodes
 from ttexplore.ops import OPS
 from ttexplore.passes.verify.balance import check_balance
@@ -41,7 +41,7 @@ from ttexplore.plan import CircularBuffer, ComputeConfig, PartialSums, Partition
 from ttexplore.target import Target
 
 
-def verify(program: Program, target: Target) -> None:
+def verify(program: TirProgram, target: Target) -> None:
     """Check all properties that can be checked without running. Raises VerifyError, or ResourceError for L1."""
     Verifier(target).check(program)
 
@@ -53,7 +53,7 @@ class Verifier:
         self.target = target
         # What steps require and establish.
         self.contracts = Contracts()
-        self.reader = Reader()
+        self.reader = FunctionReader()
         self.functions: dict[str, tirx.PrimFunc] = {}
         self.kernels: dict[str, Kernel] = {}
         self.facts: tuple[tuple[CircularBuffer, ...], ComputeConfig | None] = ((), None)
@@ -79,7 +79,7 @@ class Verifier:
         made.contracts = contracts
         return made
 
-    def check(self, program: Program) -> None:
+    def check(self, program: TirProgram) -> None:
         """Raises VerifyError, or ResourceError for L1."""
         plan = program.plan
         self.reader.sizes = {size.core_value: size.value for size in plan.sizes}

@@ -63,26 +63,26 @@ _Init = tuple[str, tuple[str, ...], tuple[_Format, ...]]
 
 
 @dataclass
-class _State:
+class _EngineState:
     """The formats of the sources and the packer, and the inits that are in force, by part of the engine. None means
     that it depends on the path; a missing part was never set."""
 
     formats: dict[str, _Format | None] = field(default_factory=dict[str, _Format | None])
     inits: dict[str, _Init | None] = field(default_factory=dict[str, _Init | None])
 
-    def copy(self) -> _State:
-        return _State({**self.formats}, {**self.inits})
+    def copy(self) -> _EngineState:
+        return _EngineState({**self.formats}, {**self.inits})
 
-    def joined(self, other: _State) -> _State:
+    def joined(self, other: _EngineState) -> _EngineState:
         """The state where two paths join."""
-        return _State(_joined(self.formats, other.formats), _joined(self.inits, other.inits))
+        return _EngineState(_joined(self.formats, other.formats), _joined(self.inits, other.inits))
 
 
 class _Engine(Walk):
     def __init__(self, plan: Plan) -> None:
         self.formats = {b.name: (b.data_format, b.unpack_to_dest) for b in plan.buffers}
         self.bits = 32 if plan.compute is not None and plan.compute.fp32_dest_acc_en else 16
-        self.state = _State()
+        self.state = _EngineState()
         # The operation whose uninit is pending, if any.
         self.pending: Call | None = None
         self.adds_in_l1: Call | None = None

@@ -64,7 +64,7 @@ _ANY_SIZE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class TransferRuns:
     """All runs of one transfer operation: for each row, the core (its position in the partition) and the page's range,
     and, if it is known, the number of the core's work items before this one.
 
@@ -96,7 +96,7 @@ class Transfer:
             for number in range(pieces):
                 yield pages * pieces + number
 
-    def only(self, rows: Pages) -> Transfer:
+    def only(self, rows: Pages) -> TransferRuns:
         """Some of its rows."""
         offset = None if self.offset_bytes is None else _at_range(self.offset_bytes, rows)
         count = _at_rows(self.count_bytes, rows)
@@ -149,7 +149,7 @@ def check_pages(
     unsure: set[str] = set()
     most = max(len(plan.partition.items_of(core)) for core in plan.partition.cores)
 
-    def check(transfer: Transfer, role: str) -> None:
+    def check(transfer: TransferRuns, role: str) -> None:
         accessor = plan.accessor(transfer.tensor)
         if not transfer.exact and _outside(transfer, accessor) is not None:
             unsure.add(transfer.tensor)
@@ -165,14 +165,14 @@ def check_pages(
     for kernel in kernels.values():
         if _moves(kernel.names):
             follow = written
-            walk = _Walk(plan.partition, follow, check)
+            walk = _TransferWalk(plan.partition, follow, check)
             walk.run(kernel)
             _shared_nowhere(kernel, walk.elsewhere, plan, pieces)
             while unsure:
                 # Bounds of k and l do not show that k - l >= 0 where l <= k; following the iterations does.
                 follow |= unsure
                 unsure.clear()
-                _Walk(plan.partition, follow, check).run(kernel)
+                _TransferWalk(plan.partition, follow, check).run(kernel)
     blocks.clear()
     _not_read_elsewhere(kernels, plan, writers, pieces)
     in_place = {buffer.shard_of for buffer in plan.buffers}
@@ -252,13 +252,13 @@ def _pages(name: str) -> tuple[tuple[str, str, bool], ...]:
     return tuple((one.name, one.of, access[one.of] == "write") for one in operands if one.kind == "page")
 
 
-def _outside(transfer: Transfer, accessor: Accessor) -> int | None:
+def _outside(transfer: TransferRuns, accessor: Accessor) -> int | None:
     """A page in the range of a transfer that the tensor does not have; None if there is none."""
     low, high = int(np.min(transfer.page[0])), int(np.max(transfer.page[1]))
     return low if low < 0 else high if high >= accessor.pages else None
 
 
-def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
+def _inside(transfer: TransferRuns, accessor: Accessor, role: str) -> None:
     outside = _outside(transfer, accessor)
     if outside is not None:
         raise VerifyError(
@@ -271,7 +271,7 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
 
 
 def _claim(
-    transfer: Transfer, pieces: _Pieces, writers: dict[str, Owners], partition: Partition
+    transfer: TransferRuns, pieces: _Pieces, writers: dict[str, Owners], partition: Partition
 ) -> None:  # fmt: skip
     """Record which core writes which page, or piece of a page. Raises VerifyError if another core has written it."""
     owner = _owners(writers, transfer.tensor, pieces, len(partition.cores))
@@ -289,7 +289,7 @@ def _claim(
 
 
 def _races(
-    transfer: Transfer, pieces: _Pieces, writers: dict[str, Owners], partition: Partition, most: int
+    transfer: TransferRuns, pieces: _Pieces, writers: dict[str, Owners], partition: Partition, most: int
 ) -> Iterator[KernelError]:
     """Record which work item, of at most so many of each core, writes which page, or piece of a page; an error where
     another one of the same core has written it: that the core runs them in order is nothing that the kernel asks
@@ -358,7 +358,7 @@ def _not_read_elsewhere(
         for tensor in ends if tensor in writers
     }  # fmt: skip
 
-    def check(transfer: Transfer, role: str) -> None:
+    def check(transfer: TransferRuns, role: str) -> None:
         if transfer.tensor in uses:
             part = parts[transfer.tensor]
             for places in transfer.parts(part.bytes, part.per_page):
@@ -381,10 +381,10 @@ def _not_read_elsewhere(
 
     for kernel in kernels.values():
         if any(tensor in writers and not writes for call in calls(kernel.body) for tensor, _, writes in _moved(call)):
-            _Walk(partition, frozenset(writers), check).run(kernel)
+            _TransferWalk(partition, frozenset(writers), check).run(kernel)
 
 
-def _once(transfer: Transfer, places: Rows, uses: NDArray[np.int64], pieces: _Pieces) -> None:
+def _once(transfer: TransferRuns, places: Rows, uses: NDArray[np.int64], pieces: _Pieces) -> None:
     """Count one more read, or write, of some pieces that cores hand on. Raises VerifyError for a second one."""
     bit = 2 if transfer.writes else 1
     numbers = np.bincount(places, minlength=uses.size)
@@ -417,14 +417,14 @@ def _shared_nowhere(kernel: Kernel, tensors: set[str], plan: Plan, pieces: Mappi
     assert partition is not None
     users: dict[str, Owners] = {}
 
-    def check(transfer: Transfer, role: str) -> None:
+    def check(transfer: TransferRuns, role: str) -> None:
         if transfer.tensor in updated:
             pages = np.broadcast_to(transfer.page[0], transfer.core.shape)
             inside = (pages >= 0) & (pages < plan.accessor(transfer.tensor).pages)
             _claim(transfer.only(inside), pieces[transfer.tensor], users, partition)
 
     for trial in _TRIALS:
-        _Walk(partition, updated, check, trial).run(kernel)
+        _TransferWalk(partition, updated, check, trial).run(kernel)
 
 
 def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Pages, call: Call | None) -> None:
@@ -458,7 +458,7 @@ def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Page
 # Evaluating
 
 
-class _Walk:
+class _TransferWalk:
     """Walks a kernel with the values of all cores and work items side by side, and passes each transfer to `take`, with
     the kernel's role. If there are many rows, a transfer comes several times, with different rows.
 
@@ -467,7 +467,7 @@ class _Walk:
     """
 
     def __init__(
-        self, partition: Partition, follow: frozenset[str], take: Callable[[Transfer, str], None],
+        self, partition: Partition, follow: frozenset[str], take: Callable[[TransferRuns, str], None],
         trial: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
         self.partition, self.follow, self.take = partition, follow, take
@@ -562,7 +562,7 @@ class _Walk:
             )
         # An unknown size is at most the rest of the page.
         size = value_range(call.values.get("count_bytes", 0), self.known) or (0, _ANY_SIZE)
-        self.take(Transfer(call, tensor, writes, self.core, found, within, size[1], self.turn), self.role)
+        self.take(TransferRuns(call, tensor, writes, self.core, found, within, size[1], self.turn), self.role)
 
     def bind(self, bind: Bind) -> None:
         match bind.value:

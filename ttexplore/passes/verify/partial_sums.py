@@ -139,7 +139,7 @@ def check_places(sums: PartialSums, writer: Kernel, partition: Partition) -> Non
             continue
         found = {
             place: [
-                _Places.of(sums, writer, place, buffer, values[place], steps)
+                _MovedTiles.of(sums, writer, place, buffer, values[place], steps)
                 for buffer, values in zip((sums.received, sums.sent), operands, strict=True)
             ]
             for place in chain
@@ -183,7 +183,7 @@ def _operands(writer: Kernel, partition: Partition, buffer: str) -> dict[Place, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _MovedTiles:
     """What a call moves between a tensor and a block: pages, and the tiles of the block, with a row for each run in one
     step, and a column for each step. Parts of pages that it moves have the same place in both if it `is_straight`."""
 
@@ -199,10 +199,10 @@ class _Places:
     @staticmethod
     def of(
         sums: PartialSums, writer: Kernel, place: Place, buffer: str, values: _Operands, steps: int
-    ) -> list[_Places]:  # fmt: skip
+    ) -> list[_MovedTiles]:  # fmt: skip
         """All calls of a core that move into, or out of, a circular buffer. Raises VerifyError where they are not
         known."""
-        made: list[_Places] = []
+        made: list[_MovedTiles] = []
         for call in calls(writer.body):
             if "page" not in call.values or "cb" not in call.buffers or call.buffer("cb") != buffer:
                 continue
@@ -219,7 +219,7 @@ class _Places:
                 known.get("page_offset_bytes", whole), known.get("slot_offset_bytes", whole)
             )  # fmt: skip
             pages, slots = (known[name].reshape(-1, steps) for name in ("page", "slot"))
-            made.append(_Places(call, pages, slots, is_straight))
+            made.append(_MovedTiles(call, pages, slots, is_straight))
         if not made:
             raise disagreement(f"no block of {sums.tensor} passes through {buffer}", "load and store its blocks")
         return made

@@ -11,12 +11,12 @@ from ttexplore.analysis.core_resources import check_l1, tensors_in_l1
 from ttexplore.control import look_around
 from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Kernel, kernel_name
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import TirProgram
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, CircularBuffer, Partition, Plan
 from ttexplore.target import Target
 
 
-def check_plan(program: Program, target: Target) -> None:
+def check_plan(program: TirProgram, target: Target) -> None:
     """Check the plan alone. Raises VerifyError, or ResourceError for L1."""
     plan = program.plan
     if plan.buffers:

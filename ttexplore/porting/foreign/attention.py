@@ -17,17 +17,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ttexplore.porting.foreign.places import Atom, Place, Steps, atoms, moves_with, renamed, steps
-from ttexplore.porting.foreign.rows import Side, distances
+from ttexplore.porting.foreign.places import Atom, IndexStrides, Place, atoms, moves_with, renamed, steps
+from ttexplore.porting.foreign.rows import TensorIndices, distances
 from ttexplore.porting.foreign.values import (
     Carried,
+    Formula,
     Input,
+    MatMul,
     Number,
-    Op,
-    Product,
+    Output,
     Reduced,
     Scalar,
-    Store,
     Value,
     is_index,
     place_of,
@@ -43,7 +43,7 @@ class Unlike(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class AttentionTensors:
     """The tensors of attention forward, and whether each row sees the keys up to its own alone."""
 
     q: Input
@@ -56,25 +56,25 @@ class Parts:
 class _Scores:
     """Scores: a product, times `factor` and `scales`, and the condition under which a key is seen."""
 
-    product: Product
+    product: MatMul
     factor: float = 1.0
     scales: tuple[str, ...] = ()
-    mask: Op | None = None
+    mask: Formula | None = None
 
 
-def read_attention(store: Store, updates: Mapping[str, Value]) -> Parts:
+def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTensors:
     """The parts of attention whose result is stored. `updates` are what loops make of variables in each turn.
 
     Raises Unlike.
     """
     match store.value:
-        case Op("/", (above, below)):
+        case Formula("/", (above, below)):
             pass
         case _:
             raise Unlike("its sum of values is not divided by that of the weights")
-    outer, rescaled = _sum(above, "values", Product)
+    outer, rescaled = _sum(above, "values", MatMul)
     added, again = _sum(below, "weights", Reduced)
-    if not isinstance(outer, Product) or not isinstance(added, Reduced) or added.kind != "sum":
+    if not isinstance(outer, MatMul) or not isinstance(added, Reduced) or added.kind != "sum":
         raise Unlike("its sum of values is not that of attention")
     if added.value != outer.a:
         raise Unlike("it is divided by another sum")
@@ -100,16 +100,18 @@ def read_attention(store: Store, updates: Mapping[str, Value]) -> Parts:
     keys = _check_places(store, q, k, v, scores.product.transposed)
     if scores.mask is not None:
         _check_mask(scores.mask, q, keys)
-    return Parts(q, k, v, scores.mask is not None)
+    return AttentionTensors(q, k, v, scores.mask is not None)
 
 
-def _sum(value: Value, what: str, kind: type[Product] | type[Reduced]) -> tuple[Value, Value]:
+def _sum(value: Value, what: str, kind: type[MatMul] | type[Reduced]) -> tuple[Value, Value]:
     """What a turn adds to a sum, and what the sum is multiplied with before."""
     match value:
-        case Op("+", (left, right)):
+        case Formula("+", (left, right)):
             for total, added in ((left, right), (right, left)):
                 match total:
-                    case Op("*", (Carried(_, Number(first)), factor)) | Op("*", (factor, Carried(_, Number(first)))):
+                    case Formula("*", (Carried(_, Number(first)), factor)) | Formula(
+                        "*", (factor, Carried(_, Number(first)))
+                    ):
                         if isinstance(added, kind) and math.isfinite(first):
                             return added, factor
                     case _:
@@ -121,7 +123,7 @@ def _sum(value: Value, what: str, kind: type[Product] | type[Reduced]) -> tuple[
 
 def _power(value: Value) -> tuple[str, Value]:
     match value:
-        case Op("exp" | "exp2" as name, (exponent,)):
+        case Formula("exp" | "exp2" as name, (exponent,)):
             return name, exponent
         case _:
             raise Unlike("its weights are no exponentials")
@@ -130,9 +132,11 @@ def _power(value: Value) -> tuple[str, Value]:
 def _exponent(value: Value) -> tuple[_Scores, Value, float]:
     """The scores of an exponent, and the largest of them, which is subtracted, with its factor."""
     match value:
-        case Op("*", (Op("-", (above, below)), Number(factor))) | Op("*", (Number(factor), Op("-", (above, below)))):
+        case Formula("*", (Formula("-", (above, below)), Number(factor))) | Formula(
+            "*", (Number(factor), Formula("-", (above, below)))
+        ):
             return _times(_scores(above), factor), below, factor
-        case Op("-", (above, below)):
+        case Formula("-", (above, below)):
             return _scores(above), below, 1.0
         case _:
             raise Unlike("the largest score is not subtracted from the scores")
@@ -144,15 +148,17 @@ def _times(scores: _Scores, factor: float) -> _Scores:
 
 def _scores(value: Value) -> _Scores:
     match value:
-        case Product(a, b, transposed):
+        case MatMul(a, b, transposed):
             factor, scales, a = _scaled(a)
             other, more, b = _scaled(b)
-            return _Scores(Product(a, b, transposed), factor * other, (*scales, *more))
-        case Op("where", (Op() as mask, inner, Number(hidden))) if hidden < _HIDDEN:
+            return _Scores(MatMul(a, b, transposed), factor * other, (*scales, *more))
+        case Formula("where", (Formula() as mask, inner, Number(hidden))) if hidden < _HIDDEN:
             found = _scores(inner)
-        case Op("+", (inner, Op("where", (Op() as mask, Number(0.0), Number(hidden))))) if hidden < _HIDDEN:
+        case Formula("+", (inner, Formula("where", (Formula() as mask, Number(0.0), Number(hidden))))) if (
+            hidden < _HIDDEN
+        ):
             found = _scores(inner)
-        case Op("*", _):
+        case Formula("*", _):
             factor, scales, inner = _scaled(value)
             if inner == value:
                 raise Unlike("its scores are multiplied with what is no parameter")
@@ -160,7 +166,7 @@ def _scores(value: Value) -> _Scores:
             if found.mask is not None:
                 raise Unlike("its scores are scaled after they are masked")
             return _Scores(found.product, found.factor * factor, (*found.scales, *scales))
-        case Op(name):
+        case Formula(name):
             raise Unlike(f"its scores are changed by {name}")
         case _:
             raise Unlike("its scores are no product")
@@ -172,7 +178,7 @@ def _scores(value: Value) -> _Scores:
 def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:
     """The numbers and parameters that a value is multiplied with, and the value without them."""
     factor, scales = 1.0, list[str]()
-    while isinstance(value, Op) and value.name == "*":
+    while isinstance(value, Formula) and value.name == "*":
         left, right = value.arguments
         constant, inner = (left, right) if left.leaves <= {"Number", "Scalar"} else (right, left)
         if not constant.leaves <= {"Number", "Scalar"}:
@@ -184,7 +190,7 @@ def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:
                     factor *= number
                 case Scalar(name):
                     scales.append(name)
-                case Op("*", parts):
+                case Formula("*", parts):
                     pending += parts
                 case _:
                     raise Unlike("its scores are scaled by what is computed")
@@ -195,14 +201,16 @@ def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:
 def _check_largest(before: Value, largest: Value, weight: float, scores: _Scores, updates: Mapping[str, Value]) -> None:
     """Whether the sums are rescaled from the largest score before to the largest one now."""
     match before:
-        case Op("*", (Op("-", (carried, now)), Number(factor))) | Op("*", (Number(factor), Op("-", (carried, now)))):
+        case Formula("*", (Formula("-", (carried, now)), Number(factor))) | Formula(
+            "*", (Number(factor), Formula("-", (carried, now)))
+        ):
             pass
-        case Op("-", (carried, now)):
+        case Formula("-", (carried, now)):
             factor = 1.0
         case _:
             raise Unlike("its sums are not rescaled by the largest scores")
     match largest:
-        case Op("max", (Carried() as own, best)) | Op("max", (best, Carried() as own)):
+        case Formula("max", (Carried() as own, best)) | Formula("max", (best, Carried() as own)):
             pass
         case _:
             raise Unlike("its largest score is not carried from turn to turn")
@@ -215,10 +223,10 @@ def _check_largest(before: Value, largest: Value, weight: float, scores: _Scores
         raise Unlike("its largest score is not that of the scores")
 
 
-def _check_mask(mask: Op, q: Input, keys: Place) -> None:
+def _check_mask(mask: Formula, q: Input, keys: Place) -> None:
     """Whether a mask hides the keys behind that of the row, counted as the tensors are."""
     match mask:
-        case Op(">=", (row, column)) | Op("<=", (column, row)) if is_index(row) and is_index(column):
+        case Formula(">=", (row, column)) | Formula("<=", (column, row)) if is_index(row) and is_index(column):
             rows, columns = place_of(row), place_of(column)
         case _:
             raise Unlike("its scores are masked, but not as in causal attention")
@@ -239,9 +247,9 @@ def _counts(index: Place) -> bool:
     return all(factor == 1 and len(product) == 1 for product, factor in index if any(one[0] == "r" for one in product))
 
 
-def _check_places(store: Store, q: Input, k: Input, v: Input, transposed: bool) -> Place:
+def _check_places(store: Output, q: Input, k: Input, v: Input, transposed: bool) -> Place:
     """Check which elements the tensors' blocks have. Returns where keys are, with their axis as columns of scores."""
-    found: list[Steps] = []
+    found: list[IndexStrides] = []
     for tensor, place in ((q.tensor, q.place), (k.tensor, k.place), (v.tensor, v.place), (store.tensor, store.place)):
         made = "at places that are not known" if place is None else steps(place)
         if isinstance(made, str):
@@ -266,7 +274,9 @@ def _check_places(store: Store, q: Input, k: Input, v: Input, transposed: bool) 
         raise Unlike("its queries, keys and values do not have the same number of columns")
     _check_heads(heads, found)
     sides = [(q, of_q, rows, dim), (k, of_k, key, key_dim), (v, of_v, value, value_dim), (store, of_out, rows, dim)]
-    if odd := distances([Side(one.tensor, side, frozenset({row}), frozenset({own})) for one, side, row, own in sides]):
+    if odd := distances(
+        [TensorIndices(one.tensor, side, frozenset({row}), frozenset({own})) for one, side, row, own in sides]
+    ):
         raise Unlike(odd)
     for one in found:
         if any(name.startswith("#") for index in heads for name in one.strides[index]):
@@ -279,14 +289,14 @@ def _check_places(store: Store, q: Input, k: Input, v: Input, transposed: bool) 
     return renamed(k.place, lambda one: (one[0], axes.get(one, one[1]), one[2]))
 
 
-def _block(side: Steps, name: str) -> Atom:
+def _block(side: IndexStrides, name: str) -> Atom:
     found = [one for one in side.indices if one[:2] == ("r", name)]
     if len(found) != 1 or not found[0][2]:
         raise Unlike("its blocks have sizes that are not known")
     return found[0]
 
 
-def _moving(side: Steps, inner: Atom, kind: str, what: str) -> tuple[Atom]:
+def _moving(side: IndexStrides, inner: Atom, kind: str, what: str) -> tuple[Atom]:
     """The index that moves from block to block, by the size of a block."""
     wanted = tuple(sorted((*side.strides[inner], inner[2] if not inner[2].isdigit() else f"#{inner[2]}")))
     found = [one for one, strides in side.strides.items() if one[0] == kind and strides == wanted]
@@ -300,7 +310,7 @@ def _whole(turn: Atom) -> bool:
     return re.fullmatch(r"\d+ of (\w+|\(\w+ cdiv \w+\))", turn[1]) is not None
 
 
-def _check_heads(heads: frozenset[Atom], found: list[Steps]) -> None:
+def _check_heads(heads: frozenset[Atom], found: list[IndexStrides]) -> None:
     digits = dict[str, set[str]]()
     for _, name, _ in heads:
         if re.fullmatch(r"\d+\)", name):

@@ -24,14 +24,14 @@ from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
 from ttexplore.porting.foreign.values import (
     ZERO,
     Carried,
+    Formula,
     Index,
     Input,
+    MatMul,
     Number,
-    Op,
-    Product,
+    Output,
     Reduced,
     Scalar,
-    Store,
     Unread,
     Value,
     Variants,
@@ -54,7 +54,7 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import CUDA, KITTENS, by_name
-from ttexplore.porting.foreign.work import Refused, TooLarge, Work, is_large, refuse_large
+from ttexplore.porting.foreign.work import Refused, SourceWork, TooLarge, is_large, refuse_large
 from ttexplore.porting.foreign.writing import is_name
 from ttexplore.record import Span
 
@@ -247,7 +247,7 @@ def _aliases(root: Node) -> dict[str, str]:
     return found
 
 
-def read_cuda(source: str, file: str, work: Work) -> Reading:
+def read_cuda(source: str, file: str, work: SourceWork) -> Reading:
     """Read the kernels of a CUDA or ThunderKittens source. Raises UsageError for a text that is not CUDA C++, and
     if the packages of the extra `port` are not installed."""
     data = source.encode("utf-8")
@@ -276,7 +276,7 @@ def read_cuda(source: str, file: str, work: Work) -> Reading:
         functions, ambiguous, constants, _unresolved(nodes, constants), _aliases(root),
         {name for name, *_ in _declared(root)},
     )  # fmt: skip
-    kernels = [_Evaluation(file_of, kittens, work).kernel(one) for one in device if _qualified(one, "__global__")]
+    kernels = [_CudaEvaluation(file_of, kittens, work).kernel(one) for one in device if _qualified(one, "__global__")]
     if not kernels and kittens:
         kernels = [
             ForeignKernel(_name_of(one), _line(one), (), unread="it is a part of a template of load, compute and store")
@@ -536,15 +536,15 @@ class _File:
 
 
 @dataclass
-class _Evaluation:
+class _CudaEvaluation:
     """The values of one kernel."""
 
     file: _File
     kittens: bool
-    work: Work
+    work: SourceWork
     known: dict[str, Value] = field(default_factory=dict[str, Value])
     tensors: dict[str, Input] = field(default_factory=dict[str, Input])
-    stores: list[Store] = field(default_factory=list[Store])
+    stores: list[Output] = field(default_factory=list[Output])
     scalars: dict[str, None] = field(default_factory=dict[str, None])
     lengths: set[str] = field(default_factory=set[str])
     turning: str = ""
@@ -759,7 +759,7 @@ class _Evaluation:
             self.run(then)
             self.within = within
             reason = "elements that a condition on threads chooses"
-            once = condition == Op("==", (_FIRST_THREAD, ZERO))
+            once = condition == Formula("==", (_FIRST_THREAD, ZERO))
             self.stores[first:] = [
                 one if once and not threads & _threads_of(one.place) else _unread(one, reason)
                 for one in self.stores[first:]
@@ -821,7 +821,7 @@ class _Evaluation:
         reason = "a branch on elements" if on_elements else "a branch on indices"
         before, first = dict(self.known), len(self.stores)
         known: list[dict[str, Value]] = []
-        stores: list[list[Store]] = []
+        stores: list[list[Output]] = []
         self.branches += 1
         for one in branches:
             self.known = dict(before)
@@ -1260,7 +1260,7 @@ class _Evaluation:
         if made is not None:
             return made
         for one, step in ((left, right), (right, left)) if name == "+" else ():
-            if isinstance(step, Op) and step.name == "shuffled" and _plain(one) == _plain(step.arguments[0]):
+            if isinstance(step, Formula) and step.name == "shuffled" and _plain(one) == _plain(step.arguments[0]):
                 return _reduced("sum", one, together=True)
         return operation({"&&": "&", "||": "|"}.get(name, name), left, right)
 
@@ -1273,7 +1273,7 @@ class _Evaluation:
             return Unread("a number that its type does not have")
         if self.is_unsigned(node):
             return None if name in "+*" else Unread("arithmetic on unsigned numbers")
-        is_size = left.leaves <= {"Scalar", "Number"} and place_of(Op(name, (left, right))) != UNKNOWN
+        is_size = left.leaves <= {"Scalar", "Number"} and place_of(Formula(name, (left, right))) != UNKNOWN
         if name in ("//", "%") and not is_size:
             return Unread("a division of whole numbers")
         return None
@@ -1310,7 +1310,7 @@ class _Evaluation:
         if base == "bool":
             if isinstance(value, Number):
                 return Number(float(value.value != 0))
-            return value if isinstance(value, Op) and value.name in _LOGICAL else Unread("a conversion to bool")
+            return value if isinstance(value, Formula) and value.name in _LOGICAL else Unread("a conversion to bool")
         if self.kittens:
             return self.whole(value)
         lowest, highest = _range(base)
@@ -1332,7 +1332,7 @@ class _Evaluation:
             one.value.is_integer() if isinstance(one, Number) else one.name in self.integers
             for one in walk(value)
             if isinstance(one, Number | Scalar)
-        ) and not any(isinstance(one, Op) and one.name == "/" for one in walk(value))
+        ) and not any(isinstance(one, Formula) and one.name == "/" for one in walk(value))
 
     def integral(self, node: Node) -> bool:
         """Whether an expression is a whole number."""
@@ -1432,7 +1432,7 @@ class _Evaluation:
             if operator == "+=" and _same_array(left, right) and path in self.known:
                 # A step of a reduction in shared memory.
                 value = self.halving("sum", self.known[path], left, right)
-            elif operator == "+=" and isinstance(value, Op) and value.name == "shuffled":
+            elif operator == "+=" and isinstance(value, Formula) and value.name == "shuffled":
                 if _plain(value.arguments[0]) != _plain(before):
                     raise Refused(_short(node), _line(node))
                 value = _reduced("sum", value.arguments[0], together=True)
@@ -1475,7 +1475,7 @@ class _Evaluation:
         factors = self.value(sides[0]), self.value(sides[1])
         if all(isinstance(one, Input) and one.beyond not in (None, 0.0) for one in factors):
             return Unread("a product of elements beyond the edge")
-        return Product(*factors, inner[1])
+        return MatMul(*factors, inner[1])
 
     def call(self, node: Node) -> Value:
         called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
@@ -1495,7 +1495,7 @@ class _Evaluation:
             return self.shuffled(given, node)
         if name == "mma_sync" and len(given) == 4:
             a, b = (_path(_text(one)) for one in given[1:3])
-            product = Product(self.element(given[1]), self.element(given[2]), self.columns.get(b, False))
+            product = MatMul(self.element(given[1]), self.element(given[2]), self.columns.get(b, False))
             made = Unread("a transposed A") if a in self.columns else operation("+", self.value(given[3]), product)
             self.known[_path(_text(given[0]))] = made
             return made
@@ -1527,7 +1527,7 @@ class _Evaluation:
             values = [self.value(one) for one in given]
             kind = _FUNCTIONS[name]
             for one, step in (values, values[::-1]) if kind in ("max", "min") and len(values) == 2 else ():
-                if isinstance(step, Op) and step.name == "shuffled" and _plain(one) == _plain(step.arguments[0]):
+                if isinstance(step, Formula) and step.name == "shuffled" and _plain(one) == _plain(step.arguments[0]):
                     # Of what each thread has found.
                     return _reduced(kind, one, together=True)
             return operation(kind, *values)
@@ -1558,7 +1558,7 @@ class _Evaluation:
             raise Refused(_short(node), _line(node))
         if not moves:
             raise Refused(_short(node), _line(node))
-        return Op("shuffled", (value,))
+        return Formula("shuffled", (value,))
 
     def copied(self, given: list[Node]) -> Value:
         """A copy from a tensor to shared memory: the first address is where to."""
@@ -1588,7 +1588,7 @@ class _Evaluation:
             value = Unread(self.condition)
         elif self.narrowed & _threads_of(to.place):
             value = Unread("elements that a condition on threads chooses")
-        self.stores.append(Store(to.tensor, to.axes, value, to.part, to.place))
+        self.stores.append(Output(to.tensor, to.axes, value, to.part, to.place))
 
     def inlined(self, function: Node, given: list[Node], node: Node) -> Value:
         parameters = list(_parameters(function))
@@ -1662,7 +1662,7 @@ class _Evaluation:
             else:
                 tile = _path(_text(given[1]))
                 place = self.tile(_last(to), tile, at, group)
-                self.stores.append(Store(_last(to), place.axes, self.tile_of(given[1]), "", place.place))
+                self.stores.append(Output(_last(to), place.axes, self.tile_of(given[1]), "", place.place))
             return to in self.shapes or name.startswith("store")
         if to not in self.shapes:
             return False
@@ -1689,7 +1689,7 @@ class _Evaluation:
             case _, [value] if name in _UNARY:
                 self.known[to] = operation(name, value)
             case (("mma_AB" | "mma_ABt" | "mm_AB" | "mm_ABt"), [left, right]):
-                made: Value = Product(left, right, name.endswith("t"))
+                made: Value = MatMul(left, right, name.endswith("t"))
                 self.known[to] = made if name.startswith("mm_") else operation("+", self.known.get(to, ZERO), made)
             case _:
                 return False
@@ -1704,7 +1704,7 @@ class _Evaluation:
         raise Refused(f"the tile {_short(node)}", _line(node))
 
 
-def _selected(condition: Value, then: list[Store], otherwise: list[Store]) -> list[Store]:
+def _selected(condition: Value, then: list[Output], otherwise: list[Output]) -> list[Output]:
     """Stores of which a condition on elements chooses one; what only one side stores has no value."""
     chosen = [[(one.tensor, one.axes, one.part, one.place) for one in side] for side in (then, otherwise)]
     if chosen[0] != chosen[1]:
@@ -1715,7 +1715,7 @@ def _selected(condition: Value, then: list[Store], otherwise: list[Store]) -> li
     ]
 
 
-def _unread(store: Store, reason: str) -> Store:
+def _unread(store: Output, reason: str) -> Output:
     return replace(store, value=Unread(reason))
 
 
@@ -1806,7 +1806,7 @@ def _leaves(node: Node | None) -> bool:
 
 
 def _only_indices(condition: Value) -> bool:
-    return not any(isinstance(one, Input | Reduced | Carried | Unread | Product) for one in walk(condition))
+    return not any(isinstance(one, Input | Reduced | Carried | Unread | MatMul) for one in walk(condition))
 
 
 def _threads(condition: Value) -> set[str]:
@@ -1849,7 +1849,7 @@ def _beyond(value: Value) -> float | None:
     match value:
         case Number(number):
             return number if abs(number) < 1e30 else math.copysign(math.inf, number)
-        case Op("*", (Number(-1.0), Scalar(name))) if name in _ENDS:
+        case Formula("*", (Number(-1.0), Scalar(name))) if name in _ENDS:
             return -math.inf
         case Scalar(name) if name in _ENDS:
             return math.inf

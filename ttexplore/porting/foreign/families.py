@@ -13,14 +13,14 @@ from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same,
 from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, contradicted, of_product
 from ttexplore.porting.foreign.values import (
     Carried,
+    Formula,
     Index,
     Input,
+    MatMul,
     Number,
-    Op,
-    Product,
+    Output,
     Reduced,
     Scalar,
-    Store,
     Unread,
     Value,
     in_order,
@@ -37,10 +37,10 @@ MOST_VALUES = 1_500
 class Gemm:
     """A product of `a` and `b`, and `stores` in which it stands for the accumulator."""
 
-    product: Product
+    product: MatMul
     a: Input
     b: Input
-    stores: tuple[Store, ...]
+    stores: tuple[Output, ...]
     row = "GEMM"
 
 
@@ -51,7 +51,7 @@ class Attention:
     q: Input
     k: Input
     v: Input
-    out: Store
+    out: Output
     causal: bool
     left_out: tuple[str, ...]
     row = "attention, forward"
@@ -71,7 +71,7 @@ class Rope:
 class Rowwise:
     """Expressions of the elements of a row and of reductions over it."""
 
-    stores: tuple[Store, ...]
+    stores: tuple[Output, ...]
     row: LiteralString
 
 
@@ -128,7 +128,7 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|"}
 
 
-def _unwritten(stores: tuple[Store, ...]) -> str:
+def _unwritten(stores: tuple[Output, ...]) -> str:
     """Why a value cannot be written, empty if all can."""
     for store in stores:
         for one in walk(store.value):
@@ -139,11 +139,13 @@ def _unwritten(stores: tuple[Store, ...]) -> str:
                     return f"{store.tensor} is carried from turn to turn of a loop in a way that is not known"
                 case Index():
                     return f"{store.tensor} is made of indices"
-                case Op(name) if name not in WRITTEN:
+                case Formula(name) if name not in WRITTEN:
                     return f"{store.tensor} is made of elements that are {name}, in a way that is not known"
-                case Op(name, arguments) if WRITTEN[name] != len(arguments):
+                case Formula(name, arguments) if WRITTEN[name] != len(arguments):
                     return f"{store.tensor} is made of {name} of {len(arguments)} values"
-                case Op("&" | "|", sides) if not all(isinstance(one, Op) and one.name in _LOGICAL for one in sides):
+                case Formula("&" | "|", sides) if not all(
+                    isinstance(one, Formula) and one.name in _LOGICAL for one in sides
+                ):
                     return f"{store.tensor} is made of bits of numbers"
                 case Number(value) if value != value:
                     return f"{store.tensor} is made of a number that cannot be read"
@@ -152,7 +154,7 @@ def _unwritten(stores: tuple[Store, ...]) -> str:
     return ""
 
 
-def _counted(stores: tuple[Store, ...]) -> set[str]:
+def _counted(stores: tuple[Output, ...]) -> set[str]:
     """The values that distances between elements have too."""
     parts = [one for store in stores for one in walk(store.value)]
     placed = [one.place for one in (*stores, *(part for part in parts if isinstance(part, Input))) if one.place]
@@ -161,7 +163,7 @@ def _counted(stores: tuple[Store, ...]) -> set[str]:
     }
 
 
-def _several_places(stores: tuple[Store, ...]) -> str:
+def _several_places(stores: tuple[Output, ...]) -> str:
     """A tensor of which elements at different places make one element, empty if there is none."""
     found: dict[str, set[tuple[str, Place | None]]] = {}
     for store in stores:
@@ -171,7 +173,7 @@ def _several_places(stores: tuple[Store, ...]) -> str:
     return next((tensor for tensor, parts in found.items() if len(parts) > 1), "")
 
 
-def _reshaped(stores: tuple[Store, ...]) -> str:
+def _reshaped(stores: tuple[Output, ...]) -> str:
     """Why a tensor has no shape, empty if all have: it is read by rows or columns, and written whole."""
     for store in stores:
         for one in walk(store.value):
@@ -181,21 +183,21 @@ def _reshaped(stores: tuple[Store, ...]) -> str:
     return ""
 
 
-def _shared(stores: tuple[Store, ...]) -> str:
+def _shared(stores: tuple[Output, ...]) -> str:
     """A tensor that several different stores write to, empty if there is none."""
     tensors = [one.tensor for one in stores]
     return next((one for one in tensors if tensors.count(one) > 1), "")
 
 
-def _products(value: Value) -> list[Product]:
-    return list(dict.fromkeys(one for one in walk(value) if isinstance(one, Product)))
+def _products(value: Value) -> list[MatMul]:
+    return list(dict.fromkeys(one for one in walk(value) if isinstance(one, MatMul)))
 
 
-def _attention(stores: tuple[Store, ...], updates: Mapping[str, Value]) -> Attention | Outside | None:
+def _attention(stores: tuple[Output, ...], updates: Mapping[str, Value]) -> Attention | Outside | None:
     """Attention: a product whose left side is made of an exponential of another product."""
     chained = [
         store for store in stores
-        if any(isinstance(one, Product) and _products(one.a) for one in walk(store.value))
+        if any(isinstance(one, MatMul) and _products(one.a) for one in walk(store.value))
     ]  # fmt: skip
     if not chained:
         return None
@@ -219,7 +221,7 @@ def _attention(stores: tuple[Store, ...], updates: Mapping[str, Value]) -> Atten
     return Attention(parts.q, parts.k, parts.v, store, parts.causal, left_out)
 
 
-def _gemm(stores: tuple[Store, ...]) -> Gemm | Outside:
+def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:
     products = list(dict.fromkeys(one for store in stores for one in _products(store.value)))
     if len(products) > 1:
         return Outside(f"it has {len(products)} products of different blocks")
@@ -244,7 +246,7 @@ def _gemm(stores: tuple[Store, ...]) -> Gemm | Outside:
     return Gemm(product, product.a, product.b, placed)
 
 
-def _rope(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> Rope | None:
+def _rope(stores: tuple[Output, ...], bounds: Mapping[Place, Place]) -> Rope | None:
     """RoPE: ``x1 * c - x2 * s`` and ``x2 * c + x1 * s``, stored to one tensor.
 
     It assumes, and checks: x and the result have the same rows, and their second halves begin at the same distance;
@@ -303,28 +305,32 @@ def _halves_of(found: list[Place | None], bounds: Mapping[Place, Place]) -> bool
 
 def _rotation(value: Value, sign: str) -> tuple[Input, Input, Input, Input] | None:
     match value:
-        case Op(name, (Op("*", (Input() as x, Input() as c)), Op("*", (Input() as y, Input() as s)))) if name == sign:
+        case Formula(
+            name, (Formula("*", (Input() as x, Input() as c)), Formula("*", (Input() as y, Input() as s)))
+        ) if name == sign:
             if x.tensor == y.tensor and len({x.tensor, c.tensor, s.tensor}) == 3:
                 return x, c, y, s
-        case Op("+", (left, Op("*", (Op("*", (Input() as x, Number(-1.0))), Input() as s)))) if sign == "-":
-            return _rotation(Op("-", (left, Op("*", (x, s)))), "-")
+        case Formula("+", (left, Formula("*", (Formula("*", (Input() as x, Number(-1.0))), Input() as s)))) if (
+            sign == "-"
+        ):
+            return _rotation(Formula("-", (left, Formula("*", (x, s)))), "-")
         case _:
             pass
     return None
 
 
-def _rowwise(stores: tuple[Store, ...]) -> LiteralString:
+def _rowwise(stores: tuple[Output, ...]) -> LiteralString:
     values = [one for store in stores for one in walk(store.value)]
     reduced = [one for one in values if isinstance(one, Reduced)]
     if not reduced:
         return "element-wise arithmetic"
     for one in values:
         match one:
-            case Op("/", (Op("exp" | "exp2") as above, below)) if any(
+            case Formula("/", (Formula("exp" | "exp2") as above, below)) if any(
                 isinstance(part, Reduced) and part.kind == "sum" and part.value == above for part in walk(below)
             ):
                 return "softmax"
-            case Op("sqrt" | "rsqrt", (inner,)) if any(
+            case Formula("sqrt" | "rsqrt", (inner,)) if any(
                 isinstance(part, Reduced) and part.kind == "sum" and _is_square(part.value) for part in walk(inner)
             ) and any(not isinstance(store.value, Reduced) and _is_full(store) for store in stores):
                 return "RMS norm and layer norm"
@@ -335,11 +341,11 @@ def _rowwise(stores: tuple[Store, ...]) -> LiteralString:
 
 def _is_square(value: Value) -> bool:
     match value:
-        case Op("*", (left, right)):
+        case Formula("*", (left, right)):
             return left == right
         case _:
             return False
 
 
-def _is_full(store: Store) -> bool:
+def _is_full(store: Output) -> bool:
     return bool(store.axes & {"r", "r1"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ttexplore.porting.foreign.places import Place
-from ttexplore.porting.foreign.values import Store, Value
+from ttexplore.porting.foreign.values import Output, Value
 
 Language = Literal["Triton", "CUDA", "ThunderKittens"]
 
@@ -32,7 +32,7 @@ class ForeignKernel:
 
     name: str
     line: int
-    stores: tuple[Store, ...]
+    stores: tuple[Output, ...]
     scalars: tuple[str, ...] = ()
     lengths: frozenset[str] = frozenset()
     unread: str = ""

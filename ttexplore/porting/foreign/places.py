@@ -271,7 +271,7 @@ def _divisor(end: Place) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class IndexStrides:
     """The indices that choose an element of a tensor, each with the strides that it is multiplied with."""
 
     strides: Mapping[Atom, tuple[str, ...]]
@@ -324,7 +324,7 @@ class Steps:
         return max((one for one in sets if inside <= one and not one & outside), key=len, default=frozenset[Atom]())
 
 
-def steps(place: Place, wraps: bool = False) -> Steps | str:
+def steps(place: Place, wraps: bool = False) -> IndexStrides | str:
     """The indices of a place, or why they are not known."""
     strides: dict[Atom, tuple[str, ...]] = {}
     for product, factor in sorted(place, key=lambda one: (one[1], str(one))):
@@ -355,7 +355,7 @@ def steps(place: Place, wraps: bool = False) -> Steps | str:
     apart = len(set(blocks)) == len(blocks) and len(set(elements)) == len(elements)
     if not apart or not all(_is_axis(one, strides) for one in strides):
         return "at indices that are neither rows nor columns"
-    found = Steps(strides)
+    found = IndexStrides(strides)
     begins = [one for one in strides if found.within(one) is None]
     if any(strides[one] == (one[2],) for one in begins):
         return "in blocks that overlap or leave gaps"
@@ -473,7 +473,7 @@ def sizes_of_groups(place: Place, constants: Mapping[str, float]) -> set[tuple[s
     return sizes
 
 
-def same(one: Steps, other: Steps) -> bool:
+def same(one: IndexStrides, other: IndexStrides) -> bool:
     """Whether two places with the same indices visit their tensors alike, but for the names of strides."""
     names: dict[str, str] = {}
     mine = {name for strides in one.strides.values() for name in strides}
@@ -507,7 +507,7 @@ def _without(strides: Iterable[str], others: Iterable[str]) -> list[str]:
     return left
 
 
-def part_of_rows(whole: Steps, part: Steps) -> bool:
+def part_of_rows(whole: IndexStrides, part: IndexStrides) -> bool:
     """Whether `part` has one element for each row of `whole`: the same indices without one stride, that of the rows."""
     missing: set[tuple[str, ...]] = set()
     for index, strides in part.strides.items():
@@ -520,7 +520,7 @@ def part_of_rows(whole: Steps, part: Steps) -> bool:
     return len(missing) <= 1
 
 
-def part_of_columns(whole: Steps, part: Steps) -> bool:
+def part_of_columns(whole: IndexStrides, part: IndexStrides) -> bool:
     """Whether `part` has one element for each column of `whole`: the same strides, or without that of the columns."""
     missing: set[tuple[str, ...]] = set()
     for index, strides in part.strides.items():

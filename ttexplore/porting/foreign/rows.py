@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from ttexplore.porting.foreign.places import (
     Atom,
+    IndexStrides,
     Place,
-    Steps,
     atoms,
     length_along,
     part_of_columns,
@@ -22,7 +22,7 @@ from ttexplore.porting.foreign.places import (
     steps,
     written,
 )
-from ttexplore.porting.foreign.values import Input, Number, Op, Reduced, Store, Value, in_order, replaced, walk
+from ttexplore.porting.foreign.values import Formula, Input, Number, Output, Reduced, Value, in_order, replaced, walk
 
 _FULL, _ROWS, _COLUMNS = frozenset({"r0", "r1"}), frozenset({"r0"}), frozenset({"r1"})
 _UNKNOWN = "it is not known whether rows or columns share"
@@ -37,7 +37,7 @@ def _counts_beyond(one: Reduced) -> bool:
     value than one that adds nothing, whatever the elements inside are."""
     values = in_order(one.value, until=lambda part: part != one.value and isinstance(part, Reduced))
     masked = [part for part in values if isinstance(part, Input) and part.beyond is not None]
-    if not masked and not any(isinstance(part, Op) and part.name == "edge" for part in values):
+    if not masked and not any(isinstance(part, Formula) and part.name == "edge" for part in values):
         return False
     draw = random.Random(0)
     for _ in range(_TRIALS):
@@ -48,13 +48,13 @@ def _counts_beyond(one: Reduced) -> bool:
                     number = value
                 case Input(beyond=float(value)):
                     number = value
-                case Op(name, arguments):
+                case Formula(name, arguments):
                     number = _applied(name, [found[id(each)] for each in arguments])
                 case _:
                     number = draw.uniform(-3.0, 3.0)
             found[id(part)] = number
         beyond = found[id(one.value)]
-        magnitude = one.kind == "max" and isinstance(one.value, Op) and one.value.name == "abs" and beyond == 0
+        magnitude = one.kind == "max" and isinstance(one.value, Formula) and one.value.name == "abs" and beyond == 0
         if beyond != _NEUTRAL[one.kind] and not magnitude:
             return True
     return False
@@ -86,7 +86,7 @@ def _applied(name: str, values: list[float]) -> float:
         return math.nan
 
 
-def beyond_edges(stores: tuple[Store, ...]) -> str:
+def beyond_edges(stores: tuple[Output, ...]) -> str:
     """Why elements beyond the edges of tensors count, empty if they do not."""
     for store in stores:
         for one in walk(store.value):
@@ -95,7 +95,7 @@ def beyond_edges(stores: tuple[Store, ...]) -> str:
     return ""
 
 
-def contradicted(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> str:
+def contradicted(stores: tuple[Output, ...], bounds: Mapping[Place, Place]) -> str:
     """Why lengths do not fit to each other, empty if they do: indices of an axis that end at two lengths, or rows that
     begin after the length of another axis."""
     compared = frozenset(written(one) for one in bounds.values())
@@ -140,7 +140,7 @@ def contradicted(stores: tuple[Store, ...], bounds: Mapping[Place, Place]) -> st
     return ""
 
 
-def by_rows_and_columns(stores: tuple[Store, ...]) -> tuple[Store, ...] | str:
+def by_rows_and_columns(stores: tuple[Output, ...]) -> tuple[Output, ...] | str:
     """The stores with tensors that are whole, rows or columns; otherwise, why it is not known what they are.
 
     What is reduced must be whole rows, one after the other in the tensor.
@@ -166,7 +166,7 @@ def by_rows_and_columns(stores: tuple[Store, ...]) -> tuple[Store, ...] | str:
     return rows if isinstance(rows, str) else _placed(stores, found, whole, rows, reduced)
 
 
-def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) -> tuple[Store, ...] | str:
+def of_product(stores: tuple[Output, ...], a: Input, b: Input, transposed: bool) -> tuple[Output, ...] | str:
     """The stores of a product with tensors that are whole, rows or columns, if `a` has rows and `b` columns of it."""
     if a.place is None or b.place is None:
         return stores
@@ -208,21 +208,21 @@ def of_product(stores: tuple[Store, ...], a: Input, b: Input, transposed: bool) 
     )]  # fmt: skip
     end = " ".join(sorted({name.partition(" of ")[2] for kind, name, _ in of_depth[0] if kind == "k"}))
     factors = (
-        Side(a.tensor, left, left.indices - of_depth[0], of_depth[0], end),
-        Side(b.tensor, right, right.indices - of_depth[1], of_depth[1], end)
+        TensorIndices(a.tensor, left, left.indices - of_depth[0], of_depth[0], end),
+        TensorIndices(b.tensor, right, right.indices - of_depth[1], of_depth[1], end)
         if transposed
-        else Side(b.tensor, right, of_depth[1], right.indices - of_depth[1]),
+        else TensorIndices(b.tensor, right, of_depth[1], right.indices - of_depth[1]),
     )
     return _placed(stores, found, whole, rows, False, (a, b), factors)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class TensorIndices:
     """The indices of the rows and columns of a tensor; of a tensor with one axis, some are empty. `end` is where a loop
     over its columns ends, if one goes over them."""
 
     tensor: str
-    steps: Steps
+    steps: IndexStrides
     rows: frozenset[Atom]
     columns: frozenset[Atom]
     end: str = ""
@@ -236,13 +236,13 @@ class Side:
         return "" if distance in re.findall(r"\w+", self.end) else self.end
 
 
-def distances(sides: Sequence[Side]) -> str:
+def distances(sides: Sequence[TensorIndices]) -> str:
     """Why distances contradict each other, empty if they do not.
 
     The distance of rows tells how many columns a tensor has: it is not that of elements, nor of rows of another length.
     """
     elements: dict[str, str] = {}
-    rows: dict[str, Side] = {}
+    rows: dict[str, TensorIndices] = {}
     sizes = {size for side in sides for kind, _, size in side.steps.indices if kind == "r"}
     for side in sides:
         inner = side.stride(side.columns or side.rows)
@@ -266,7 +266,7 @@ def distances(sides: Sequence[Side]) -> str:
     return ""
 
 
-def _sizes(stores: tuple[Store, ...], a: Steps, b: Steps, transposed: bool) -> str:
+def _sizes(stores: tuple[Output, ...], a: IndexStrides, b: IndexStrides, transposed: bool) -> str:
     """Why the blocks of a product do not fit to each other, empty if they do or have no known sizes."""
     for store in stores:
         to = steps(store.place) if store.place is not None else "nowhere"
@@ -283,11 +283,11 @@ def _sizes(stores: tuple[Store, ...], a: Steps, b: Steps, transposed: bool) -> s
     return ""
 
 
-def _size(side: Steps, name: str) -> str:
+def _size(side: IndexStrides, name: str) -> str:
     return "".join(size for kind, axis, size in side.indices if (kind, axis) == ("r", name))
 
 
-def _follows(side: Steps, inner: Atom) -> bool:
+def _follows(side: IndexStrides, inner: Atom) -> bool:
     """Whether an index moves from block to block by the size of a block."""
     size = inner[2] if not inner[2].replace(".", "").isdigit() else f"#{inner[2]}"
     return tuple(sorted((*side.strides[inner], size))) in side.strides.values()
@@ -309,7 +309,7 @@ def _half_of_threads(indices: frozenset[Atom]) -> str:
     return ""
 
 
-def _one_row(whole: Steps, columns: frozenset[Atom]) -> bool:
+def _one_row(whole: IndexStrides, columns: frozenset[Atom]) -> bool:
     """Whether threads of a row are next to each other: none moves by a stride that others of the row do not have."""
     shared = frozenset[str].intersection(*(frozenset(whole.strides[one]) for one in columns))
     return all(
@@ -319,7 +319,7 @@ def _one_row(whole: Steps, columns: frozenset[Atom]) -> bool:
     )
 
 
-def _whole_sum(side: Steps) -> bool:
+def _whole_sum(side: IndexStrides) -> bool:
     """Whether loops in loops over K visit all of it: the outer one moves by the length of the inner one."""
     turns = sorted((one for one in side.indices if one[0] == "k"), key=lambda one: one[1], reverse=True)
     for inner, outer in itertools.pairwise(turns):
@@ -329,7 +329,7 @@ def _whole_sum(side: Steps) -> bool:
     return True
 
 
-def _order(side: Steps, blocks: frozenset[Atom], own: frozenset[Atom], turns_first: bool) -> str:
+def _order(side: IndexStrides, blocks: frozenset[Atom], own: frozenset[Atom], turns_first: bool) -> str:
     """Why a factor is not read by its rows, which are those of the product or (`turns_first`) of K; empty if it is."""
     turns = frozenset(one for one in side.indices if one[0] == "k")
     if not turns:
@@ -350,11 +350,11 @@ def _order(side: Steps, blocks: frozenset[Atom], own: frozenset[Atom], turns_fir
     return "" if (len(by_turns) > len(by_blocks)) == turns_first else "transposed"
 
 
-def _access(one: Input | Store) -> tuple[str, Place | None]:
+def _access(one: Input | Output) -> tuple[str, Place | None]:
     return one.tensor, one.place
 
 
-def _accesses(stores: tuple[Store, ...]) -> list[Input | Store]:
+def _accesses(stores: tuple[Output, ...]) -> list[Input | Output]:
     return [*stores, *(one for store in stores for one in walk(store.value) if isinstance(one, Input))]
 
 
@@ -366,8 +366,8 @@ def _without(value: Value, factors: tuple[Input, Input]) -> Value:
 _NOTHING = Input("", place=None)
 
 
-def _steps(stores: tuple[Store, ...]) -> dict[tuple[str, Place | None], Steps] | str:
-    found: dict[tuple[str, Place | None], Steps] = {}
+def _steps(stores: tuple[Output, ...]) -> dict[tuple[str, Place | None], IndexStrides] | str:
+    found: dict[tuple[str, Place | None], IndexStrides] = {}
     for one in _accesses(stores):
         if one == _NOTHING:
             continue
@@ -375,14 +375,14 @@ def _steps(stores: tuple[Store, ...]) -> dict[tuple[str, Place | None], Steps] |
             return f"it is not known which elements of {one.tensor} it takes"
         made = steps(one.place)
         if isinstance(made, str):
-            return f"{one.tensor} is {'written' if isinstance(one, Store) else 'read'} {made}"
+            return f"{one.tensor} is {'written' if isinstance(one, Output) else 'read'} {made}"
         found[_access(one)] = made
     blocks = any(kind == "r" and name in ("r0", "r1") for one in found.values() for kind, name, _ in one.indices)
     if not blocks:
         return found
     # Rows and columns of blocks that were made without the other axis.
     whole = max(found.values(), key=lambda one: len(one.indices))
-    settled: dict[tuple[str, Place | None], Steps] = {}
+    settled: dict[tuple[str, Place | None], IndexStrides] = {}
     for access, one in found.items():
         plain = _has(one.indices, "r")
         choices = [_along(access[1], axis) for axis in ("r0", "r1")] if plain else [one]
@@ -400,7 +400,7 @@ def _steps(stores: tuple[Store, ...]) -> dict[tuple[str, Place | None], Steps] |
     return settled
 
 
-def _moves_with(whole: Steps, part: Steps) -> bool:
+def _moves_with(whole: IndexStrides, part: IndexStrides) -> bool:
     own = frozenset(one for one in part.indices if one[0] != "p")
     if not part.blocks():
         return not any(whole.sharing(stride) & whole.blocks() for one in own for stride in whole.strides[one])
@@ -412,12 +412,12 @@ def _moves_with(whole: Steps, part: Steps) -> bool:
     )
 
 
-def _along(place: Place | None, axis: str) -> Steps | None:
+def _along(place: Place | None, axis: str) -> IndexStrides | None:
     made = steps(renamed(place or frozenset(), lambda one: ("r", axis, one[2]) if one[:2] == ("r", "r") else one))
     return None if isinstance(made, str) else made
 
 
-def _last(whole: Steps, columns: frozenset[Atom]) -> bool:
+def _last(whole: IndexStrides, columns: frozenset[Atom]) -> bool:
     """Whether some index goes from column to column, one after the other or by a stride of its own."""
     rows = whole.indices - columns
     shared = {stride for one in rows for stride in whole.strides[one]}
@@ -430,7 +430,7 @@ def _last(whole: Steps, columns: frozenset[Atom]) -> bool:
     )
 
 
-def _rows_of(whole: Steps, indices: list[frozenset[Atom]], reduced: bool) -> frozenset[Atom] | str:
+def _rows_of(whole: IndexStrides, indices: list[frozenset[Atom]], reduced: bool) -> frozenset[Atom] | str:
     """The indices that choose a row; the others choose the element in it."""
     parts = {one for one in indices if one != whole.indices}
     sets = {stride: whole.sharing(stride) for strides in whole.strides.values() for stride in strides}
@@ -456,9 +456,9 @@ def _rows_of(whole: Steps, indices: list[frozenset[Atom]], reduced: bool) -> fro
 
 
 def _placed(
-    stores: tuple[Store, ...], found: dict[tuple[str, Place | None], Steps], whole: Steps, rows: frozenset[Atom],
-    reduced: bool, factors: tuple[Input, ...] = (), of_factors: tuple[Side, ...] = (),
-) -> tuple[Store, ...] | str:  # fmt: skip
+    stores: tuple[Output, ...], found: dict[tuple[str, Place | None], IndexStrides], whole: IndexStrides,
+    rows: frozenset[Atom], reduced: bool, factors: tuple[Input, ...] = (), of_factors: tuple[TensorIndices, ...] = (),
+) -> tuple[Output, ...] | str:  # fmt: skip
     axes: dict[tuple[str, Place | None], frozenset[str]] = {}
     for access, one in found.items():
         if one.indices == whole.indices:
@@ -471,7 +471,7 @@ def _placed(
             axes[access] = _COLUMNS
         else:
             return f"{_UNKNOWN} {access[0]}"
-    sides = [Side(access[0], one, rows & one.indices, one.indices - rows) for access, one in found.items()]
+    sides = [TensorIndices(access[0], one, rows & one.indices, one.indices - rows) for access, one in found.items()]
     if odd := distances([*sides, *of_factors]):
         return odd
     placed = _with_axes(stores, axes, factors)
@@ -495,11 +495,11 @@ def _is_full(value: Value) -> bool:
 
 
 def _with_axes(
-    stores: tuple[Store, ...], axes: dict[tuple[str, Place | None], frozenset[str]], factors: tuple[Input, ...] = ()
-) -> tuple[Store, ...]:
+    stores: tuple[Output, ...], axes: dict[tuple[str, Place | None], frozenset[str]], factors: tuple[Input, ...] = ()
+) -> tuple[Output, ...]:
     def change(value: Value) -> Value | None:
         if isinstance(value, Input) and value not in factors:
             return Input(value.tensor, axes[_access(value)], value.part)
         return None
 
-    return tuple(Store(one.tensor, axes[_access(one)], replaced(one.value, change), one.part) for one in stores)
+    return tuple(Output(one.tensor, axes[_access(one)], replaced(one.value, change), one.part) for one in stores)

@@ -12,19 +12,29 @@ from typing import Literal, LiteralString
 from ttexplore.porting.foreign.families import Attention, Family, Gemm, Rope, Rowwise
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.values import (
+    Formula,
     Input,
+    MatMul,
     Number,
-    Op,
-    Product,
+    Output,
     Reduced,
     Scalar,
-    Store,
     Value,
     in_order,
     parts_of,
     walk,
 )
-from ttexplore.porting.foreign.writing import Code, Lines, Names, applied, bare, code, comment, joined, number
+from ttexplore.porting.foreign.writing import (
+    Lines,
+    PythonText,
+    SkeletonNames,
+    applied,
+    bare,
+    code,
+    comment,
+    joined,
+    number,
+)
 
 Rank = Literal["full", "row", "column", "number"]
 
@@ -42,12 +52,12 @@ _SHARED, _LARGEST, _DEEPEST = 8, 40, 12
 
 def factory_name(kernel: ForeignKernel) -> str:
     """What the skeleton calls the kernel."""
-    return Names().of(kernel.name).text
+    return SkeletonNames().of(kernel.name).text
 
 
 def skeleton(kernel: ForeignKernel, family: Family) -> str:
     """The text of a module with a factory of the kernel, for :func:`ttexplore.explore`."""
-    names = Names()
+    names = SkeletonNames()
     module = _Module(kernel, names, names.of(kernel.name))
     match family:
         case Gemm():
@@ -65,12 +75,13 @@ class _Module:
     """A module with a factory of a kernel."""
 
     kernel: ForeignKernel
-    names: Names
-    function: Code
+    names: SkeletonNames
+    function: PythonText
 
     def text(
-        self, summary: Code, parameters: Code, scalars: Iterable[Code], tensors: Iterable[tuple[Code, Code]],
-        grid: Code, body: Iterable[Code], before: Sequence[Code] = (),
+        self, summary: PythonText, parameters: PythonText, scalars: Iterable[PythonText],
+        tensors: Iterable[tuple[PythonText, PythonText]], grid: PythonText, body: Iterable[PythonText],
+        before: Sequence[PythonText] = (),
     ) -> str:  # fmt: skip
         """The whole text. `before` are lines of the factory before the kernel."""
         lines = Lines()
@@ -94,20 +105,20 @@ class _Blocks:
     """The writer of values: each as an expression of an element of a block, and what it needs in blocks of its own."""
 
     module: _Module
-    width: Code
-    leaf: Callable[[Value], Code | None]
+    width: PythonText
+    leaf: Callable[[Value], PythonText | None]
     rank_of: Callable[[Value], Rank | None]
-    buffers: list[Code] = field(default_factory=list[Code])
-    lines: list[Code] = field(default_factory=list[Code])
+    buffers: list[PythonText] = field(default_factory=list[PythonText])
+    lines: list[PythonText] = field(default_factory=list[PythonText])
     # The block of a value, and whether it has all elements and not one for each row.
-    blocks: dict[Value, tuple[Code, bool]] = field(default_factory=dict[Value, tuple[Code, bool]])
+    blocks: dict[Value, tuple[PythonText, bool]] = field(default_factory=dict[Value, tuple[PythonText, bool]])
     uses: dict[Value, int] = field(default_factory=dict[Value, int])
     ranks: dict[Value, Rank] = field(default_factory=dict[Value, Rank])
     # Of each expression, how many operations it has, and how many inside of each other.
     sizes: dict[Value, tuple[int, int]] = field(default_factory=dict[Value, tuple[int, int]])
-    texts: dict[Value, Code] = field(default_factory=dict[Value, Code])
+    texts: dict[Value, PythonText] = field(default_factory=dict[Value, PythonText])
 
-    def count(self, stores: Iterable[Store]) -> None:
+    def count(self, stores: Iterable[Output]) -> None:
         """Count how often each value of the stores is used."""
         for one in in_order(*(store.value for store in stores)):
             for part in parts_of(one):
@@ -124,13 +135,13 @@ class _Blocks:
         ranks = {self.ranks[part] for part in parts_of(value)}
         return "full" if ranks & {"full", "row"} else "column" if "column" in ranks else "number"
 
-    def block(self, wanted: LiteralString, is_full: bool) -> Code:
+    def block(self, wanted: LiteralString, is_full: bool) -> PythonText:
         name = self.module.names.claim(wanted)
         shape = code("(block, {width})", width=self.width) if is_full else code("(block,)")
         self.buffers.append(code('{name} = T.alloc_fragment({shape}, "float32")', name=name, shape=shape))
         return name
 
-    def fill(self, block: Code, value: Value, is_full: bool) -> None:
+    def fill(self, block: PythonText, value: Value, is_full: bool) -> None:
         """Compute a value into a block."""
         text = bare(self.text(value))
         if is_full:
@@ -161,10 +172,12 @@ class _Blocks:
                     if not self.blocks.get(inner, (None, False))[1]:
                         self.named(inner, "elements", True)
                     self.reduce(kind, one, self.blocks[inner][0])
-                case Op(_, arguments):
+                case Formula(_, arguments):
                     for part in arguments:
                         # A value of a row that the values of elements use.
-                        is_of_row = isinstance(part, Op) and self.rank(part) == "column" and self.rank(one) == "full"
+                        is_of_row = (
+                            isinstance(part, Formula) and self.rank(part) == "column" and self.rank(one) == "full"
+                        )
                         if is_of_row and part not in self.blocks:
                             self.named(part, "row_value", False)
                     shared = self.uses.get(one, 0) > 1 and size >= _SHARED
@@ -178,40 +191,40 @@ class _Blocks:
     def is_written(self, value: Value) -> bool:
         return value in self.blocks or self.leaf(value) is not None
 
-    def reduce(self, kind: str, value: Value, source: Code) -> None:
+    def reduce(self, kind: str, value: Value, source: PythonText) -> None:
         wanted, template = _REDUCED[kind]
         target = self.block(wanted, False)
         self.lines.append(code(template, source=source, target=target))
         self.blocks[value] = target, False
 
-    def text(self, value: Value) -> Code:
+    def text(self, value: Value) -> PythonText:
         """A value as an expression of an element."""
         known = self.known(value)
         if known is not None:
             return known
-        texts: dict[Value, Code] = {}
+        texts: dict[Value, PythonText] = {}
         for one in in_order(value, until=lambda part: self.known(part) is not None):
             texts[one] = self.known(one) or _expression(one, [texts[part] for part in parts_of(one)])
         return texts[value]
 
-    def known(self, value: Value) -> Code | None:
+    def known(self, value: Value) -> PythonText | None:
         if value in self.blocks:
             block, is_full = self.blocks[value]
             return code("{block}[i, j]", block=block) if is_full else code("{block}[i]", block=block)
         return self.leaf(value)
 
 
-def _expression(value: Value, parts: list[Code]) -> Code:
+def _expression(value: Value, parts: list[PythonText]) -> PythonText:
     match value:
         case Number(real):
             return number(real)
-        case Op(name):
+        case Formula(name):
             return applied(name, parts)
         case _:
             raise AssertionError(f"{type(value).__name__} is no expression of elements")
 
 
-def _scalars(kernel: ForeignKernel, names: Names, values: Iterable[Value]) -> list[Code]:
+def _scalars(kernel: ForeignKernel, names: SkeletonNames, values: Iterable[Value]) -> list[PythonText]:
     """The parameters that are numbers in these values, but lengths, each with its default."""
     found = dict.fromkeys(
         one.name
@@ -253,11 +266,11 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
     two = any({"r0", "r1"} <= one.axes or {"x", "y"} <= one.axes for one in (*inputs.values(), *stores))
     whole = any(isinstance(one, Reduced) for store in stores for one in walk(store.value))
     width = code("columns") if whole else code("block")
-    places: dict[Rank, Code] = {
+    places: dict[Rank, PythonText] = {
         "full": code("by * block, 0") if whole else code("by * block, bx * block"),
         "row": code("0") if whole else code("bx * block"), "column": code("by * block"),
     }  # fmt: skip
-    shapes: dict[Rank, Code] = {
+    shapes: dict[Rank, PythonText] = {
         "full": code("(block, {width})", width=width), "row": code("({width},)", width=width),
         "column": code("(block,)"),
     }  # fmt: skip
@@ -274,7 +287,7 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
             case _:
                 return None
 
-    def leaf(value: Value) -> Code | None:
+    def leaf(value: Value) -> PythonText | None:
         match value:
             case Input(tensor, axes):
                 return code(_INDICES[_rank(axes, two)], name=buffers[tensor])
@@ -294,7 +307,7 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
         out[store.tensor] = "full" if shared else rank
     tensors: dict[str, Rank] = {name: blocks.rank(one) for name, one in inputs.items()}
     tensors |= {name: rank for name, rank in out.items() if name not in inputs}
-    load: list[Code] = []
+    load: list[PythonText] = []
     for name in inputs:
         rank = tensors[name]
         blocks.buffers.append(code("{name} = T.alloc_shared({shape}, dtype)", name=buffers[name], shape=shapes[rank]))
@@ -337,16 +350,16 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
             if isinstance(one, Input) and one not in (family.a, family.b):
                 extra[one.tensor] = _rank(one.axes, two=True)
     buffers = {name: names.derived(names.of(name), "block") for name in extra}
-    shapes: dict[str, Code] = {
+    shapes: dict[str, PythonText] = {
         family.a.tensor: code("(rows, depth)"),
         family.b.tensor: code("(columns, depth)") if transposed else code("(depth, columns)"),
     }
     shapes |= {name: code(_SHAPES[rank]) for name, rank in extra.items()}
     shapes |= {one.tensor: code("(rows, columns)") for one in family.stores if one.tensor not in shapes}
-    block_shapes: dict[Rank, Code] = {
+    block_shapes: dict[Rank, PythonText] = {
         "full": code("(block, block)"), "row": code("(block,)"), "column": code("(block,)"),
     }  # fmt: skip
-    places: dict[Rank, Code] = {
+    places: dict[Rank, PythonText] = {
         "full": code("by * block, bx * block"), "row": code("bx * block"), "column": code("by * block"),
     }  # fmt: skip
     b_shape = code("(block, block_depth)") if transposed else code("(block_depth, block)")
@@ -372,7 +385,7 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
 
     def rank_of(value: Value) -> Rank | None:
         match value:
-            case Product():
+            case MatMul():
                 return "full"
             case Input(tensor):
                 return extra[tensor]
@@ -381,9 +394,9 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
             case _:
                 return None
 
-    def leaf(value: Value) -> Code | None:
+    def leaf(value: Value) -> PythonText | None:
         match value:
-            case Product():
+            case MatMul():
                 return code("acc[i, j]")
             case Input(tensor):
                 return code(_INDICES[extra[tensor]], name=buffers[tensor])
@@ -397,7 +410,7 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
     blocks.count(family.stores)
     for store in family.stores:
         buffer = code("acc")
-        if not isinstance(store.value, Product):
+        if not isinstance(store.value, MatMul):
             blocks.prepare(store.value)
             if store is not family.stores[-1]:
                 # Later stores are made of the product too.
@@ -407,7 +420,7 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
         blocks.lines.append(
             code("T.copy({buffer}, {name}[by * block, bx * block])", buffer=buffer, name=names.of(store.tensor))
         )
-    fused = any(not isinstance(one.value, Product) for one in family.stores)
+    fused = any(not isinstance(one.value, MatMul) for one in family.stores)
     return module.text(
         code("GEMM with an epilogue, from {name}.", name=module.function) if fused
         else code("GEMM, from {name}.", name=module.function),

@@ -20,14 +20,14 @@ from ttexplore.porting.foreign.ranks import Ranks
 from ttexplore.porting.foreign.values import (
     ZERO,
     Carried,
+    Formula,
     Index,
     Input,
+    MatMul,
     Number,
-    Op,
-    Product,
+    Output,
     Reduced,
     Scalar,
-    Store,
     Unread,
     Value,
     Variants,
@@ -52,7 +52,7 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import TRITON, TRITON_AROUND, by_name
-from ttexplore.porting.foreign.work import DEEPEST, Refused, TooLarge, Work, is_large, refuse_large
+from ttexplore.porting.foreign.work import DEEPEST, Refused, SourceWork, TooLarge, is_large, refuse_large
 from ttexplore.record import Span
 
 _ROWS = by_name(TRITON)
@@ -111,7 +111,7 @@ class _Many:
 _Known = Value | _Pointer | _Many
 
 
-def read_triton(source: str, file: str, work: Work) -> Reading:
+def read_triton(source: str, file: str, work: SourceWork) -> Reading:
     """Read the kernels of a module. Raises UsageError for a text that is not Python."""
     try:
         with warnings.catch_warnings():
@@ -129,7 +129,7 @@ def read_triton(source: str, file: str, work: Work) -> Reading:
             "U027", "the source is not valid Python, or nests too deep", hint="give the text of the kernel alone"
         ) from error
     nodes = list(ast.walk(tree))
-    names = _Names.of(tree, nodes)
+    names = _ModuleNames.of(tree, nodes)
     kernels = [one for one in nodes if isinstance(one, ast.FunctionDef) and names.is_kernel(one)]
     functions = {one.name: one for one in kernels}
     twice = {one.name for one in kernels if functions[one.name] is not one} | _bound_again(tree)
@@ -149,12 +149,12 @@ def read_triton(source: str, file: str, work: Work) -> Reading:
             reason = f"{min(defined)} is defined more than once" if defined else ""
             reason = reason or binding
             made = ForeignKernel(one.name, one.lineno, (), unread=reason)
-            read.append(made if reason else _Evaluation(one, functions, names, work).kernel())
+            read.append(made if reason else _TritonEvaluation(one, functions, names, work).kernel())
     return Reading("Triton", tuple(sorted(set(marks), key=lambda one: (one.line, one.column))), tuple(read))
 
 
 @dataclass(frozen=True)
-class _Names:
+class _ModuleNames:
     """What a module calls triton, triton.language and single functions of theirs."""
 
     triton: frozenset[str]
@@ -166,7 +166,7 @@ class _Names:
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
-    def of(cls, tree: ast.Module, nodes: list[ast.AST]) -> _Names:
+    def of(cls, tree: ast.Module, nodes: list[ast.AST]) -> _ModuleNames:
         triton, language, functions = {"triton"}, {"tl"}, dict[str, str]()
         for node in nodes:
             match node:
@@ -303,7 +303,7 @@ def _numbers(tree: ast.Module) -> dict[str, float]:
     return found
 
 
-def _marks(function: ast.FunctionDef, names: _Names, functions: Mapping[str, ast.FunctionDef]) -> Iterator[Mark]:
+def _marks(function: ast.FunctionDef, names: _ModuleNames, functions: Mapping[str, ast.FunctionDef]) -> Iterator[Mark]:
     """The constructs of a kernel: what is of triton or its language, methods of blocks, and calls of what the file does
     not define."""
     seen: set[int] = set()
@@ -346,7 +346,7 @@ def _marks(function: ast.FunctionDef, names: _Names, functions: Mapping[str, ast
                 pass
 
 
-def _host(node: ast.Attribute, names: _Names) -> bool:
+def _host(node: ast.Attribute, names: _ModuleNames) -> bool:
     path = names.path(node)
     return bool(path) and path[0] in names.triton
 
@@ -387,7 +387,7 @@ _NO_EFFECT = {"debug_barrier", "static_assert", "static_print", "device_print", 
 _INNER = {"math", "extra", "cuda", "hip", "libdevice", "core", "standard"}
 
 
-def _not_understood(function: ast.FunctionDef, names: _Names) -> Refused | None:
+def _not_understood(function: ast.FunctionDef, names: _ModuleNames) -> Refused | None:
     """What of a kernel no rule understands, wherever it is; None if there is nothing."""
     arguments = function.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
@@ -438,15 +438,15 @@ def _short(node: ast.AST) -> str:
 
 
 @dataclass
-class _Evaluation:
+class _TritonEvaluation:
     """The values of one kernel."""
 
     function: ast.FunctionDef
     functions: Mapping[str, ast.FunctionDef]
-    names: _Names
-    work: Work
+    names: _ModuleNames
+    work: SourceWork
     known: dict[str, _Known] = field(default_factory=dict[str, "_Known"])
-    stores: list[Store] = field(default_factory=list[Store])
+    stores: list[Output] = field(default_factory=list[Output])
     scalars: dict[str, None] = field(default_factory=dict[str, None])
     constants: set[str] = field(default_factory=set[str])
     lengths: set[str] = field(default_factory=set[str])
@@ -639,7 +639,7 @@ class _Evaluation:
     def holds(self, condition: Value, test: ast.expr, never: bool = False) -> bool:
         """Whether a condition on constants of the kernel holds in the variant that is read."""
         match condition:
-            case Op("==" | "!=", (Scalar(), Scalar("None"))):
+            case Formula("==" | "!=", (Scalar(), Scalar("None"))):
                 # Whether an argument is given is known when the kernel is compiled.
                 unknown = set[str]()
             case _:
@@ -723,7 +723,7 @@ class _Evaluation:
         if isinstance(after, Index) and after != value:
             return replace(after, place=UNKNOWN)
         own = any(isinstance(one, Carried) and one.name == name for one in walk(after))
-        product = any(isinstance(one, Product) for one in walk(after))
+        product = any(isinstance(one, MatMul) for one in walk(after))
         if not own and after != value and product:
             return Unread("the product of the last turn of a loop")
         if over_blocks and own and not product and not is_index(after):
@@ -817,7 +817,7 @@ class _Evaluation:
                 if len(sides) < len(values) or not all(is_constant(one) or _is_scalar(one) for one in sides):
                     raise Refused(_short(node), node.lineno)
                 name = "&" if isinstance(operator, ast.And) else "|"
-                return functools.reduce(lambda left, right: Op(name, (left, right)), sides)
+                return functools.reduce(lambda left, right: Formula(name, (left, right)), sides)
             case ast.BinOp(left, operator, right):
                 return self.combined(_OPERATORS[type(operator)], self.value(left), self.value(right))
             case ast.Compare(left, [operator], [right]):
@@ -835,7 +835,7 @@ class _Evaluation:
                 found = self.value(value)
                 if isinstance(found, _Pointer | _Many):
                     raise Refused(_short(node), node.lineno)
-                return Op("transposed", (found,))
+                return Formula("transposed", (found,))
             case ast.Call():
                 return self.call(node)
             case ast.Attribute(ast.Name(name), "dtype") if isinstance(found := self.known.get(name), Input):
@@ -872,7 +872,7 @@ class _Evaluation:
                 return replace(pointer, axes=axes, scalars=scalars, place=place)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             return Unread("arithmetic on addresses")
-        if name in ("+", "-") and all(isinstance(one, Op) and one.name in _TRUTHS for one in (left, right)):
+        if name in ("+", "-") and all(isinstance(one, Formula) and one.name in _TRUTHS for one in (left, right)):
             return Unread("arithmetic on single bits")
         if name == "pow" and isinstance(left, Number):
             return Unread("a power of a number")
@@ -984,7 +984,7 @@ class _Evaluation:
                 inner = self.value(value)
                 if isinstance(inner, _Pointer | _Many):
                     raise Refused(_short(node), node.lineno)
-                return Op("transposed", (inner,))
+                return Formula("transposed", (inner,))
             case "cast", _:
                 value, to = self.argument(node, 0, "input"), self.argument(node, 1, "dtype")
                 if value is None or to is None:
@@ -1024,7 +1024,7 @@ class _Evaluation:
             raise Refused(_short(node), node.lineno)
         axes = {*axes_of(inner)} & {"r", "r0", "r1"}
         if not axes and not any(
-            isinstance(one, Unread) or (isinstance(one, Op) and one.name == "edge") for one in walk(inner)
+            isinstance(one, Unread) or (isinstance(one, Formula) and one.name == "edge") for one in walk(inner)
         ):
             return Unread("a reduction of one number for each element of a block")
         number = None if along is None else int(along.value)
@@ -1089,7 +1089,7 @@ class _Evaluation:
         dtype = self.names.in_language(to)
         if dtype.startswith("float8"):
             return Unread("a conversion to 8 bits")
-        is_truth = isinstance(found, Op) and found.name in _TRUTHS
+        is_truth = isinstance(found, Formula) and found.name in _TRUTHS
         if is_index(found) and not is_truth and not _LONG.fullmatch(dtype):
             return Unread(f"an index in {_short(to)}")
         return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
@@ -1236,9 +1236,9 @@ class _Evaluation:
             found = Unread("an address") if isinstance(value, _Pointer | _Many) else value
             found = Unread(self.condition) if self.condition else found
             part = places.written(places.distance(address.place))
-            self.stores.append(Store(address.tensor, address.axes, found, "" if part == "0" else part, address.place))
+            self.stores.append(Output(address.tensor, address.axes, found, "" if part == "0" else part, address.place))
         else:
-            self.stores.append(Store("a tensor", frozenset(), Unread("an address that is no parameter")))
+            self.stores.append(Output("a tensor", frozenset(), Unread("an address that is no parameter")))
 
     def product(self, a: ast.expr, b: ast.expr, accumulator: ast.expr | None) -> Value:
         left, right = self.value(a), self.value(b)
@@ -1248,10 +1248,10 @@ class _Evaluation:
         if len(beyond) == 2 and not any(one == 0 or one != one for one in beyond):
             return Unread("a product of elements beyond the edge")
         transposed = False
-        if isinstance(right, Op) and right.name == "transposed":
+        if isinstance(right, Formula) and right.name == "transposed":
             right, transposed = right.arguments[0], True
         # Beyond the edge of K, one zero is enough.
-        made: Value = Product(inside(left, ZERO), inside(right, ZERO), transposed)
+        made: Value = MatMul(inside(left, ZERO), inside(right, ZERO), transposed)
         before = self.value(accumulator) if accumulator is not None else ZERO
         if isinstance(before, _Pointer | _Many):
             raise Refused("tl.dot to an address", a.lineno)
@@ -1298,7 +1298,7 @@ def _depth(function: ast.FunctionDef) -> int:
     return deepest
 
 
-def _only_hints(name: str, body: list[ast.stmt], names: _Names) -> bool:
+def _only_hints(name: str, body: list[ast.stmt], names: _ModuleNames) -> bool:
     """Whether a variable is changed by hints to the compiler alone: ``i = tl.multiple_of(i, 16)``."""
     for one in body:
         for node in ast.walk(one):
@@ -1346,7 +1346,7 @@ def _turned(value: Value, axis: str) -> Value | None:
 
 
 def _pointers(
-    function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef], names: _Names,
+    function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef], names: _ModuleNames,
     found_before: dict[str, set[str]] | None = None,
 ) -> set[str]:  # fmt: skip
     """The parameters whose addresses are loaded from or stored to: those that the addresses are made of by additions,

@@ -108,7 +108,7 @@ class Index(_Keyed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Op(_Keyed):
+class Formula(_Keyed):
     """A function of elements, by its name in TileLang, or an operator."""
 
     name: str
@@ -135,7 +135,7 @@ class Reduced(_Keyed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Product(_Keyed):
+class MatMul(_Keyed):
     """A matrix product, summed over K."""
 
     a: Value
@@ -173,12 +173,12 @@ class Unread(_Keyed):
         self.digest(self.reason)
 
 
-Value = Input | Scalar | Number | Index | Op | Reduced | Product | Carried | Unread
+Value = Input | Scalar | Number | Index | Formula | Reduced | MatMul | Carried | Unread
 ZERO = Number(0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class Output:
     """What a kernel stores: the tensor, the indices of the element, the value."""
 
     tensor: str
@@ -191,11 +191,11 @@ class Store:
 def parts_of(value: Value) -> tuple[Value, ...]:
     """The values that a value is made of directly."""
     match value:
-        case Op(_, arguments):
+        case Formula(_, arguments):
             return arguments
         case Reduced(_, inner):
             return (inner,)
-        case Product(a, b, _):
+        case MatMul(a, b, _):
             return a, b
         case Carried(_, initial):
             return (initial,)
@@ -249,12 +249,12 @@ def _with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
     if all(new is old for new, old in zip(parts, parts_of(value), strict=True)):
         return value
     match value:
-        case Op(name, _):
-            return Op(name, parts)
+        case Formula(name, _):
+            return Formula(name, parts)
         case Reduced(kind, _, together):
             return Reduced(kind, parts[0], together)
-        case Product(_, _, transposed):
-            return Product(parts[0], parts[1], transposed)
+        case MatMul(_, _, transposed):
+            return MatMul(parts[0], parts[1], transposed)
         case Carried(name, _):
             return Carried(name, parts[0])
         case _:
@@ -269,39 +269,39 @@ def after_loop(name: str, initial: Value, update: Value, turn: Place) -> Value:
     they carry from turn to turn stays visible in them.
     """
     match update:
-        case Op("+", (Carried(carried, _), added)) | Op("+", (added, Carried(carried, _))) if carried == name:
+        case Formula("+", (Carried(carried, _), added)) | Formula("+", (added, Carried(carried, _))) if carried == name:
             if not any(isinstance(one, Carried) and one.name == name for one in walk(added)):
-                if any(isinstance(one, Product) for one in walk(added)):
+                if any(isinstance(one, MatMul) for one in walk(added)):
                     product = _product_of(added)
                     if product is None:
                         return Unread("a sum of what each turn makes of a product")
                     if not all(_is_of_turn(one, turn) for one in (product.a, product.b)):
                         return Unread("a number of turns")
-                    return added if initial == ZERO else Op("+", (initial, added))
+                    return added if initial == ZERO else Formula("+", (initial, added))
                 if not _is_of_turn(added, turn):
                     return Unread("a number of turns")
                 total = added if isinstance(added, Reduced) else Reduced("sum", added)
-                return total if initial == ZERO or isinstance(initial, Carried) else Op("+", (initial, total))
-        case Op("max" | "min" as kind, (Carried(carried, _), taken)) | Op(
+                return total if initial == ZERO or isinstance(initial, Carried) else Formula("+", (initial, total))
+        case Formula("max" | "min" as kind, (Carried(carried, _), taken)) | Formula(
             "max" | "min" as kind, (taken, Carried(carried, _))
         ):
             if carried == name:
                 best = taken if isinstance(taken, Reduced) else Reduced(kind, taken)
-                return best if _is_end(kind, initial) else Op(kind, (best, initial))
+                return best if _is_end(kind, initial) else Formula(kind, (best, initial))
         case _:
             pass
     return last_turn(update, turn)
 
 
-def _product_of(value: Value) -> Product | None:
+def _product_of(value: Value) -> MatMul | None:
     """The product that a value is, as it is or times a number; None for another value."""
     match value:
-        case Product():
+        case MatMul():
             return value
         case (
-            Op("*", (inner, Number() | Scalar()))
-            | Op("*", (Number() | Scalar(), inner))
-            | Op("/", (inner, Number() | Scalar()))
+            Formula("*", (inner, Number() | Scalar()))
+            | Formula("*", (Number() | Scalar(), inner))
+            | Formula("/", (inner, Number() | Scalar()))
         ):
             return _product_of(inner)
         case _:
@@ -326,7 +326,7 @@ def last_turn(value: Value, turn: Place) -> Value:
     return Unread("the last turn of a loop") if not carried and any(map(is_of_turn, walk(value))) else value
 
 
-def read_back(element: Input, stores: list[Store]) -> Value:
+def read_back(element: Input, stores: list[Output]) -> Value:
     """An element of a tensor: what was stored there before, or what the tensor holds at first."""
     for store in reversed(stores):
         if store.tensor == element.tensor and element.place is not None:
@@ -335,12 +335,12 @@ def read_back(element: Input, stores: list[Store]) -> Value:
     return element
 
 
-def stored_in_turns(store: Store, turn: Place) -> Store:
+def stored_in_turns(store: Output, turn: Place) -> Output:
     """A store in a loop. Where each turn stores to the same element, that of the last turn remains."""
     if store.place is None or places.atoms(store.place) & places.atoms(turn):
         return store
     match store.value:
-        case Op("+", (Input(tensor), Product())) if tensor == store.tensor:
+        case Formula("+", (Input(tensor), MatMul())) if tensor == store.tensor:
             return store
         case value if any(isinstance(one, Input) and one.tensor == store.tensor for one in walk(value)):
             return replace(store, value=Unread("a sum over turns of a loop"))
@@ -356,7 +356,7 @@ def _is_end(kind: str, initial: Value) -> bool:
     match initial:
         case Number(number):
             return number == (float("-inf") if kind == "max" else float("inf"))
-        case Op("*", (Number(-1.0), Scalar(name))):
+        case Formula("*", (Number(-1.0), Scalar(name))):
             return kind == "max" and name in _ENDS
         case Scalar(name):
             return kind == "min" and name in _ENDS
@@ -404,7 +404,7 @@ def place_of(value: Value) -> Place:
                 place = places.atom("s", name)
             case Index(_, _, place):
                 pass
-            case Op(name, (left, right)):
+            case Formula(name, (left, right)):
                 place = places.combined(name, found[id(left)], found[id(right)])
             case _:
                 place = UNKNOWN
@@ -415,16 +415,16 @@ def place_of(value: Value) -> Place:
 def is_bound(condition: Value) -> bool:
     """Whether a condition holds for indices inside of a tensor: each is less than a length, or not less than zero."""
     match condition:
-        case Op("&", arguments):
+        case Formula("&", arguments):
             return all(map(is_bound, arguments))
-        case Op("<" | "<=" as name, (left, right)):
+        case Formula("<" | "<=" as name, (left, right)):
             if not condition.leaves <= {"Index", "Number", "Scalar"}:
                 return False
             if place_of(left) == places.NOWHERE and name == "<=":
                 return is_index(right)
             return _bound(name, left, right) is not None
-        case Op(">" | ">=" as name, (left, right)):
-            return is_bound(Op("<" if name == ">" else "<=", (right, left)))
+        case Formula(">" | ">=" as name, (left, right)):
+            return is_bound(Formula("<" if name == ">" else "<=", (right, left)))
         case Number(value):
             return bool(value)
         case _:
@@ -434,13 +434,13 @@ def is_bound(condition: Value) -> bool:
 def bounds_of(condition: Value) -> list[tuple[Place, Place]]:
     """The indices that a bound is about, each with its length."""
     match condition:
-        case Op("&", arguments):
+        case Formula("&", arguments):
             return [one for part in arguments for one in bounds_of(part)]
-        case Op("<" | "<=" as name, (left, right)):
+        case Formula("<" | "<=" as name, (left, right)):
             found = _bound(name, left, right)
             return [] if found is None else [found]
-        case Op(">" | ">=" as name, (left, right)):
-            return bounds_of(Op("<" if name == ">" else "<=", (right, left)))
+        case Formula(">" | ">=" as name, (left, right)):
+            return bounds_of(Formula("<" if name == ">" else "<=", (right, left)))
         case _:
             return []
 
@@ -474,15 +474,15 @@ def edge(value: Value, beyond: Value) -> Value:
         case Input(), Number(number):
             return replace(value, beyond=number)
         case Number(), _:
-            return value if value == beyond else Op("edge", (value, beyond))
+            return value if value == beyond else Formula("edge", (value, beyond))
         case _:
-            return Op("edge", (value, beyond))
+            return Formula("edge", (value, beyond))
 
 
 def inside(value: Value, beyond: Value | None = None) -> Value:
     """A value without what stands for elements outside of a tensor, if that is `beyond` or anything."""
     match value:
-        case Op("edge", (inner, other)) if beyond is None or other == beyond:
+        case Formula("edge", (inner, other)) if beyond is None or other == beyond:
             return inner
         case _:
             return value
@@ -507,16 +507,16 @@ _NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 def negated(condition: Value) -> Value:
     """What holds if a condition does not."""
     match condition:
-        case Op("not", (inner,)):
+        case Formula("not", (inner,)):
             return inner
-        case Op("&" | "|" as name, arguments):
-            return Op("|" if name == "&" else "&", tuple(map(negated, arguments)))
-        case Op(name, arguments) if name in _NEGATED:
-            return Op(_NEGATED[name], arguments)
+        case Formula("&" | "|" as name, arguments):
+            return Formula("|" if name == "&" else "&", tuple(map(negated, arguments)))
+        case Formula(name, arguments) if name in _NEGATED:
+            return Formula(_NEGATED[name], arguments)
         case Number(number):
             return Number(float(not number))
         case _:
-            return Op("not", (condition,))
+            return Formula("not", (condition,))
 
 
 @dataclass
@@ -533,12 +533,12 @@ class Variants:
         match condition:
             case Number(value):
                 return bool(value)
-            case Op("&" | "|" as name, (left, right)):
+            case Formula("&" | "|" as name, (left, right)):
                 sides = [self.holds(left, text, never)]
                 if sides[0] is not None and sides[0] == (name == "&"):
                     sides.append(self.holds(right, text, never))
                 return None if None in sides else all(sides) if name == "&" else any(sides)
-            case Op("not", (inner,)):
+            case Formula("not", (inner,)):
                 holds = self.holds(inner, text, not never)
                 return None if holds is None else not holds
             case _:
@@ -564,7 +564,7 @@ class Variants:
 
 def _excluded(condition: Value, taken: Value) -> bool:
     match condition, taken:
-        case Op("==", (left, right)), Op("==", (other, third)):
+        case Formula("==", (left, right)), Formula("==", (other, third)):
             return left == other and right != third and is_literal(right) and is_literal(third)
         case _:
             return False
@@ -587,7 +587,7 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
 
 def operation(name: str, *arguments: Value) -> Value:
     """An operation; of indices and parameters, an index again."""
-    made = Op(name, arguments)
+    made = Formula(name, arguments)
     if name in ("+", "-", "*", "//", "/", "%", "min", "max", "<<", ">>") and is_index(made):
         return Index(axes_of(made), scalars_of(made), place_of(made))
     match name, arguments:
@@ -595,10 +595,10 @@ def operation(name: str, *arguments: Value) -> Value:
             return Number(left + right if name == "+" else left - right if name == "-" else left * right)
         case _, (Number(left), Number(right)) if name in _COMPARED:
             return Number(float(_COMPARED[name](left, right)))
-        case "where", (Op(">" | ">=", (above, below)), then, otherwise) if (above, below) == (then, otherwise):
-            return Op("max", (then, otherwise))
-        case "where", (Op("<" | "<=", (below, above)), then, otherwise) if (below, above) == (then, otherwise):
-            return Op("min", (then, otherwise))
+        case "where", (Formula(">" | ">=", (above, below)), then, otherwise) if (above, below) == (then, otherwise):
+            return Formula("max", (then, otherwise))
+        case "where", (Formula("<" | "<=", (below, above)), then, otherwise) if (below, above) == (then, otherwise):
+            return Formula("min", (then, otherwise))
         case _:
             pass
     for one in arguments:

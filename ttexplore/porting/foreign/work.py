@@ -48,7 +48,7 @@ _MOST = f"more than {MOST_STEPS:,} statements and expressions, loops and calls w
 
 
 @dataclass
-class Work:
+class SourceWork:
     """The work on one source; it ends as `control` says."""
 
     control: Control = FREE

@@ -1,7 +1,7 @@
 """The text of skeletons: what a foreign source says enters it only as checked names and numbers, or in a comment.
 
 A skeleton is executed, so its text is no place for a word of somebody else. Templates are literals, which the type
-checker sees, and their fields are `Code`, which only the functions here make.
+checker sees, and their fields are `PythonText`, which only the functions here make.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ WRITTEN = dict.fromkeys(_CALLS, 1) | dict.fromkeys((*_INFIX, *_BINARY), 2) | {"w
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class PythonText:
     """Python text that was made here."""
 
     text: str
 
 
-def code(template: LiteralString, **parts: Code) -> Code:
+def code(template: LiteralString, **parts: PythonText) -> PythonText:
     """A template with its fields in braces filled in."""
-    return Code(template.format(**{name: part.text for name, part in parts.items()}))
+    return PythonText(template.format(**{name: part.text for name, part in parts.items()}))
 
 
-def joined(separator: LiteralString, parts: Iterable[Code]) -> Code:
+def joined(separator: LiteralString, parts: Iterable[PythonText]) -> PythonText:
     """Several texts in a row."""
-    return Code(separator.join(part.text for part in parts))
+    return PythonText(separator.join(part.text for part in parts))
 
 
-def number(value: float) -> Code:
+def number(value: float) -> PythonText:
     """A number, which may be infinite."""
     if math.isnan(value):
         raise AssertionError("a number that cannot be read has no text")
     if math.isinf(value):
-        return Code(f'{"-" if value < 0 else ""}T.infinity("float32")')
-    return Code(repr(float(value)))
+        return PythonText(f'{"-" if value < 0 else ""}T.infinity("float32")')
+    return PythonText(repr(float(value)))
 
 
-def applied(name: str, parts: list[Code]) -> Code:
+def applied(name: str, parts: list[PythonText]) -> PythonText:
     """A function or operator of `WRITTEN`, applied to expressions."""
     match parts:
         case [inner] if name in _CALLS:
@@ -84,9 +84,9 @@ def applied(name: str, parts: list[Code]) -> Code:
             raise AssertionError(f"{name} of {len(parts)} values cannot be written")
 
 
-def comment(text: str) -> Code:
+def comment(text: str) -> PythonText:
     """A comment of one line with a foreign text: what is not plain ASCII is written as an escape."""
-    return Code(f"# {text.encode('unicode_escape').decode('ascii')}")
+    return PythonText(f"# {text.encode('unicode_escape').decode('ascii')}")
 
 
 def is_name(text: str) -> bool:
@@ -94,7 +94,7 @@ def is_name(text: str) -> bool:
     return _IDENTIFIER.fullmatch(text) is not None
 
 
-def bare(expression: Code) -> Code:
+def bare(expression: PythonText) -> PythonText:
     """An expression without parentheses around all of it."""
     text = expression.text
     if text.startswith("(") and text.endswith(")"):
@@ -102,28 +102,28 @@ def bare(expression: Code) -> Code:
         for place, character in enumerate(text):
             depth += (character == "(") - (character == ")")
             if depth == 0:
-                return Code(text[1:-1]) if place == len(text) - 1 else expression
+                return PythonText(text[1:-1]) if place == len(text) - 1 else expression
     return expression
 
 
 @dataclass
-class Names:
+class SkeletonNames:
     """The names of a skeleton: each name of the source has one, and no two have the same."""
 
-    of_source: dict[str, Code] = field(default_factory=dict[str, Code])
+    of_source: dict[str, PythonText] = field(default_factory=dict[str, PythonText])
     claimed: set[str] = field(default_factory=set[str])
 
-    def of(self, name: str) -> Code:
+    def of(self, name: str) -> PythonText:
         """What a name of the source is called."""
         if name not in self.of_source:
             self.of_source[name] = self.claim(name)
         return self.of_source[name]
 
-    def derived(self, name: Code, suffix: LiteralString) -> Code:
+    def derived(self, name: PythonText, suffix: LiteralString) -> PythonText:
         """A name for what belongs to another name."""
         return self.claim(f"{name.text}_{suffix}")
 
-    def claim(self, wanted: str) -> Code:
+    def claim(self, wanted: str) -> PythonText:
         """A name like `wanted` that nothing else has."""
         plain = re.sub(r"[^A-Za-z0-9_]", "_", wanted[:_LONGEST_NAME]).strip("_") or "x"
         plain = f"x{plain}" if plain[0].isdigit() else plain
@@ -135,7 +135,7 @@ class Names:
         if not is_name(name):
             raise AssertionError(f"{name!r} is no name")
         self.claimed.add(name)
-        return Code(name)
+        return PythonText(name)
 
 
 @dataclass
@@ -144,7 +144,7 @@ class Lines:
 
     lines: list[str] = field(default_factory=list[str])
 
-    def add(self, depth: int, *lines: Code) -> None:
+    def add(self, depth: int, *lines: PythonText) -> None:
         """Add lines. A text with a line end in it is none."""
         for line in lines:
             if line.text.splitlines() not in ([], [line.text]):

@@ -10,7 +10,7 @@ from ttexplore.views.figures.svg import path, text
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class LogAxis:
     """A logarithmic scale from `low` to `high`, drawn from `start` to `end`."""
 
     low: float
@@ -19,7 +19,7 @@ class Axis:
     end: float
 
     @classmethod
-    def of(cls, values: Sequence[float], start: float, end: float) -> Axis:
+    def of(cls, values: Sequence[float], start: float, end: float) -> LogAxis:
         low, high = math.log(min(values)), math.log(max(values))
         # Some room around, and around a single value.
         room = max(0.06 * (high - low), 0.1)
@@ -39,7 +39,7 @@ class Axis:
         return shown[:: math.ceil(len(shown) / 8)]
 
 
-def grid(x: Axis, y: Axis) -> list[str]:
+def grid(x: LogAxis, y: LogAxis) -> list[str]:
     """The lines at the round numbers of both axes, `x` below and `y` at the left, with these numbers."""
     left, right = sorted((x.start, x.end))
     top, bottom = sorted((y.start, y.end))

@@ -12,14 +12,14 @@ from ttexplore.views.markup import content_id, plural, shortened, visible
 from ttexplore.views.theme import VERMILLION
 
 if TYPE_CHECKING:
-    from ttexplore.backends.base import Wait
+    from ttexplore.backends.base import BlockedKernel
 
 _WIDTH, _BOX_WIDTH, _BOX, _GAP = 780, 400, 64, 44
 _LANES = 34
 
 
 def deadlock_svg(
-    waits: Sequence[Wait], plan: Plan, listings: Mapping[str, Listing], lines: Mapping[str, Span | None]
+    waits: Sequence[BlockedKernel], plan: Plan, listings: Mapping[str, Listing], lines: Mapping[str, Span | None]
 ) -> str:
     """The kernels one below another, each with the C++ line that it is at, and an arrow from each that waits to the one
     that it waits for, with what it needs and what is there. `lines` are the kernel lines by kernel."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ttexplore.views.figures.axes import Axis
+from ttexplore.views.figures.axes import LogAxis
 from ttexplore.views.figures.svg import drawing, path, text, tooltip
 from ttexplore.views.markup import content_id, plural, shortened
 
@@ -37,7 +37,7 @@ def errors_by_case_svg(cases: Sequence[CaseErrors], kernel: str) -> str:
     finite = [e for case in cases for _, e, _ in case.targets if e is not None and 0 < e < math.inf]
     told = f"largest errors of {plural(len(cases), 'case')} on {', '.join(names)}"
     bottom = _TOP + _ROW * len(cases)
-    axis = Axis.of([*finite, *_ROUNDINGS.values()], _LEFT + 40, _RIGHT - 30)
+    axis = LogAxis.of([*finite, *_ROUNDINGS.values()], _LEFT + 40, _RIGHT - 30)
     parts = [text(2, 14, f"errors of {kernel}", "b"), text(2, 31, "largest error, relative to the largest value", "s")]
     for name, size in _ROUNDINGS.items():
         x = axis.at(size)

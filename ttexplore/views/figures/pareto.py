@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ttexplore.views.figures.axes import Axis, axis_number, grid
+from ttexplore.views.figures.axes import LogAxis, axis_number, grid
 from ttexplore.views.figures.svg import drawing, path, text, tooltip
 from ttexplore.views.markup import content_id, plural, shortened
 
@@ -21,7 +21,7 @@ _LONGEST_LABEL = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ParetoPoint:
     """A lowering at `x` and `y`, both better where they are smaller, and what it is called."""
 
     x: float
@@ -30,24 +30,24 @@ class Place:
     best: bool = False
 
 
-def front(places: Sequence[Place]) -> list[Place]:
+def front(places: Sequence[ParetoPoint]) -> list[ParetoPoint]:
     """The places that no other one beats: smaller in one direction and not larger in the other. From left to right."""
-    found: list[Place] = []
+    found: list[ParetoPoint] = []
     for place in sorted(places, key=lambda one: (one.x, one.y)):
         if not found or place.y < found[-1].y:
             found.append(place)
     return found
 
 
-def pareto_svg(places: Sequence[Place], x_name: str, y_name: str, title: str) -> str:
+def pareto_svg(places: Sequence[ParetoPoint], x_name: str, y_name: str, title: str) -> str:
     """The plane with logarithmic axes: a dot for each place, the front as a line of steps, a ring around the best."""
     usable = [place for place in places if place.x > 0 and place.y > 0]
     on_front = front(usable)
     told = f"{plural(len(usable), 'schedule')}, {len(on_front)} of them on the Pareto front"
     parts = [text(2, 14, title, "b"), text(2, 31, told, "s")]
     if usable:
-        x = Axis.of([place.x for place in usable], _LEFT, _RIGHT)
-        y = Axis.of([place.y for place in usable], _BOTTOM, _TOP)
+        x = LogAxis.of([place.x for place in usable], _LEFT, _RIGHT)
+        y = LogAxis.of([place.y for place in usable], _BOTTOM, _TOP)
         parts += grid(x, y)
         beaten = [place for place in usable if place not in on_front]
         # One path: a thousand elements would be slow.
@@ -68,11 +68,11 @@ def pareto_svg(places: Sequence[Place], x_name: str, y_name: str, title: str) ->
     return drawing(content_id("ttx-pareto", content), title, told, _WIDTH, _HEIGHT, content)
 
 
-def _steps(places: Sequence[Place], x: Axis, y: Axis) -> str:
+def _steps(places: Sequence[ParetoPoint], x: LogAxis, y: LogAxis) -> str:
     start = f"M{x.at(places[0].x):.1f} {y.at(places[0].y):.1f}"
     return start + "".join(f"H{x.at(one.x):.1f}V{y.at(one.y):.1f}" for one in places[1:])
 
 
-def _dot(place: Place, x: Axis, y: Axis) -> str:
+def _dot(place: ParetoPoint, x: LogAxis, y: LogAxis) -> str:
     label = tooltip(f"{place.label}: {axis_number(place.x)}, {axis_number(place.y)}")
     return f'<circle class="on" cx="{x.at(place.x):.1f}" cy="{y.at(place.y):.1f}" r="4">{label}</circle>'

@@ -18,7 +18,7 @@ from ttexplore.record import Listing
 from ttexplore.views.markup import plural, visible
 
 if TYPE_CHECKING:
-    from ttexplore.backends.base import Wait
+    from ttexplore.backends.base import BlockedKernel
     from ttexplore.views.runs.recording import Recording
 
 LARGEST_COUNT = 200_000
@@ -141,7 +141,7 @@ class Timeline(Printed):
 
 
 def timeline(
-    records: NDArray[np.void], core: tuple[int, int], recording: Recording, *, stuck: tuple[Wait, ...] = (),
+    records: NDArray[np.void], core: tuple[int, int], recording: Recording, *, stuck: tuple[BlockedKernel, ...] = (),
     largest_count: int = LARGEST_COUNT,
 ) -> Timeline:  # fmt: skip
     """The timeline of one core of a recording, at most `largest_count` events long.

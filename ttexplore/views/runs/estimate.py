@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ttexplore.views.figures.axes import Axis, grid
+from ttexplore.views.figures.axes import LogAxis, grid
 from ttexplore.views.figures.svg import drawing, hatch_pattern, path, rectangle, text, tooltip
 from ttexplore.views.markup import content_id, escape, plural, shortened
 from ttexplore.views.runs.times import duration
@@ -249,8 +249,8 @@ def roofline_svg(points: Sequence[RoofPoint], marks: Sequence[tuple[str, float]]
     times = [one.us for one in points] + [us for _, us in marks]
     computing = sorted({one.compute_us for one in points if one.compute_us > 0})
     traffic = [one.traffic_us for one in points if one.traffic_us > 0]
-    x = Axis.of(traffic + computing or times, _AXIS_RIGHT, _AXIS_LEFT)
-    y = Axis.of(times + (computing or traffic), _AXIS_TOP, _AXIS_BOTTOM)
+    x = LogAxis.of(traffic + computing or times, _AXIS_RIGHT, _AXIS_LEFT)
+    y = LogAxis.of(times + (computing or traffic), _AXIS_TOP, _AXIS_BOTTOM)
     told = "; ".join(
         [f"{number} {one.label}: {duration(one.us)}, compute peak {duration(one.compute_us)}, DRAM peak "
          f"{duration(one.traffic_us)}" for number, one in enumerate(points, 1)]
@@ -283,7 +283,7 @@ def roofline_svg(points: Sequence[RoofPoint], marks: Sequence[tuple[str, float]]
     return drawing(identifier, title, told, _WIDTH, _AXIS_BOTTOM + 40, defs + content)
 
 
-def _roofs(computing: Sequence[float], x: Axis, y: Axis) -> list[str]:
+def _roofs(computing: Sequence[float], x: LogAxis, y: LogAxis) -> list[str]:
     """The slope of DRAM, the flat part of each compute peak, and what lies behind the furthest of them."""
     most, least = math.exp(x.high), computing[0] if computing else math.exp(x.low)
     corner = f"{x.at(least):.1f} {y.at(least):.1f}"

@@ -25,7 +25,7 @@ from ttexplore.views.figures.timeline import BETWEEN_CORES, POP, PUSH, RESERVE, 
 from ttexplore.views.markup import plural, visible
 
 if TYPE_CHECKING:
-    from ttexplore.backends.base import Events, Wait
+    from ttexplore.backends.base import BlockedKernel, Events
 
 # The bytes that a page gets of a recording at most, compressed.
 LARGEST_BYTES = 4 * 2**20
@@ -63,7 +63,7 @@ class Recording(Printed):
     plan: Plan
     files: Mapping[str, Listing]
     core: tuple[int, int]
-    stuck: Mapping[int, tuple[Wait, ...]] = field(default_factory=dict[int, "tuple[Wait, ...]"])
+    stuck: Mapping[int, tuple[BlockedKernel, ...]] = field(default_factory=dict[int, "tuple[BlockedKernel, ...]"])
     deadlock: str = ""
     stride: int = 1
     reason: str = ""

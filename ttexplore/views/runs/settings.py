@@ -20,7 +20,7 @@ _WORK_ON_ELEMENTS = re.compile(r"T\.(Parallel|\w*reduce|cum|any_of|all_of|atomic
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class OptionSetting:
     """An option of one lowering. `value` is what it is set to, as text, empty where the pass chooses; `by` is who set
     it: ``option``, an annotation with its line, another option, or ``default``. `idle` says why no value of the option
     changes the programs and the C++ of this lowering; empty where one may."""
@@ -40,7 +40,7 @@ class Setting:
         return f"{self.meaning[:1].upper()}{self.meaning[1:]}. Default: {self.default}.{idle}"
 
 
-class Settings(Printed, tuple[Setting, ...]):
+class Settings(Printed, tuple[OptionSetting, ...]):
     """The options of a lowering in the order of the steps; text in a terminal, a table in a notebook."""
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Settings(Printed, tuple[Setting, ...]):
 def settings(trace: Trace, plan: Plan, given: Collection[str]) -> Settings:
     """The options of all steps that ran; `given` are the names of those that the user gave, as far as is known."""
     idle = idle_options(trace.steps, plan)
-    made: list[Setting] = []
+    made: list[OptionSetting] = []
     for step in trace.steps:
         for name, value in step.options.items():
             option = OPTIONS.get(name)
@@ -71,7 +71,9 @@ def settings(trace: Trace, plan: Plan, given: Collection[str]) -> Settings:
             if option is not None:
                 text = option_text(value)
                 by = _set_by(name, text, option.default, step, plan, name in given)
-                made.append(Setting(step.letter, name, text, option.default, by, option.meaning, idle.get(name, "")))
+                made.append(
+                    OptionSetting(step.letter, name, text, option.default, by, option.meaning, idle.get(name, ""))
+                )
     return Settings(made)
 
 

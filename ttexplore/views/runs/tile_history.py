@@ -16,7 +16,7 @@ from ttexplore.views.steps.history import ranges
 from ttexplore.views.theme import fragment
 
 if TYPE_CHECKING:
-    from ttexplore.backends.moves import Followed, Move, Moves, Place
+    from ttexplore.backends.moves import ByteRange, Followed, Move, Moves
 
 Index = tuple[int, ...]
 Pages = dict[str, tuple[Index, ...]]
@@ -203,7 +203,7 @@ class _Words:
             for tensor, of in sorted(numbers.items())
         }
 
-    def places(self, places: Iterable[Place], core: int) -> str:
+    def places(self, places: Iterable[ByteRange], core: int) -> str:
         """Places in words, as one who is on a core says them."""
         tensors: dict[int, set[int]] = {}
         slots: dict[tuple[int, int], set[int]] = {}

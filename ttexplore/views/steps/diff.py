@@ -16,9 +16,9 @@ from ttexplore.views.steps.rows import (
     NO_CHANGE,
     Counts,
     DiffRow,
-    Gap,
     RowKind,
     Tokens,
+    UnchangedLines,
     counts,
     ir_rows,
     plan_rows,
@@ -30,7 +30,7 @@ Layout = Literal["split", "unified"]
 
 
 def rows_html(
-    rows: Sequence[DiffRow | Gap],
+    rows: Sequence[DiffRow | UnchangedLines],
     *,
     label: str,
     layout: Layout = "split",
@@ -47,7 +47,7 @@ def rows_html(
     parts: list[str] = []
     size_bytes = shown = 0
     for item in rows:
-        if isinstance(item, Gap):
+        if isinstance(item, UnchangedLines):
             text = gap_row(f"⋯ {plural(item.lines, 'unchanged line')}", columns)
         else:
             text = make(item, with_origins)
@@ -198,10 +198,10 @@ def diff_text(step: StepRecord) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _unified(rows: Sequence[DiffRow | Gap]) -> list[str]:
+def _unified(rows: Sequence[DiffRow | UnchangedLines]) -> list[str]:
     lines: list[str] = []
     for row in rows:
-        if isinstance(row, Gap):
+        if isinstance(row, UnchangedLines):
             lines.append(f"  ⋯ {plural(row.lines, 'unchanged line')}")
             continue
         old, new = visible(row.before.text) if row.before else "", visible(row.after.text) if row.after else ""

@@ -61,7 +61,7 @@ class DiffRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnchangedLines:
     """Unchanged lines that are not shown."""
 
     lines: int
@@ -331,24 +331,24 @@ def _token_changes(old: str, new: str) -> tuple[Tokens, Tokens]:
     return tuple(pair for pair in before if pair[0]), tuple(pair for pair in after if pair[0])
 
 
-def with_context(rows: Sequence[DiffRow], context: int = 3) -> tuple[DiffRow | Gap, ...]:
-    """The changed rows with `context` equal rows around each; longer equal runs become a :class:`Gap`."""
+def with_context(rows: Sequence[DiffRow], context: int = 3) -> tuple[DiffRow | UnchangedLines, ...]:
+    """The changed rows with `context` equal rows around each; longer equal runs become a :class:`UnchangedLines`."""
     keep: set[int] = set()
     for position, row in enumerate(rows):
         if row.kind != "equal":
             keep.update(range(max(0, position - context), min(len(rows), position + context + 1)))
-    shown: list[DiffRow | Gap] = []
+    shown: list[DiffRow | UnchangedLines] = []
     hidden = 0
     for position, row in enumerate(rows):
         # A gap of one line takes as much room as the line.
         alone = position - 1 in keep and position + 1 in keep
         if position in keep or alone:
             if hidden:
-                shown.append(Gap(hidden))
+                shown.append(UnchangedLines(hidden))
                 hidden = 0
             shown.append(row)
         else:
             hidden += 1
     if hidden:
-        shown.append(Gap(hidden))
+        shown.append(UnchangedLines(hidden))
     return tuple(shown)

@@ -29,10 +29,10 @@ def with_asked_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
 
     Of blocks that hold a part of a tensor the reader makes one number. Raises Unsupported for too many elements.
     """
-    return rewrite(_RULES, _Asked(function, firings))
+    return rewrite(_RULES, _AskedBlocks(function, firings))
 
 
-class _Asked(Context):
+class _AskedBlocks(Context):
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
         self.held = LoadedBlocks(function)
@@ -79,9 +79,9 @@ class _Asked(Context):
 
 
 _RULES = (
-    StatementRule("what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _Asked.seen),
+    StatementRule("what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _AskedBlocks.seen),
     StatementRule(
         "elements of a computed block", "Whether any element of a computed block is true is found in a loop.",
-        _Asked.asked,
+        _AskedBlocks.asked,
     ),
 )  # fmt: skip

@@ -72,7 +72,7 @@ _Access = ir.TensorLoad | tirx.BufferStore
 
 
 @dataclass(frozen=True)
-class _Block:
+class _TensorBlock:
     """A block of a tensor: the region of it, the buffer on the chip, and the loop variables that index that; none of
     them index the single element of a block of one. `axes` are the variables along the tensor's axes, of a T.Parallel.
     An `atomic` one is updated, or read for that: it has a bit for each kind of update."""
@@ -159,7 +159,7 @@ class _Staging(NewBuffers):
             region = parts[place]
             matrix = name == tl.GEMM.name or (name == tl.REDUCE.name and place != target)
             assert isinstance(region, ir.TensorRegion)
-            block = _Block(region, self.block_of(region.source, _shape(region, keeps_matrix=matrix)), ())
+            block = _TensorBlock(region, self.block_of(region.source, _shape(region, keeps_matrix=matrix)), ())
             loads.append(block.allocation)
             if place != target or not overwrites(statement):
                 loads.append(block.load())
@@ -184,7 +184,7 @@ class _Staging(NewBuffers):
 
     def between(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         source, target = regions(statement)
-        block = _Block(source, self.block_of(source.source, _shape(source, keeps_matrix=False)), ())
+        block = _TensorBlock(source, self.block_of(source.source, _shape(source, keeps_matrix=False)), ())
         stored = tirx.Evaluate(call(tl.COPY.name, [whole_region(block.buffer), target]), statement.span)
         return [block.allocation, block.load(), stored]
 
@@ -211,7 +211,9 @@ class _Staging(NewBuffers):
         if any(loads_of(index) for one in (*stores, *loads) for index in one.indices):
             # Where to read or write depends on elements: that is refused where all such uses are.
             return None
-        elements = _Elements(self, loops, {one.var: one.value for one in body if isinstance(one, tirx.Bind)}, stores)
+        elements = _TensorElements(
+            self, loops, {one.var: one.value for one in body if isinstance(one, tirx.Bind)}, stores
+        )
         inside: list[tirx.Stmt] = []
         for one in body:
             match one:
@@ -252,7 +254,7 @@ class _Run:
         return constant(sym.Analyzer().simplify(other.low - self.low))
 
 
-class _Elements:
+class _TensorElements:
     """The blocks that the elements of tensors in one T.Parallel nest make. `names` are those of the nest and what they
     stand for, `stores` its stores to tensors."""
 
@@ -262,8 +264,8 @@ class _Elements:
         self.staging, self.names, self.stores = staging, names, stores
         self.extents = {loop.loop_var: extent for loop in loops if (extent := constant(loop.extent)) is not None}
         self.variables = [loop.loop_var for loop in loops]
-        self.loaded: list[_Block] = []
-        self.stored: list[_Block] = []
+        self.loaded: list[_TensorBlock] = []
+        self.stored: list[_TensorBlock] = []
 
     def read(self, value: ir.Expr, updated: tirx.Buffer | None = None, kinds: int = 0) -> ir.Expr:
         """The value with elements of blocks instead of tensors; of the tensor `updated`, in these ways, it is the old
@@ -361,7 +363,7 @@ class _Elements:
         if block is None:
             used = tuple(one for one, _ in places if one is not None)
             buffer = self.staging.block_of(store.buffer, tuple(lengths[one] for one in used))
-            block = _Block(region, buffer, used, tuple(one for one, _ in places), condition=condition)
+            block = _TensorBlock(region, buffer, used, tuple(one for one, _ in places), condition=condition)
             self.stored.append(block)
         elif not _same_condition(block.condition, condition):
             raise self.refusal(store, "stores to", "other stores to these elements have other conditions")
@@ -369,7 +371,7 @@ class _Elements:
         indices = [at if one.same_as(run.variable) else one for one in block.variables]
         return tirx.BufferStore(block.buffer, value, indices, store.span)
 
-    def gathered(self, load: ir.TensorLoad) -> _Block | None:
+    def gathered(self, load: ir.TensorLoad) -> _TensorBlock | None:
         """The block of elements at computed places; None where the nest is no block."""
         extents = [self.extents.get(one) for one in self.variables]
         if not 1 <= len(extents) <= 2 or None in extents or any(loads_of(index) for index in load.indices):
@@ -379,14 +381,14 @@ class _Elements:
             if block.places and block.region.source.same_as(load.source) and same_expressions(block.places, places):
                 return block
         shape = tuple(extent for extent in extents if extent is not None)
-        block = _Block(
+        block = _TensorBlock(
             whole_tensor(load.source), self.staging.block_of(load.source, shape), tuple(self.variables),
             axes=(None,) * len(places), places=tuple(places),
         )  # fmt: skip
         self.loaded.append(block)
         return block
 
-    def block(self, access: _Access, *, atomic: int, condition: ir.Expr | None = None) -> _Block:
+    def block(self, access: _Access, *, atomic: int, condition: ir.Expr | None = None) -> _TensorBlock:
         """The block that an element is one of, as its loop variables run; `condition` is that of a store."""
         writes = isinstance(access, tirx.BufferStore)
         tensor = access.buffer if writes else access.source
@@ -416,7 +418,9 @@ class _Elements:
                     raise self.refusal(access, does, "other stores to these elements have other conditions")
                 return block
         shape = tuple(self.extents[one] for one in used) or (1,)
-        made = _Block(region, self.staging.block_of(tensor, shape), tuple(used), axes, atomic, condition=condition)
+        made = _TensorBlock(
+            region, self.staging.block_of(tensor, shape), tuple(used), axes, atomic, condition=condition
+        )
         (self.stored if writes else self.loaded).append(made)
         return made
 
@@ -480,7 +484,7 @@ def _scattered(store: tirx.BufferStore, place: ir.TensorLoad) -> Unsupported:
     )
 
 
-def _only_moves(inside: list[tirx.Stmt], loaded: list[_Block]) -> tirx.Buffer | None:
+def _only_moves(inside: list[tirx.Stmt], loaded: list[_TensorBlock]) -> tirx.Buffer | None:
     """The block on the chip that a nest fills with elements at computed places as they are."""
     stores = [one for one in inside if isinstance(one, tirx.BufferStore)]
     if len(stores) != 1 or len(loaded) != 1 or not loaded[0].places or len(inside) != 1:

@@ -52,7 +52,7 @@ def _same_place(one: Sequence[_Index], other: Sequence[_Index]) -> bool:
     return all(a.same_as(b) for a, b in zip(one, other, strict=True))
 
 
-class Parts(NewBuffers):
+class PartRewriting(NewBuffers):
     """A rewrite that works on parts of blocks: `begun` are blocks that need a beginning."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
@@ -86,7 +86,7 @@ class _Stored:
 
 
 @dataclass
-class _Read:
+class _PartRead:
     """A part of a block that a nest reads, as a block of its own."""
 
     buffer: tirx.Buffer
@@ -110,13 +110,13 @@ class Nest:
     """A T.Parallel nest that is to read and store whole blocks only; `statement` is the kernel's own. `names` are those
     of indices, `before` and `after` the statements around the nest."""
 
-    parts: Parts
+    parts: PartRewriting
     nest: tirx.Stmt
     statement: tirx.Stmt
     names: dict[ir.Var, ir.Expr] = field(default_factory=dict["ir.Var", "ir.Expr"])
     before: list[tirx.Stmt] = field(default_factory=list["tirx.Stmt"])
     stores: list[_Stored] = field(default_factory=list[_Stored])
-    reads: list[_Read] = field(default_factory=list[_Read])
+    reads: list[_PartRead] = field(default_factory=list[_PartRead])
     gathered: list[_Gathered] = field(default_factory=list[_Gathered])
 
     def __post_init__(self) -> None:
@@ -245,7 +245,7 @@ class Nest:
             if known.buffer.same_as(buffer) and _same_place(known.place, place):
                 return tirx.BufferLoad(known.made, known.indices, load.span)
         made, indices = self.part(buffer, place, load)
-        self.reads.append(_Read(buffer, place, made, indices))
+        self.reads.append(_PartRead(buffer, place, made, indices))
         return tirx.BufferLoad(made, indices, load.span)
 
     def computed(self, load: ir.TensorLoad) -> ir.Expr:

@@ -22,7 +22,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.ops import language as tl
-from ttexplore.passes.normalize.blocks.nest_parts import Parts
+from ttexplore.passes.normalize.blocks.nest_parts import PartRewriting
 
 
 def with_whole_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -36,7 +36,7 @@ def with_whole_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
     return parts.begun.filled(rewrite(_RULES, parts), firings)
 
 
-class _Operations(Parts):
+class _Operations(PartRewriting):
     """Operations on parts, as copies of the parts and operations on blocks of their own."""
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:

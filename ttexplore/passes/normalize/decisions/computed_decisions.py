@@ -23,10 +23,10 @@ def check_decisions(function: tirx.PrimFunc) -> None:
     Elements of tensors, and of blocks that hold a part of one, have names of their own by now: what is left of a name
     are elements that are computed.
     """
-    _Decisions().body(statements(function.body))
+    _ComputedDecisions().body(statements(function.body))
 
 
-class _Decisions:
+class _ComputedDecisions:
     def __init__(self) -> None:
         # Names, each with the element of a block that it depends on.
         self.computed: dict[ir.Expr, ir.TensorLoad] = {}

@@ -30,7 +30,7 @@ def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     k is not less than n. An element of a block that holds a part of a tensor is an element of that tensor. Raises
     Unsupported where something depends on a name of what the chip computes.
     """
-    made = rewrite(_LOADED, _Decisions(function, firings))
+    made = rewrite(_LOADED, _LoadedDecisions(function, firings))
     check_decisions(made)
     return made
 
@@ -103,7 +103,7 @@ def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     """
     if not any(isinstance(one, tirx.Bind) and deciding_load(one.value) is not None for one in walk(function.body)):
         return function
-    return rewrite(_CHECKED, _Places(function, firings))
+    return rewrite(_CHECKED, _DecidedIndices(function, firings))
 
 
 def notes_on_decisions(function: tirx.PrimFunc) -> tuple[Note, ...]:
@@ -173,7 +173,7 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
             return []
 
 
-class _Names:
+class _ElementNames:
     """The names for the elements in one statement, and the statements that read them. `held` says which element of a
     tensor an element of a block is."""
 
@@ -238,7 +238,7 @@ def _both(asked: ir.Expr | None, holds: ir.Expr) -> ir.Expr:
     return holds if asked is None else tirx.And(asked, holds)
 
 
-class _Decisions(Context):
+class _LoadedDecisions(Context):
     """`held` are the blocks that hold a part of a tensor."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
@@ -273,13 +273,13 @@ class _Decisions(Context):
         return self.held.element(load, [*self.around], self.bounds)
 
 
-def _loaded(context: _Decisions, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+def _loaded(context: _LoadedDecisions, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if context.is_in_nest:
         return None
     needed = (load for value in _decisions(statement) for load in loads_of(value))
     if all(is_on_chip(load.source) and context.element(load) is None for load in needed):
         return None
-    names = _Names(context.element)
+    names = _ElementNames(context.element)
     named = names.of
 
     def inside(body: list[tirx.Stmt]) -> list[tirx.Stmt]:
@@ -339,7 +339,9 @@ def _with_values(nest: tirx.For, values: dict[ir.Expr, ir.Expr]) -> tirx.Stmt:
 
 
 _LOADED = (
-    StatementRule("what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _Decisions.seen),
+    StatementRule(
+        "what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _LoadedDecisions.seen
+    ),
     StatementRule(
         "number of a tensor",
         "An element of a tensor that decides something is read before it, and gets a name.",
@@ -380,7 +382,7 @@ def _used_as_values(function: tirx.PrimFunc) -> set[ir.Expr]:
     return found
 
 
-class _Places(Context):
+class _DecidedIndices(Context):
     """`decided` are the names that depend on elements of tensors."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
@@ -443,9 +445,13 @@ class _Places(Context):
 
 _CHECKED = (
     StatementRule(
-        "check of an index", "An element that decides something is checked to be one of its tensor.", _Places.name
+        "check of an index",
+        "An element that decides something is checked to be one of its tensor.",
+        _DecidedIndices.name,
     ),
     StatementRule(
-        "check of a place", "A place that elements of tensors decide is checked to lie in its tensor.", _Places.place
+        "check of a place",
+        "A place that elements of tensors decide is checked to lie in its tensor.",
+        _DecidedIndices.place,
     ),
 )

@@ -103,7 +103,7 @@ class _Check:
         values of elements, narrow integers wrap around."""
         if type(e) is tirx.IntImm and str(e.ty.dtype) == "int32":
             return e.value, e.value
-        values = _Values(self, statement, wraps)
+        values = _ValueRanges(self, statement, wraps)
         try:
             return values.all(e)
         except Unsupported as error:
@@ -124,7 +124,7 @@ class _Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _NumberRange:
     """The range of a number. `near` is computed with ranges of variables that are extended to 0: when TVM distributes
     a product over a sum, it computes with these values."""
 
@@ -132,7 +132,7 @@ class _Found:
     near: Range | None
 
 
-class _Values:
+class _ValueRanges:
     """The ranges of the parts of an expression. Raises Unsupported for a part that int32 does not hold."""
 
     def __init__(self, check: _Check, statement: tirx.Stmt, wraps: bool) -> None:
@@ -140,27 +140,27 @@ class _Values:
 
     def all(self, e: ir.Expr) -> Range | None:
         """The range of an expression, ignoring its conditions; each part is visited once."""
-        found: dict[ir.Expr, _Found] = {}
+        found: dict[ir.Expr, _NumberRange] = {}
         for one in nodes_of(e):
             found[one] = self.node(one, [found[part] for part in _operands(one)], self.check.known)
         return found[e].range
 
-    def reached(self, e: ir.Expr, known: Mapping[Key, Range], patience: _Patience) -> _Found:
+    def reached(self, e: ir.Expr, known: Mapping[Key, Range], patience: _Patience) -> _NumberRange:
         """The range of an expression, each part under the conditions that guard it."""
         patience.spend()
         operands = _operands(e)
         symbol, text = _symbol(e), convert(e, self.check.number)
         ways = (None, *taken_where(text)) if symbol in ("select", "and", "or") else [None] * len(operands)
-        parts: list[_Found] = []
+        parts: list[_NumberRange] = []
         for part, holds in zip(operands, ways, strict=True):
             there = known if holds is None else reached(convert(operands[0], self.check.number), known, holds=holds)
             # A part that no value reaches is never computed.
-            parts.append(_Found((0, 0), (0, 0)) if there is None else self.reached(part, there, patience))
+            parts.append(_NumberRange((0, 0), (0, 0)) if there is None else self.reached(part, there, patience))
         return self.node(e, parts, known, text)
 
     def node(
-        self, e: ir.Expr, parts: list[_Found], known: Mapping[Key, Range], text: Expression | None = None
-    ) -> _Found:
+        self, e: ir.Expr, parts: list[_NumberRange], known: Mapping[Key, Range], text: Expression | None = None
+    ) -> _NumberRange:
         """The ranges of one part. `text` is the expression, if known ranges of sums and divisors are to be used."""
         symbol, dtype = _symbol(e), str(e.ty.dtype)
         divisor = parts[1].range if symbol in DIVISIONS | SHIFTS else None
@@ -182,7 +182,7 @@ class _Values:
             if not self.wraps:
                 _in_dtype(e, dtype, found, self.statement)
             found = near = RANGES[dtype]
-        return _Found(found, near)
+        return _NumberRange(found, near)
 
     def range(
         self, e: ir.Expr, symbol: str, given: list[Range | None], known: Mapping[Key, Range], text: Expression | None

@@ -51,7 +51,7 @@ class _Turns(Context):
         if not self.is_nest(statement):
             return None
         loops, body = parallel_body(statement)
-        turn, made = _Turn(self.own), list[tirx.Stmt]()
+        turn, made = _ScalarValues(self.own), list[tirx.Stmt]()
         for one in body:
             try:
                 made += turn.statement(one)
@@ -89,7 +89,7 @@ class _Turns(Context):
                 )
 
 
-class _Turn:
+class _ScalarValues:
     """What scalars hold in a turn, by buffer and indices, as the statements go by. `missing` are the conditions that
     hold together where nothing has been stored yet."""
 

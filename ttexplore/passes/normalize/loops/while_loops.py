@@ -45,7 +45,7 @@ class _Whiles(Context):
         if not isinstance(statement, tirx.While):
             return None
         body = rewrite_body(statements(statement.body), _RULES, self)
-        turn = _Turn(_variables(body))
+        turn = _IterationValues(_variables(body))
         tests = [turn.value(one) for one in conjuncts(statement.condition)]
         turn.body(body)
         progress = _Progress(self, statement, turn, [one for one in tests if one is not None])
@@ -83,7 +83,7 @@ def _store(buffer: tirx.Buffer, value: ir.Expr, like: tirx.Stmt) -> tirx.Stmt:
     return tirx.BufferStore(buffer, value, [_ZERO], like.span)
 
 
-class _Turn:
+class _IterationValues:
     """What a turn makes of variables. `begins` are names for what they hold when it begins; `now` is what they hold, by
     these names, None where that is not known. `asked` are those that are read before they are stored to, `changed` are
     all buffers that change in a turn."""
@@ -162,7 +162,7 @@ def _either(condition: ir.Expr | None, then: ir.Expr | None, other: ir.Expr | No
 
 
 @dataclass(frozen=True)
-class _Sum:
+class _IteratedSum:
     """A variable to which each turn adds the same; `first` is what it holds before the loop."""
 
     first: ir.Expr
@@ -190,13 +190,13 @@ class _Multiples:
         return tirx.Select(turns > 0, tirx.Min(self.at(turns), self.end), self.first)
 
 
-_Form = _Sum | _Multiples
+_Form = _IteratedSum | _Multiples
 
 
 class _Progress:
     """How far a turn of a loop comes, by its `tests`."""
 
-    def __init__(self, context: Context, statement: tirx.While, turn: _Turn, tests: list[ir.Expr]) -> None:
+    def __init__(self, context: Context, statement: tirx.While, turn: _IterationValues, tests: list[ir.Expr]) -> None:
         self.context, self.statement, self.turn, self.tests = context, statement, turn, tests
         self.now = {one: value for one, value in turn.now.items() if value is not None}
         self.known = sym.Analyzer()
@@ -216,7 +216,7 @@ class _Progress:
         if after is not None:
             step = self.difference(after, first)
             if self.is_same(step):
-                return _Sum(first, step)
+                return _IteratedSum(first, step)
             if (form := self.multiples(first, after)) is not None:
                 return form
         raise self.refused(

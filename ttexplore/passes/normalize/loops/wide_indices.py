@@ -46,7 +46,7 @@ def with_wide_numbers(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
     """
     if not any(isinstance(one, tirx.Bind) and isinstance(one.value, ir.TensorLoad) for one in walk(function.body)):
         return function
-    return rewrite([_NUMBERS], _Names(function, firings))
+    return rewrite([_NUMBERS], _IndexNames(function, firings))
 
 
 def _indices(statement: tirx.Stmt) -> list[ir.Expr]:
@@ -202,7 +202,7 @@ class _Number:
         return self.wide is not None and self.is_named and self.leaves
 
 
-class _Names(Context):
+class _IndexNames(Context):
     """`given` are the names that the kernel gives outside of T.Parallel, `local` those within: they may be elements of
     blocks."""
 
@@ -321,5 +321,5 @@ def _computed(e: ir.Expr, parts: list[ir.Expr | None]) -> ir.Expr | None:
 
 
 _NUMBERS = StatementRule(
-    "numbers in int32", "Arithmetic on numbers of tensors in narrow types is computed in int32.", _Names.statement
+    "numbers in int32", "Arithmetic on numbers of tensors in narrow types is computed in int32.", _IndexNames.statement
 )

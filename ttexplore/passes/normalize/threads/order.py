@@ -14,8 +14,8 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.dag import same_expression
 from ttexplore.passes.normalize.threads.races import Edge
 from ttexplore.passes.normalize.threads.steps import Turns, runs
-from ttexplore.passes.normalize.threads.trace import Trace
-from ttexplore.passes.normalize.threads.tree import Branch, Guard, Item, Leaf, Loop
+from ttexplore.passes.normalize.threads.trace import GroupTrace
+from ttexplore.passes.normalize.threads.tree import BranchItem, Guard, Item, Leaf, LoopItem
 from ttexplore.record import Span
 
 _HINT = (
@@ -23,7 +23,7 @@ _HINT = (
 )
 
 
-def ordered(traces: Sequence[Trace]) -> list[Item]:
+def ordered(traces: Sequence[GroupTrace]) -> list[Item]:
     """The items of a tree, whose groups ran in several ways, in an order in which one thread can do them. Raises
     Unsupported where there is none that goes through the loops turn by turn."""
     return _Order(traces).sorted(traces[0].tree.items, 0)
@@ -31,7 +31,7 @@ def ordered(traces: Sequence[Trace]) -> list[Item]:
 
 @dataclass
 class _Order:
-    traces: Sequence[Trace]
+    traces: Sequence[GroupTrace]
 
     def __post_init__(self) -> None:
         self.tree = self.traces[0].tree
@@ -52,9 +52,9 @@ class _Order:
             items = merged
         for item in found:
             match item:
-                case Loop():
+                case LoopItem():
                     item.body = self.sorted(item.body, depth + 1)
-                case Branch():
+                case BranchItem():
                     item.then = self.sorted(item.then, depth)
                     item.otherwise = None if item.otherwise is None else self.sorted(item.otherwise, depth)
                 case _:
@@ -90,10 +90,10 @@ class _Order:
             for other in sorted(after[one]):
                 second = items[other]
                 if self.can_go_together(first, second, depth) and not _is_between(after, one, other):
-                    assert isinstance(first, Loop)
-                    assert isinstance(second, Loop)
+                    assert isinstance(first, LoopItem)
+                    assert isinstance(second, LoopItem)
                     body = sorted([*first.body, *second.body], key=lambda item: item.number)
-                    made = Loop(
+                    made = LoopItem(
                         min(first.number, second.number), first.groups | second.groups, first.leaves | second.leaves,
                         first.guards, loops=[*first.loops, *second.loops], body=body,
                     )  # fmt: skip
@@ -102,7 +102,7 @@ class _Order:
         return None
 
     def can_go_together(self, first: Item, second: Item, depth: int) -> bool:
-        if not isinstance(first, Loop) or not isinstance(second, Loop) or first.groups & second.groups:
+        if not isinstance(first, LoopItem) or not isinstance(second, LoopItem) or first.groups & second.groups:
             return False
         a, b = first.loops[0], second.loops[0]
         if not (same_expression(a.min, b.min) and same_expression(a.extent, b.extent)) or first.guards != second.guards:
@@ -118,11 +118,11 @@ class _Order:
     def dissolved(self, items: list[Item], after: list[set[int]]) -> list[Item]:
         """The items with what is in branches that are in a circle on its own."""
         circle = _circle(after)
-        if not any(isinstance(items[number], Branch) for number in circle):
+        if not any(isinstance(items[number], BranchItem) for number in circle):
             raise self.no_order([items[number] for number in circle])
         made: list[Item] = []
         for number, item in enumerate(items):
-            if number not in circle or not isinstance(item, Branch):
+            if number not in circle or not isinstance(item, BranchItem):
                 made.append(item)
                 continue
             for holds, side in ((True, item.then), (False, item.otherwise or [])):
@@ -153,9 +153,9 @@ def _line(item: Item) -> Span | None:
     match item:
         case Leaf():
             return span_of(item.statement)
-        case Loop():
+        case LoopItem():
             return span_of(item.loops[0])
-        case Branch():
+        case BranchItem():
             return span_of(item.statement)
         case _:
             raise AssertionError(item)
@@ -211,7 +211,7 @@ def _circle(after: Sequence[set[int]]) -> set[int]:
     return {number for number in range(len(after)) if number in reached(number)}
 
 
-def check_order(items: Sequence[Item], trace: Trace) -> None:
+def check_order(items: Sequence[Item], trace: GroupTrace) -> None:
     """Run the items in their order and compare with what the groups do: each step once, a group's in its order, and
     all that depends on each other. Raises Unsupported where the order is another one."""
     place: dict[tuple[int, Turns], int] = {}
@@ -231,7 +231,7 @@ def check_order(items: Sequence[Item], trace: Trace) -> None:
     _check_edges(trace.races.edges, place, trace)
 
 
-def _check_edges(edges: Iterable[Edge], place: dict[tuple[int, Turns], int], trace: Trace) -> None:
+def _check_edges(edges: Iterable[Edge], place: dict[tuple[int, Turns], int], trace: GroupTrace) -> None:
     for first, turns, second, later in edges:
         if place[first, turns] >= place[second, later]:
             raise _wrong(trace.tree.leaves[second])

@@ -60,7 +60,7 @@ class _Races(Context):
             outer = {one.loop_var: one for one in self.around if isinstance(one, tirx.For)}
             for values in _values(statement, outer, self.names):
                 for number in range(_NUMBERS):
-                    nest = _Nest(statement, shared, values, dict(self.names), number)
+                    nest = _NestExecution(statement, shared, values, dict(self.names), number)
                     nest.check()
                     if not nest.loads:
                         break
@@ -119,7 +119,7 @@ def _values(nest: tirx.For, outer: dict[ir.Var, tirx.For], names: dict[ir.Var, i
 
 
 @dataclass(frozen=True)
-class _Use:
+class _ElementUse:
     """The elements of a block that a statement reads or stores, and the iteration of each."""
 
     statement: tirx.Stmt
@@ -127,7 +127,7 @@ class _Use:
     iterations: _Numbers
 
 
-class _Nest:
+class _NestExecution:
     """One execution of a T.Parallel nest, all its iterations side by side: each loop in it is an axis of arrays."""
 
     def __init__(
@@ -140,8 +140,8 @@ class _Nest:
         self.inside = {one.loop_var for one in walk(nest) if isinstance(one, tirx.For)}
         self.numbers: dict[ir.Var, Variable] = {}
         self.known: dict[Key, Range] = {self.number(one): (value, value) for one, value in outer.items()}
-        self.reads: dict[tirx.Buffer, list[_Use]] = {one: [] for one in shared}
-        self.stores: dict[tirx.Buffer, list[_Use]] = {one: [] for one in shared}
+        self.reads: dict[tirx.Buffer, list[_ElementUse]] = {one: [] for one in shared}
+        self.stores: dict[tirx.Buffer, list[_ElementUse]] = {one: [] for one in shared}
         self.depth, self.iterations = 0, np.zeros((), np.int64)
         self.is_known = True
         loops, self.body = parallel_body(nest)
@@ -267,7 +267,7 @@ class _Nest:
 
     def use(
         self, buffer: tirx.Buffer, indices: list[ir.Expr], live: _Mask, statement: tirx.Stmt,
-        uses: dict[tirx.Buffer, list[_Use]],
+        uses: dict[tirx.Buffer, list[_ElementUse]],
     ) -> None:  # fmt: skip
         place = np.zeros((), np.int64)
         for index, length in zip(indices, extents_of(buffer), strict=True):
@@ -280,10 +280,10 @@ class _Nest:
         shape = np.broadcast_shapes(place.shape, live.shape, self.iterations.shape)
         live = np.broadcast_to(live, shape)
         places, iterations = (np.broadcast_to(one, shape)[live] for one in (place, self.iterations))
-        uses[buffer].append(_Use(statement, places, iterations))
+        uses[buffer].append(_ElementUse(statement, places, iterations))
 
 
-def _others(use: _Use, least: _Numbers, most: _Numbers) -> bool:
+def _others(use: _ElementUse, least: _Numbers, most: _Numbers) -> bool:
     """Whether another iteration than the one of a use stores its element."""
     stored = most[use.elements] >= 0
     return bool((stored & ((least[use.elements] != use.iterations) | (most[use.elements] != use.iterations))).any())

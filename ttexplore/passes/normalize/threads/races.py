@@ -11,7 +11,7 @@ from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import scope_of
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.operations.groups import TENSOR_MEMORY
-from ttexplore.passes.normalize.threads.state import Access, Barrier, Running
+from ttexplore.passes.normalize.threads.state import GroupAccess, GroupBarrier, Running
 from ttexplore.passes.normalize.threads.steps import Turns
 from ttexplore.passes.normalize.threads.tree import Axis, Leaf, Tree
 
@@ -25,7 +25,7 @@ class Races:
     def __init__(self, tree: Tree) -> None:
         self.found = tree.found
         self.edges: dict[Edge, None] = {}
-        self._live: dict[int, list[Access]] = {}
+        self._live: dict[int, list[GroupAccess]] = {}
         self._owners: dict[int, Leaf] = {}
         self._shared = {
             identity(one.buffer) for one in tree.allocations
@@ -41,13 +41,13 @@ class Races:
             for key in {identity(touch.buffer) for touch in leaf.accesses if touch.kind != "write"}:
                 self._readers[key] = self._readers.get(key, frozenset()) | leaf.groups
 
-    def check(self, members: Sequence[Running], buffer: tirx.Buffer, access: Access) -> None:
+    def check(self, members: Sequence[Running], buffer: tirx.Buffer, access: GroupAccess) -> None:
         self._check_owner(buffer, access.leaf)
         key = identity(buffer)
         if key not in self._written:
             return
         live = self._live.setdefault(key, [])
-        kept: list[Access] = []
+        kept: list[GroupAccess] = []
         for other in live:
             is_together = len(other.leaf.groups) > 1 or len(access.leaf.groups) > 1
             if (other.kind == access.kind == "read") or not _overlap(other.region, access.region):
@@ -90,7 +90,7 @@ class Races:
     def _names(self, groups: frozenset[int]) -> str:
         return " and ".join(str(self.found.groups[one]) for one in sorted(groups))
 
-    def _race(self, buffer: tirx.Buffer, other: Access, access: Access) -> KernelError:
+    def _race(self, buffer: tirx.Buffer, other: GroupAccess, access: GroupAccess) -> KernelError:
         """Of two accesses that nothing orders."""
         told = "".join(f"\n  {self._told(one)}" for one in (other, access))
         readers = self._readers.get(identity(buffer), frozenset()) - {access.group}
@@ -117,7 +117,7 @@ class Races:
             span=span_of(access.leaf.statement),
         )
 
-    def _told(self, access: Access) -> str:
+    def _told(self, access: GroupAccess) -> str:
         """An access: line, turns of the loops around it, group and kind."""
         line = span_of(access.leaf.statement)
         verb = {"read": "read", "write": "write", "update": "change"}[access.kind]
@@ -126,9 +126,9 @@ class Races:
         return f"line {line.line if line else '?'}{where}: {self.found.groups[access.group]} {verb} it"
 
 
-def _note(one: Running, buffer: tirx.Buffer, other: Access) -> None:
+def _note(one: Running, buffer: tirx.Buffer, other: GroupAccess) -> None:
     """Note what the barrier says at whose wait a group learned of another group's access."""
-    teller: Barrier | None = None
+    teller: GroupBarrier | None = None
     for before, barrier in reversed(one.waits):
         teller = barrier
         if not other.is_known(before):

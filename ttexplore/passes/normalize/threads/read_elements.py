@@ -25,10 +25,10 @@ def check_elements(function: tirx.PrimFunc) -> None:
     Reads under a condition, and indices that depend on what is known only when the kernel runs, are left to the
     reference. In T.Parallel, the passes that read blocks there check indices.
     """
-    rewrite([_CHECKED], _Elements(function, Firings()))
+    rewrite([_CHECKED], _ElementReads(function, Firings()))
 
 
-class _Elements(Context):
+class _ElementReads(Context):
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
         self.names: dict[ir.Var, ir.Expr] = {}
@@ -76,7 +76,7 @@ def _value(place: ir.Expr, turn: dict[ir.Var, int]) -> int | None:
     return constant(sym.Analyzer().simplify(named))
 
 
-def _check(context: _Elements, statement: tirx.Stmt) -> None:
+def _check(context: _ElementReads, statement: tirx.Stmt) -> None:
     context.check(statement)
 
 

@@ -11,14 +11,14 @@ from ttexplore.ir.adapter import identity
 from ttexplore.ir.build import scope_of, shape_of
 from ttexplore.ir.operations.groups import BARRIER_SCOPE
 from ttexplore.passes.normalize.threads.steps import runs
-from ttexplore.passes.normalize.threads.trace import Trace
+from ttexplore.passes.normalize.threads.trace import GroupTrace
 from ttexplore.passes.normalize.threads.tree import Axis, Item
 
 # A block has two dimensions, or one.
 _MOST_DIMENSIONS = 2
 
 
-def slots_of(items: Sequence[Item], trace: Trace) -> dict[int, int]:
+def slots_of(items: Sequence[Item], trace: GroupTrace) -> dict[int, int]:
     """The number of slots of each buffer, by identity, of which one is enough when the items are done in their order:
     what is read was written to the same slot, and no other slot since."""
     found: dict[int, _Slots] = {}

@@ -11,7 +11,7 @@ from ttexplore.passes.normalize.threads.tree import Axis, Leaf, Values
 
 
 @dataclass(eq=False)
-class Access:
+class GroupAccess:
     """One access, by a group at a step. It is over for those who know one of its `ends`: so far of a group or a
     barrier; and all of `also`, of the other groups that make it together."""
 
@@ -25,7 +25,7 @@ class Access:
     is_product: bool
     # Whether it may be over later than the step that begins it.
     is_later: bool
-    barrier: Barrier | None = None
+    barrier: GroupBarrier | None = None
     # Whether a later access stands for this one in all comparisons.
     is_past: bool = False
 
@@ -37,7 +37,7 @@ class Access:
 
 
 @dataclass(eq=False)
-class Wait:
+class GroupWait:
     leaf: Leaf
     group: int
     step: int
@@ -45,7 +45,7 @@ class Wait:
 
 
 @dataclass(eq=False)
-class Barrier:
+class GroupBarrier:
     """One barrier. `clocks` are those of its phases that are over; `entry` is its place in clocks."""
 
     name: str
@@ -54,9 +54,9 @@ class Barrier:
     clocks: list[list[int]] = field(default_factory=list[list[int]])
     arrived: int = 0
     arrivals: list[tuple[int, Leaf, list[int]]] = field(default_factory=list[tuple[int, Leaf, list[int]]])
-    copies: list[Access] = field(default_factory=list[Access])
-    products: list[Access] = field(default_factory=list[Access])
-    waits: list[Wait] = field(default_factory=list[Wait])
+    copies: list[GroupAccess] = field(default_factory=list[GroupAccess])
+    products: list[GroupAccess] = field(default_factory=list[GroupAccess])
+    waits: list[GroupWait] = field(default_factory=list[GroupWait])
     # The groups that have waited at any time, and the buffers that waits told to be full, or to be empty.
     waiting: set[int] = field(default_factory=set[int])
     full: dict[str, None] = field(default_factory=dict[str, None])
@@ -76,10 +76,10 @@ class Running:
     values: Values
     clock: list[int]
     at: tuple[Leaf, Turns] | None = None
-    products: list[list[Access]] = field(default_factory=list[list[Access]])
+    products: list[list[GroupAccess]] = field(default_factory=list[list[GroupAccess]])
     done: list[Step] = field(default_factory=list[tuple[int, tuple[int, ...]]])
     # The waits so far: the clock before each, and the barrier.
-    waits: list[tuple[list[int], Barrier]] = field(default_factory=list[tuple[list[int], "Barrier"]])
+    waits: list[tuple[list[int], GroupBarrier]] = field(default_factory=list[tuple[list[int], "GroupBarrier"]])
 
     def advance(self) -> None:
         if self.at is not None:

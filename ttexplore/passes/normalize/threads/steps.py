@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ttexplore.passes.normalize.threads.tree import Branch, Item, Leaf, Loop, Tree, Values
+from ttexplore.passes.normalize.threads.tree import BranchItem, Item, Leaf, LoopItem, Tree, Values
 
 # The turns of the loops around a statement, outermost first.
 Turns = tuple[int, ...]
@@ -32,7 +32,7 @@ def _runs(
         match item:
             case Leaf():
                 yield item, turns
-            case Loop():
+            case LoopItem():
                 first = item.loops[0]
                 low, extent = (
                     numbers.decided(bound, "the length", first)(values) for bound in (first.min, first.extent)
@@ -42,7 +42,7 @@ def _runs(
                     for slot in slots:
                         values[slot] = turn
                     yield from _runs(item.body, tree, values, group, (*turns, turn))
-            case Branch():
+            case BranchItem():
                 holds = numbers.decided(item.statement.condition, "the condition", item.statement)(values)
                 side = item.then if holds else item.otherwise or []
                 yield from _runs(side, tree, values, group, turns)

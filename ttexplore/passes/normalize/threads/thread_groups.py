@@ -43,8 +43,16 @@ from ttexplore.notes import Note, note
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.threads.order import check_order, ordered
 from ttexplore.passes.normalize.threads.slots import slots_of
-from ttexplore.passes.normalize.threads.trace import Trace
-from ttexplore.passes.normalize.threads.tree import Branch, Item, Leaf, Loop, Tree, UndecidedError, refuse_threads
+from ttexplore.passes.normalize.threads.trace import GroupTrace
+from ttexplore.passes.normalize.threads.tree import (
+    BranchItem,
+    Item,
+    Leaf,
+    LoopItem,
+    Tree,
+    UndecidedError,
+    refuse_threads,
+)
 
 _RULE = Rule(
     "thread groups",
@@ -79,7 +87,7 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     slots = slots_of(items, traces[0])
     for one in traces[1:]:
         slots = {key: count for key, count in slots_of(items, one).items() if key in slots}
-    writer = _Writer(function, tree, firings, slots)
+    writer = _ItemWriter(function, tree, firings, slots)
     made = writer.body(items)
     for one in reversed(launch):
         made = [with_body(one, made)]
@@ -125,7 +133,7 @@ _MOST_BLOCKS = 1024
 
 def _traces(
     function: tirx.PrimFunc, found: ThreadGroups, launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]
-) -> list[Trace]:
+) -> list[GroupTrace]:
     """The runs of the groups: one, or one for each value of the block indices on which they depend."""
     blocks = {loop.loop_var: loop for loop in launch}
     chosen: list[ir.Var] = []
@@ -153,14 +161,14 @@ def _traces(
             hint=f"explore smaller sizes, for {_MOST_BLOCKS} blocks at most",
             span=span_of(launch[0]),
         )
-    made: list[Trace] = []
+    made: list[GroupTrace] = []
     for values in itertools.product(*map(range, extents)):
-        made.append(Trace(tree, [*values, *[0] * (tree.numbers.slots - len(values))]))
+        made.append(GroupTrace(tree, [*values, *[0] * (tree.numbers.slots - len(values))]))
         made[-1].run()
     return made
 
 
-class _Writer:
+class _ItemWriter:
     """Writes items as statements of one sequence. `slots` are those of the blocks of which one slot is left."""
 
     def __init__(self, function: tirx.PrimFunc, tree: Tree, firings: Firings, slots: Mapping[int, int]) -> None:
@@ -200,9 +208,9 @@ class _Writer:
         match item:
             case Leaf():
                 return self.leaf(item.statement)
-            case Loop():
+            case LoopItem():
                 return self.loop(item)
-            case Branch():
+            case BranchItem():
                 statement = item.statement
                 then = self.body(item.then, depth)
                 other = None if item.otherwise is None else self.body(item.otherwise, depth)
@@ -213,7 +221,7 @@ class _Writer:
             case _:
                 raise AssertionError(item)
 
-    def loop(self, item: Loop) -> list[tirx.Stmt]:
+    def loop(self, item: LoopItem) -> list[tirx.Stmt]:
         first, *others = item.loops
         for one in others:
             self.variables[one.loop_var] = first.loop_var
@@ -233,7 +241,7 @@ class _Writer:
             self.firings.made(_RULE, one, [])
         return self.firings.made(_RULE, first, [made]) if others or stages else [made]
 
-    def filled(self, item: Loop) -> list[tirx.Buffer]:
+    def filled(self, item: LoopItem) -> list[tirx.Buffer]:
         """The buffers that copies in a loop fill, in none of the loops in it."""
         variables_ = {one.loop_var for one in item.loops}
         return [
@@ -306,7 +314,7 @@ class _Writer:
 # Notes
 
 
-def _notes(trace: Trace, slots: Mapping[int, int]) -> tuple[Note, ...]:
+def _notes(trace: GroupTrace, slots: Mapping[int, int]) -> tuple[Note, ...]:
     """What became of the groups, for the plan."""
     tree = trace.tree
     notes: list[Note] = []

@@ -18,7 +18,7 @@ from ttexplore.ir.build import arguments, op_name
 from ttexplore.ir.operations.groups import AT_BARRIERS, COUNTS, ThreadGroups, is_asynchronous
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.threads.races import Races
-from ttexplore.passes.normalize.threads.state import Access, Barrier, Running, Wait
+from ttexplore.passes.normalize.threads.state import GroupAccess, GroupBarrier, GroupWait, Running
 from ttexplore.passes.normalize.threads.steps import Step, runs
 from ttexplore.passes.normalize.threads.tree import Tree, Values
 from ttexplore.record import Span
@@ -28,7 +28,7 @@ _MOST_STEPS = 400_000
 
 
 @dataclass(eq=False)
-class Trace:
+class GroupTrace:
     """A run of a tree's groups, from the values of block indices that decide what they do."""
 
     tree: Tree
@@ -37,13 +37,13 @@ class Trace:
     def __post_init__(self) -> None:
         self.found: ThreadGroups = self.tree.found
         groups = len(self.found.groups)
-        self.barriers: dict[tuple[int, int], Barrier] = {}
+        self.barriers: dict[tuple[int, int], GroupBarrier] = {}
         for statement in self.tree.allocations:
             counts = dict(statement.annotations).get(COUNTS) or ()
             for number, count in enumerate(counts):
                 name = str(statement.buffer.name) + (f"[{number}]" if len(counts) > 1 else "")
                 key = identity(statement.buffer), number
-                self.barriers[key] = Barrier(name, groups + len(self.barriers), int(count))
+                self.barriers[key] = GroupBarrier(name, groups + len(self.barriers), int(count))
         self.width = groups + len(self.barriers)
         self.races = Races(self.tree)
         self.missed: KernelError | None = None
@@ -130,7 +130,7 @@ class Trace:
         for member in members:
             member.clock = [*joined]
 
-    def _barrier(self, one: Running, load: ir.Expr) -> Barrier:
+    def _barrier(self, one: Running, load: ir.Expr) -> GroupBarrier:
         assert isinstance(load, ir.TensorLoad)
         number = self.tree.numbers.decided(load.indices[0], "the barrier", one.leaf.statement)(one.values)
         found = self.barriers.get((identity(load.source), number))
@@ -197,7 +197,7 @@ class Trace:
             other.advance()
         return True
 
-    def _wait(self, one: Running, barrier: Barrier, parity: int) -> bool:
+    def _wait(self, one: Running, barrier: GroupBarrier, parity: int) -> bool:
         if parity not in (0, 1):
             raise KernelError(
                 "K016",
@@ -214,7 +214,7 @@ class Trace:
         one.clock[one.number] += 1
         if phase:
             one.clock = [*map(max, one.clock, barrier.clocks[phase - 1])]
-        wait = Wait(one.leaf, one.number, one.clock[one.number], phase)
+        wait = GroupWait(one.leaf, one.number, one.clock[one.number], phase)
         if barrier.over > phase:
             self._miss(barrier, wait)
         barrier.waits.append(wait)
@@ -222,7 +222,7 @@ class Trace:
         one.waits.append((before, barrier))
         return True
 
-    def _miss(self, barrier: Barrier, wait: Wait) -> None:
+    def _miss(self, barrier: GroupBarrier, wait: GroupWait) -> None:
         if self.missed is None:
             who = self.found.groups[wait.group]
             self.missed = KernelError(
@@ -233,7 +233,7 @@ class Trace:
                 span=span_of(wait.leaf.statement),
             )
 
-    def _arrive(self, one: Running, barrier: Barrier, threads: int, *, products: bool = False) -> None:
+    def _arrive(self, one: Running, barrier: GroupBarrier, threads: int, *, products: bool = False) -> None:
         statement = one.leaf.statement
         if barrier.arrived + threads > barrier.count:
             raise KernelError(
@@ -294,11 +294,11 @@ class Trace:
         one.clock[one.number] += 1
         later = is_asynchronous(leaf.statement) if name else False
         is_product = later and name != tl.COPY.name
-        made: list[Access] = []
+        made: list[GroupAccess] = []
         for touch in leaf.accesses:
             ends = [] if later else [(one.number, one.clock[one.number])]
             also = [(other.number, other.clock[other.number]) for other in members if other is not one]
-            access = Access(
+            access = GroupAccess(
                 leaf, turns, one.number, touch.kind, touch.region(one.values), ends, also, is_product, later
             )
             made.append(access)
@@ -350,7 +350,7 @@ class Trace:
         hint, span = found or ("let all threads come there", span_of(waiting[0].leaf.statement))
         return KernelError("K016", "threads wait for ever:\n" + "\n".join(told), hint=hint, span=span)
 
-    def _arrives(self, barrier: Barrier) -> bool:
+    def _arrives(self, barrier: GroupBarrier) -> bool:
         """Whether any statement arrives at a barrier, of those that have one index."""
         place = next(place for place, one in self.barriers.items() if one is barrier)
         for leaf in self.tree.leaves:

@@ -60,12 +60,12 @@ class Leaf(Item):
     """A statement that is one step of its groups. `order` numbers all of them; `loops` are those around it."""
 
     statement: tirx.Stmt = field(kw_only=True)
-    accesses: tuple[Touch, ...] = ()
+    accesses: tuple[RegionAccess, ...] = ()
     loops: tuple[tirx.For, ...] = ()
 
 
 @dataclass(eq=False)
-class Loop(Item):
+class LoopItem(Item):
     """A loop, or several that go turn by turn."""
 
     loops: list[tirx.For] = field(kw_only=True)
@@ -73,14 +73,14 @@ class Loop(Item):
 
 
 @dataclass(eq=False)
-class Branch(Item):
+class BranchItem(Item):
     statement: tirx.IfThenElse = field(kw_only=True)
     then: list[Item] = field(kw_only=True)
     otherwise: list[Item] | None = None
 
 
 @dataclass(frozen=True)
-class Touch:
+class RegionAccess:
     """What a statement reads or writes of a buffer: a function of the values of the loops gives the region."""
 
     buffer: tirx.Buffer
@@ -232,13 +232,13 @@ class Tree:
                 if statement.else_case is not None:
                     other = self._body(statements(statement.else_case), groups, loops)
                 inner = _leaves([*then, *(other or [])])
-                return [Branch(number, groups, inner, statement=statement, then=then, otherwise=other)]
+                return [BranchItem(number, groups, inner, statement=statement, then=then, otherwise=other)]
             case tirx.For() if not is_parallel(statement):
                 self.numbers.slot(statement.loop_var)
                 for bound in (statement.min, statement.extent):
                     self.numbers.decided(bound, "the length", statement)
                 body = self._body(statements(statement.body), groups, (*loops, statement))
-                return [Loop(number, groups, _leaves(body), loops=[statement], body=body)]
+                return [LoopItem(number, groups, _leaves(body), loops=[statement], body=body)]
             case tirx.Bind():
                 self.numbers.bind(statement.var, statement.value)
                 if statement.var in self.found.names:
@@ -272,7 +272,7 @@ class Tree:
 
     # What statements read and write
 
-    def _accesses(self, statement: tirx.Stmt) -> Iterator[Touch]:
+    def _accesses(self, statement: tirx.Stmt) -> Iterator[RegionAccess]:
         match statement:
             case tirx.Bind():
                 yield from self._loads([statement.value], {})
@@ -283,7 +283,7 @@ class Tree:
             case _:
                 return
 
-    def _operation(self, statement: tirx.Stmt) -> Iterator[Touch]:
+    def _operation(self, statement: tirx.Stmt) -> Iterator[RegionAccess]:
         blocks = regions(statement)
         values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion | ir.TensorLoad)]
         starts = [part.min for block in blocks for part in elements(block.region)]
@@ -296,7 +296,7 @@ class Tree:
             ]  # fmt: skip
             yield self._touch(block.source, kind, axes)
 
-    def _elements(self, statement: tirx.Stmt) -> Iterator[Touch]:
+    def _elements(self, statement: tirx.Stmt) -> Iterator[RegionAccess]:
         inner = walk(statement)
         turns: dict[Variable, int | None] = {}
         for one in inner:
@@ -327,7 +327,7 @@ class Tree:
                     )  # fmt: skip
             yield from self._loads(values, turns)
 
-    def _loads(self, values: Sequence[ir.Expr], turns: dict[Variable, int | None]) -> Iterator[Touch]:
+    def _loads(self, values: Sequence[ir.Expr], turns: dict[Variable, int | None]) -> Iterator[RegionAccess]:
         for value in values:
             for load in loads_of(value):
                 yield self._touch(load.source, "read", [self._element_axis(i, turns) for i in elements(load.indices)])
@@ -350,12 +350,12 @@ class Tree:
         terms = affine(text)
         return not own or (len(own) == 1 and terms is not None and all(terms[one] == 1 for one in own))
 
-    def _touch(self, buffer: tirx.Buffer, kind: AccessKind, axes: Sequence[Callable[[Values], Axis]]) -> Touch:
+    def _touch(self, buffer: tirx.Buffer, kind: AccessKind, axes: Sequence[Callable[[Values], Axis]]) -> RegionAccess:
         if scope_of(buffer) == BARRIER_SCOPE:
             raise Unsupported(
                 "L017", f"the barrier {buffer.name} is used as a number", hint="wait for it with T.barrier_wait"
             )
-        return Touch(buffer, kind, lambda values: tuple([axis(values) for axis in axes]))
+        return RegionAccess(buffer, kind, lambda values: tuple([axis(values) for axis in axes]))
 
 
 def _whole(values: Values) -> Axis:
