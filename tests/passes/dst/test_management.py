@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -390,3 +391,68 @@ def test_a_float32_factor_that_is_an_addend_too_is_added_whole() -> None:
     factor = np.random.default_rng(0).standard_normal((64, 64), np.float32)
     run = exploration.run([factor, np.zeros((64, 64), np.float32)])
     np.testing.assert_array_equal(run.outputs[0], factor)
+
+
+def rescaled(rows: int, columns: int, depth: int, dtype: str) -> Any:
+    """Products whose running sum shrinks by a number of each row, as in attention: the shrinking needs three tiles of
+    DST for each of the sum, the product one."""
+    m, n, k = 32 * rows, 32 * columns, 32 * depth
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((m, 6 * k), dtype), B: T.Tensor((6 * k, n), dtype), S: T.Tensor((3, m), "float32"),
+        C: T.Tensor((m, n), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1):
+            a = T.alloc_shared((m, k), dtype)
+            b = T.alloc_shared((k, n), dtype)
+            s = T.alloc_shared((m,), "float32")
+            c = T.alloc_fragment((m, n), "float32")
+            T.clear(c)
+            for step in T.serial(3):
+                T.copy(S[step, 0], s)
+                for i, j in T.Parallel(m, n):
+                    c[i, j] = c[i, j] * s[i] + c[i, j] * c[i, j]
+                for part in T.serial(2):
+                    T.copy(A[0, (step * 2 + part) * k], a)
+                    T.copy(B[(step * 2 + part) * k, 0], b)
+                    T.gemm(a, b, c)
+            T.copy(c, C)
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "dtype", "options", "product"),
+    [
+        # The sub-block of the product in the inner loop: columns and rows. That of 2x3 tiles is no part of a row, and
+        # the same for all operations.
+        (4, 4, 2, "bfloat16", {}, (4, 1)),
+        (2, 3, 1, "bfloat16", {}, (1, 2)),
+        (4, 2, 1, "bfloat16", {}, (2, 2)),
+        (5, 1, 2, "float32", {}, (1, 1)),
+        (4, 4, 1, "bfloat16", {"accumulate": "l1"}, (4, 1)),
+        (3, 8, 1, "bfloat16", {"dst_full_sync": True}, (8, 1)),
+        (4, 4, 1, "bfloat16", {"subblock": (1, 2)}, (2, 1)),
+    ],
+)
+def test_a_product_has_larger_sub_blocks_than_operations_of_more_values(
+    rows: int, columns: int, depth: int, dtype: str, options: dict[str, Any], product: tuple[int, int]
+) -> None:
+    exploration = lowered(rescaled(rows, columns, depth, dtype), **options)
+    calls = re.findall(r"matmul_block\(.*, (\d+), (\d+), \d+\);", exploration.code["compute"].text)
+    assert product in {(int(across), int(down)) for across, down in calls}
+    rng = np.random.default_rng(rows * 8 + columns)
+    # Whole numbers, small enough to be exact in every format.
+    A, B = (rng.integers(-1, 2, shape) for shape in ((32 * rows, 192 * depth), (192 * depth, 32 * columns)))
+    S = rng.integers(-1, 2, (3, 32 * rows))
+    expected = np.zeros((32 * rows, 32 * columns))
+    A *= rng.random(A.shape) < 0.05
+    for step in range(3):
+        part = slice(64 * depth * step, 64 * depth * (step + 1))
+        expected = expected * S[step][:, None] + expected * expected + A[:, part] @ B[part]
+    inputs = [A.astype(np.float32), B.astype(np.float32), S.astype(np.float32)]
+    run = exploration.run(inputs=inputs)
+    assert run.passed, run.message
+    assert np.allclose(run.outputs[0], expected, rtol=2e-3, atol=1e-3)
+    assert exploration.check()

@@ -458,25 +458,35 @@ class _Management:
         return [*(spilled[value].cb for value in own), *handed_on]
 
     def shape(self, grid: Grid) -> SubBlock:
-        """How blocks of this grid are cut into sub-blocks: the same for all values that are spilled in parts."""
+        """How blocks of this grid are cut into the parts that follow each other in the buffers of values that are
+        spilled. Parts of one row, or of whole rows, leave the tiles in their order, so that each group may have parts
+        of its own size; other parts must be the same for all groups."""
         if grid not in self.shapes:
             groups = [(group, times) for group, times in self.groups if group.grid == grid]
             holders = Counter(value for group, _ in groups for value in group.values)
             shared = [value for value, number in holders.items() if number > 1]
-            self.shapes[grid] = self.cheapest(grid, [
+            lines = [
                 (straight_line(group.steps, self.entries(group, shared), frozenset(shared)), times)
                 for group, times in groups
-            ])  # fmt: skip
+            ]
+            cycles, shape = self.cheapest(grid, lines)
+            if not shape.is_linear and self.subblock is None:
+                own = sum(self.cheapest(grid, [line], in_order=True)[0] for line in lines)
+                shape = SubBlock(*grid, 1, 1) if own < cycles else shape
+            self.shapes[grid] = shape
         return self.shapes[grid]
 
-    def cheapest(self, grid: Grid, lines: list[tuple[StraightLine, int]]) -> SubBlock:
-        """The sub-block that takes the fewest cycles for all lines; among equals the largest, then the widest."""
+    def cheapest(
+        self, grid: Grid, lines: list[tuple[StraightLine, int]], *, in_order: bool = False
+    ) -> tuple[float, SubBlock]:  # fmt: skip
+        """The sub-block that takes the fewest cycles for all lines, and these; among equals the largest, then the
+        widest. With `in_order`, only those whose parts leave the tiles in their order."""
         asked = self.subblock if any(step.is_matmul for line, _ in lines for step in line.steps) else None
         best: tuple[tuple[float, int, int], SubBlock] | None = None
         # The schedule depends on the number of tiles of a sub-block, not on its shape.
         schedules: dict[tuple[int, int], Schedule | None] = {}
         for shape in sub_blocks(grid, self.room):
-            if asked is not None and (shape.rows, shape.columns) != asked:
+            if (asked is not None and (shape.rows, shape.columns) != asked) or (in_order and not shape.is_linear):
                 continue
             cost = 0
             for number, (line, times) in enumerate(lines):
@@ -508,7 +518,7 @@ class _Management:
                 hint="use a smaller subblock" if asked else "use dst_full_sync",
                 span=span_of(line.steps[0].statement),
             )
-        return best[1]
+        return best[0][0], best[1]
 
     def schedule(self, line: StraightLine, shape: SubBlock) -> Schedule | None:
         outputs = frozenset(line.leaving.values())
@@ -526,7 +536,9 @@ class _Management:
                 entries[value] = "added_in_l1" if spill.in_l1 else "buffer_or_zero"
         line = straight_line(group.steps, entries, live)
         shapes = [spilled[value].shape for value in group.values if value in spilled]
-        shape = shapes[0] if shapes else self.cheapest(group.grid, [(line, 1)])
+        shape = shapes[0] if shapes else None
+        if shape is None or (shape.is_linear and self.subblock is None):
+            shape = self.cheapest(group.grid, [(line, 1)], in_order=shape is not None)[1]
         found = self.schedule(line, shape)
         assert found is not None
         if found.spilled:
