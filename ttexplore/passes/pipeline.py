@@ -73,7 +73,9 @@ def lower(
             parts.append(runner.run(leaf, program))
             if parts[-1].error is not None:
                 break
-            program = dataclasses.replace(parts[-1].after, firings=())
+            program = parts[-1].after
+            if program.firings:
+                program = dataclasses.replace(program, firings=())
         yield Applied.of_parts(step, parts, runner.by_name)
         if parts[-1].error is not None:
             return

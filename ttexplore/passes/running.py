@@ -34,6 +34,9 @@ class Runner:
         self.by_name = options.by_name
         self.pipeline = [leaf for step in pipeline for leaf in step.leaves]
         self.verifier = Verifier(target)
+        self.looking = _Looking(options)
+        # The program before the step, and what the step sees of it.
+        self.seen: tuple[TirProgram, TirProgram] | None = None
         # The runs of the lowerings whose programs were the same so far, but for the facts.
         self.alike = [[leaf for one in lowering for leaf in one.leaves] for lowering in like if lowering]
         self.number = 0
@@ -49,19 +52,18 @@ class Runner:
         self.number += 1
         own = {name: self.by_name[name] for name in step.options}
         others = [one[number] for one in self.alike if number < len(one) and _can_be_shared(one[number], step)]
-        facts = Facts.of(program.plan)
-        values = self.by_name | facts.by_place
         start = time.perf_counter()
-        looking = _Looking(self.options, own)
+        looking = self.looking
+        looking.begin(own)
         try:
             with errors_of_ours(f"the step {step.letter} {step.name}"):
-                same = next((one for one in others if _gives_the_same(one, values)), None)
+                facts = Facts.of(program.plan)
+                same = next((one for one in others if _gives_the_same(one, self.by_name | facts.by_place)), None)
                 if same is not None:
                     after, handed_on, looked_at = same.after, same.facts, same.looked_at
                 else:
                     self.verifier.contracts.before(step, program.functions)
-                    plan = facts.unseen(looking.looked).put_into(program.plan)
-                    seen = _with(program, plan, looking)
+                    seen = self._seen(program, facts)
                     after = self._applied(step, seen, looking.own)
                     handed_on, looked_at = Facts.of(after.plan), looking.at
                     if after is seen and not others and number:
@@ -73,6 +75,7 @@ class Runner:
                 others = [one for one in others if one is same or _is_alike(one.after, after)]
                 assert handed_on is not None, "others whose facts are not known are not shared"
                 # The plan of one that is alike, so that what follows sees at once that it is.
+                values = self.by_name | facts.by_place
                 plan = handed_on.known(values).put_into(others[0].after.plan if others else after.plan)
                 after = dataclasses.replace(after, plan=plan, options=self.options)
                 if others and others[0].verifier is not None:
@@ -93,7 +96,16 @@ class Runner:
         seconds = time.perf_counter() - start
         return Applied(step, program, after, own, seconds, None, looked_at, handed_on, self.verifier)
 
+    def _seen(self, program: TirProgram, facts: Facts) -> TirProgram:
+        """What steps see of a program, of which no step has changed anything since the last one saw it."""
+        if self.seen is None or self.seen[0] is not program:
+            plan = facts.unseen(self.looking.looked).put_into(program.plan)
+            self.seen = program, dataclasses.replace(program, plan=plan, options=cast(Options, self.looking))
+        return self.seen[1]
+
     def _establish(self, step: Pass, program: TirProgram) -> None:
+        if self.verifier.contracts.are_kept_by(step, program.functions):
+            return
         contracts = self.verifier.contracts.copy()
         contracts.after(step, program.functions)
         self.verifier = self.verifier.with_contracts(contracts)
@@ -119,18 +131,18 @@ class Runner:
         return lowered
 
 
-def _with(program: TirProgram, plan: Any, looking: _Looking) -> TirProgram:
-    return dataclasses.replace(program, plan=plan, options=cast(Options, looking))
-
-
 class _Looking:
     """Options that note which of them a pass looks at; `own` are those that it gets as arguments. The math fidelity can
     be handed on without that."""
 
-    def __init__(self, options: Options, own: Mapping[str, object]) -> None:
+    def __init__(self, options: Options) -> None:
         self._options = options
-        self.at = {name: value for name, value in own.items() if name != FIDELITY}
         self._fidelity = Unseen(FIDELITY, options.math_fidelity, self.looked)
+        self.begin({})
+
+    def begin(self, own: Mapping[str, object]) -> None:
+        """Note from here on what the next pass looks at."""
+        self.at = {name: value for name, value in own.items() if name != FIDELITY}
         self.own = {**own, FIDELITY: self._fidelity} if FIDELITY in own else own
 
     def looked(self, place: str, value: object) -> None:

@@ -95,11 +95,10 @@ def _joins_results(statement: tirx.Stmt, _: _Around) -> bool:
 
 
 def _unread(walked: Walked) -> Iterator[tirx.Stmt]:
-    for function in walked.functions.values():
-        for web in webs(function):
-            # A T.Parallel with several stores may read itself what it has stored.
-            if not web.reads and not any(is_parallel(one) and len(nest_of(one)[1]) > 1 for one in web.writes):
-                yield web.writes[0]
+    for web in webs(walked.function):
+        # A T.Parallel with several stores may read itself what it has stored.
+        if not web.reads and not any(is_parallel(one) and len(nest_of(one)[1]) > 1 for one in web.writes):
+            yield web.writes[0]
 
 
 def _has_own_tiles(statement: tirx.Stmt, _: _Around) -> bool:

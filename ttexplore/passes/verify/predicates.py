@@ -21,10 +21,11 @@ Placed = tuple[tirx.Stmt, tuple[tirx.Stmt, ...]]
 
 
 class Walked:
-    """The functions of a program, and the statements of each type in them."""
+    """A function, the statements of each type in it, and the predicates that are known to be true of it."""
 
-    def __init__(self, functions: Mapping[str, tirx.PrimFunc]) -> None:
-        self.functions = functions
+    def __init__(self, function: tirx.PrimFunc) -> None:
+        self.function = function
+        self.true: set[Predicate] = set()
 
     @functools.cached_property
     def by_type(self) -> Mapping[type, Sequence[Placed]]:
@@ -38,14 +39,13 @@ class Walked:
                 for one in inner:
                     visit(one, within)
 
-        for function in self.functions.values():
-            visit(function.body, ())
+        visit(self.function.body, ())
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predicate:
-    """A sentence about a program, and a function that gives the statements of which the sentence is false."""
+    """A sentence about each function of a program, and what gives the statements of which the sentence is false."""
 
     sentence: str
     breaches: Callable[[Walked], Iterator[tirx.Stmt]]
@@ -92,16 +92,20 @@ class Contracts:
         self.holding: dict[Predicate, str] = {}
         # Those that a step should have established and that are false so far, each with that step.
         self.missing: dict[Predicate, str] = {}
-        # The program that was seen last, and the predicates that are known to be true of it.
-        self.walked = Walked({})
-        self.true: frozenset[Predicate] = frozenset()
+        # The functions that were seen last, and those of which all that holds has been checked.
+        self.walked: dict[str, Walked] = {}
+        self.checked: Mapping[str, tirx.PrimFunc] = {}
 
     def copy(self) -> Contracts:
         """The same predicates, of which others may hold from here on."""
         made = Contracts()
         made.holding, made.missing = dict(self.holding), dict(self.missing)
-        made.walked, made.true = self.walked, self.true
+        made.walked, made.checked = self.walked, self.checked
         return made
+
+    def are_kept_by(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> bool:
+        """Whether there is nothing to check after a step: it left the functions as they were, and says nothing."""
+        return functions is self.checked and not (step.ends or step.establishes or self.missing)
 
     def before(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> None:
         """Check what a step requires. Raises VerifyError with the predicate."""
@@ -133,29 +137,35 @@ class Contracts:
             is_false = self._breach(predicate) is not None
             by = self.missing.pop(predicate, name)
             (self.missing if is_false else self.holding)[predicate] = by
+        self.checked = functions
 
     def left_by(self, error: TTExploreError) -> Iterator[str]:
         """For each step that has left what an error refuses as it was: what it should have established."""
         refused = [
-            one for placed in self.walked.by_type.values() for one, _ in placed if _is_at(one, error.span)
+            one for walked in self.walked.values() for placed in walked.by_type.values() for one, _ in placed
+            if _is_at(one, error.span)
         ]  # fmt: skip
         for predicate, by in self.missing.items():
-            left = next((one for one in predicate.breaches(self.walked) if _is_about(one, refused)), None)
+            breaches = (one for walked in self.walked.values() for one in predicate.breaches(walked))
+            left = next((one for one in breaches if _is_about(one, refused)), None)
             if left is not None:
                 yield f"{by} has no rule for {_described(left)}, so it is not true that {predicate.sentence}"
 
     def _look(self, functions: Mapping[str, tirx.PrimFunc]) -> None:
-        if functions is not self.walked.functions:
-            self.walked, self.true = Walked(functions), frozenset()
+        before = self.walked
+        self.walked = {
+            role: before[role] if role in before and before[role].function is function else Walked(function)
+            for role, function in functions.items()
+        }
 
     def _breach(self, predicate: Predicate) -> tirx.Stmt | None:
         """The first statement of which a predicate is false."""
-        if predicate in self.true:
-            return None
-        found = next(predicate.breaches(self.walked), None)
-        if found is None:
-            self.true |= {predicate}
-        return found
+        for walked in self.walked.values():
+            if predicate not in walked.true:
+                if (breach := next(predicate.breaches(walked), None)) is not None:
+                    return breach
+                walked.true.add(predicate)
+        return None
 
 
 def _is_at(statement: tirx.Stmt, span: Span | None) -> bool:
