@@ -71,10 +71,10 @@ def tilelang_alias(folder: Path) -> Generator[None]:
 
 
 def _alias(folder: Path) -> Generator[None]:
-    before, ours = dict(sys.modules), tilelang_modules()
+    before, ours = set(sys.modules), tilelang_modules()
     finder, place = _StandInFinder(), str(folder)
-    # There are over a thousand modules.
-    hidden = {name: before[name] for name in before if name.startswith("tilelang") and _is_tilelang(name)}
+    # There are over a thousand modules; those of a package come after it.
+    hidden = {name: sys.modules[name] for name in before if _is_tilelang(name)} if "tilelang" in before else {}
     for name in hidden:
         del sys.modules[name]
     sys.modules.update(ours)
@@ -88,7 +88,7 @@ def _alias(folder: Path) -> Generator[None]:
         loading_file.reset(token)
         sys.path.remove(place)
         sys.meta_path.remove(finder)
-        for name in [*ours, *(name for name in sys.modules if name not in before)]:
+        for name in {*ours, *(sys.modules.keys() - before)}:
             if name in sys.modules and (_is_tilelang(name) or _is_temporary(sys.modules[name], folder)):
                 del sys.modules[name]
         sys.modules.update(hidden)
