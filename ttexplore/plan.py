@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 from ttexplore.characters import Printed, visible
 from ttexplore.errors import unknown
 from ttexplore.notes import Note
-from ttexplore.record import JsonObject, Span
+from ttexplore.record import JsonObject, Span, replaced
 
 TILE_ROWS = 32
 TILE_COLUMNS = 32
@@ -402,16 +402,22 @@ class SharedInput:
         for one in self.multicasts:
             for core in one.cores.cores:
                 made[core] = dict(zip(names, (0, 0, *one.sender, *core, *core), strict=True))
-            first, last = self.destinations(one)
-            values = 1, len(one.receivers), *one.sender, *first, *last
+            receivers = one.receivers
+            first, last = self._corners(one, receivers)
+            values = 1, len(receivers), *one.sender, *first, *last
             made[one.sender] = dict(zip(names, values, strict=True))
         return made
 
     def destinations(self, multicast: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
         """The corners of the rectangle that the sender sends to; its own place if there is nobody."""
-        if self.includes_sender or not multicast.receivers:
+        return self._corners(multicast, multicast.receivers)
+
+    def _corners(
+        self, multicast: Multicast, receivers: Sequence[tuple[int, int]]
+    ) -> tuple[tuple[int, int], tuple[int, int]]:
+        if self.includes_sender or not receivers:
             return multicast.cores.first, multicast.cores.last
-        return multicast.receivers[0], multicast.receivers[-1]
+        return receivers[0], receivers[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -669,7 +675,7 @@ class Size:
         return f"{SIZE_PREFIX}{self.name}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Plan(Printed):
     """Everything decided so far. Fields are empty until their pass has run. As text it is a summary.
 
@@ -768,7 +774,7 @@ class Plan(Printed):
 
     def replace(self, **changes: object) -> Plan:
         """This plan with some fields changed."""
-        return dataclasses.replace(self, **changes)
+        return replaced(self, **changes)
 
     @property
     def on_chip(self) -> Plan:

@@ -26,6 +26,15 @@ JsonObject = dict[str, Any]
 _Convert = Callable[[object], object]
 
 
+def replaced(value: Recorded, **changes: object) -> Recorded:
+    """As dataclasses.replace, of a value that is made again and again: several times as fast, without calling its
+    constructor. The value has no slots."""
+    assert changes.keys() <= vars(value).keys(), f"{type(value).__name__} has not all of {', '.join(changes)}"
+    changed = object.__new__(type(value))
+    vars(changed).update(vars(value), **changes)
+    return changed
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class Span(Printed):
     """A range of kernel source. Lines and columns count from 1; `end_column` is one past the last character.

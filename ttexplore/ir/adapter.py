@@ -212,19 +212,32 @@ def to_tvm_spans(spans: Iterable[Span]) -> ir.SequentialSpan:
 
 
 @functools.cache
-def _span_setter(kind: type[Node]) -> Callable[[Node, ir.Span], None]:
+def _setter(kind: type[Node], name: str) -> Callable[[Node, object], None]:
     info = core._type_cls_to_type_info(kind)
     while info is not None:
         for field in info.fields or ():
-            if field.name == "span":
+            if field.name == name:
                 return field.setter
         info = info.parent_type_info
-    raise TypeError(f"{kind.__name__} has no span")
+    raise TypeError(f"{kind.__name__} has no {name}")
 
 
 def set_span(node: Node, span: ir.Span) -> None:
     """Set the span of a new node that is not shared yet; the field is read-only in Python."""
-    _span_setter(type(node))(node, span)
+    _setter(type(node), "span")(node, span)
+
+
+# TVM's constructor goes through the whole body to find the type of the function, which its body does not change.
+_copied: Callable[[tirx.PrimFunc], tirx.PrimFunc] = core._lookup_type_attr(
+    core._object_type_key_to_index("tirx.PrimFunc") or 0, "__ffi_shallow_copy__"
+)
+
+
+def with_other_body(function: tirx.PrimFunc, body: tirx.Stmt) -> tirx.PrimFunc:
+    """Return the function with another body; all else is kept."""
+    copied = _copied(function)
+    _setter(tirx.PrimFunc, "body")(copied, body)
+    return copied
 
 
 def variables_of(node: Node) -> list[ir.Var]:

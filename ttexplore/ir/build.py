@@ -17,6 +17,7 @@ from ttexplore.ir.adapter import (
     sequence_of,
     set_span,
     to_expr,
+    with_other_body,
 )
 from ttexplore.ops import FORMS, Form
 from ttexplore.ops.language import BLOCKS, LanguageOp
@@ -158,8 +159,9 @@ def with_function_body(
     function: tirx.PrimFunc, body: Sequence[tirx.Stmt], parameters: Sequence[ir.Var] | None = None
 ) -> tirx.PrimFunc:
     """Return the function with another body; attributes and span are kept."""
-    given = elements(function.params) if parameters is None else list(parameters)
-    return function_of(given, sequence(body), function)
+    if parameters is None:
+        return with_other_body(function, sequence(body))
+    return function_of([*parameters], sequence(body), function)
 
 
 def shape_of(buffer: tirx.Buffer) -> tuple[int, ...]:

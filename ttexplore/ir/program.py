@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from ttexplore.ir.rewrite import Firing, Firings
 from ttexplore.notes import Note
 from ttexplore.options import DEFAULTS, Options
 from ttexplore.plan import Choice, Plan
-from ttexplore.record import Listing
+from ttexplore.record import Listing, replaced
 
 KERNEL = "kernel"
 
@@ -61,7 +60,7 @@ class TirProgram:
         return same and all(one.same_as(other.functions[role]) for role, one in self.functions.items())
 
     def with_plan(self, **changes: object) -> TirProgram:
-        return dataclasses.replace(self, plan=self.plan.replace(**changes))
+        return replaced(self, plan=self.plan.replace(**changes))
 
     def with_choice(self, choice: Choice, why: Note) -> TirProgram:
         """The program whose plan says what was chosen, and why, also as a note."""
@@ -72,4 +71,4 @@ class TirProgram:
 
     def with_functions(self, functions: Mapping[str, tirx.PrimFunc], firings: Firings) -> TirProgram:
         """The program with other functions, made by the rules that fired."""
-        return dataclasses.replace(self, functions={**functions}, firings=tuple(firings.all))
+        return replaced(self, functions={**functions}, firings=tuple(firings.all))

@@ -6,7 +6,6 @@ to program; its keyword arguments are options, whose meanings and defaults :mod:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +34,7 @@ from ttexplore.passes.split_device_kernel import PARTS as PARTS_OF_D1
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.step import Applied, Pass
 from ttexplore.passes.verify.normal_form import BLOCKS_ARE_MATRICES, OF_BLOCK_OPERATIONS
+from ttexplore.record import replaced
 from ttexplore.target import Target
 
 PIPELINE: tuple[Pass, ...] = (
@@ -65,7 +65,7 @@ def lower(
     defaults. Steps that did the same in one of the lowerings `like` this one do not run again (:class:`Runner`).
     """
     used = Options(**options)
-    program = dataclasses.replace(program.with_plan(options=used.plain), options=used)
+    program = replaced(program.with_plan(options=used.plain), options=used)
     runner = Runner(target, used, PIPELINE, like)
     for step in steps:
         parts: list[Applied] = []
@@ -75,7 +75,7 @@ def lower(
                 break
             program = parts[-1].after
             if program.firings:
-                program = dataclasses.replace(program, firings=())
+                program = replaced(program, firings=())
         yield Applied.of_parts(step, parts, runner.by_name)
         if parts[-1].error is not None:
             return

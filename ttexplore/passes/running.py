@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -14,7 +13,7 @@ from ttexplore.options import Options
 from ttexplore.passes.step import Applied, Pass
 from ttexplore.passes.unseen import CHOICES, FIDELITY, NOTES, Facts, Unseen, hidden
 from ttexplore.passes.verify import Verifier
-from ttexplore.record import Span
+from ttexplore.record import Span, replaced
 from ttexplore.target import Target
 
 
@@ -77,13 +76,13 @@ class Runner:
                 # The plan of one that is alike, so that what follows sees at once that it is.
                 values = self.by_name | facts.by_place
                 plan = handed_on.known(values).put_into(others[0].after.plan if others else after.plan)
-                after = dataclasses.replace(after, plan=plan, options=self.options)
+                after = replaced(after, plan=plan, options=self.options)
                 if others and others[0].verifier is not None:
                     self.verifier = others[0].verifier
                 else:
                     self.verifier = self.verifier.copy()
                     self._establish(step, after)
-                    self.verifier.check(dataclasses.replace(after, plan=hidden(plan)))
+                    self.verifier.check(replaced(after, plan=hidden(plan)))
         except BackendError:
             # The lowering was cancelled, or is at its time limit: the kernel is not at fault.
             raise
@@ -100,7 +99,7 @@ class Runner:
         """What steps see of a program, of which no step has changed anything since the last one saw it."""
         if self.seen is None or self.seen[0] is not program:
             plan = facts.unseen(self.looking.looked).put_into(program.plan)
-            self.seen = program, dataclasses.replace(program, plan=plan, options=cast(Options, self.looking))
+            self.seen = program, replaced(program, plan=plan, options=cast(Options, self.looking))
         return self.seen[1]
 
     def _establish(self, step: Pass, program: TirProgram) -> None:

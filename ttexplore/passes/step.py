@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from ttexplore.ir.program import TirProgram
 from ttexplore.passes.unseen import Facts
 from ttexplore.passes.verify import Verifier
 from ttexplore.passes.verify.predicates import Predicate
+from ttexplore.record import replaced
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Applied:
             return alone
         before, last = parts[0].before, parts[-1]
         firings = tuple(firing for part in parts for firing in part.after.firings)
-        after = before if last.error else dataclasses.replace(last.after, firings=firings)
+        after = before if last.error else replaced(last.after, firings=firings)
         own = {name: options[name] for name in step.options}
         seconds = sum(part.seconds for part in parts)
         return cls(step, before, after, own, seconds, last.error, parts=tuple(parts))
