@@ -106,17 +106,20 @@ def _ways(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan, targ
     # What each core moves, by the nodes that it moves it from or to.
     moved: dict[tuple[Noc, Literal["read", "write"], tuple[Coordinates, ...]], Count[Coordinates]] = {}
     for cores, bytes_moved in moves:
+        nodes = [target.physical(*core) for core in cores]
         for (kernel, way, tensor), count in bytes_moved.items():
             noc = _NOC_OF[kernel]
             layout = layouts[tensor]
-            # Without shards, all cores find a tensor at the same nodes.
-            everywhere = None if layout.sharding is not None else _homes(layout, cores[0], noc, plan, target)
-            for core in cores:
-                node = target.physical(*core)
+            if way in ("read", "write") and layout.sharding is None:
+                # All cores find it at the same nodes.
+                homes = _homes(layout, cores[0], noc, plan, target)
+                moved.setdefault((noc, way, homes), Count()).update(dict.fromkeys(nodes, count))
+                continue
+            for core, node in zip(cores, nodes, strict=True):
                 if way == "hand on":
                     ways.spread(noc, [target.physical(*following[tensor, core])], {node: count}, reads=False)
                 elif way != "multicast":
-                    homes = everywhere or _homes(layout, core, noc, plan, target)
+                    homes = _homes(layout, core, noc, plan, target)
                     moved.setdefault((noc, way, homes), Count())[node] += count
                 elif (tensor, core) in sends:
                     first, last = sends[tensor, core]
@@ -220,7 +223,8 @@ class _Ways:
         for (noc, axis, line, start, to), count in self.straight.items():
             if start == to:
                 continue
-            change = changes.setdefault((noc, axis, line), [0.0] * self.size[axis])
+            if (change := changes.get((noc, axis, line))) is None:
+                change = changes[noc, axis, line] = [0.0] * self.size[axis]
             if noc == 1:
                 start, to = self.size[axis] - 1 - start, self.size[axis] - 1 - to
             change[start] += count

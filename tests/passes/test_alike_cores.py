@@ -86,11 +86,11 @@ def test_pages_are_those_of_each_core(
     reader = FunctionReader().read("reader", functions["reader"])
     assert plan.partition is not None
     for buffer in ("a", "b"):
-        groups = needed_pages(reader, plan.partition.cores, buffer)
+        groups = needed_pages(reader, plan.partition.cores, [buffer])
         assert sum(len(cores) for cores, _ in groups) == len(plan.partition.cores)
         for cores, together in groups:
             for number, core in enumerate(cores):
-                ((_, alone),) = needed_pages(reader, [core], buffer)
+                ((_, alone),) = needed_pages(reader, [core], [buffer])
                 assert alone
                 assert alone.keys() == together.keys()
                 for call, pages in alone.items():

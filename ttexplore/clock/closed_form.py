@@ -107,13 +107,16 @@ def _computed(
     for loops, together in groups:
         step = [*together]
         ways: list[tuple[_Loading, bool, _Step, float]] = []
-        for kind, cores in kinds.items():
-            roles = dict(zip(shared, kind[1:], strict=True))
-            for writes in (False, True):
-                loads = [one for one in step if (one.tensor in by_writer) == writes]
-                if loads:
-                    # Of the turns of the busiest core, others take part in some.
-                    ways.append((loading[kind], writes, _step(loads, roles, target), cores * kind[0] / most))
+        parts = [(writes, [one for one in step if (one.tensor in by_writer) == writes]) for writes in (False, True)]
+        steps: dict[tuple[bool, _Kind], _Step] = {}
+        for (kind, cores), (writes, loads) in itertools.product(kinds.items(), parts):
+            if not loads:
+                continue
+            roles = kind[1:]
+            if (writes, roles) not in steps:
+                steps[writes, roles] = _step(loads, dict(zip(shared, roles, strict=True)), target)
+            # Of the turns of the busiest core, others take part in some.
+            ways.append((loading[kind], writes, steps[writes, roles], cores * kind[0] / most))
         moved = _moved([(weight, one.from_dram, one.starts) for _, _, one, weight in ways], target)
         for (own, writes, one, _), dram in zip(ways, moved, strict=True):
             cycles = one.cycles(dram) * prod(loops)

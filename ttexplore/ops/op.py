@@ -73,6 +73,9 @@ class Form:
     arities: range
     places: tuple[tuple[Operand, int], ...]
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def work(self) -> Work:
         """What it does for the kernel's own work, or the set-up, waits and hand-overs that it belongs to."""
@@ -186,6 +189,9 @@ class Op:
     has_result: bool = False
     function: str = ""
     of_elements: Callable[..., Any] | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def ir_name(self) -> str:

@@ -42,8 +42,7 @@ class TensorCopy:
 
     def starts(self, block: Block) -> Iterator[Block]:
         """The first element of each block that the copy moves for a work item, in order."""
-        for values in itertools.product(*map(range, self.loops)):
-            yield self.low(block, values)
+        return map(self.low, itertools.repeat(block), itertools.product(*map(range, self.loops)))
 
 
 def tensor_copies(loops: list[tirx.For]) -> list[TensorCopy]:

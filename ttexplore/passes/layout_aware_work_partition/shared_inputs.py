@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,6 +135,7 @@ def _all_ways(program: TirProgram, tensors: Collection[str]) -> _AllWays:
     copies = tensor_copies(grid_loops(program.kernel))
     moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
     layouts = [one for one in program.plan.layouts if one.name in tensors]
+    block_of = functools.cache(item_block)
 
     def all_ways(partition: Partition) -> dict[str, list[_Way] | str]:
         @functools.cache
@@ -141,7 +143,7 @@ def _all_ways(program: TirProgram, tensors: Collection[str]) -> _AllWays:
             found: _Blocks = {}
             for core in partition.cores:
                 look_around()
-                found[core.x, core.y] = [item_block(partition.grid, item) for item in partition.items_of(core)]
+                found[core.x, core.y] = [block_of(partition.grid, item) for item in partition.items_of(core)]
             return found
 
         return {one.name: _ways(program, partition, blocks, one, copies, moves[one.name]) for one in layouts}
@@ -387,17 +389,16 @@ def _needed(copy: TensorCopy, partition: Partition, blocks_of: Callable[[], _Blo
         # Each work item has a place of its own.
         return {(core.x, core.y): (core.x, core.y) for core in partition.cores}
     blocks = blocks_of()
-    # Of a work item, the block indices that the copy's place depends on.
-    places = {tuple(block[axis] for axis in copy.axes): block for given in blocks.values() for block in given}
-    found: dict[Block, Hashable] = {place: place for place in places}
+    # Of a work item, the block indices that the copy's place depends on; none of them is `()`.
+    place_of: Callable[[Block], Hashable] = operator.itemgetter(*copy.axes or [slice(0)])
+    at = {core: [*map(place_of, given)] for core, given in blocks.items()}
+    places = {place: block for core, given in blocks.items() for place, block in zip(at[core], given, strict=True)}
+    found: dict[Hashable, Hashable] = {place: place for place in places}
     if len(places) * prod(copy.loops) <= _MOST_BLOCKS:
         found = {place: tuple(copy.starts(block)) for place, block in places.items()}
     numbers: dict[Hashable, int] = {}
     of_place = {place: numbers.setdefault(starts, len(numbers)) for place, starts in found.items()}
-    return {
-        core: tuple(of_place[tuple(block[axis] for axis in copy.axes)] for block in given)
-        for core, given in blocks.items()
-    }
+    return {core: tuple([of_place[place] for place in own]) for core, own in at.items()}
 
 
 def _groups(needed: Mapping[_Core, Hashable]) -> list[list[_Core]]:

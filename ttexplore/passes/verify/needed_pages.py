@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import assert_never
 
 import numpy as np
@@ -23,9 +23,9 @@ _MOST_TOGETHER = 1 << 20
 
 
 def needed_pages(
-    kernel: Kernel, cores: Sequence[CoreWork], buffer: str, operand: str = "page"
+    kernel: Kernel, cores: Sequence[CoreWork], buffers: Collection[str], operand: str = "page"
 ) -> list[tuple[list[CoreWork], dict[Call, Pages]]]:  # fmt: skip
-    """The pages that cores move into a circular buffer, or out of it, by the call that moves them, with an axis for
+    """The pages that cores move into circular buffers, or out of them, by the call that moves them, with an axis for
     each loop around it, the innermost first, and a last one for the cores: for each group of cores that make the same
     turns; or the values of another operand of these calls.
 
@@ -34,7 +34,7 @@ def needed_pages(
     """
 
     def look(group: Sequence[CoreWork]) -> dict[Call, Pages]:
-        found = _Needed(group, buffer, operand)
+        found = _Needed(group, buffers, operand)
         found.body(kernel.body)
         return found.pages
 
@@ -42,10 +42,10 @@ def needed_pages(
 
 
 class _Needed:
-    """The values of an operand of the calls that move pages into, or out of, a circular buffer."""
+    """The values of an operand of the calls that move pages into, or out of, circular buffers."""
 
-    def __init__(self, cores: Sequence[CoreWork], buffer: str, operand: str) -> None:
-        self.count, self.buffer, self.operand = len(cores), buffer, operand
+    def __init__(self, cores: Sequence[CoreWork], buffers: Collection[str], operand: str) -> None:
+        self.count, self.buffers, self.operand = len(cores), buffers, operand
         self.ranges = CoreRanges(cores)
         self.turns: tuple[int, ...] = ()
         self.pages: dict[Call, Pages] = {}
@@ -68,7 +68,9 @@ class _Needed:
                     assert_never(statement)
 
     def call(self, call: Call) -> None:
-        if {"page", self.operand} <= call.values.keys() and "cb" in call.buffers and call.buffer("cb") == self.buffer:
+        if "cb" not in call.buffers or call.buffer("cb") not in self.buffers:
+            return
+        if {"page", self.operand} <= call.values.keys():
             page = self.ranges.of(call.values[self.operand])
             if page is not None and np.array_equal(*page):
                 self.pages[call] = np.broadcast_to(np.asarray(page[0], np.int64), (*self.turns, self.count))

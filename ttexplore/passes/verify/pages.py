@@ -488,7 +488,8 @@ class _TransferWalk:
         self.known: dict[Key, Range] = {}
         given = [core.values for core in partition.cores]
         for name in dict.fromkeys(itertools.chain(*given)):
-            values = np.array([one.get(name, 0) for one in given])
+            numbers = [one.get(name, 0) for one in given]
+            values = numbers[0] if len({*numbers}) == 1 else np.array(numbers)
             self.known[CoreValue(name)] = (values, values)
 
     def run(self, kernel: Kernel) -> None:
@@ -674,6 +675,8 @@ class _TransferWalk:
     def keep(self, rows: Rows | Pages) -> None:
         """Continue with some of the rows, or with repeated rows."""
         look_around()
+        if rows.dtype == bool and rows.all():
+            return
         self.known = {one: _at_range(known, rows) for one, known in self.known.items()}
         self.core = self.core[rows]
         if self.turn is not None:

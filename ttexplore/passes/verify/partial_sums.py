@@ -176,7 +176,7 @@ def _operands(writer: Kernel, partition: Partition, buffer: str) -> dict[Place, 
     """What calls on each core move into, or out of, a circular buffer, and between which places."""
     made: dict[Place, dict[str, dict[Call, Pages]]] = {(core.x, core.y): {} for core in partition.cores}
     for name in _WHERE:
-        for cores, values in needed_pages(writer, partition.cores, buffer, name):
+        for cores, values in needed_pages(writer, partition.cores, [buffer], name):
             for number, core in enumerate(cores):
                 made[core.x, core.y][name] = {call: one[..., number] for call, one in values.items()}
     return {**made}

@@ -146,8 +146,13 @@ def check_multicasts(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     _run(groups, plan, partition)
     for sums in plan.partials:
         check_places(sums, kernels["writer"], partition)
+    needed = {
+        role: needed_pages(kernels[role], partition.cores, {one.buffer for one in plan.shared})
+        for role in dict.fromkeys(loaders.values())
+    }
     for shared in plan.shared:
-        _check_pages(shared, kernels[loaders[shared.tensor]], partition)
+        role = loaders[shared.tensor]
+        _check_pages(shared, kernels[role], needed[role])
 
 
 _EVENTS = frozenset(
@@ -391,13 +396,19 @@ def _run(groups: Sequence[_Group], plan: Plan, partition: Partition) -> None:
 
 @dataclass(slots=True)
 class _Running:
-    """A kernel of cores that do the same, which have these numbers, and what it does next."""
+    """A kernel of cores that do the same, which have these numbers, one after another, and what it does next."""
 
     role: str
     group: int
     cores: NDArray[np.int64]
     events: Sequence[_Event]
     at: int = 0
+
+    @property
+    def own(self) -> slice:
+        """The numbers of the cores, for what is kept of all cores."""
+        first = int(self.cores[0])
+        return slice(first, first + len(self.cores))
 
 
 def _check_numbers(
@@ -421,9 +432,13 @@ def _check_numbers(
                     )
 
 
-def _check_pages(shared: SharedInput, loader: Kernel, partition: Partition) -> None:
+def _check_pages(
+    shared: SharedInput, loader: Kernel, needed: Sequence[tuple[Sequence[CoreWork], Mapping[Call, Pages]]]
+) -> None:  # fmt: skip
     """The cores of a rectangle need the same pages, in all turns of their loops."""
-    groups = needed_pages(loader, partition.cores, shared.buffer)
+    groups = [
+        (own, {call: one for call, one in pages.items() if call.buffer("cb") == shared.buffer}) for own, pages in needed
+    ]
     at = {(work.x, work.y): (group, number) for group, (own, _) in enumerate(groups) for number, work in enumerate(own)}
     senders = {place: one.sender for one in shared.multicasts for place in one.cores.cores}
     if all(_have_the_pages_of_senders(number, pages, at, senders) for number, (_, pages) in enumerate(groups)):
@@ -513,12 +528,12 @@ class _Cores:
             return None
         semaphore, wanted = event.values["semaphore"], event.values.get("value", 1)
         assert isinstance(semaphore, int), "cores that do the same wait for the same"
-        if (self.semaphores[semaphore][kernel.cores] == wanted).all():
+        if (self.semaphores[semaphore][kernel.own] == wanted).all():
             return None
         return semaphore, _column(wanted, len(kernel.cores))[0]
 
     def step(self, kernel: _Running) -> None:
-        event, own = kernel.events[kernel.at], kernel.cores
+        event, own = kernel.events[kernel.at], kernel.own
         call, values = event.call, event.values
         if event.needs is not None:
             self.need(own, *event.needs)
@@ -530,14 +545,14 @@ class _Cores:
             if operation is SEMAPHORE_SET:
                 flags[own] = values["value"]
             elif operation is SEMAPHORE_UP:
-                others = _others(event, len(own))
+                others = _others(event, len(kernel.cores))
                 if self.plan.partials:
-                    for number, other in zip(own, others, strict=True):
+                    for number, other in zip(kernel.cores, others, strict=True):
                         check_told(self.plan, self.places[int(number)], other, semaphore, call)
                 np.add.at(flags, self.outside(kernel, self.numbered(others, call)), 1)
             elif operation is RECEIVE_SENT:
                 if not self.sent[name][own].all():
-                    place = self.places[int(own[self.sent[name][own].argmin()])]
+                    place = self.places[int(kernel.cores[self.sent[name][own].argmin()])]
                     raise disagreement(
                         f"core {place}: {dict(self.plan.semaphores)[semaphore]} says that a block of {name} has "
                         "arrived, but none was sent",
@@ -560,10 +575,10 @@ class _Cores:
             self.back[name][own] = (self.back[name][own] + values["count"]) % self.plan.buffer(name).pages
             self.reserved[name][own] = 0
 
-    def need(self, cores: NDArray[np.int64], name: str, page: Range) -> None:
+    def need(self, cores: slice, name: str, page: Range) -> None:
         """What is next in a circular buffer has one more page."""
         counts, pages = self.page_counts[name], self.pages[name]
-        at = int(counts[cores[0]])
+        at = int(counts[cores.start])
         if at == len(pages):
             pages = self.pages[name] = np.concatenate([pages, np.zeros_like(pages)])
         pages[at, 0, cores], pages[at, 1, cores] = page
