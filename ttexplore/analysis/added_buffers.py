@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from tvm import ir, tirx
@@ -14,10 +15,10 @@ from ttexplore.ir.rewrite import Context, Firings, walk
 class NewBuffers(Context):
     """A rewrite that allocates buffers beside the statements that use them."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
-        super().__init__(function, firings)
-        self._taken = {str(one.buffer.name) for one in walk(function.body) if type(one) is tirx.AllocBuffer}
-        self._taken |= {str(parameter.name) for parameter in function.params}
+    @functools.cached_property
+    def _taken(self) -> set[str]:
+        own = {str(one.buffer.name) for one in walk(self.function.body) if type(one) is tirx.AllocBuffer}
+        return own | {str(parameter.name) for parameter in self.function.params}
 
     def allocate(
         self, wanted: str, shape: Sequence[int], dtype: str, *, scope: str = "local.fragment",

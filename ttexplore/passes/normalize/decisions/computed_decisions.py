@@ -41,7 +41,8 @@ class _ComputedDecisions:
         return None
 
     def named(self, e: ir.Expr) -> ir.TensorLoad | None:
-        return next((self.computed[one] for one in nodes_of(e) if one in self.computed), None)
+        nodes = nodes_of(e) if self.computed else ()
+        return next((self.computed[one] for one in nodes if one in self.computed), None)
 
     def body(self, body: list[tirx.Stmt]) -> None:
         for statement in body:

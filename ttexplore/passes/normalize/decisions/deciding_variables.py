@@ -12,7 +12,6 @@ from ttexplore.ir.build import (
     dtype_of,
     op_name,
     regions,
-    shape_of,
     statements,
     with_arguments,
     with_nest,
@@ -46,12 +45,15 @@ def with_named_variables(function: tirx.PrimFunc, firings: Firings) -> tirx.Prim
 
 
 def _candidates(function: tirx.PrimFunc) -> frozenset[tirx.Buffer]:
-    decides = steering(function)
+    body = walk(function.body)
     found = {
-        one.buffer for one in walk(function.body) if isinstance(one, tirx.AllocBuffer) and one.buffer in decides
-        and shape_of(one.buffer) == (1,) and dtype_of(one.buffer) in ("int32", "bool")
+        one.buffer for one in body
+        if isinstance(one, tirx.AllocBuffer) and dtype_of(one.buffer) in ("int32", "bool")
+        and [*map(constant, one.buffer.ty.shape)] == [1]
     }  # fmt: skip
-    for one in walk(function.body):
+    if found:
+        found &= steering(function)
+    for one in body if found else ():
         if is_parallel(one):
             found -= {store.buffer for store in parallel_body(one)[1] if isinstance(store, tirx.BufferStore)}
         if op_name(one):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from tvm import ir, sym, tirx
@@ -51,13 +52,24 @@ class Element:
 
 
 class LoadedBlocks:
-    """What blocks hold. `pass_by` is told each statement before it is looked into, in order."""
+    """What blocks hold. `pass_by` is told each statement before it is looked into, in order; they are looked at when
+    somebody asks for a block, which few kernels do."""
 
     def __init__(self, function: tirx.PrimFunc) -> None:
+        self.function = function
         self.held: dict[tirx.Buffer, _Held] = {}
+        self.passed: list[tuple[tirx.Stmt, list[tirx.Stmt]]] = []
         self.statement: tirx.Stmt | None = None
-        self.changed = {one for statement in walk(function.body) for one in _written(statement)}
-        self.decided = _decided(function)
+
+    @functools.cached_property
+    def changed(self) -> set[tirx.Buffer]:
+        """The buffers that the kernel writes."""
+        return {one for statement in walk(self.function.body) for one in _written(statement)}
+
+    @functools.cached_property
+    def decided(self) -> set[ir.Expr]:
+        """The names that elements of tensors decide."""
+        return _decided(self.function)
 
     def element(self, load: ir.TensorLoad, around: list[tirx.Stmt], bounds: Bounds) -> Element | None:
         """The element of a tensor that an element of a block is; None where that is not known."""
@@ -114,6 +126,9 @@ class LoadedBlocks:
 
     def pass_by(self, statement: tirx.Stmt, around: list[tirx.Stmt]) -> None:
         """Take note of what a statement writes."""
+        self.passed.append((statement, around))
+
+    def _look_at(self, statement: tirx.Stmt, around: list[tirx.Stmt]) -> None:
         self.statement = statement
         source = None
         if runs(statement, tl.COPY) and not attribute(statement, "transpose"):
@@ -130,6 +145,9 @@ class LoadedBlocks:
             self.held[regions(statement)[1].source] = _Held(source, tuple(around), self._arms(around))
 
     def _held(self, block: tirx.Buffer, around: list[tirx.Stmt]) -> _Held | None:
+        passed, self.passed = self.passed, []
+        for statement, around_it in passed:
+            self._look_at(statement, around_it)
         found = self.held.get(block)
         if found is None or len(found.around) > len(around):
             return None
@@ -164,7 +182,6 @@ class LoadedBlocks:
 
 
 def _decided(function: tirx.PrimFunc) -> set[ir.Expr]:
-    """The names that elements of tensors decide."""
     found = set[ir.Expr]()
     for one in walk(function.body):
         match one:

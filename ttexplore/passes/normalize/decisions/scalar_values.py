@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from tvm import ir, tirx
@@ -68,16 +69,24 @@ def is_variable(buffer: tirx.Buffer) -> bool:
 
 
 class _Scalars(NewBuffers):
-    """`steering` are the names and variables that this pass leaves alone; `blocks` hold the others, `meanings` are the
-    expressions that other names stand for; nothing reads what is `unread`."""
+    """`blocks` hold the names and variables that do not steer, `meanings` are the expressions that other names stand
+    for."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.steering = steering(function)
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
         self.loaded = LoadedBlocks(function)
-        self.unread = _unread(function)
+
+    @functools.cached_property
+    def steering(self) -> set[ir.Expr]:
+        """The names and variables that this pass leaves alone."""
+        return steering(self.function)
+
+    @functools.cached_property
+    def unread(self) -> set[tirx.Buffer]:
+        """What nothing reads."""
+        return _unread(self.function)
 
     # Rules
 

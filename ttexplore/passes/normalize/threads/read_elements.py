@@ -36,6 +36,9 @@ class _ElementReads(Context):
     def check(self, statement: tirx.Stmt) -> None:
         if isinstance(statement, tirx.Bind):
             self.names[statement.var] = statement.value
+        loads = [load for one in expressions_of(statement) for load in certain_loads(one)]
+        if not loads:
+            return
         loops = [one for one in self.around if isinstance(one, tirx.For)]
         if len(loops) < len(self.around) or any(map(is_parallel, (*loops, statement))):
             return
@@ -45,9 +48,8 @@ class _ElementReads(Context):
             if low is None or extent is None or extent < 1:
                 return
             ends[one.loop_var] = low, low + extent - 1
-        for expression in expressions_of(statement):
-            for load in certain_loads(expression):
-                self.check_load(load, ends, statement)
+        for load in loads:
+            self.check_load(load, ends, statement)
 
     def check_load(self, load: ir.TensorLoad, ends: dict[ir.Var, tuple[int, int]], statement: tirx.Stmt) -> None:
         for axis, (index, length) in enumerate(zip(load.indices, extents_of(load.source), strict=True)):
