@@ -210,7 +210,7 @@ class FunctionReader:
         self.bound: dict[Variable, Expression] = {}
         self.simplifier = tvm.sym.Analyzer()
         # What passes did not touch is not read again.
-        self.known: dict[int, Call | Allocation] = {}
+        self.known: dict[int, Call | Bind | Allocation] = {}
         self.held: dict[int, Buffer] = {}
         # Of the kernel that is read.
         self.role, self.who = "kernel", kernel_name("kernel")
@@ -307,11 +307,11 @@ class FunctionReader:
                         self.buffers[buffer.name] = buffer
                 made.append(one)
             elif type(statement) is tirx.Bind:
-                bind = Bind(self.place(statement), self.variable(statement.var), self.expression(statement.value))
-                self.bound[bind.variable] = bind.value
-                if isinstance(bind.value, CoreValue) and bind.value.name in self.sizes:
-                    self.fixed[bind.variable] = self.sizes[bind.value.name]
-                made.append(bind)
+                number = identity(statement)
+                one = self.known.get(number)
+                if one is None:
+                    one = self.known[number] = self.named(statement)
+                made.append(one)
             elif type(statement) is tirx.AllocBuffer:
                 number = identity(statement)
                 one = self.known.get(number)
@@ -321,6 +321,13 @@ class FunctionReader:
             elif self.role != "kernel":
                 raise _no_text(type(statement).__name__, statement)
         return tuple(made), names, tested
+
+    def named(self, statement: tirx.Bind) -> Bind:
+        bind = Bind(self.place(statement), self.variable(statement.var), self.expression(statement.value))
+        self.bound[bind.variable] = bind.value
+        if isinstance(bind.value, CoreValue) and bind.value.name in self.sizes:
+            self.fixed[bind.variable] = self.sizes[bind.value.name]
+        return bind
 
     def loop(
         self, statement: tirx.For, body: tuple[Statement, ...], names: frozenset[str], tested: frozenset[Variable]

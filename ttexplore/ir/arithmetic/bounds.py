@@ -316,15 +316,27 @@ class _VariableValues:
 def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
     """Return the variables of the loops that may run zero times."""
     bounds, found = Bounds(function), set[ir.Var]()
+    # What the bounds have not heard of: most loops have constant lengths.
+    passed: list[tirx.Stmt] = []
 
     def visit(body: tirx.Stmt) -> None:
         for statement in statements(body):
-            if isinstance(statement, tirx.For) and bounds.may_be_empty(statement):
+            if type(statement) is not tirx.For:
+                passed.append(statement)
+                continue
+            if constant(statement.extent) is None:
+                for one in passed:
+                    bounds.enter(one)
+                passed.clear()
+            if bounds.may_be_empty(statement):
                 found.add(statement.loop_var)
-            bounds.enter(statement)
-            if isinstance(statement, tirx.For):
-                if statement.kind != tirx.ForKind.PARALLEL:
-                    visit(statement.body)
+            before = len(passed)
+            passed.append(statement)
+            if statement.kind != tirx.ForKind.PARALLEL:
+                visit(statement.body)
+            if len(passed) > before and passed[before] is statement:
+                del passed[before:]
+            else:
                 bounds.leave(statement)
 
     visit(function.body)
