@@ -45,7 +45,6 @@ from ttexplore.passes.normalize.threads.parallel_races import check_races
 from ttexplore.passes.normalize.threads.read_elements import check_elements
 from ttexplore.passes.normalize.threads.thread_groups import with_one_sequence
 from ttexplore.passes.step import Pass
-from ttexplore.passes.unseen import seen
 from ttexplore.passes.verify.normal_form import (
     BLOCKS_ARE_MATRICES,
     BRANCHES_ARE_LOOPS,
@@ -387,7 +386,7 @@ def give_updates_owners(program: TirProgram, target: Target, *, partials: Partia
     Raises KernelError where two work items use an element that one of them writes without T.atomic_add, Unsupported
     where the places of other reads and writes are not known.
     """
-    chosen = next((one.chosen for one in map(seen, program.plan.choices) if one.name == "partials"), partials)
+    chosen = next((one.chosen for one in program.plan.choices if one.name == "partials"), partials)
     firings = Firings()
     kernel, notes = with_owners(program.kernel, program.plan.size_values, firings, over_noc=chosen == "noc")
     program = _with_kernel(program, kernel, firings)
@@ -417,7 +416,7 @@ def _on_rewrites(firings: Firings) -> Iterable[Note]:
 
 
 PARTS: tuple[Pass, ...] = (
-    Pass("A0.1", "layout", record_defaults),
+    Pass("A0.1", "layout", record_defaults, reads=("policy", "order", "work_lists", "layouts")),
     Pass("A0.2", "layout", count_while_loops, establishes=(LOOPS_ARE_COUNTED,)),
     Pass("A0.3", "layout", expand_scans, requires=(LOOPS_ARE_COUNTED,), establishes=(NO_SCANS,)),
     Pass("A0.4", "layout", order_thread_groups, requires=(LOOPS_ARE_COUNTED,), establishes=(NO_THREAD_GROUPS,)),
@@ -437,5 +436,5 @@ PARTS: tuple[Pass, ...] = (
     ),
     Pass("A0.17", "layout", check_chosen_places, requires=(DECIDERS_HAVE_NAMES, NESTS_ARE_FLAT)),
     Pass("A0.18", "layout", choose_partial_sums, requires=(BRANCHES_ARE_LOOPS,), trial_until="B1.2"),
-    Pass("A0.19", "layout", give_updates_owners, requires=(BRANCHES_ARE_LOOPS,)),
+    Pass("A0.19", "layout", give_updates_owners, requires=(BRANCHES_ARE_LOOPS,), reads=("choices",)),
 )

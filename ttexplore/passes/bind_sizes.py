@@ -66,7 +66,7 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
             dataclasses.replace(part, before=_bound(part.before, now, sizes), after=_bound(part.after, now, sizes))
             for part in one.parts
         )
-        made.append(dataclasses.replace(one, before=before, after=after, looked_at=None, parts=parts))
+        made.append(dataclasses.replace(one, before=before, after=after, inputs=None, parts=parts))
     return tuple(made)
 
 

@@ -26,7 +26,7 @@ from ttexplore.passes.layout_aware_work_partition import PARTS as PARTS_OF_B1
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.lower_cb_intrinsics import lower_cb_intrinsics
 from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
-from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
+from ttexplore.passes.lower_tt_tile_intrinsics import fidelity_of_products, lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import PARTS as PARTS_OF_A2
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.running import Runner
@@ -39,13 +39,13 @@ from ttexplore.target import Target
 
 PIPELINE: tuple[Pass, ...] = (
     Pass("A0", "layout", apply_defaults, parts=PARTS_OF_A0),
-    Pass("A1", "layout", infer_tt_layout, by_sizes=True),
+    Pass("A1", "layout", infer_tt_layout, by_sizes=True, reads=("cores", "core_offset", "core_ranges")),
     Pass("A2", "layout", propagate_tt_layout, parts=PARTS_OF_A2),
     Pass("A3", "layout", attach_tensor_accessor, by_sizes=True),
     Pass("B1", "partition", layout_aware_work_partition, by_sizes=True, parts=PARTS_OF_B1),
     Pass("B2", "partition", grid_to_core_grid),
     Pass("C1", "tiles", lower_shared_to_cb, ends=(BLOCKS_ARE_MATRICES,)),
-    Pass("C2", "tiles", lower_tt_tile_intrinsics, ends=OF_BLOCK_OPERATIONS),
+    Pass("C2", "tiles", lower_tt_tile_intrinsics, ends=OF_BLOCK_OPERATIONS, reads=fidelity_of_products),
     Pass("C3", "tiles", build_tile_dfg),
     Pass("D1", "kernels", split_device_kernel, parts=PARTS_OF_D1),
     Pass("D2", "kernels", configure_tensor_accessor),

@@ -10,9 +10,10 @@ from typing import Any
 
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.program import TirProgram
-from ttexplore.passes.unseen import Facts
+from ttexplore.passes.undeclared import FIDELITY
 from ttexplore.passes.verify import Verifier
 from ttexplore.passes.verify.predicates import Predicate
+from ttexplore.plan import Plan
 from ttexplore.record import replaced
 
 
@@ -25,6 +26,10 @@ class Pass:
     after it and after each later step, until one `ends` it; the verifier checks all three. A function with
     `trial_until` gets, as its third argument, a function that lowers on trial up to the step of this letter, for other
     options of its own.
+
+    `reads` are the names of what it reads besides the program and its own options: options of other steps, and facts
+    that most steps hand on unread (:mod:`ttexplore.passes.undeclared`); a function where the program decides that.
+    Reading another one is an error.
     """
 
     letter: str
@@ -36,6 +41,7 @@ class Pass:
     establishes: tuple[Predicate, ...] = ()
     ends: tuple[Predicate, ...] = ()
     trial_until: str = ""
+    reads: tuple[str, ...] | Callable[[TirProgram], tuple[str, ...]] = ()
 
     @property
     def name(self) -> str:
@@ -54,6 +60,11 @@ class Pass:
         """The steps that change the program: its parts, or the step itself."""
         return self.parts or (self,)
 
+    def inputs(self, program: TirProgram) -> tuple[str, ...]:
+        """The names of what it reads besides the program; its own options too, but for the math fidelity."""
+        reads = self.reads(program) if callable(self.reads) else self.reads
+        return (*reads, *(name for name in self.options if name != FIDELITY))
+
     @functools.cached_property
     def options(self) -> tuple[str, ...]:
         """The names of the options; :class:`Options` has their types and defaults."""
@@ -67,10 +78,9 @@ class Pass:
 class Applied:
     """One run of a step: the program before and after, or the error that stopped it; `parts` are the runs of its parts.
 
-    What another lowering may take from it: `looked_at` are all options that the pass looked at, its own and those of
-    other passes, and the facts that most passes hand on (:mod:`ttexplore.passes.unseen`), by place; `facts` are these
-    facts after it, which stand for those before it where they were handed on; `verifier` has checked the program after
-    it. None if that is not known.
+    What another lowering may take from it: `inputs` are the values of what the step declares to read, by name; `plan`
+    is the one that it made, without what it handed on unread (:mod:`ttexplore.passes.undeclared`); `verifier` has
+    checked the program after it. None if that is not known.
     """
 
     step: Pass
@@ -79,8 +89,8 @@ class Applied:
     options: dict[str, Any]
     seconds: float
     error: TTExploreError | None = None
-    looked_at: Mapping[str, object] | None = None
-    facts: Facts | None = None
+    inputs: Mapping[str, object] | None = None
+    plan: Plan | None = None
     verifier: Verifier | None = None
     parts: tuple[Applied, ...] = ()
 

@@ -649,7 +649,17 @@ def _no_alias(
 
 
 PARTS = (
-    Pass("B1.1", "partition", assign_work_items),
-    Pass("B1.2", "partition", choose_shared_inputs),
-    Pass("B1.3", "partition", balance_work_items),
+    Pass(
+        "B1.1",
+        "partition",
+        assign_work_items,
+        reads=("partials", "stages", "cb_depth", "chunk_k_tiles", "qk_chunk_tiles"),
+    ),
+    Pass(
+        "B1.2",
+        "partition",
+        choose_shared_inputs,
+        reads=("loaded_by", "partials", "policy", "order", "math_fidelity", "notes"),
+    ),
+    Pass("B1.3", "partition", balance_work_items, reads=("policy", "order", "math_fidelity", "notes")),
 )

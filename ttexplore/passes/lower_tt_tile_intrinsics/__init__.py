@@ -45,7 +45,7 @@ from ttexplore.ir.operations.quantified import Quantified, quantified_of
 from ttexplore.ir.operations.reductions import Reduction, reduction_of, runs_on_fpu
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.program import TirProgram
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body, walk
 from ttexplore.ops import language as tl
 from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
@@ -437,6 +437,12 @@ class _Lowering(Context):
     def rejection(self, statement: tirx.Stmt) -> None:
         if not isinstance(statement, tirx.Bind | tirx.For):
             raise Unsupported("L001", f"no rule lowers {op_name(statement) or type(statement).__name__}")
+
+
+def fidelity_of_products(program: TirProgram) -> tuple[str, ...]:
+    """What C2 reads: of the math fidelity, whether it is right for elements of few bits."""
+    dtypes = {dtype_of(one.buffer) for one in walk(program.kernel.body) if isinstance(one, tirx.AllocBuffer)}
+    return ("math_fidelity",) if dtypes & {*SMALL_FLOATS, *SMALL_WHOLES} else ()
 
 
 def _check_fidelity(plan: Plan, a: tirx.Buffer, b: tirx.Buffer) -> None:

@@ -385,5 +385,12 @@ PARTS: tuple[Pass, ...] = (
     Pass("A2.2", "layout", mask_padding, requires=(NESTS_ARE_FLAT,)),
     Pass("A2.3", "layout", join_reductions, establishes=(RESULTS_ARE_APART,)),
     Pass("A2.4", "layout", remove_unused_values, establishes=(VALUES_ARE_READ,)),
-    Pass("A2.5", "layout", choose_buffers, requires=(RESULTS_ARE_APART, VALUES_ARE_READ), ends=(VALUES_ARE_READ,)),
+    Pass(
+        "A2.5",
+        "layout",
+        choose_buffers,
+        requires=(RESULTS_ARE_APART, VALUES_ARE_READ),
+        ends=(VALUES_ARE_READ,),
+        reads=("eltwise", "mode"),
+    ),
 )

@@ -246,6 +246,6 @@ def _check_complete(kernel: tirx.PrimFunc, functions: Mapping[str, tirx.PrimFunc
 
 
 PARTS = (
-    Pass("D1.1", "kernels", choose_loaders),
+    Pass("D1.1", "kernels", choose_loaders, reads=("match", "math_fidelity")),
     Pass("D1.2", "kernels", split_into_kernels, ends=OF_ONE_KERNEL),
 )

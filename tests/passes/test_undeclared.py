@@ -1,4 +1,4 @@
-"""What passes hand on without looking at it: looking is noticed, and nothing else is taken from another lowering."""
+"""What steps do not declare to read they cannot read, and lowerings that differ only there share what they make."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import ttexplore as ttx
 from tests.corpus import gemm
 from ttexplore.ir.program import TirProgram
 from ttexplore.notes import Note
+from ttexplore.options import DEFAULTS
 from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.step import Applied, Pass
-from ttexplore.passes.unseen import Facts, Unseen, hidden
+from ttexplore.passes.undeclared import Undeclared, hidden, with_facts
 from ttexplore.plan import ComputeConfig, Plan
 from ttexplore.target import Target
 
@@ -23,64 +24,50 @@ KERNEL = ttx.explore(gemm(64, 64, 64, 32, 32, 32))
 LOW = {"math_fidelity": "LoFi"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Holder:
-    held: object
-
-
 @pytest.mark.parametrize(
-    "look",
+    "read",
     [
-        lambda one: one == "LoFi", lambda one: one != "LoFi", hash, str, repr, bool, lambda one: f"{one:>5}",
-        lambda one: f"{one!r}", lambda one: one in ("HiFi4", "LoFi"), lambda one: {"LoFi": 1}.get(one),
-        lambda one: ("HiFi4", "LoFi").index(one), lambda one: Holder(one) == Holder("LoFi"),
-        lambda one: one == Unseen("another", "LoFi", lambda *_: None),
+        lambda one: one == "LoFi", lambda one: one != "LoFi", hash, str, repr, bool, len, list,
+        lambda one: f"{one:>5}", lambda one: one in ("HiFi4", "LoFi"), lambda one: {"LoFi": 1}.get(one),
+        lambda one: ("HiFi4", "LoFi").index(one), lambda one: one == Undeclared("another"), lambda one: one.kind,
+        lambda one: one["match"], lambda one: one.lower(), dict,
     ],
 )  # fmt: skip
-def test_looking_gives_the_value_and_is_noticed(look: Callable[[object], object]) -> None:
-    seen: list[tuple[str, object]] = []
-    found = look(Unseen("here", "LoFi", lambda *what: seen.append(what)))
-    assert found == look("LoFi")
-    assert {*seen} == {("here", "LoFi")}
+def test_reading_is_refused(read: Callable[[Any], object]) -> None:
+    with pytest.raises(AssertionError, match=r"^notes is read, which is not declared$"):
+        read(Undeclared("notes"))
 
 
-def test_handing_on_is_not_looking() -> None:
-    one = Unseen("here", "LoFi", lambda *_: pytest.fail("nobody looks"))
-    held = dataclasses.replace(Holder(0), held=one)
-    assert held.held is one
-    assert held == Holder(one)
+def test_handing_on_is_not_reading() -> None:
+    one = Undeclared("notes")
+    compute = ComputeConfig("HiFi2", False, False, False, 8, "reload")
+    given = dataclasses.replace(compute, math_fidelity=one)  # pyright: ignore[reportArgumentType]
+    assert given.math_fidelity is one
+    assert given == dataclasses.replace(given, reasons=())
     assert (*(one,), 1) == (one, 1)
     # Tuples and, before Python 3.13, dataclasses see for themselves that it is the same.
     assert one.__eq__(one)
     assert not one.__ne__(one)
 
 
-@pytest.mark.parametrize("use", [len, iter, lambda one: one < "HiFi4", lambda one: one.lower(), lambda one: one + ""])
-def test_nothing_else_can_be_done_with_it(use: Callable[[Any], object]) -> None:
-    with pytest.raises((TypeError, AttributeError)):
-        use(Unseen("here", "LoFi", lambda *_: None))
-
-
 def telling(text: str) -> Note:
     return Note("told", {}, text)
 
 
-def test_facts_are_found_and_put_back() -> None:
+def test_facts_are_hidden_and_put_back() -> None:
     compute = ComputeConfig("HiFi2", False, False, False, 8, "reload")
     plan = Plan("k", "t", {"stages": 2}, notes=(telling("one"), telling("two")), compute=compute)
-    unseen = Facts.of(plan).unseen(lambda *_: pytest.fail("nobody looks"))
     other = plan.replace(
         compute=dataclasses.replace(compute, math_fidelity="LoFi"), notes=(telling("1"), telling("2")), options={}
     )
-    made = (
-        dataclasses.replace(unseen, notes=(*unseen.notes, telling("three")))
-        .known(Facts.of(other).by_place)
-        .put_into(plan)
-    )
-    assert made == other.replace(notes=tuple(map(telling, ("1", "2", "three"))))
+    made = hidden(plan)
+    made = made.replace(notes=(*made.notes, telling("three")))
+    assert with_facts(made, made, other, DEFAULTS) == other.replace(notes=tuple(map(telling, ("1", "2", "three"))))
     assert hidden(plan) == hidden(other)
+    assert hidden(plan, ("notes",)) != hidden(other, ("notes",))
+    assert hidden(plan, ("notes", "math_fidelity")).compute == compute
     assert hidden(plan) != hidden(plan.replace(kernel="another"))
-    with pytest.raises(AssertionError, match="a check looks at math_fidelity"):
+    with pytest.raises(AssertionError, match="math_fidelity is read"):
         assert hidden(plan).compute == compute
 
 
@@ -120,6 +107,14 @@ def reading_options(program: TirProgram) -> TirProgram:
     return program.with_plan(notes=(telling(str(program.plan.options)),))
 
 
+def reading_an_option(program: TirProgram) -> TirProgram:
+    return program.with_plan(notes=(telling(f"the policy is {program.options.policy}"),))
+
+
+READS: dict[Callable[[TirProgram], TirProgram], tuple[str, ...]] = {
+    looking: ("math_fidelity",), choosing: ("math_fidelity",), filtering: ("notes",), filtering_kinds: ("notes",),
+    reading_options: ("options",), reading_an_option: ("policy",),
+}  # fmt: skip
 RAN: list[str] = []
 
 
@@ -130,7 +125,7 @@ def steps(*functions: Callable[[TirProgram], TirProgram]) -> tuple[Pass, ...]:
             RAN.append(function.__name__)
             return function(program)
 
-        return Pass(function.__name__, "partition", ran)
+        return Pass(function.__name__, "partition", ran, reads=READS.get(function, ()))
 
     return (*PIPELINE[:3], *map(step, functions))
 
@@ -149,9 +144,10 @@ def lowered(
         ([setting, looking], []), ([looking, handing_on], ["looking"]),
         ([looking, filtering], ["looking", "filtering"]), ([reading_options], ["reading_options"]),
         ([handing_on, filtering], []), ([looking, filtering_kinds], ["looking", "filtering_kinds"]),
+        ([reading_an_option, handing_on], []),
     ],
 )  # fmt: skip
-def test_only_what_was_not_looked_at_is_taken_from_another(
+def test_only_what_does_not_read_the_difference_is_taken_from_another(
     passes: list[Callable[[TirProgram], TirProgram]], again: list[str]
 ) -> None:
     first = lowered({}, passes)
@@ -167,15 +163,21 @@ def test_only_what_was_not_looked_at_is_taken_from_another(
     assert again == RAN
 
 
-def test_other_numbers_of_notes_are_told_apart() -> None:
-    def more(program: TirProgram) -> TirProgram:
-        assert program.plan.compute is not None
-        return handing_on(program) if program.plan.compute.math_fidelity == "LoFi" else program
+@pytest.mark.parametrize("step", [one for one in READS if one not in (choosing,)])
+def test_a_step_that_reads_what_it_does_not_declare_fails(
+    step: Callable[[TirProgram], TirProgram], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = READS[step]
+    steps.cache_clear()
+    monkeypatch.delitem(READS, step)
+    error = lowered({}, [handing_on, step])[-1].error
+    steps.cache_clear()
+    assert error is not None
+    assert f"{name} is read, which is not declared" in error.message
 
-    def counting(program: TirProgram) -> TirProgram:
-        return program.with_plan(notes=(*program.plan.notes, telling(f"{len(program.plan.notes)} notes")))
 
-    passes = [more, counting]
-    first, alone = lowered({}, passes), lowered(LOW, passes)
-    assert lowered(LOW, passes, first)[-1].after.plan == alone[-1].after.plan
-    assert RAN == ["more", "counting"]
+def test_steps_of_the_pipeline_name_what_there_is() -> None:
+    program = KERNEL.steps[0].before
+    names = {"notes", "choices", "options", *DEFAULTS.by_name}
+    for step in (leaf for one in PIPELINE for leaf in one.leaves):
+        assert {*step.inputs(program)} <= names
