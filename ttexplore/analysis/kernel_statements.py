@@ -8,15 +8,17 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import identity, span_of, variables_of
 from ttexplore.ir.arithmetic.index import is_binary
 from ttexplore.ir.build import arguments, bound_form, buffer_of, op_name, operands, statements, when, with_body
+from ttexplore.ops.blocks import TILIZE, UNTILIZE
+from ttexplore.ops.move import PACK_TILE
 from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
 
 
 def packed_by(statement: tirx.Stmt) -> tirx.Buffer | None:
     """The circular buffer that a tile loop packs into, or that tilize or untilize fills; None for other statements."""
-    if op_name(statement) in ("tt.tilize", "tt.untilize"):
+    if op_name(statement) in (TILIZE.ir_name, UNTILIZE.ir_name):
         return buffer_of(operands(statement)["out"])
     inner = statements(statement.body) if type(statement) is tirx.For else []
-    return buffer_of(operands(inner[0])["out"]) if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
+    return buffer_of(operands(inner[0])["out"]) if len(inner) == 1 and op_name(inner[0]) == PACK_TILE.ir_name else None
 
 
 def pruned(body: list[tirx.Stmt], used: set[int]) -> list[tirx.Stmt]:

@@ -34,6 +34,7 @@ from ttexplore.ir.build import arguments, bound_form, dtype_of, op_name, regions
 from ttexplore.ir.listing import origins_of
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
+from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
 from ttexplore.ops.op import Form, Op, Phase
 from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Origin, Span
@@ -274,7 +275,7 @@ class FunctionReader:
                 if isinstance(one, Call):
                     names.add(one.name)
                     for buffer in one.buffers.values():
-                        if buffer.scope == "tt.cb":
+                        if buffer.scope == CB_SCOPE:
                             self.buffers[buffer.name] = buffer
                 if one is not None:
                     made.append(one)
@@ -303,7 +304,7 @@ class FunctionReader:
                 one = self.call(statement, form)
                 names.add(one.name)
                 for buffer in one.buffers.values():
-                    if buffer.scope == "tt.cb":
+                    if buffer.scope == CB_SCOPE:
                         self.buffers[buffer.name] = buffer
                 made.append(one)
             elif type(statement) is tirx.Bind:
@@ -415,7 +416,7 @@ class FunctionReader:
         return Call(place, form.name, form, values, buffers, self.variable(statement.var), least, most)
 
 
-_SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}
+_SCOPES = {"cb": CB_SCOPE, "dst": DST_SCOPE, "tensor": "global"}
 
 
 def _no_text(what: str, statement: tirx.Stmt) -> Unsupported:

@@ -12,6 +12,7 @@ from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.program import TirProgram
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
+from ttexplore.ops.names import CORE_VALUE
 from ttexplore.ops.op import OperandArgument
 from ttexplore.record import Line, Listing, Origin, Work
 
@@ -104,7 +105,7 @@ def _work(statement: tirx.Stmt) -> Work:
     match statement:
         case tirx.AllocBuffer():
             return "declarations"
-        case tirx.Bind(value=ir.Call() as value) if value.op.name == "tt.core_value":
+        case tirx.Bind(value=ir.Call() as value) if value.op.name == CORE_VALUE:
             return "declarations"
         case tirx.Bind():
             form = bound_form(statement)

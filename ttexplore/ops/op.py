@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -122,7 +122,7 @@ class Form:
 class Op:
     """A device operation.
 
-    `name` is its name in the IR, after ``tt.``. `cpp`, `init` and `uninit` are format templates over the operand
+    `ir_name` is its name in the IR, ``tt.`` + `name`. `cpp`, `init` and `uninit` are format templates over the operand
     names: ``{in0}`` prints a cb as its id, ``{in0.buffer}`` as its DataflowBuffer, ``{in0.page_bytes}`` as its page
     size; a `float` prints as the bits of its float32. `init_operands` are the operands that the init takes, in order:
     the init is the IR operation ``tt.<name>_init`` with these arguments, likewise `uninit` is ``tt.<name>_uninit``.
@@ -189,13 +189,13 @@ class Op:
     has_result: bool = False
     function: str = ""
     of_elements: Callable[..., Any] | None = None
+    ir_name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ir_name", f"tt.{self.name}")
 
     def __hash__(self) -> int:
         return hash(self.name)
-
-    @property
-    def ir_name(self) -> str:
-        return f"tt.{self.name}"
 
     @property
     def called(self) -> str:

@@ -11,6 +11,7 @@ from ttexplore.ir.arithmetic.sizes import BOUND_SIZES, size_variables
 from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ops.names import CORE_ITEM, CORE_VALUE
 from ttexplore.plan import Partition
 from ttexplore.target import Target
 
@@ -37,7 +38,7 @@ def grid_to_core_grid(program: TirProgram, target: Target) -> TirProgram:
     body = statements(loops[-1].body)
     named = size_variables(program.kernel)
     sizes = [
-        bind(one, call("tt.core_value", [size.core_value], dtype="int32"))
+        bind(one, call(CORE_VALUE, [size.core_value], dtype="int32"))
         for one, size in zip(named, program.plan.sizes, strict=True)
     ]
     counts, extents = _extents(loops)
@@ -69,7 +70,7 @@ def _extents(loops: list[tirx.For]) -> tuple[list[tirx.Stmt], list[ir.Expr | int
 
 def _core_value(name: str) -> tuple[ir.Var, tirx.Stmt]:
     value = variable(name)
-    return value, bind(value, call("tt.core_value", [name], dtype="int32"))
+    return value, bind(value, call(CORE_VALUE, [name], dtype="int32"))
 
 
 def _linear(
@@ -79,7 +80,7 @@ def _linear(
     item, work = variable("item"), variable("work")
     prologue = [bind_count]
     if partition.form == "list":
-        index = call("tt.core_item", ["work_items", item], dtype="int32")
+        index = call(CORE_ITEM, ["work_items", item], dtype="int32")
     else:
         start, bind_start = _core_value("work_start")
         prologue.insert(0, bind_start)

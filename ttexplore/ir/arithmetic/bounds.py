@@ -36,6 +36,7 @@ from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, bound_form, constant, statements
 from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.operations.quantified import quantified_of
+from ttexplore.ops.names import CORE_VALUE
 from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
 
 BLOCK_RANGES = "tt.block_ranges"
@@ -91,7 +92,7 @@ class Bounds:
                 extent = self.ranges.simplify(self.blocks[statement.var])
                 self.proofs.bind(statement.var, ir.Range.from_min_extent(tirx.const(0, "int32"), extent), True)
                 self.known.counts(statement.var, tirx.const(0, "int32"), extent)
-            elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
+            elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == CORE_VALUE:
                 if statement.var in self.sizes:
                     self._size(statement.var)
             elif (form := bound_form(statement)) is not None and form.op in (CHECK_READ, CHECK_WRITE):

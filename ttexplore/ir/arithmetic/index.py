@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
+from ttexplore.ops.names import CORE_ITEM, CORE_VALUE
+
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
@@ -189,9 +191,9 @@ def convert(e: ir.Expr, number: Callable[[ir.Var], Variable]) -> Expression:
             return float(e.value)
         case tirx.Select():
             return Select(*(convert(part, number) for part in (e.condition, e.true_value, e.false_value)))
-        case ir.Call() if e.op.name == "tt.core_value":
+        case ir.Call() if e.op.name == CORE_VALUE:
             return CoreValue(_text(e.args[0]))
-        case ir.Call() if e.op.name == "tt.core_item":
+        case ir.Call() if e.op.name == CORE_ITEM:
             return CoreItem(_text(e.args[0]), convert(e.args[1], number))
         case ir.Call() if str(e.op.name).endswith(".if_then_else"):
             return Select(*(convert(part, number) for part in e.args))

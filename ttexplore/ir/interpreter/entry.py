@@ -37,7 +37,9 @@ from ttexplore.ir.interpreter.where import Limits
 from ttexplore.ir.operations.groups import projected
 from ttexplore.ir.program import KERNEL, TirProgram
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops.names import CORE_VALUE
 from ttexplore.ops.op import UNWRITTEN
+from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK
 from ttexplore.ops.small import is_small, on_host
 from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan
 
@@ -230,7 +232,7 @@ def _has_core_values(functions: Mapping[str, tirx.PrimFunc]) -> bool:
 @functools.lru_cache(maxsize=16)
 def _reads_core_values(function: tirx.PrimFunc) -> bool:
     return any(
-        isinstance(s, tirx.Bind) and isinstance(s.value, ir.Call) and str(s.value.op.name) == "tt.core_value"
+        isinstance(s, tirx.Bind) and isinstance(s.value, ir.Call) and str(s.value.op.name) == CORE_VALUE
         for s in walk(function.body)
     )
 
@@ -238,4 +240,4 @@ def _reads_core_values(function: tirx.PrimFunc) -> bool:
 def _mode(functions: Mapping[str, tirx.PrimFunc]) -> Mode:
     if len(functions) == 1:
         return "sequential"
-    return "queues" if {"tt.cb_push_back", "tt.cb_pop_front"} & _names(functions) else "channels"
+    return "queues" if {CB_PUSH_BACK.ir_name, CB_POP_FRONT.ir_name} & _names(functions) else "channels"

@@ -21,6 +21,7 @@ from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, TileSource
 from ttexplore.ir.interpreter.where import Limits, Where
+from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import SMALL_WHOLES, CoreWork, Plan
@@ -156,7 +157,7 @@ class Core:
     def allocate(self, name: str, scope: str, dtype: str, shape: tuple[int, ...]) -> None:
         dtype = in_tiles(dtype) if self.run.tiled else dtype if self.run.rounds else unrounded(dtype)
         self.dtypes[name] = dtype
-        is_cb = scope == "tt.cb"
+        is_cb = scope == CB_SCOPE
         if is_cb and self.run.mode != "sequential":
             # Each kernel names the circular buffers that it uses.
             if name not in self.tiles:
@@ -165,7 +166,7 @@ class Core:
                 )
             return
         # The tiles of DST hold numbers or the bits of integers, as the operations leave them.
-        in_dst = self.run.tiled and scope == "tt.dst"
+        in_dst = self.run.tiled and scope == DST_SCOPE
         array = unwritten(shape, "float32" if in_dst else dtype)
         self.arrays[name] = self.stored(array, whole=is_whole(dtype))
         if in_dst:

@@ -64,6 +64,7 @@ from ttexplore.ir.operations.turns import stored_by_turns
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
+from ttexplore.ops.names import CORE_ITEM, CORE_VALUE
 from ttexplore.ops.op import UNWRITTEN, Form
 from ttexplore.ops.scalars import READ_ANY
 from ttexplore.ops.small import numpy_dtype, rounded_to
@@ -369,9 +370,9 @@ class TirWriter(_GeneratorText[ir.Var]):
             case ir.Call() if str(e.op.name).rpartition(".")[2] == "reinterpret":
                 before, after = (str(one.ty.dtype) for one in (e.args[0], e))
                 return f"reinterpreted({self.expression(e.args[0])}, '{before}', '{after}')"
-            case ir.Call() if str(e.op.name) == "tt.core_value":
+            case ir.Call() if str(e.op.name) == CORE_VALUE:
                 return f"core.core_value('{text_of(e.args[0])}')"
-            case ir.Call() if str(e.op.name) == "tt.core_item":
+            case ir.Call() if str(e.op.name) == CORE_ITEM:
                 return f"core.core_item({self.expression(e.args[1])})"
             case _:
                 what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__

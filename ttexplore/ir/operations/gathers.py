@@ -9,8 +9,9 @@ from tvm import ir, tirx
 from ttexplore.ir.build import arguments, number_of, operands, regions, runs, shape_of
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ops import language as tl
+from ttexplore.ops.blocks import READ_GATHERED, REARRANGE
 
-GATHERS = (tl.GATHER.name, "tt.read_gathered", "tt.rearrange")
+GATHERS = (tl.GATHER.name, READ_GATHERED.ir_name, REARRANGE.ir_name)
 
 
 @dataclass(frozen=True)

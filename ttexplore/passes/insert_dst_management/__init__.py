@@ -28,6 +28,8 @@ from ttexplore.ir.build import (
 from ttexplore.ir.names import DST
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Rule, walk
+from ttexplore.ops.names import DST_SCOPE
+from ttexplore.ops.protocol import CB_PUSH_BACK
 from ttexplore.options import Epilogue
 from ttexplore.passes.insert_dst_management.epilogue import last_turn_apart, without_single_turns
 from ttexplore.passes.insert_dst_management.groups import (
@@ -155,7 +157,7 @@ def _passed_before(program: TirProgram) -> dict[str, int]:
     found: dict[str, int] = {}
     passed = 0
     for one in walk(program.functions["reader"].body):
-        if op_name(one) == "tt.cb_push_back":
+        if op_name(one) == CB_PUSH_BACK.ir_name:
             name = buffer_of(arguments(one)[0]).name
             if consumers[name] == "writer":
                 passed += 1
@@ -193,7 +195,7 @@ def _within_l1(
 
 def _managed(function: tirx.PrimFunc, management: _Management, made: list[tirx.Stmt]) -> tirx.PrimFunc:
     """The kernel of these statements, with what D5 allocates instead of the values in DST."""
-    kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == "tt.dst")]
+    kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == DST_SCOPE)]
     allocations = [one for one in kept if isinstance(one, tirx.AllocBuffer)]
     rest = [one for one in kept if not isinstance(one, tirx.AllocBuffer)]
     physical = [management.dst_allocation] if management.used_dst else []
@@ -221,9 +223,9 @@ class _Management:
         self.firings = Firings()
         self.spills = SpillBuffers({one.name for one in (*plan.buffers, *plan.layouts)}, self.firings, allocations)
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
-        self.dst_allocation = allocation(DST, (self.capacity, 32, 32), dtype, "tt.dst")
+        self.dst_allocation = allocation(DST, (self.capacity, 32, 32), dtype, DST_SCOPE)
         self.firings.made(_DST, None, [self.dst_allocation])
-        held = [one for one in allocations.values() if scope_of(one.buffer) == "tt.dst"]
+        held = [one for one in allocations.values() if scope_of(one.buffer) == DST_SCOPE]
         for one in held:
             self.firings.made(_DST, one, [])
         if places := dict.fromkeys(place for one in held for place in spans_of(one)):

@@ -11,6 +11,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, buffer_of, constant, op_name
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK, CB_RESERVE_BACK, CB_WAIT_FRONT
 from ttexplore.passes.insert_dst_management.steps import StepReader, TileStep, tiles_of
 
 Grid = tuple[int, int]
@@ -45,14 +46,14 @@ class StepGroup:
         a block to the writer, may be filled only after the writer has stored what was pushed.
         """
         name = op_name(statement)
-        if name in ("tt.cb_wait_front", "tt.cb_reserve_back"):
+        if name in (CB_WAIT_FRONT.ir_name, CB_RESERVE_BACK.ir_name):
             moved = _moved(statement)
-            if self.after and name == "tt.cb_wait_front" and moved in refilled:
+            if self.after and name == CB_WAIT_FRONT.ir_name and moved in refilled:
                 return False
             if moved not in self.packed and moved not in self.popped:
                 self.before.append(statement)
                 return True
-        elif name in ("tt.cb_pop_front", "tt.cb_push_back"):
+        elif name in (CB_POP_FRONT.ir_name, CB_PUSH_BACK.ir_name):
             self.after.append(statement)
             self.popped.add(_moved(statement))
             return True
@@ -107,10 +108,10 @@ class Grouping:
             self.made.append(part)
         if isinstance(part, list):
             return
-        if op_name(part) == "tt.cb_pop_front":
+        if op_name(part) == CB_POP_FRONT.ir_name:
             self.refilled.add(_moved(part))
         if self.reader.passed_before:
-            waits = (one for one in walk(part) if op_name(one) == "tt.cb_wait_front")
+            waits = (one for one in walk(part) if op_name(one) == CB_WAIT_FRONT.ir_name)
             self.passed = max(self.passed, *(self.reader.passed_before.get(_moved(one), 0) for one in waits), 0)
 
     def late(self) -> set[str]:

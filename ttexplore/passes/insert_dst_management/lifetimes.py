@@ -21,10 +21,11 @@ from ttexplore.analysis.core_resources import can_share, check_l1, missing_l1, n
 from ttexplore.ir.arithmetic.index import Expression, Key, Range, Variable, decided, narrowed, placed, value_range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, FunctionReader, Kernel, Loop, Store, Walk
 from ttexplore.notes import Note, note
+from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK, CB_RESERVE_BACK, CB_WAIT_FRONT
 from ttexplore.plan import CircularBuffer, TensorLayout, chip_buffers
 from ttexplore.target import Target
 
-_RESERVE, _PUSH, _WAIT, _POP = "tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"
+_RESERVE, _PUSH, _WAIT, _POP = (one.ir_name for one in (CB_RESERVE_BACK, CB_PUSH_BACK, CB_WAIT_FRONT, CB_POP_FRONT))
 _PROTOCOL = frozenset({_RESERVE, _PUSH, _WAIT, _POP})
 # What changes how many tiles there are, or room for how many is reserved.
 _CHANGES = frozenset({_RESERVE, _PUSH, _POP})

@@ -12,6 +12,7 @@ from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import allocation, dtype_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ops.names import CB_SCOPE
 from ttexplore.passes.insert_dst_management.steps import tiles_of
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer
 
@@ -91,7 +92,7 @@ class SpillBuffers:
             return idle.pop(0)
         name = unused_name(wanted, self.taken)
         self.taken.add(name)
-        made = allocation(name, (tiles, 32, 32), dtype, "tt.cb", value.span)
+        made = allocation(name, (tiles, 32, 32), dtype, CB_SCOPE, value.span)
         data_format = FORMAT_OF_DTYPE[dtype]
         self.allocations += self.firings.made(_BUFFER, self.sources[identity(value)], [made])
         self.buffers.append(

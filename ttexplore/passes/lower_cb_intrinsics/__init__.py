@@ -37,8 +37,24 @@ from ttexplore.ir.operations.gathers import gathered_block
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 from ttexplore.ops import FORMS
+from ttexplore.ops.blocks import (
+    INDEX_BLOCK,
+    READ_BLOCK,
+    READ_ELEMENTS,
+    READ_GATHERED,
+    READ_STRIPS,
+    REARRANGE,
+    RECEIVE_BLOCK,
+    SEND_BLOCK,
+    TILIZE,
+    UNTILIZE,
+    WRITE_BLOCK,
+    WRITE_ELEMENTS,
+    WRITE_STRIPS,
+)
+from ttexplore.ops.names import CB_SCOPE
 from ttexplore.ops.op import Op
-from ttexplore.ops.scalars import READ_ANY, READ_NUMBERS, RECEIVE_NUMBER
+from ttexplore.ops.scalars import L1_NUMBER, NOC_READ_NUMBER, READ_ANY, READ_NUMBERS, RECEIVE_NUMBER, SEND_NUMBER
 from ttexplore.passes.lower_cb_intrinsics.handed_on_blocks import HandedOnBlocks
 from ttexplore.passes.lower_cb_intrinsics.sent_blocks import SentBlocks
 from ttexplore.plan import DATA_FORMATS, FACE, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
@@ -174,14 +190,14 @@ class _Movement(Context):
         first = next(filter(_moves_elements, walk(function.body)), None)
         if first is not None:
             name = unused_name(_BESIDE[role][0], {one.name for one in (*plan.buffers, *plan.layouts)})
-            made = allocation(name, (1, 32, 32), "bfloat16", "tt.cb")
+            made = allocation(name, (1, 32, 32), "bfloat16", CB_SCOPE)
             self.allocations = firings.made(_AROUND, first, [made])
             self.element_buffer = made.buffer
         asked = next((one for one in walk(function.body) if _reads_number(one, READ_ANY)), None)
         self.answer_buffer: tirx.Buffer | None = None
         if asked is not None:
             name = unused_name("answer", {one.name for one in (*plan.buffers, *plan.layouts)})
-            made = allocation(name, (1, 32, 32), "int32", "tt.cb")
+            made = allocation(name, (1, 32, 32), "int32", CB_SCOPE)
             self.allocations += firings.made(_ANSWER, asked, [made])
             self.answer_buffer = made.buffer
 
@@ -195,9 +211,9 @@ _BESIDE = {
 
 def _moves_elements(statement: tirx.Stmt) -> bool:
     """Whether elements are moved one by one."""
-    if op_name(statement) == "tt.read_gathered":
+    if op_name(statement) == READ_GATHERED.ir_name:
         return number_of(operands(statement)["unit"]) == 1
-    return _reads_number(statement) or op_name(statement) in ("tt.read_elements", "tt.write_elements")
+    return _reads_number(statement) or op_name(statement) in (READ_ELEMENTS.ir_name, WRITE_ELEMENTS.ir_name)
 
 
 def _reads_number(statement: tirx.Stmt, *operations: Op) -> TypeGuard[tirx.Bind]:
@@ -237,7 +253,7 @@ class _BlockMove:
             self.matrix_rows = number_of(given["matrix_rows"])
             self.row, self.column = given["row"], given["column"]
         self.places: tuple[ir.Var, ...] = ()
-        if op_name(statement) == "tt.read_gathered":
+        if op_name(statement) == READ_GATHERED.ir_name:
             self.places, self.unit = gathered_block(statement).variables, number_of(given["unit"])
             self.row, self.column = given["row"], given["column"]
         if self.elements:
@@ -564,18 +580,18 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
             group.append(block)
             continue
         flush()
-        if op_name(statement) == "tt.index_block":
+        if op_name(statement) == INDEX_BLOCK.ir_name:
             cb, axis = operands(statement).values()
             parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
             made += context.made(_NUMBERS, statement, parts)
             continue
-        if op_name(statement) == "tt.rearrange":
+        if op_name(statement) == REARRANGE.ir_name:
             made += _rearranged(statement, context)
             continue
         if op_name(statement) in _STORES:
             made += _stored(statement, context)
             continue
-        if op_name(statement) == "tt.send_number":
+        if op_name(statement) == SEND_NUMBER.ir_name:
             cb, number = operands(statement).values()
             parts = [op("cb_reserve_back", cb, 1), op("write_number", cb, 0, number), op("cb_push_back", cb, 1)]
             made += context.made(_NUMBER, statement, parts)
@@ -657,7 +673,7 @@ def _element(context: _Movement, statement: tirx.Bind, dtype: str) -> ir.Expr:
     assert around is not None
     tensor = buffer_of(given["source"])
     return call(
-        "tt.noc_read_number",
+        NOC_READ_NUMBER.ir_name,
         [tensor, given["page"], given["page_offset_bytes"], around, 0, context.target.dram_alignment_bytes,
          context.plan.layout(tensor.name).element_bytes],
         dtype=dtype,
@@ -705,7 +721,7 @@ def _answer(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
         op("noc_write_zeros", around, 0), op("noc_zeros_barrier"),
         loop(index, given["count"], read), op("noc_read_barrier"), *_handed_back(around),
         op("cb_push_back", answer, 1), op("cb_wait_front", answer, 1),
-        tirx.Bind(statement.var, call("tt.l1_number", [answer, 0], dtype="int32"), statement.span),
+        tirx.Bind(statement.var, call(L1_NUMBER.ir_name, [answer, 0], dtype="int32"), statement.span),
         op("cb_pop_front", answer, 1),
     ]  # fmt: skip
     return context.made(_NUMBER, statement, parts)
@@ -756,10 +772,10 @@ def _read(group: list[_BlockMove], context: _Movement) -> list[tirx.Stmt]:
     return [*reserves, *clears, *moves, *barrier, *pushes]
 
 
-_STORES = ("tt.write_block", "tt.write_strips", "tt.write_elements")
+_STORES = (WRITE_BLOCK.ir_name, WRITE_STRIPS.ir_name, WRITE_ELEMENTS.ir_name)
 
 
-_LOADS = ("tt.read_block", "tt.read_strips", "tt.read_elements", "tt.read_gathered")
+_LOADS = (READ_BLOCK.ir_name, READ_STRIPS.ir_name, READ_ELEMENTS.ir_name, READ_GATHERED.ir_name)
 
 
 def _stored(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
@@ -794,7 +810,7 @@ def _compute(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.Prim
 
 
 # The operation that converts a block of rows, or of tiles.
-_CONVERSIONS = {"tt.tilize": "tilize_block", "tt.untilize": "pack_untilize_block"}
+_CONVERSIONS = {TILIZE.ir_name: "tilize_block", UNTILIZE.ir_name: "pack_untilize_block"}
 
 
 def _reads(statement: tirx.Stmt) -> list[str]:
@@ -860,7 +876,7 @@ class _Compute:
         made: list[tirx.Stmt] = []
         for position, (statement, child) in enumerate(zip(body, children, strict=True)):
             made += before.get(position, [])
-            is_marker = op_name(statement) in ("tt.receive_block", "tt.send_block")
+            is_marker = op_name(statement) in (RECEIVE_BLOCK.ir_name, SEND_BLOCK.ir_name)
             made += self.made(_MARKER, statement) if is_marker else child
             made += after.get(position, [])
         return made
@@ -887,7 +903,7 @@ class _Compute:
         """The circular buffer whose block is complete after this statement and is used by the compute kernel. A block
         that is converted as a whole is excluded: the conversion waits for it and pops it."""
         arrived = packed_by(statement)
-        if op_name(statement) == "tt.receive_block":
+        if op_name(statement) == RECEIVE_BLOCK.ir_name:
             arrived = buffer_of(operands(statement)["cb"])
         if arrived is None or self.plan.buffer(arrived.name).consumer != "compute":
             return None

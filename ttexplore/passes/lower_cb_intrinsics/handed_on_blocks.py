@@ -27,6 +27,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call
 from ttexplore.ir.build import bind, op, variable, when
+from ttexplore.ops.names import CORE_VALUE
 from ttexplore.ops.semaphores import NOC_SEND_BLOCK, RECEIVE_SENT, SEMAPHORE_SET, SEMAPHORE_UP, SEMAPHORE_WAIT
 from ttexplore.plan import PartialSums
 
@@ -42,7 +43,7 @@ class HandedOnBlocks:
 
     @property
     def bindings(self) -> list[tirx.Stmt]:
-        return [bind(one, call("tt.core_value", [str(one.name)], dtype="int32")) for one in self.values.values()]
+        return [bind(one, call(CORE_VALUE, [str(one.name)], dtype="int32")) for one in self.values.values()]
 
     def _is(self, name: str) -> ir.Expr:
         return tirx.NE(self.values[name], tirx.const(0, "int32"))

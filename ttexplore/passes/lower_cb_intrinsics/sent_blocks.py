@@ -25,6 +25,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call
 from ttexplore.ir.build import bind, op, variable, when
+from ttexplore.ops.names import CORE_VALUE
 from ttexplore.ops.op import Op
 from ttexplore.ops.semaphores import (
     NOC_MULTICAST,
@@ -49,7 +50,7 @@ class SentBlocks:
 
     @property
     def bindings(self) -> list[tirx.Stmt]:
-        return [bind(one, call("tt.core_value", [str(one.name)], dtype="int32")) for one in self.values.values()]
+        return [bind(one, call(CORE_VALUE, [str(one.name)], dtype="int32")) for one in self.values.values()]
 
     @property
     def _sends(self) -> ir.Expr:

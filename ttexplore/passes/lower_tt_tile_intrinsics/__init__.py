@@ -47,6 +47,8 @@ from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body, walk
 from ttexplore.ops import language as tl
+from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.scalars import READ_ANY, READ_NUMBER
 from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
 from ttexplore.options import Engine, Fidelity
@@ -190,7 +192,7 @@ class _Lowering(Context):
         if not isinstance(statement, tirx.AllocBuffer):
             return None
         dtype = dtype_of(statement.buffer)
-        dtype = dtype if scope_of(statement.buffer) == "tt.cb" else self.storage.in_dst(dtype)
+        dtype = dtype if scope_of(statement.buffer) == CB_SCOPE else self.storage.in_dst(dtype)
         self.storage.add(statement, dtype)
         return []
 
@@ -237,7 +239,7 @@ class _Lowering(Context):
             return None
         name = str(load.source.name)
         page, offset = place_of(load, self.plan.layout(name), self.plan.accessor(name), self.bounds)
-        read = call("tt.read_number", [load.source, page, offset], dtype=str(statement.var.ty.dtype))
+        read = call(READ_NUMBER.ir_name, [load.source, page, offset], dtype=str(statement.var.ty.dtype))
         return [tirx.Bind(statement.var, read, statement.span)]
 
     def quantified(self, block: Quantified) -> ir.Expr:
@@ -260,7 +262,7 @@ class _Lowering(Context):
         ]  # fmt: skip
         inside = [functools.reduce(tirx.And, tests)] if tests else []
         return call(
-            "tt.read_any", [block.source, page, offset, index, count, int(block.of_all), *inside], dtype="int32"
+            READ_ANY.ir_name, [block.source, page, offset, index, count, int(block.of_all), *inside], dtype="int32"
         )
 
     def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -289,7 +291,7 @@ class _Lowering(Context):
             return known.simplify(row * columns + _nearest(tirx.floormod(t, across), starts[1], columns, known))
 
         dtype = dtype_of(target)
-        value = out if scope_of(out) == "tt.dst" else storage.temporary(out, dtype, statement)
+        value = out if scope_of(out) == DST_SCOPE else storage.temporary(out, dtype, statement)
         made = [storage.each(storage.count(out), lambda t: op("copy_tile", block, tile(t), value, t))]
         return made if value is out else [*made, *storage.pack(value, out, target)]
 
@@ -309,7 +311,7 @@ class _Lowering(Context):
             if str(rows.name) in self.rows:
                 return [op(name, source, target)]
         if attribute(statement, "transpose"):
-            in_dst = scope_of(target) == "tt.dst"
+            in_dst = scope_of(target) == DST_SCOPE
             value = target if in_dst else storage.temporary(target, dtype_of(source), statement)
             rows, columns = tile_grid(shape_of(target_block))
             turned = storage.each(count, lambda t: op(
@@ -318,8 +320,8 @@ class _Lowering(Context):
             return [turned] if in_dst else [turned, *storage.pack(value, target, target_block)]
         kinds = (dtype_of(source), dtype_of(target))
         converted = "int32" in kinds and kinds[0] != kinds[1]
-        if scope_of(target) != "tt.dst":
-            if scope_of(source) == "tt.dst" and not converted:
+        if scope_of(target) != DST_SCOPE:
+            if scope_of(source) == DST_SCOPE and not converted:
                 return storage.pack(source, target, target_block)
             value = storage.temporary(target, kinds[1], statement)
             return [
@@ -334,7 +336,7 @@ class _Lowering(Context):
 
     def to_dst(self, source: tirx.Buffer, target: tirx.Buffer) -> list[tirx.Stmt]:
         """Copy a block to DST."""
-        if scope_of(source) == "tt.dst":
+        if scope_of(source) == DST_SCOPE:
             return [self.storage.move(source, target, dtype_of(source))]
         return [self.storage.each(self.storage.count(target), lambda t: op("copy_tile", source, t, target, t))]
 
@@ -345,7 +347,7 @@ class _Lowering(Context):
         assert isinstance(value, tirx.FloatImm | tirx.IntImm), "a T.Parallel stores values that the kernel computes"
         storage, target = self.storage, self.tiles[region.source]
         dtype = dtype_of(region.source)
-        into = target if scope_of(target) == "tt.dst" else storage.temporary(target, dtype, statement)
+        into = target if scope_of(target) == DST_SCOPE else storage.temporary(target, dtype, statement)
         name, number = "fill_tile", float(rounded(value.value, dtype))
         if dtype == "int32":
             name, number = "fill_int_tile", int(value.value)
@@ -408,7 +410,7 @@ class _Lowering(Context):
         rows, columns = tile_grid(shape_of(source))
         depth, made.step = (columns, 1) if reduction.along_rows else (rows, columns)
         made.across = columns if reduction.along_rows else 1
-        in_place = scope_of(out) == "tt.dst" and dtype_of(out) == storage.in_dst(dtype)
+        in_place = scope_of(out) == DST_SCOPE and dtype_of(out) == storage.in_dst(dtype)
         result = out if in_place else storage.temporary(out, dtype, statement)
         what = f"{target.name}, the {reduction.kind} of {source.name}"
         on_fpu = runs_on_fpu(reduction, dtype, self.eltwise)
@@ -423,7 +425,7 @@ class _Lowering(Context):
             parts = made.on_sfpu(block, result, depth, dtype)
         if result is out:
             return parts
-        if scope_of(out) == "tt.dst":
+        if scope_of(out) == DST_SCOPE:
             return [*parts, storage.move(result, out, dtype), *storage.convert(out, dtype, dtype_of(target))]
         return [*parts, *storage.convert(result, dtype, dtype_of(target)), *storage.pack(result, out, target)]
 
@@ -510,7 +512,7 @@ def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:
     found: set[tirx.Buffer] = set()
 
     def reads(buffer: tirx.Buffer) -> None:
-        if scope_of(buffer) == "tt.dst" and dtype_of(buffer) == "bfloat16":
+        if scope_of(buffer) == DST_SCOPE and dtype_of(buffer) == "bfloat16":
             found.add(buffer)
 
     for statement in blocks(function.body):
@@ -521,6 +523,6 @@ def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:
                         reads(load.source)
         elif runs(statement, tl.COPY):
             source, target = (region.source for region in regions(statement))
-            if scope_of(target) != "tt.cb" or dtype_of(target) != "bfloat16":
+            if scope_of(target) != CB_SCOPE or dtype_of(target) != "bfloat16":
                 reads(source)
     return found

@@ -21,6 +21,7 @@ from ttexplore.ir.dataflow import nest_of
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import Rule
 from ttexplore.ops import OPS
+from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
 from ttexplore.options import Engine
 from ttexplore.passes.lower_tt_tile_intrinsics.tile_storage import TileStorage
 from ttexplore.plan import FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES
@@ -146,7 +147,7 @@ class _NestLowering:
 
     def _is_rounded_later(self, buffer: tirx.Buffer) -> bool:
         """Whether the packer rounds the values of a block."""
-        return dtype_of(buffer) == "bfloat16" and (scope_of(buffer) == "tt.cb" or buffer not in self.rounded)
+        return dtype_of(buffer) == "bfloat16" and (scope_of(buffer) == CB_SCOPE or buffer not in self.rounded)
 
     def _without_rounding(self, value: int) -> int:
         known = self.graph[value]
@@ -173,7 +174,7 @@ class _NestLowering:
                 self.jumped.update(known.operands)
             if known.load is not None:
                 array = self.storage.tiles[known.load.buffer]
-                if scope_of(array) == "tt.dst":
+                if scope_of(array) == DST_SCOPE:
                     self.places[value] = array
                     self.holders[array] = value
 
@@ -181,7 +182,7 @@ class _NestLowering:
 
     def write(self, store: _Store) -> None:
         target = self.storage.tiles[store.statement.buffer]
-        if scope_of(target) != "tt.dst":
+        if scope_of(target) != DST_SCOPE:
             array = deep(self.place(store.value, None))
             self.done(store.value)
             self.fire(_PACK, self.storage.pack(array, target, store.statement.buffer))

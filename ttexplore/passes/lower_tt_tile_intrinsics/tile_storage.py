@@ -10,6 +10,7 @@ from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variabl
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, KernelRole, Plan
 
 BLOCK = Rule("buffers of tiles", "A block of elements becomes a block of 32x32 tiles.")
@@ -65,7 +66,7 @@ class TileStorage:
 
     def temporary(self, like: tirx.Buffer, dtype: str, source: tirx.Stmt | None) -> tirx.Buffer:
         """A new DST array for values of a dtype, with as many tiles as `like`; the statement `source` needs it."""
-        return self.allocate(_VALUE, source, f"{like.name}_value", self.count(like), self.in_dst(dtype), "tt.dst")
+        return self.allocate(_VALUE, source, f"{like.name}_value", self.count(like), self.in_dst(dtype), DST_SCOPE)
 
     def move(self, source: tirx.Buffer, target: tirx.Buffer, dtype: str) -> tirx.Stmt:
         """The loop that copies values of a dtype within DST."""
@@ -113,7 +114,7 @@ class TileStorage:
         self, name: str, number: float, dtype: str, reason: str, source: tirx.Stmt | None
     ) -> tirx.Buffer:  # fmt: skip
         if name not in self.constants:
-            value = self.allocate(_VALUE, source, f"{name}_value", 1, self.dst_dtype, "tt.dst")
+            value = self.allocate(_VALUE, source, f"{name}_value", 1, self.dst_dtype, DST_SCOPE)
             made = self._constant(source, name, dtype, "compute", reason)
             self.prologue += self.firings.made(_CONSTANT, source, [
                 self.each(1, lambda t: op("fill_tile", value, t, number)),
@@ -133,7 +134,7 @@ class TileStorage:
     def _constant(
         self, source: tirx.Stmt | None, name: str, dtype: str, producer: KernelRole, reason: str
     ) -> tirx.Buffer:  # fmt: skip
-        made = self.allocate(_CONSTANT, source, name, 1, dtype, "tt.cb")
+        made = self.allocate(_CONSTANT, source, name, 1, dtype, CB_SCOPE)
         self.orders[str(made.name)] = "row_major"
         data_format = FORMAT_OF_DTYPE[dtype]
         self.extra.append(CircularBuffer(str(made.name), 1, 1, data_format, producer, "compute", reason=reason))

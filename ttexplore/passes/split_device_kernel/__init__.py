@@ -29,14 +29,16 @@ from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Placement, Rule, walk
 from ttexplore.ops import FORMS
-from ttexplore.ops.scalars import READ_NUMBERS, RECEIVE_NUMBER
+from ttexplore.ops.blocks import RECEIVE_BLOCK, SEND_BLOCK
+from ttexplore.ops.names import CB_SCOPE
+from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE, READ_NUMBERS, RECEIVE_NUMBER, SEND_NUMBER
 from ttexplore.passes.split_device_kernel.loaded_inputs import with_loaders
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify.normal_form import OF_ONE_KERNEL
 from ttexplore.plan import KERNEL_ROLES, CircularBuffer, KernelRole, Loader, Plan
 from ttexplore.target import Target
 
-_MARKERS = ("tt.receive_block", "tt.send_block", "tt.send_number", "tt.check_read", "tt.check_write")
+_MARKERS = (RECEIVE_BLOCK.ir_name, SEND_BLOCK.ir_name, SEND_NUMBER.ir_name, CHECK_READ.ir_name, CHECK_WRITE.ir_name)
 
 _KERNELS = Placement(
     "one of three kernels", "A kernel keeps its own operations, and the loops, names and buffers that they need."
@@ -110,13 +112,13 @@ class _Numbers:
         self.read = [one.var for one in walk(program.kernel.body) if _reads(one)]
         taken = {one.name for one in (*program.plan.buffers, *program.plan.layouts)}
         self.buffers: dict[KernelRole, tirx.AllocBuffer] = {
-            role: allocation(unused_name(f"numbers_for_{role}", taken), (1, 32, 32), "int32", "tt.cb")
+            role: allocation(unused_name(f"numbers_for_{role}", taken), (1, 32, 32), "int32", CB_SCOPE)
             for role in _RECEIVERS
         }
         self.given: dict[KernelRole, set[ir.Var]] = {role: set[ir.Var]() for role in _RECEIVERS}
 
     def received(self, statement: tirx.Bind, role: KernelRole) -> tirx.Stmt:
-        value = call("tt.receive_number", [self.buffers[role].buffer], dtype=str(statement.var.ty.dtype))
+        value = call(RECEIVE_NUMBER.ir_name, [self.buffers[role].buffer], dtype=str(statement.var.ty.dtype))
         return with_value(statement, value)
 
     def sent(self, statement: tirx.Bind) -> list[tirx.Stmt]:

@@ -16,6 +16,7 @@ from ttexplore.ir.dataflow import is_on_chip, loads_of
 from ttexplore.ir.operations.quantified import Quantified
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
+from ttexplore.ops.scalars import CHECK_READ
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class Element:
     def checked(self, asked: ir.Expr | None = None) -> list[tirx.Stmt]:
         """The checks, as statements; `asked` is the condition under which anybody wants the element."""
         tests = (test if asked is None else tirx.Or(tirx.Not(asked), test) for test in self.checks)
-        return [tirx.Bind(tirx.Var("checked", "int32"), call("tt.check_read", [one], dtype="int32")) for one in tests]
+        return [
+            tirx.Bind(tirx.Var("checked", "int32"), call(CHECK_READ.ir_name, [one], dtype="int32")) for one in tests
+        ]
 
 
 class LoadedBlocks:
