@@ -58,8 +58,8 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         module, own_name = _HOMES[name]
-        found = importlib.import_module(f"ttexplore.{module}")
-        return getattr(found, own_name) if own_name else found
+        loaded = importlib.import_module(f"ttexplore.{module}")
+        return getattr(loaded, own_name) if own_name else loaded
     raise AttributeError(f"ttexplore has no {name!r}")
 
 

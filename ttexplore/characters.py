@@ -28,7 +28,7 @@ def visible(text: str) -> str:
 
 def printable(text: str) -> str:
     """`text` for a terminal: its lines and tabs as they are, other invisible characters as ``⟨U+001B⟩``."""
-    return _UNUSUAL.sub(lambda found: _shown(found[0]), text)
+    return _UNUSUAL.sub(lambda match: _shown(match[0]), text)
 
 
 def _shown(character: str) -> str:

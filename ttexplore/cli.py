@@ -212,7 +212,7 @@ def parse_value(text: str) -> object:
         except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
             return text
     if "," in text:
-        return tuple(parse_value(part) for part in text.split(",") if part)
+        return tuple(parse_value(word) for word in text.split(",") if word)
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
@@ -223,22 +223,22 @@ def parse_value(text: str) -> object:
     return text
 
 
-def parse_pairs(pairs: Iterable[str], what: str) -> JsonObject:
+def parse_pairs(pairs: Iterable[str], noun: str) -> JsonObject:
     """Parse ``name=value`` words to a dictionary of values. Raises as :func:`parse_words` does."""
-    return {name: parse_value(text) for name, text in parse_words(pairs, what).items()}
+    return {name: parse_value(text) for name, text in parse_words(pairs, noun).items()}
 
 
-def parse_words(pairs: Iterable[str], what: str) -> dict[str, str]:
+def parse_words(pairs: Iterable[str], noun: str) -> dict[str, str]:
     """Parse ``name=value`` words to a dictionary. Raises UsageError for other words and for repeated names."""
     values: dict[str, str] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator or not name.isidentifier():
             raise UsageError(
-                "U003", f"the {what} {pair!r} has no value", hint="write it as name=value, for example M=256"
+                "U003", f"the {noun} {pair!r} has no value", hint="write it as name=value, for example M=256"
             )
         if name in values:
-            raise UsageError("U003", f"{what} {name} is given twice", hint="give each name once")
+            raise UsageError("U003", f"{noun} {name} is given twice", hint="give each name once")
         values[name] = text
     return values
 
@@ -247,21 +247,23 @@ def parse_space(words: Iterable[str]) -> dict[str, list[object]]:
     """Parse ``name=value,value`` words, of which one text may hold several, to the values of each name; a value may
     itself be a tuple: ``(1,2),(2,2)``. Raises as :func:`parse_words` does."""
     # Only between parentheses, commas and spaces are part of a value.
-    pairs = (part for word in words for part in _split_outside(word, " ") if part)
-    given = parse_words(pairs, "name of the space")
-    return {name: [parse_value(one) for one in _split_outside(text, ",") if one] for name, text in given.items()}
+    pairs = (pair for word in words for pair in _split_outside(word, " ") if pair)
+    texts = parse_words(pairs, "name of the space")
+    return {
+        name: [parse_value(choice) for choice in _split_outside(text, ",") if choice] for name, text in texts.items()
+    }
 
 
 def _split_outside(text: str, separator: str) -> list[str]:
     """The parts of `text` between separators that are not within parentheses, brackets or braces."""
-    parts, depth = [""], 0
+    pieces, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
         if character == separator and depth == 0:
-            parts.append("")
+            pieces.append("")
         else:
-            parts[-1] += character
-    return parts
+            pieces[-1] += character
+    return pieces
 
 
 def parse_grid(text: str) -> tuple[int, int]:
@@ -290,7 +292,7 @@ def add_exploration_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of an exploration: the target, its grid and the options of passes."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "options of passes, for --option:\n" + "\n".join(
-        f"  {one.name:<18}{one.meaning}: {_accepted(one)}" for one in OPTIONS.values()
+        f"  {option.name:<18}{option.meaning}: {_accepted(option)}" for option in OPTIONS.values()
     )
     # No default here: saved explorations reject a target that was given.
     parser.add_argument("--target", help=f"the chip (default: {DEFAULT_TARGET})")
@@ -597,19 +599,19 @@ def _explore(arguments: argparse.Namespace, time_limit: float | None = None) -> 
 
 def _each(arguments: argparse.Namespace) -> list[argparse.Namespace]:
     """Each kernel of the words with the arguments that follow it."""
-    found: list[argparse.Namespace] = []
+    namespaces: list[argparse.Namespace] = []
     for word in arguments.words:
         # A path may contain the sign, too, but the name of an argument has no "::" or suffix.
-        if not found or not word.partition("=")[1] or not word.partition("=")[0].isidentifier():
-            found.append(argparse.Namespace(**{**vars(arguments), "kernel": word, "arguments": []}))
+        if not namespaces or not word.partition("=")[1] or not word.partition("=")[0].isidentifier():
+            namespaces.append(argparse.Namespace(**{**vars(arguments), "kernel": word, "arguments": []}))
         else:
-            found[-1].arguments.append(word)
-    return found or [argparse.Namespace(**{**vars(arguments), "kernel": None})]
+            namespaces[-1].arguments.append(word)
+    return namespaces or [argparse.Namespace(**{**vars(arguments), "kernel": None})]
 
 
 def _all_explored(arguments: argparse.Namespace) -> list[Explored]:
     """Explore each kernel of the words, or load it."""
-    return [_explored(one) for one in _each(arguments)]
+    return [_explored(each) for each in _each(arguments)]
 
 
 def _identity(exploration: Explored) -> JsonObject:
@@ -646,7 +648,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
         raise UsageError("U002", "--against is given without a step", hint="name it: --step S")
     if arguments.options:
         return Answer(
-            str(exploration.settings), {**identity, "options": [to_json(one) for one in exploration.settings]}
+            str(exploration.settings), {**identity, "options": [to_json(setting) for setting in exploration.settings]}
         )
     if arguments.plan:
         plan = to_json(exploration.plan)
@@ -658,9 +660,9 @@ def _show(arguments: argparse.Namespace) -> Answer:
     return _shown(exploration)
 
 
-def _step(exploration: Explored, given: str) -> BaseStep:
+def _step(exploration: Explored, key_text: str) -> BaseStep:
     """The step of this name, letter or number. Raises UsageError."""
-    key = int(given) if re.fullmatch("[0-9]{1,9}", given) else given
+    key = int(key_text) if re.fullmatch("[0-9]{1,9}", key_text) else key_text
     if isinstance(key, int) and key >= len(exploration.steps):
         raise UsageError("U001", f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
     return exploration.steps[key]
@@ -724,24 +726,24 @@ def _check(arguments: argparse.Namespace) -> Answer:
 
 def _estimate(arguments: argparse.Namespace) -> Answer:
     exploration = _explore(arguments, arguments.time_limit)
-    found = exploration.estimate(arguments.inputs, arguments.seed, time_limit_seconds=arguments.time_limit)
-    return Answer(str(found), {**_identity(exploration), "estimate": found.to_json()})
+    estimate = exploration.estimate(arguments.inputs, arguments.seed, time_limit_seconds=arguments.time_limit)
+    return Answer(str(estimate), {**_identity(exploration), "estimate": estimate.to_json()})
 
 
 def _compare(arguments: argparse.Namespace) -> Answer:
     from ttexplore.exploration import Exploration
     from ttexplore.session.reports import compare_explorations
 
-    found = _all_explored(arguments)
+    lowerings = _all_explored(arguments)
     options = parse_options(parse_words(arguments.other, "option"))
     forked = bool(options) or arguments.with_target is not None
-    if len(found) != (1 if forked else 2):
+    if len(lowerings) != (1 if forked else 2):
         raise UsageError(
             "U002",
-            f"two lowerings are compared, not {len(found) + forked}",
+            f"two lowerings are compared, not {len(lowerings) + forked}",
             hint="name two kernels, or one and --with NAME=VALUE or --with-target",
         )
-    first = found[0]
+    first = lowerings[0]
     if forked:
         if not isinstance(first, Exploration):
             raise UsageError(
@@ -749,11 +751,11 @@ def _compare(arguments: argparse.Namespace) -> Answer:
                 f"{arguments.words[0]} is a saved exploration, which cannot be lowered again",
                 hint="name the kernel, or a second saved exploration",
             )
-        found.append(first.fork(target=arguments.with_target, **options))
-    found = [_chosen_launch(one, arguments.launch) for one in found]
-    comparison = compare_explorations(*found)
-    data: JsonObject = {"first": _identity(first), "second": _identity(found[1])}
-    error = next((one.error for one in found if one.error is not None), None)
+        lowerings.append(first.fork(target=arguments.with_target, **options))
+    lowerings = [_chosen_launch(lowering, arguments.launch) for lowering in lowerings]
+    comparison = compare_explorations(*lowerings)
+    data: JsonObject = {"first": _identity(first), "second": _identity(lowerings[1])}
+    error = next((lowering.error for lowering in lowerings if lowering.error is not None), None)
     if arguments.show is not None:
         diff = comparison.diff(arguments.show)
         return Answer(str(diff), {**data, "diff": to_json(diff.record)}, error=error, code=True)
@@ -784,18 +786,18 @@ def _sweep(arguments: argparse.Namespace) -> Answer:
 
     if arguments.pareto is not None:
         check_writable(arguments.pareto)
-    found = sweep(
+    swept = sweep(
         arguments.kernel, space, target=chosen_target(arguments) if chips is None else None, options=options,
         prove=arguments.prove, workers=arguments.workers, scheduler=arguments.scheduler, fresh=arguments.fresh,
         **kernel_arguments,
     )  # fmt: skip
     if arguments.pareto is not None:
-        write_file(arguments.pareto, found.pareto().svg)
+        write_file(arguments.pareto, swept.pareto().svg)
     data: JsonObject = {
-        "kernel": found.kernel, "complete": found.complete, "best": found.winner if found.ranking else None,
-        "table": [{name: _simple(value) for name, value in row.items()} for row in found.table()],
+        "kernel": swept.kernel, "complete": swept.complete, "best": swept.winner if swept.ranking else None,
+        "table": [{name: _simple(value) for name, value in row.items()} for row in swept.table()],
     }  # fmt: skip
-    return Answer(str(found), data, bool(found.ranking), interrupted=not found.complete)
+    return Answer(str(swept), data, bool(swept.ranking), interrupted=not swept.complete)
 
 
 def _validate(arguments: argparse.Namespace) -> Answer:
@@ -811,15 +813,20 @@ def _validate(arguments: argparse.Namespace) -> Answer:
     kernel_arguments = parse_kernel_arguments(arguments.arguments)
     if arguments.plot is not None:
         check_writable(arguments.plot)
-    found = validate(
+    validation = validate(
         arguments.kernel, space or None, target=targets, options=options, inputs=arguments.inputs, seed=arguments.seed,
         runs=arguments.runs, time_limit_seconds=arguments.time_limit, **kernel_arguments,
     )  # fmt: skip
     if arguments.plot is not None:
-        write_file(arguments.plot, found.plot().svg)
-    table = [{name: _simple(value) for name, value in row.items()} for row in found.table()]
-    data: JsonObject = {"kernel": found.kernel, "complete": found.complete, "ok": bool(found), "table": table}
-    return Answer(str(found), data, bool(found), interrupted=not found.complete)
+        write_file(arguments.plot, validation.plot().svg)
+    table = [{name: _simple(value) for name, value in row.items()} for row in validation.table()]
+    data: JsonObject = {
+        "kernel": validation.kernel,
+        "complete": validation.complete,
+        "ok": bool(validation),
+        "table": table,
+    }
+    return Answer(str(validation), data, bool(validation), interrupted=not validation.complete)
 
 
 def _simple(value: object) -> object:
@@ -837,17 +844,17 @@ def _timeline(arguments: argparse.Namespace) -> Answer:
             hint="if you trust the file, add --run",
         )  # fmt: skip
     exploration = _chosen_launch(_explored(arguments), arguments.launch)
-    found = exploration.timeline(
+    shown = exploration.timeline(
         cast("tuple[int, int] | None", core), inputs=arguments.inputs, seed=arguments.seed,
         time_limit_seconds=arguments.time_limit, progress=_told(),
     )  # fmt: skip
     unit = "emulator, in logical steps, one for each operation: not a time of the chip"
-    text = f"{unit}\n{found.recording.summary}\n{found}"
+    text = f"{unit}\n{shown.recording.summary}\n{shown}"
     data: JsonObject = {
-        **_identity(exploration), "core": list(found.core), "end": found.end,
-        "waits": [to_json(wait) for wait in found.waits], "deadlock": found.deadlock,
+        **_identity(exploration), "core": list(shown.core), "end": shown.end,
+        "waits": [to_json(wait) for wait in shown.waits], "deadlock": shown.deadlock,
     }  # fmt: skip
-    return Answer(text, data, not found.deadlock)
+    return Answer(text, data, not shown.deadlock)
 
 
 def _export(arguments: argparse.Namespace) -> Answer:
@@ -865,28 +872,32 @@ def _save(arguments: argparse.Namespace) -> Answer:
 def _report(arguments: argparse.Namespace) -> Answer:
     from ttexplore.session.reports import report
 
-    found = _all_explored(arguments)
+    lowerings = _all_explored(arguments)
     # What was typed: the kernels of factories are often all called main.
-    words = [str(one.kernel).partition("::")[2] for one in _each(arguments)]
-    names = [word or one.kernel.name for word, one in zip(words, found, strict=True)]
+    words = [str(each.kernel).partition("::")[2] for each in _each(arguments)]
+    names = [word or lowering.kernel.name for word, lowering in zip(words, lowerings, strict=True)]
     run = False if arguments.no_run else True if arguments.run else None
-    file = str(report(arguments.output, *found, run=run, names=names))
-    data: JsonObject = {**_identity(found[0]), "file": file, "lowerings": [_identity(one) for one in found]}
+    file = str(report(arguments.output, *lowerings, run=run, names=names))
+    data: JsonObject = {
+        **_identity(lowerings[0]),
+        "file": file,
+        "lowerings": [_identity(lowering) for lowering in lowerings],
+    }
     skipped = [] if run is not None else [word for word in arguments.words if word.endswith(SAVED)]
     told = [f"not run: {word} has C++ of its own; if you trust the file, add --run" for word in skipped]
     return Answer(
         "\n".join([file, *told]),
         {**data, "not_run": skipped},
-        error=next((one.error for one in found if one.error is not None), None),
+        error=next((lowering.error for lowering in lowerings if lowering.error is not None), None),
     )
 
 
 def _freeze(arguments: argparse.Namespace) -> Answer:
     from ttexplore.course.freezing import freeze
 
-    taken = {str(notebook): freeze(notebook) for notebook in arguments.notebooks}
-    lines = [f"{notebook}: {count} widget{'' if count == 1 else 's'} removed" for notebook, count in taken.items()]
-    return Answer("\n".join(lines), {"notebooks": taken})
+    removed = {str(notebook): freeze(notebook) for notebook in arguments.notebooks}
+    lines = [f"{notebook}: {count} widget{'' if count == 1 else 's'} removed" for notebook, count in removed.items()]
+    return Answer("\n".join(lines), {"notebooks": removed})
 
 
 def _doctor(arguments: argparse.Namespace) -> Answer:
@@ -903,10 +914,12 @@ def _explain(arguments: argparse.Namespace) -> Answer:
     from ttexplore.glossary import term
 
     if arguments.code is None:
-        lines = [f"{one.code}  {one.title}" for one in catalogue().values()]
-        return Answer("\n".join(lines), {"codes": {one.code: one.title for one in catalogue().values()}})
-    given = str(arguments.code).upper()
-    code = given if given.startswith(PREFIX) else PREFIX + given
+        lines = [f"{diagnostic.code}  {diagnostic.title}" for diagnostic in catalogue().values()]
+        return Answer(
+            "\n".join(lines), {"codes": {diagnostic.code: diagnostic.title for diagnostic in catalogue().values()}}
+        )
+    asked = str(arguments.code).upper()
+    code = asked if asked.startswith(PREFIX) else PREFIX + asked
     if code not in catalogue():
         meant = term(arguments.code)
         if meant is not None:
@@ -916,10 +929,11 @@ def _explain(arguments: argparse.Namespace) -> Answer:
             f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes; docs/glossary.md, all terms"
         )
         raise UsageError("U001", f"there is no code or term {arguments.code!r}", hint=hint)
-    one = catalogue()[code]
+    diagnostic = catalogue()[code]
     example = examples()[code]
     return Answer(
-        f"{one.text}\n\nExample:\n{example.text}", {**to_json(one), "kind": one.kind, "example": to_json(example)}
+        f"{diagnostic.text}\n\nExample:\n{example.text}",
+        {**to_json(diagnostic), "kind": diagnostic.kind, "example": to_json(example)},
     )
 
 
@@ -934,7 +948,7 @@ def _gallery(arguments: argparse.Namespace) -> Answer:
     if arguments.name is not None:
         entry = gallery.entry(arguments.name)
         return Answer(entry_text(entry), {**entry.data(), **to_json(entry.source())})
-    data: JsonObject = {"versions": gallery.versions, "kernels": [one.data() for one in gallery]}
+    data: JsonObject = {"versions": gallery.versions, "kernels": [kernel.data() for kernel in gallery]}
     return Answer(table_text(gallery, terminal_columns()), data)
 
 
@@ -1034,21 +1048,23 @@ def lab_command(notebook: str | None) -> tuple[list[str], Path]:
     if importlib.util.find_spec("jupyterlab") is None:
         raise BackendError("B030", "JupyterLab is not installed", hint=f"run {install_extra('lab')}")
     if notebook is None:
-        own = writable_root()
-        if own is None:
+        own_root = writable_root()
+        if own_root is None:
             raise UsageError(
                 "U001",
                 f"there is no {FIRST_NOTEBOOK}",
                 hint="name a notebook, or run this in a checkout of the project",
             )
-        root = own.resolve()
+        root = own_root.resolve()
         path = root / FIRST_NOTEBOOK
     else:
         path = Path(notebook).resolve()
         if not path.exists():
             raise UsageError("U001", f"there is no {notebook}", hint="name a notebook or a folder")
         above = (path, *path.parents)
-        root = next((one for one in above if (one / FIRST_NOTEBOOK).is_file()), path if path.is_dir() else path.parent)
+        root = next(
+            (folder for folder in above if (folder / FIRST_NOTEBOOK).is_file()), path if path.is_dir() else path.parent
+        )
     # Jupyter does not start for root, the only user in most containers, without this flag.
     allowed = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     address = "/lab" if path == root else quote(f"/lab/tree/{path.relative_to(root).as_posix()}")

@@ -43,10 +43,10 @@ class Control:
             raise wrong("cancel", cancel, "a threading.Event")
         return cls(cancel, math.inf if limit is None else limit, None if progress is None else _guarded(progress))
 
-    def of(self, what: str, *, seconds: float | None = None, start: float | None = None) -> Control:
+    def of(self, action: str, *, seconds: float | None = None, start: float | None = None) -> Control:
         """The same for one part of the work, with its own limit if one is given."""
         limit = self.seconds if seconds is None else seconds
-        return dataclasses.replace(self, what=what, seconds=limit, start=self.start if start is None else start)
+        return dataclasses.replace(self, what=action, seconds=limit, start=self.start if start is None else start)
 
     def tell(self, text: str) -> None:
         """Report that a part of the work begins or is done. Raises Cancelled."""
@@ -55,13 +55,13 @@ class Control:
             self.progress(text)
 
     @contextlib.contextmanager
-    def watched(self, what: str, *, start: float | None = None) -> Generator[None]:
+    def watched(self, action: str, *, start: float | None = None) -> Generator[None]:
         """Call the work in the block `what`; wherever it comes to :func:`look_around`, this control may end it."""
         if self.cancel is None and math.isinf(self.seconds):
             yield
             return
         began = time.perf_counter() if start is None else start
-        token = _WATCHING.set((*_WATCHING.get(), self.of(what, start=began)))
+        token = _WATCHING.set((*_WATCHING.get(), self.of(action, start=began)))
         try:
             yield
         finally:

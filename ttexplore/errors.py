@@ -78,21 +78,21 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def unknown(what: str, given: object, accepted: Iterable[str]) -> UsageError:
+def unknown(kind: str, value: object, accepted: Iterable[str]) -> UsageError:
     """Return the error for a name that is not among the `accepted` ones; its hint suggests the closest one."""
     names = list(accepted)
-    close = _meant(given, names)
+    close = _meant(value, names)
     meant = f"did you mean {close[0]}? " if close else ""
     listed = f"use one of {', '.join(names)}" if names else "there are none"
-    return UsageError("U001", f"there is no {what} {shown(given)}", hint=meant + listed)
+    return UsageError("U001", f"there is no {kind} {shown(value)}", hint=meant + listed)
 
 
-def _meant(given: object, names: list[str]) -> list[str]:
+def _meant(value: object, names: list[str]) -> list[str]:
     """Return the name closest to the given one, ignoring case; an empty list if none is close."""
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         return []
     by_lower = {name.lower(): name for name in names}
-    return [by_lower[one] for one in difflib.get_close_matches(given[:_LONGEST_SHOWN].lower(), by_lower, 1)]
+    return [by_lower[name] for name in difflib.get_close_matches(value[:_LONGEST_SHOWN].lower(), by_lower, 1)]
 
 
 class KernelError(TTExploreError):

@@ -37,17 +37,17 @@ _STAGING = ".ttexplore-export"
 
 def check_names(names: Mapping[str, object]) -> None:
     """Raises UsageError unless all names are plain names of different files in one folder."""
-    seen: set[str] = set()
+    folded: set[str] = set()
     for name in names:
         if not _NAME.fullmatch(name) or _RESERVED.fullmatch(name):
             raise UsageError(
                 "U012", f"{name!r} is not a valid name for an export", hint="use letters, digits, '_', '-' and '.'"
             )
-        if name.casefold() in seen:
+        if name.casefold() in folded:
             raise UsageError(
                 "U012", f"two exported files are named {name!r}", hint="use names that differ in more than case"
             )
-        seen.add(name.casefold())
+        folded.add(name.casefold())
 
 
 def write_files(texts: Mapping[str, str], folder: str | Path) -> list[Path]:
@@ -72,11 +72,11 @@ def check_writable(path: str | Path) -> None:
         mode = _mode(target)
         if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             return
-        place = Path(os.path.realpath(target))
-        _check_replaceable(place)
-        part = _part(place)
-        _write_new(part, b"")
-        part.unlink()
+        real = Path(os.path.realpath(target))
+        _check_replaceable(real)
+        draft = _part(real)
+        _write_new(draft, b"")
+        draft.unlink()
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:
@@ -88,25 +88,25 @@ def write_file(path: str | Path, content: str | bytes) -> Path:
         if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             target.write_bytes(_encoded(content))
             return target
-        place = Path(os.path.realpath(target))
-        _check_replaceable(place)
-        part = _part(place)
+        real = Path(os.path.realpath(target))
+        _check_replaceable(real)
+        draft = _part(real)
         try:
-            _write_new(part, content, mode)
-            part.replace(place)
+            _write_new(draft, content, mode)
+            draft.replace(real)
         except BaseException:
-            part.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
             raise
-        _sync(place.parent)
+        _sync(real.parent)
     return target
 
 
 # One file
 
 
-def _part(place: Path) -> Path:
+def _part(real: Path) -> Path:
     """A new file beside another one, which it will replace."""
-    return place.with_name(f".ttexplore-{secrets.token_hex(8)}")
+    return real.with_name(f".ttexplore-{secrets.token_hex(8)}")
 
 
 def _encoded(content: str | bytes) -> bytes:

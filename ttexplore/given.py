@@ -38,11 +38,11 @@ def plain(value: Any, depth: int = 0) -> Any:
         case int() | float() | None:
             return value
         case list() | tuple():
-            items = [plain(one, depth + 1) for one in cast(Sequence[object], value)]
+            items = [plain(item, depth + 1) for item in cast(Sequence[object], value)]
             return tuple(items) if isinstance(value, tuple) else items
         case Mapping():
             pairs = cast(Mapping[object, object], value).items()
-            return {plain(key, depth + 1): plain(one, depth + 1) for key, one in pairs}
+            return {plain(key, depth + 1): plain(item, depth + 1) for key, item in pairs}
         case _:
             return value
 
@@ -60,70 +60,78 @@ def read_text(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if "," in text and text[0] not in "([{":
-        return tuple(read_text(part) for part in text.split(",") if part.strip())
+        return tuple(read_text(word) for word in text.split(",") if word.strip())
     return text
 
 
-def wrong(what: str, given: object, takes: str, meant: str = "") -> UsageError:
+def wrong(argument: str, value: object, takes: str, meant: str = "") -> UsageError:
     """Return the error for a value that `what` does not take; `meant` is the closest value that it does take."""
     return UsageError(
-        "U010", f"{what} is {shown(given)}", hint=f"{f'did you mean {meant}? ' if meant else ''}{what} takes {takes}"
+        "U010",
+        f"{argument} is {shown(value)}",
+        hint=f"{f'did you mean {meant}? ' if meant else ''}{argument} takes {takes}",
     )
 
 
-def whole(what: str, given: object, least: int = 1, most: int = LARGEST) -> int:
+def whole(argument: str, value: object, least: int = 1, most: int = LARGEST) -> int:
     """`given` as a whole number from `least` to `most`. Raises UsageError."""
-    given = plain(given)
-    if isinstance(given, int) and not isinstance(given, bool) and least <= given <= most:
-        return given
+    value = plain(value)
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
     if most == LARGEST:
-        raise wrong(what, given, f"a whole number of at least {least}", _nearest(given, least, most))
-    raise wrong(what, given, f"a whole number from {least} to {most}", _nearest(given, least, most))
+        raise wrong(argument, value, f"a whole number of at least {least}", _nearest(value, least, most))
+    raise wrong(argument, value, f"a whole number from {least} to {most}", _nearest(value, least, most))
 
 
-def _nearest(given: object, least: int, most: int) -> str:
+def _nearest(value: object, least: int, most: int) -> str:
     """The whole number within the bounds that is closest to a wrong number, as text."""
-    match given:
+    match value:
         case int():
-            return str(min(max(int(given), least), most))
-        case float() if math.isfinite(given):
-            return str(min(max(round(given), least), most))
+            return str(min(max(int(value), least), most))
+        case float() if math.isfinite(value):
+            return str(min(max(round(value), least), most))
         case _:
             return ""
 
 
-def wholes(what: str, given: object, count: int | None = None, *, least: int = -LARGEST) -> tuple[int, ...]:
+def wholes(argument: str, value: object, count: int | None = None, *, least: int = -LARGEST) -> tuple[int, ...]:
     """`given` as a tuple of `count` integers; a single number counts as a tuple of one. Raises UsageError."""
-    given = plain(given)
-    numbers = cast(Sequence[Any], given) if isinstance(given, list | tuple) else (given,)
+    value = plain(value)
+    numbers = cast(Sequence[Any], value) if isinstance(value, list | tuple) else (value,)
     if (
         not numbers
         or count not in (None, len(numbers))
-        or not all(isinstance(one, int) and not isinstance(one, bool) and least <= one <= LARGEST for one in numbers)
+        or not all(
+            isinstance(number, int) and not isinstance(number, bool) and least <= number <= LARGEST
+            for number in numbers
+        )
     ):
         from_here = f" of at least {least}" if least > -LARGEST else ""
-        raise wrong(what, cast(object, given), f"{f'{count} ' if count is not None else ''}integers{from_here}")
+        raise wrong(argument, cast(object, value), f"{f'{count} ' if count is not None else ''}integers{from_here}")
     return tuple(numbers)
 
 
-def flag(what: str, given: object) -> bool:
+def flag(argument: str, value: object) -> bool:
     """`given`, if it is true or false. Raises UsageError."""
-    given = plain(given)
-    if not isinstance(given, bool):
+    value = plain(value)
+    if not isinstance(value, bool):
         raise wrong(
-            what, given, "True or False", str(bool(given)) if isinstance(given, int | float) and given in (0, 1) else ""
+            argument,
+            value,
+            "True or False",
+            str(bool(value)) if isinstance(value, int | float) and value in (0, 1) else "",
         )
-    return given
+    return value
 
 
-def named(what: str, given: object, accepted: Iterable[Name]) -> Name:
+def named(argument: str, value: object, accepted: Iterable[Name]) -> Name:
     """`given`, if it is one of the names. Raises UsageError."""
-    given, names = plain(given), tuple(accepted)
-    if not isinstance(given, str):
-        raise wrong(what, given, f"one of {', '.join(names)}")
-    if given not in names:
-        raise unknown(what, given, names)
-    return names[names.index(given)]
+    value, names = plain(value), tuple(accepted)
+    if not isinstance(value, str):
+        raise wrong(argument, value, f"one of {', '.join(names)}")
+    if value not in names:
+        raise unknown(argument, value, names)
+    return names[names.index(value)]
 
 
 class Parts(dict[str, Part]):
@@ -132,53 +140,53 @@ class Parts(dict[str, Part]):
     `what` is what messages call a part.
     """
 
-    def __init__(self, what: str, parts: Mapping[str, Part]) -> None:
+    def __init__(self, noun: str, parts: Mapping[str, Part]) -> None:
         super().__init__(parts)
-        self._what = what
+        self._what = noun
 
     def __getitem__(self, name: str) -> Part:
         """The part. Raises UsageError if there is none of this name."""
         return super().__getitem__(named(self._what, name, self))
 
 
-def dictionary(what: str, given: object, keys: str, example: str) -> dict[str, Any]:
+def dictionary(argument: str, value: object, keys: str, example: str) -> dict[str, Any]:
     """`given` as a dictionary with string keys and without NumPy values. Raises UsageError."""
-    given = plain(given)
-    if not isinstance(given, Mapping):
-        raise wrong(what, given, f"a dictionary keyed by {keys}, for example {example}")
-    for key in (made := dict(cast(Mapping[Any, Any], given))):
+    value = plain(value)
+    if not isinstance(value, Mapping):
+        raise wrong(argument, value, f"a dictionary keyed by {keys}, for example {example}")
+    for key in (items := dict(cast(Mapping[Any, Any], value))):
         if not isinstance(key, str):
-            raise wrong(f"a key of {what}", key, f"{keys}, for example {example}")
-    return made
+            raise wrong(f"a key of {argument}", key, f"{keys}, for example {example}")
+    return items
 
 
-def text(what: str, given: object, takes: str = "a string") -> str:
+def text(argument: str, value: object, takes: str = "a string") -> str:
     """`given`, if it is a string. Raises UsageError."""
-    given = plain(given)
-    if not isinstance(given, str):
-        raise wrong(what, given, takes)
-    return given
+    value = plain(value)
+    if not isinstance(value, str):
+        raise wrong(argument, value, takes)
+    return value
 
 
-def path(what: str, given: object) -> Path:
+def path(argument: str, value: object) -> Path:
     """`given` as a path. Raises UsageError if it is not a path or string, or if it is empty, which would mean the
     current folder."""
-    if not isinstance(given, str | os.PathLike) or not given:
-        raise wrong(what, cast(object, given), "a path")
+    if not isinstance(value, str | os.PathLike) or not value:
+        raise wrong(argument, cast(object, value), "a path")
     try:
-        return Path(cast("str | os.PathLike[str]", given))
+        return Path(cast("str | os.PathLike[str]", value))
     except TypeError:
-        raise wrong(what, cast(object, given), "a path") from None
+        raise wrong(argument, cast(object, value), "a path") from None
 
 
-def seconds(what: str, given: object) -> float | None:
+def seconds(argument: str, value: object) -> float | None:
     """A time limit in seconds; None if none is given. Raises UsageError for any other value."""
-    given = plain(given)
-    if given is None:
+    value = plain(value)
+    if value is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _LONGEST_SECONDS:
-        raise wrong(what, given, f"a number of seconds above 0, at most {_LONGEST_SECONDS:,}")
-    return float(given)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LONGEST_SECONDS:
+        raise wrong(argument, value, f"a number of seconds above 0, at most {_LONGEST_SECONDS:,}")
+    return float(value)
 
 
 # A month; the system's clocks do not count much further.

@@ -29,8 +29,8 @@ class Term:
     @property
     def anchor(self) -> str:
         """The fragment under which docs/glossary.md has the term, as GitHub makes it from the heading."""
-        kept = (c for c in self.name.lower() if c.isalnum() or c in " -_")
-        return "".join(kept).replace(" ", "-")
+        letters = (c for c in self.name.lower() if c.isalnum() or c in " -_")
+        return "".join(letters).replace(" ", "-")
 
     @property
     def counterpart(self) -> str:

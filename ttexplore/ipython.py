@@ -87,7 +87,7 @@ class ExploreMagics(Magics):
             self.shell.user_ns[words.output] = exploration
             display(exploration)
             if exploration.error is not None:
-                failed = next(one for one in exploration.launches if one.error is not None)
+                failed = next(launch for launch in exploration.launches if launch.error is not None)
                 raise CellFailed(f"{failed.steps[-1].letter} rejected the kernel") from exploration.error
             if words.check:
                 check = exploration.check()
@@ -162,16 +162,16 @@ class ExploreMagics(Magics):
             frame = frame.f_back
         return int(self.shell.execution_count)
 
-    def _kernel(self, names: list[str], wanted: str | None) -> Any:
+    def _kernel(self, names: list[str], asked: str | None) -> Any:
         namespace: dict[str, Any] = self.shell.user_ns
         module = types.ModuleType(str(namespace["__name__"]))
         module.__dict__.update({name: namespace[name] for name in names if name in namespace})
         kernels = kernels_in(module)
-        if wanted is not None:
+        if asked is not None:
             # Any function may be a factory.
-            if wanted not in kernels and not isinstance(namespace.get(wanted), types.FunctionType):
-                raise unknown("kernel", wanted, kernels)
-            return kernels.get(wanted, namespace.get(wanted))
+            if asked not in kernels and not isinstance(namespace.get(asked), types.FunctionType):
+                raise unknown("kernel", asked, kernels)
+            return kernels.get(asked, namespace.get(asked))
         if not kernels:
             raise UsageError(
                 "U002",
@@ -199,18 +199,18 @@ def _words(line: str) -> argparse.Namespace:
 
 def _assigned(tree: ast.Module) -> list[str]:
     """The names that a module's statements bind, in the order of their last binding."""
-    found: dict[str, None] = {}
+    names_bound: dict[str, None] = {}
     for statement in tree.body:
         match statement:
             case ast.FunctionDef(name=name):
                 names = [name]
             case ast.Assign(targets=targets):
-                names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+                names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names = [name]
             case _:
                 names = []
         for name in names:
-            found.pop(name, None)
-            found[name] = None
-    return list(found)
+            names_bound.pop(name, None)
+            names_bound[name] = None
+    return list(names_bound)

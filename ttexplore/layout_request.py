@@ -47,13 +47,13 @@ class TTShard:
         tiles = plain(self.tiles)
         if not isinstance(tiles, list | tuple):
             raise wrong("TTShard: tiles", tiles, f'a tuple, for example ("rows", "cols", {TILE})')
-        for part in cast(Iterable[Any], tiles):
-            if isinstance(part, int) and part != TILE:
+        for tile in cast(Iterable[Any], tiles):
+            if isinstance(tile, int) and tile != TILE:
                 raise Unsupported(
-                    "L014", f"TTShard: tiles of {part} are not supported", hint=f"use tiles of {TILE}x{TILE}"
+                    "L014", f"TTShard: tiles of {tile} are not supported", hint=f"use tiles of {TILE}x{TILE}"
                 )
-            if not isinstance(part, int):
-                named("kind of tiles", part, ("rows", "cols"))
+            if not isinstance(tile, int):
+                named("kind of tiles", tile, ("rows", "cols"))
         named("placement", self.placement, _MEMORIES)
         named("order", self.order, _ORDERS)
         if plain(self.faces) != "16x16":
@@ -98,54 +98,54 @@ class LayoutRequest:
         return dataclasses.replace(self, **changes)
 
 
-def layout_request(tensor: str, given: object, span: Span | None = None) -> LayoutRequest:
+def layout_request(tensor: str, request: object, span: Span | None = None) -> LayoutRequest:
     """Parse the request for `tensor`: a TTShard, a dictionary of layout keys, or ``"DRAM"`` or ``"L1"`` alone.
 
     Raises UsageError for unknown keys and values, Unsupported for halos and for tiles that the chip does not support.
     """
-    match given:
+    match request:
         case LayoutRequest():
-            return given
+            return request
         case TTShard():
-            return _of_shard(given, span)
+            return _of_shard(request, span)
         case str():
-            return LayoutRequest(_memory(given), span=span)
+            return LayoutRequest(_memory(request), span=span)
         case Mapping():
-            keys = dictionary(f"the layout of {tensor}", cast(object, given), "keys", '{"memory": "L1"}')
+            keys = dictionary(f"the layout of {tensor}", cast(object, request), "keys", '{"memory": "L1"}')
             return _of_keys(tensor, keys, span)
         case _:
-            raise wrong(f"the layout of {tensor}", given, 'a TTShard, a dictionary, "DRAM" or "L1"')
+            raise wrong(f"the layout of {tensor}", request, 'a TTShard, a dictionary, "DRAM" or "L1"')
 
 
-def _memory(given: object) -> Any:
-    return named("memory", given.upper() if isinstance(given, str) else given, _MEMORIES).lower()
+def _memory(memory: object) -> Any:
+    return named("memory", memory.upper() if isinstance(memory, str) else memory, _MEMORIES).lower()
 
 
-def _of_shard(given: TTShard, span: Span | None) -> LayoutRequest:
-    if given.placement == "DRAM":
-        if given.order != "row_major":
+def _of_shard(shard: TTShard, span: Span | None) -> LayoutRequest:
+    if shard.placement == "DRAM":
+        if shard.order != "row_major":
             raise Unsupported(
                 "L014",
-                f"tiles in DRAM cannot be stored in {given.order} order",
+                f"tiles in DRAM cannot be stored in {shard.order} order",
                 hint="omit order: the SDK stores tiles row by row",
             )
         return LayoutRequest("dram", False, span=span)
-    order: Any = None if given.order == "row_major" else given.order
-    return LayoutRequest("l1", True, axes=given.axes, order=order, span=span)
+    order: Any = None if shard.order == "row_major" else shard.order
+    return LayoutRequest("l1", True, axes=shard.axes, order=order, span=span)
 
 
-def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutRequest:
-    _known(f"the layout of {tensor}", given, _LAYOUT_KEYS)
-    if given.get("halo"):
+def _of_keys(tensor: str, keys: dict[str, Any], span: Span | None) -> LayoutRequest:
+    _known(f"the layout of {tensor}", keys, _LAYOUT_KEYS)
+    if keys.get("halo"):
         raise Unsupported(
             "L014",
-            f"the layout of {tensor} requests a halo, {shown(given['halo'])}, but shards cannot overlap on this chip",
+            f"the layout of {tensor} requests a halo, {shown(keys['halo'])}, but shards cannot overlap on this chip",
             hint="read the neighbours' tiles through the tensor instead",
         )
     facts: dict[str, Any] = {}
-    if (memory := given.get("memory")) is not None:
+    if (memory := keys.get("memory")) is not None:
         facts["memory"] = _memory(memory)
-    match named("layout", given.get("layout", "row_major"), ("interleaved", "sharded", *_ORDERS)):
+    match named("layout", keys.get("layout", "row_major"), ("interleaved", "sharded", *_ORDERS)):
         case "interleaved" | "sharded" as arrangement:
             facts["sharded"] = arrangement == "sharded"
         case "column_major":
@@ -156,59 +156,59 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
             )
         case _:
             pass
-    if wholes(f"tile_shape of {tensor}", given.get("tile_shape", (TILE, TILE))) != (TILE, TILE):
+    if wholes(f"tile_shape of {tensor}", keys.get("tile_shape", (TILE, TILE))) != (TILE, TILE):
         raise Unsupported(
             "L014",
-            f"{tensor} requests tiles of {shown(given['tile_shape'])}, which are not supported",
+            f"{tensor} requests tiles of {shown(keys['tile_shape'])}, which are not supported",
             hint=f"use tiles of {TILE}x{TILE}",
         )
-    if (shard := given.get("shard")) is not None:
+    if (shard := keys.get("shard")) is not None:
         facts |= {"sharded": True, "shard": named("shard", shard, ("height", "width", "block"))}
-    if (grid := given.get("grid")) is not None:
+    if (grid := keys.get("grid")) is not None:
         facts["grid"] = wholes(f"the grid of {tensor}", grid, least=1)
-    if (order := given.get("order")) is not None:
+    if (order := keys.get("order")) is not None:
         facts["order"] = named("order", order, (*_ORDERS, "match_shard"))
-    if (dtype := given.get("dtype")) is not None:
+    if (dtype := keys.get("dtype")) is not None:
         facts["dtype"] = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", shown(dtype))
-    if (page := given.get("page")) is not None:
+    if (page := keys.get("page")) is not None:
         facts["page"] = named("page", page, ("tile", "row"))
-    if (through := given.get("through")) is not None:
+    if (through := keys.get("through")) is not None:
         facts["through"] = named("through", through, ("tilize", "runs"))
-    if (nd_shard := given.get("nd_shard")) is not None:
+    if (nd_shard := keys.get("nd_shard")) is not None:
         facts |= {"sharded": True} | _of_nd_shard(tensor, nd_shard)
     if facts.get("sharded") and "memory" not in facts:
         facts["memory"] = "l1"
     return LayoutRequest(**facts, span=span)
 
 
-def _of_nd_shard(tensor: str, given: object) -> dict[str, Any]:
-    what = f"nd_shard of {tensor}"
-    given = dictionary(what, given, "keys", "{'axes': [0, 1], 'grid': [2, 4]}")
-    _known(what, given, _ND_SHARD_KEYS)
+def _of_nd_shard(tensor: str, shard: object) -> dict[str, Any]:
+    noun = f"nd_shard of {tensor}"
+    shard = dictionary(noun, shard, "keys", "{'axes': [0, 1], 'grid': [2, 4]}")
+    _known(noun, shard, _ND_SHARD_KEYS)
     for needed in ("axes", "grid"):
-        if needed not in given:
+        if needed not in shard:
             raise UsageError(
-                "U015", f"{what} lacks the key {needed}", hint="write nd_shard={'axes': [0, 1], 'grid': [2, 4]}"
+                "U015", f"{noun} lacks the key {needed}", hint="write nd_shard={'axes': [0, 1], 'grid': [2, 4]}"
             )
-    axes = wholes(f"{what}: axes", given["axes"])
-    facts: dict[str, Any] = {"axes": axes, "grid": wholes(f"{what}: grid", given["grid"], len(axes), least=1)}
-    if (elements := given.get("shard_shape_elems")) is not None and elements != []:
-        facts["shard_shape"] = wholes(f"{what}: shard_shape_elems", elements, least=1)
-    if (order := given.get("order")) is not None:
+    axes = wholes(f"{noun}: axes", shard["axes"])
+    facts: dict[str, Any] = {"axes": axes, "grid": wholes(f"{noun}: grid", shard["grid"], len(axes), least=1)}
+    if (elements := shard.get("shard_shape_elems")) is not None and elements != []:
+        facts["shard_shape"] = wholes(f"{noun}: shard_shape_elems", elements, least=1)
+    if (order := shard.get("order")) is not None:
         if order == "block_linear":
             raise Unsupported(
                 "L014",
-                f"{what}: the order {order} is not supported",
+                f"{noun}: the order {order} is not supported",
                 hint="omit order: the tiles of a shard are stored row by row",
             )
-        facts["order"] = named(f"order of {what}", order, (*_ORDERS, "match_shard"))
-    facts["aligned"] = flag(f"{what}: align_tiles", given.get("align_tiles", True))
+        facts["order"] = named(f"order of {noun}", order, (*_ORDERS, "match_shard"))
+    facts["aligned"] = flag(f"{noun}: align_tiles", shard.get("align_tiles", True))
     for key in ("projected_grid", "projected_shard_tiles"):
-        if given.get(key) is not None:
-            facts[key] = wholes(f"{what}: {key}", given[key], 2)
+        if shard.get(key) is not None:
+            facts[key] = wholes(f"{noun}: {key}", shard[key], 2)
     return facts
 
 
-def _known(what: str, given: Iterable[str], accepted: tuple[str, ...]) -> None:
-    for key in given:
-        named(f"key of {what}", key, accepted)
+def _known(noun: str, keys: Iterable[str], accepted: tuple[str, ...]) -> None:
+    for key in keys:
+        named(f"key of {noun}", key, accepted)

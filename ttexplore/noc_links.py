@@ -56,7 +56,7 @@ class LinkLoads:
     @property
     def busiest(self) -> Link | None:
         """The link with the most bytes; None if no bytes go over a link."""
-        return max(self.carried, key=lambda one: (self.carried[one], one), default=None)
+        return max(self.carried, key=lambda link: (self.carried[link], link), default=None)
 
     @property
     def most_bytes(self) -> int:
@@ -74,9 +74,9 @@ class LinkLoads:
 
     def leaving(self, core: Coordinates) -> dict[Link, int]:
         """The links from the router of a core, by its logical coordinates, the busiest first."""
-        place = self.target.physical(*core)
-        found = {link: count for link, count in self.carried.items() if (link.x, link.y) == place}
-        return dict(sorted(found.items(), key=lambda one: -one[1]))
+        node = self.target.physical(*core)
+        leaving = {link: count for link, count in self.carried.items() if (link.x, link.y) == node}
+        return dict(sorted(leaving.items(), key=lambda link_and_count: -link_and_count[1]))
 
 
 def link_loads(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan, target: Target) -> LinkLoads:
@@ -92,12 +92,12 @@ def busiest_cycles(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: P
 
 
 def _ways(moves: Iterable[tuple[Sequence[Coordinates], Moved]], plan: Plan, target: Target) -> _Ways:
-    layouts = {one.name: one for one in plan.layouts}
+    layouts = {layout.name: layout for layout in plan.layouts}
     sends = {
-        (shared.tensor, one.sender): shared.destinations(one)
+        (shared.tensor, multicast.sender): shared.destinations(multicast)
         for shared in plan.shared
-        for one in shared.multicasts
-        if one.receivers
+        for multicast in shared.multicasts
+        if multicast.receivers
     }
     following = {
         (sums.tensor, core): after for sums in plan.partials for core, (_, after) in sums.neighbours.items() if after
@@ -137,29 +137,31 @@ def _homes(
     if sharding is None:
         columns, rows = target.compute_grid
         cores = ((x, y) for y in range(rows) for x in range(columns))
-        return banks if layout.memory == "dram" else tuple(target.physical(*one) for one in cores)
+        return banks if layout.memory == "dram" else tuple(target.physical(*multicast) for multicast in cores)
     if layout.memory == "dram":
         return tuple(banks[bank] for bank, _ in sharding.cores)
     if core in sharding.cores and sharding == _matched(plan):
         return (target.physical(*core),)
-    return tuple(target.physical(*one) for one in sharding.cores)
+    return tuple(target.physical(*core) for core in sharding.cores)
 
 
 def _matched(plan: Plan) -> Sharding | None:
     """The shards that decide which core does which work."""
     if plan.partition is None or plan.partition.policy != "match_shard":
         return None
-    in_l1 = {one.name: one.sharding for one in plan.layouts if one.memory == "l1" and one.sharding is not None}
+    in_l1 = {
+        layout.name: layout.sharding for layout in plan.layouts if layout.memory == "l1" and layout.sharding is not None
+    }
     # If no option names it, there is only one.
     return in_l1.get(str(plan.options.get("match")), next(iter(in_l1.values()), None))
 
 
 def _by_axis(nodes: Mapping[Coordinates, float], axis: Literal[0, 1]) -> Mapping[int, float]:
     """The sums of nodes with the same coordinate."""
-    found: defaultdict[int, float] = defaultdict(float)
+    counts: defaultdict[int, float] = defaultdict(float)
     for node, count in nodes.items():
-        found[node[axis]] += count
-    return found
+        counts[node[axis]] += count
+    return counts
 
 
 class _Ways:
@@ -179,14 +181,14 @@ class _Ways:
         self, noc: Noc, homes: Sequence[Coordinates], cores: Mapping[Coordinates, float], *, reads: bool
     ) -> None:  # fmt: skip
         """What cores read from nodes that have an even part of it each, or write to them."""
-        parts = {node: count / len(homes) for node, count in Count(homes).items()}
-        starts, ends = (parts, cores) if reads else (cores, parts)
-        one, other = (0, 1) if noc == 0 else (1, 0)
+        shares = {node: count / len(homes) for node, count in Count(homes).items()}
+        starts, ends = (shares, cores) if reads else (cores, shares)
+        axis, other_axis = (0, 1) if noc == 0 else (1, 0)
         # First along one axis to the place of the end, then along the other.
-        for (start, count), (to, share) in itertools.product(starts.items(), _by_axis(ends, one).items()):
-            self.straight[noc, one, start[other], start[one], to] += count * share
-        for (start, count), (to, share) in itertools.product(_by_axis(starts, other).items(), ends.items()):
-            self.straight[noc, other, to[one], start, to[other]] += count * share
+        for (start, count), (to, share) in itertools.product(starts.items(), _by_axis(ends, axis).items()):
+            self.straight[noc, axis, start[other_axis], start[axis], to] += count * share
+        for (start, count), (to, share) in itertools.product(_by_axis(starts, other_axis).items(), ends.items()):
+            self.straight[noc, other_axis, to[axis], start, to[other_axis]] += count * share
 
     def multicast(self, noc: Noc, start: Coordinates, first: Coordinates, last: Coordinates, count: float) -> None:
         """To the rectangle between two corners."""
@@ -208,13 +210,13 @@ class _Ways:
         return round(max(itertools.chain.from_iterable(map(itertools.accumulate, self._lines().values())), default=0))
 
     def carried(self) -> dict[Link, int]:
-        found: dict[tuple[Noc, int, int, Step], int] = {}
+        carried_by: dict[tuple[Noc, int, int, Step], int] = {}
         for (noc, axis, line), change in self._lines().items():
-            places = range(len(change)) if noc == 0 else reversed(range(len(change)))
-            for at, carried in zip(places, itertools.accumulate(change), strict=True):
+            positions = range(len(change)) if noc == 0 else reversed(range(len(change)))
+            for at, carried in zip(positions, itertools.accumulate(change), strict=True):
                 if count := round(carried):
-                    found[noc, *((at, line) if axis == 0 else (line, at)), _STEPS[noc][axis]] = count
-        return {Link(*link): count for link, count in sorted(found.items())}
+                    carried_by[noc, *((at, line) if axis == 0 else (line, at)), _STEPS[noc][axis]] = count
+        return {Link(*link): count for link, count in sorted(carried_by.items())}
 
     def _lines(self) -> dict[tuple[Noc, Literal[0, 1], int], list[float]]:
         """How much more each link of a row or column carries than the one before it, in the direction of the NoC from

@@ -111,63 +111,63 @@ class Option:
         """The default as text."""
         return self.unset or option_text(DEFAULTS.plain[self.name])
 
-    def parse(self, given: object) -> object:
+    def parse(self, value: object) -> object:
         """Convert a given value; None leaves the choice to the pass. Raises UsageError."""
-        given = plain(given)
-        if isinstance(given, str):
-            given = (given.strip() or None) if self.of_text else read_text(given)
-        return None if given is None else self.read(self.name, given)
+        value = plain(value)
+        if isinstance(value, str):
+            value = (value.strip() or None) if self.of_text else read_text(value)
+        return None if value is None else self.read(self.name, value)
 
 
-def _number(name: str, given: object) -> int:
-    return whole(name, given)
+def _number(name: str, value: object) -> int:
+    return whole(name, value)
 
 
 def _pair(least: int, first: str, second: str) -> Callable[[str, object], tuple[int, int]]:
-    def read(name: str, given: object) -> tuple[int, int]:
+    def read(name: str, value: object) -> tuple[int, int]:
         takes = f"({first}, {second}), integers of at least {least}, for example {OPTIONS[name].example}"
-        if not isinstance(given, list | tuple):
-            is_count = isinstance(given, int) and not isinstance(given, bool) and least <= given <= LARGEST
-            raise wrong(name, given, takes, str((given, least)) if is_count else "")
+        if not isinstance(value, list | tuple):
+            is_count = isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
+            raise wrong(name, value, takes, str((value, least)) if is_count else "")
         try:
-            return cast(tuple[int, int], wholes(name, cast(object, given), 2, least=least))
+            return cast(tuple[int, int], wholes(name, cast(object, value), 2, least=least))
         except UsageError:
-            raise wrong(name, cast(object, given), takes) from None
+            raise wrong(name, cast(object, value), takes) from None
 
     return read
 
 
 def _one_of(*names: str) -> Callable[[str, object], str]:
-    def read(name: str, given: object) -> str:
-        return named(name, given, names)
+    def read(name: str, value: object) -> str:
+        return named(name, value, names)
 
     return read
 
 
-def _policy(name: str, given: object) -> str:
-    text = _text(name, given, POLICIES)
+def _policy(name: str, value: object) -> str:
+    text = _text(name, value, POLICIES)
     parse_policy(text)
     if "(" in text:
         parse_order(text)
     return text
 
 
-def _order(name: str, given: object) -> str:
-    text = _text(name, given, ORDERS)
+def _order(name: str, value: object) -> str:
+    text = _text(name, value, ORDERS)
     parse_order(text)
     return text
 
 
-def _text(name: str, given: object, example: Sequence[str]) -> str:
-    if not isinstance(given, str):
-        raise wrong(name, given, f"one of {', '.join(example)}")
-    return given
+def _text(name: str, value: object, example: Sequence[str]) -> str:
+    if not isinstance(value, str):
+        raise wrong(name, value, f"one of {', '.join(example)}")
+    return value
 
 
 def parse_policy(text: str) -> Policy:
     """The policy, without the edge of its squares. Raises UsageError for any other text."""
     base, parenthesis, _ = text.replace("-", "_").partition("(")
-    policies: dict[str, Policy] = {one: one for one in POLICIES}
+    policies: dict[str, Policy] = {policy: policy for policy in POLICIES}
     policy = policies.get(base)
     if policy is None or (parenthesis and policy != "block_linear"):
         raise unknown("policy", text, POLICIES)
@@ -177,7 +177,7 @@ def parse_policy(text: str) -> Policy:
 def parse_order(text: str) -> tuple[Order, int | None]:
     """The order and, for ``block_linear(k)``, the edge of its squares. Raises UsageError for any other text."""
     base, parenthesis, rest = text.replace("-", "_").partition("(")
-    orders: dict[str, Order] = {one: one for one in ORDERS}
+    orders: dict[str, Order] = {order: order for order in ORDERS}
     name = orders.get(base)
     if name is None:
         raise unknown("order", text, [*ORDERS, "block_linear(k)"])
@@ -195,41 +195,41 @@ def parse_order(text: str) -> tuple[Order, int | None]:
     return name, int(edge[1])
 
 
-def _tensor(name: str, given: object) -> str:
-    if not isinstance(given, str):
-        raise wrong(name, given, "the name of a tensor that is sharded in L1, for example A")
-    return given
+def _tensor(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise wrong(name, value, "the name of a tensor that is sharded in L1, for example A")
+    return value
 
 
-def _core(given: object) -> Core:
-    given = read_text(given) if isinstance(given, str) else given
-    if not isinstance(given, list | tuple):
-        raise wrong("a core", given, "(x, y)")
-    return cast(tuple[int, int], wholes("a core", cast(object, given), 2, least=0))
+def _core(value: object) -> Core:
+    value = read_text(value) if isinstance(value, str) else value
+    if not isinstance(value, list | tuple):
+        raise wrong("a core", value, "(x, y)")
+    return cast(tuple[int, int], wholes("a core", cast(object, value), 2, least=0))
 
 
-def _core_ranges(name: str, given: object) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
-    if not isinstance(given, list | tuple):
-        raise wrong(name, given, f"rectangles of cores, for example {OPTIONS[name].example}")
-    return tuple(_core_range(one) for one in cast(Sequence[object], given))
+def _core_ranges(name: str, value: object) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
+    if not isinstance(value, list | tuple):
+        raise wrong(name, value, f"rectangles of cores, for example {OPTIONS[name].example}")
+    return tuple(_core_range(item) for item in cast(Sequence[object], value))
 
 
-def _core_range(given: object) -> tuple[tuple[int, int], tuple[int, int]]:
+def _core_range(value: object) -> tuple[tuple[int, int], tuple[int, int]]:
     try:
-        first, last = cast(Sequence[object], given)
+        first, last = cast(Sequence[object], value)
         return _core(first), _core(last)
     except (TypeError, ValueError, UsageError):
         raise UsageError(
             "U007",
-            f"{shown(given)} is not a range of cores",
+            f"{shown(value)} is not a range of cores",
             hint="write its corners, both included: ((x0, y0), (x1, y1))",
         ) from None
 
 
-def _work_lists(name: str, given: object) -> dict[tuple[int, int], list[object]]:
-    if not isinstance(given, Mapping | list | tuple):
-        raise wrong(name, given, "{(x, y): [item, ...]} or [((x, y), [item, ...]), ...]")
-    pairs = cast(Sequence[object], given.items() if isinstance(given, Mapping) else given)
+def _work_lists(name: str, value: object) -> dict[tuple[int, int], list[object]]:
+    if not isinstance(value, Mapping | list | tuple):
+        raise wrong(name, value, "{(x, y): [item, ...]} or [((x, y), [item, ...]), ...]")
+    pairs = cast(Sequence[object], value.items() if isinstance(value, Mapping) else value)
     work: dict[tuple[int, int], list[object]] = {}
     for entry in pairs:
         try:
@@ -250,42 +250,42 @@ def _work_lists(name: str, given: object) -> dict[tuple[int, int], list[object]]
     return work
 
 
-def _depths(name: str, given: object) -> dict[str, int]:
-    depths = dictionary(name, given, "the names of circular buffers in the plan", OPTIONS[name].example)
+def _depths(name: str, value: object) -> dict[str, int]:
+    depths = dictionary(name, value, "the names of circular buffers in the plan", OPTIONS[name].example)
     return {buffer: whole(f"the depth of {buffer}", depth) for buffer, depth in depths.items()}
 
 
-def _layouts(name: str, given: object) -> dict[str, object]:
-    layouts = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
+def _layouts(name: str, value: object) -> dict[str, object]:
+    layouts = dictionary(name, value, "the names of tensors", OPTIONS[name].example)
     for tensor, asked in layouts.items():
         layout_request(tensor, asked)
     return layouts
 
 
-def _multicast(name: str, given: object) -> str | dict[str, str]:
-    return _by_tensor(name, given, _MULTICASTS, "topology", TOPOLOGIES)
+def _multicast(name: str, value: object) -> str | dict[str, str]:
+    return _by_tensor(name, value, _MULTICASTS, "topology", TOPOLOGIES)
 
 
-def _loaded_by(name: str, given: object) -> str | dict[str, str]:
-    return _by_tensor(name, given, _LOADED_BY, "kernel that loads", LOADERS)
+def _loaded_by(name: str, value: object) -> str | dict[str, str]:
+    return _by_tensor(name, value, _LOADED_BY, "kernel that loads", LOADERS)
 
 
 def _by_tensor(
-    name: str, given: object, words: Sequence[str], what: str, values: Sequence[str]
+    name: str, value: object, words: Sequence[str], noun: str, values: Sequence[str]
 ) -> str | dict[str, str]:  # fmt: skip
     """One of the words, which are about all tensors, or one of the values for each of some tensors."""
     tensors, example = "the names of tensors", OPTIONS[name].example
-    if isinstance(given, Mapping):
-        asked = dictionary(name, cast(object, given), tensors, example)
-        return {tensor: named(what, one, values) for tensor, one in asked.items()}
-    if not isinstance(given, str):
+    if isinstance(value, Mapping):
+        asked = dictionary(name, cast(object, value), tensors, example)
+        return {tensor: named(noun, word, values) for tensor, word in asked.items()}
+    if not isinstance(value, str):
         raise wrong(
-            name, given, f"one of {', '.join(words)}, or a dictionary keyed by {tensors}, for example {example}"
+            name, value, f"one of {', '.join(words)}, or a dictionary keyed by {tensors}, for example {example}"
         )
-    if given not in words:
-        error = unknown(name, given, words)
+    if value not in words:
+        error = unknown(name, value, words)
         raise UsageError("U001", error.message, hint=f"{error.hint}, or name tensors, as in {example}")
-    return given
+    return value
 
 
 _MULTICASTS = ("auto", "all", "off")
@@ -294,8 +294,8 @@ _YES_OR_NO = (False, True)
 
 # A and A_shared are a tensor and a circular buffer of the example.
 OPTIONS: dict[str, Option] = {
-    one.name: one
-    for one in (
+    option.name: option
+    for option in (
         Option("partials", "how sums over work items are added up: by one core in DRAM, by several cores that "
                "hand them on over the NoC, or auto: as is predicted to be faster", _one_of(*get_args(Partials)), "",
                get_args(Partials), of_text=True),
@@ -349,17 +349,17 @@ OPTIONS: dict[str, Option] = {
 }  # fmt: skip
 
 
-def parse_options(given: object) -> dict[str, Any]:
+def parse_options(values: object) -> dict[str, Any]:
     """Parse options, by name; options that are left to the passes are omitted.
 
     Raises UsageError if `given` is not a dictionary, for unknown names, and for wrong values; the error names the
     option, the value, and the accepted values.
     """
-    if given is None:
+    if values is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise wrong("options", given, "a dictionary keyed by names, for example {'policy': 'strided'}")
-    for name in (asked := dict(cast(Mapping[str, object], given))):
+    if not isinstance(values, Mapping):
+        raise wrong("options", values, "a dictionary keyed by names, for example {'policy': 'strided'}")
+    for name in (asked := dict(cast(Mapping[str, object], values))):
         if name not in OPTIONS:
             raise UsageError(
                 "U001", f"there is no option {shown(name)}", hint=unknown("option", name, sorted(OPTIONS)).hint
@@ -383,8 +383,8 @@ def option_forms(work_items: int) -> dict[str, OptionForm]:
     half = -(-len(items) // 2)
     lists = f"{{(0, 0): [{', '.join(items[:half])}], (1, 0): [{', '.join(items[half:])}]}}"
     return {
-        one.name: OptionForm(one.choices, lists if one.name == "work_lists" else one.example, one.policy)
-        for one in OPTIONS.values()
+        option.name: OptionForm(option.choices, lists if option.name == "work_lists" else option.example, option.policy)
+        for option in OPTIONS.values()
     }
 
 

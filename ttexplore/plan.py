@@ -206,10 +206,10 @@ class CircularBuffer:
 def chip_buffers(buffers: Sequence[CircularBuffer]) -> tuple[tuple[CircularBuffer, ...], ...]:
     """The circular buffers of the chip, each as the buffers of the plan that share it, in the order of the plan. A
     buffer without a number shares none yet."""
-    found: dict[int | str, list[CircularBuffer]] = {}
-    for one in buffers:
-        found.setdefault(one.name if one.index is None else one.index, []).append(one)
-    return tuple(map(tuple, found.values()))
+    sharing: dict[int | str, list[CircularBuffer]] = {}
+    for buffer in buffers:
+        sharing.setdefault(buffer.name if buffer.index is None else buffer.index, []).append(buffer)
+    return tuple(map(tuple, sharing.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,10 @@ class Partition:
     def with_values(self, values: Mapping[tuple[int, int], dict[str, int]]) -> Partition:
         """This partition with more values, by core."""
         cores = tuple(
-            [CoreWork(one.x, one.y, one.items, one.values | values[one.x, one.y], one.listed) for one in self.cores]
+            [
+                CoreWork(core.x, core.y, core.items, core.values | values[core.x, core.y], core.listed)
+                for core in self.cores
+            ]
         )
         return dataclasses.replace(self, cores=cores)
 
@@ -377,7 +380,7 @@ class SharedInput:
     @property
     def always_sends(self) -> bool:
         """Whether every sender has receivers."""
-        return all(one.receivers for one in self.multicasts)
+        return all(multicast.receivers for multicast in self.multicasts)
 
     def named(self, value: str) -> str:
         """The name of one of its core values."""
@@ -397,16 +400,20 @@ class SharedInput:
     @property
     def core_values(self) -> dict[tuple[int, int], dict[str, int]]:
         """Of each core, whether it `sends`, to how many `receivers`, and its places in logical coordinates."""
-        names = self.named("sends"), self.named("receivers"), *(f"{one}_{axis}" for one in self.places for axis in "xy")
-        made: dict[tuple[int, int], dict[str, int]] = {}
-        for one in self.multicasts:
-            for core in one.cores.cores:
-                made[core] = dict(zip(names, (0, 0, *one.sender, *core, *core), strict=True))
-            receivers = one.receivers
-            first, last = self._corners(one, receivers)
-            values = 1, len(receivers), *one.sender, *first, *last
-            made[one.sender] = dict(zip(names, values, strict=True))
-        return made
+        names = (
+            self.named("sends"),
+            self.named("receivers"),
+            *(f"{role}_{axis}" for role in self.places for axis in "xy"),
+        )
+        values_of: dict[tuple[int, int], dict[str, int]] = {}
+        for multicast in self.multicasts:
+            for core in multicast.cores.cores:
+                values_of[core] = dict(zip(names, (0, 0, *multicast.sender, *core, *core), strict=True))
+            receivers = multicast.receivers
+            first, last = self._corners(multicast, receivers)
+            values = 1, len(receivers), *multicast.sender, *first, *last
+            values_of[multicast.sender] = dict(zip(names, values, strict=True))
+        return values_of
 
     def destinations(self, multicast: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
         """The corners of the rectangle that the sender sends to; its own place if there is nobody."""
@@ -476,12 +483,15 @@ class PartialSums:
     def core_values(self) -> dict[tuple[int, int], dict[str, int]]:
         """Of each core, whether it `receives` and `sends` blocks, and the cores before and after it in logical
         coordinates; its own at the ends of a chain."""
-        made: dict[tuple[int, int], dict[str, int]] = {}
+        values_of: dict[tuple[int, int], dict[str, int]] = {}
         for core, (before, after) in self.neighbours.items():
-            made[core] = {self.named("receives"): int(before is not None), self.named("sends"): int(after is not None)}
-            for name, place in zip(self.places, (before or core, after or core), strict=True):
-                made[core] |= {f"{name}_{axis}": at for axis, at in zip("xy", place, strict=True)}
-        return made
+            values_of[core] = {
+                self.named("receives"): int(before is not None),
+                self.named("sends"): int(after is not None),
+            }
+            for name, peer in zip(self.places, (before or core, after or core), strict=True):
+                values_of[core] |= {f"{name}_{axis}": at for axis, at in zip("xy", peer, strict=True)}
+        return values_of
 
 
 def rectangle_items(grid: Sequence[int], values: dict[str, int], order: str) -> list[int]:
@@ -583,12 +593,12 @@ class Choice:
     @property
     def summary(self) -> str:
         """What was chosen, with its predicted time and those of the others."""
-        times = {one.name: one.predicted_us for one in self.candidates}
-        others = sorted(us for name, us in times.items() if us is not None and name != self.chosen)
-        if (us := times[self.chosen]) is None or not others:
+        times = {candidate.name: candidate.predicted_us for candidate in self.candidates}
+        rejected = sorted(us for name, us in times.items() if us is not None and name != self.chosen)
+        if (us := times[self.chosen]) is None or not rejected:
             return f"{self.name}: {self.chosen}"
-        told = f"{others[0]:.1f}" if others[0] == others[-1] else f"{others[0]:.1f} to {others[-1]:.1f}"
-        return f"{self.name}: {self.chosen}, {us:.1f} us predicted; {told} us for {len(others)} others"
+        told = f"{rejected[0]:.1f}" if rejected[0] == rejected[-1] else f"{rejected[0]:.1f} to {rejected[-1]:.1f}"
+        return f"{self.name}: {self.chosen}, {us:.1f} us predicted; {told} us for {len(rejected)} others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -703,28 +713,28 @@ class Plan(Printed):
 
     def __repr__(self) -> str:
         rows = [
-            *(("tensors", f"{one.name}: {one.role}, {_times(one.shape)} {one.dtype}, {one.arrangement} in "
-               f"{one.memory.upper()}") for one in self.layouts),
-            *(("buffers", f"{one.name}: {one.stages} blocks of {one.block_pages} tiles, {one.producer} to "
-               f"{one.consumer}") for one in self.buffers),
+            *(("tensors", f"{layout.name}: {layout.role}, {_times(layout.shape)} {layout.dtype}, {layout.arrangement} in "
+               f"{layout.memory.upper()}") for layout in self.layouts),
+            *(("buffers", f"{buffer.name}: {buffer.stages} blocks of {buffer.block_pages} tiles, {buffer.producer} to "
+               f"{buffer.consumer}") for buffer in self.buffers),
         ]  # fmt: skip
         if self.partition is not None:
             items, cores = self.partition.work_items, sum(core.items > 0 for core in self.partition.cores)
             rows.append(("work", f"{items} items on {cores} cores, {self.partition.policy}"))
-        for one in self.shared:
-            saved = f"{one.saved_bytes:,} of {one.read_bytes:,} bytes not read"
-            rows.append(("shared", f"{one.tensor}: sent {_ALONG[one.topology]}, {saved}"))
-        for one in self.partials:
-            longest = max(map(len, one.chains))
+        for sent in self.shared:
+            saved = f"{sent.saved_bytes:,} of {sent.read_bytes:,} bytes not read"
+            rows.append(("shared", f"{sent.tensor}: sent {_ALONG[sent.topology]}, {saved}"))
+        for sent in self.partials:
+            longest = max(map(len, sent.chains))
             rows.append(
-                ("partials", f"{one.tensor}: handed on by up to {longest} cores, in the order of their work items; "
-                 f"{one.sent_bytes:,} bytes sent")
+                ("partials", f"{sent.tensor}: handed on by up to {longest} cores, in the order of their work items; "
+                 f"{sent.sent_bytes:,} bytes sent")
             )  # fmt: skip
         if self.compute is not None:
             width = 32 if self.compute.fp32_dest_acc_en else 16
             dst = f"DST of {self.compute.dst_tiles} tiles of {width} bits"
             rows.append(("compute", f"{self.compute.math_fidelity}, {dst}, accumulate {self.compute.accumulate}"))
-        rows += [("choices", one.summary) for one in self.choices]
+        rows += [("choices", choice.summary) for choice in self.choices]
         rows += [("notes", note.text) for note in self.notes]
         heads = [head for head, _ in rows]
         lines = [f"plan of {self.kernel} for {self.target}"]
@@ -738,10 +748,14 @@ class Plan(Printed):
 
     def reason(self, *options: str, tensor: str = "", given: bool = False) -> str:
         """The source of these options: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
-        about = [one for one in self.annotations if one.option in options and one.tensor in ("", tensor)]
-        taken = next((one for one in about if one.taken), None)
-        if taken is not None:
-            return f"annotation at {taken.origin}" if taken.origin else "annotation"
+        about = [
+            annotation
+            for annotation in self.annotations
+            if annotation.option in options and annotation.tensor in ("", tensor)
+        ]
+        used = next((annotation for annotation in about if annotation.taken), None)
+        if used is not None:
+            return f"annotation at {used.origin}" if used.origin else "annotation"
         if about:
             return f"option, instead of the annotation{f' at {about[0].origin}' if about[0].origin else ''}"
         return "option" if given else "default"
@@ -753,23 +767,25 @@ class Plan(Printed):
         between compute operations."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
         low = lofi or self.options.get("accumulate_dtype") == "bfloat16"
-        stored = [one for one in self.buffers if one.consumer == "writer"]
-        moved = bool(stored) and all(one.producer == "reader" for one in stored)
+        stored = [buffer for buffer in self.buffers if buffer.consumer == "writer"]
+        moved = bool(stored) and all(buffer.producer == "reader" for buffer in stored)
         wide = self.compute is None or self.compute.fp32_dest_acc_en
         narrow: Precision = "full" if wide else "bfloat16"
-        for one in self.buffers:
-            if one.consumer == "compute" and one.data_format != "Float32" and one.producer == "compute":
+        for buffer in self.buffers:
+            if buffer.consumer == "compute" and buffer.data_format != "Float32" and buffer.producer == "compute":
                 narrow = "bfloat16"
-            elif one.consumer == "compute" and one.data_format == "Float32" and not one.unpack_to_dest:
+            elif buffer.consumer == "compute" and buffer.data_format == "Float32" and not buffer.unpack_to_dest:
                 narrow = "tf32" if narrow == "full" else narrow
-        outputs = [one for one in sorted(self.layouts, key=lambda one: one.position) if one.role != "input"]
+        outputs = [
+            layout for layout in sorted(self.layouts, key=lambda layout: layout.position) if layout.role != "input"
+        ]
         return tuple(
-            "block_float" if one.data_format == BLOCK_FLOAT and not low
+            "block_float" if layout.data_format == BLOCK_FLOAT and not low
             else "exact" if moved
             else "low_fidelity" if low
-            else narrow if one.data_format in ("Float32", "Int32") or one.dtype in SMALL_WHOLES
+            else narrow if layout.data_format in ("Float32", "Int32") or layout.dtype in SMALL_WHOLES
             else "full"
-            for one in outputs
+            for layout in outputs
         )  # fmt: skip
 
     def replace(self, **changes: object) -> Plan:
@@ -781,9 +797,9 @@ class Plan(Printed):
         """This plan with the circular buffers of the chip: one, named after the first, for all that share a number."""
         names: dict[str, str] = {}
         buffers: list[CircularBuffer] = []
-        for first, *others in chip_buffers(self.buffers):
-            name = f"{first.name} and {len(others)} more" if others else first.name
-            names |= {one.name: name for one in (first, *others)}
+        for first, *sharing in chip_buffers(self.buffers):
+            name = f"{first.name} and {len(sharing)} more" if sharing else first.name
+            names |= {buffer.name: name for buffer in (first, *sharing)}
             buffers.append(dataclasses.replace(first, name=name))
         if self.graph is None or len(buffers) == len(self.buffers):
             return self.replace(buffers=tuple(buffers))
@@ -792,7 +808,7 @@ class Plan(Printed):
         for edge in self.graph.edges:
             ends = (names.get(edge.source, edge.source), names.get(edge.target, edge.target))
             both = (tiles.get(ends, 0), edge.tiles_per_item)
-            tiles[ends] = None if None in both else sum(one or 0 for one in both)
+            tiles[ends] = None if None in both else sum(count or 0 for count in both)
         graph = TileGraph(
             tuple(dataclasses.replace(node, name=name) for name, node in reversed(nodes.items())),
             tuple(GraphEdge(*ends, number) for ends, number in tiles.items()),
@@ -806,26 +822,26 @@ class Plan(Printed):
 
     def layout(self, name: str) -> TensorLayout:
         """The layout of tensor `name`. Raises UsageError."""
-        return _found(self.layouts, lambda one: one.name, "tensor", name)
+        return _found(self.layouts, lambda layout: layout.name, "tensor", name)
 
     def buffer(self, name: str) -> CircularBuffer:
         """The circular buffer `name`. Raises UsageError."""
-        return _found(self.buffers, lambda one: one.name, "circular buffer", name)
+        return _found(self.buffers, lambda buffer: buffer.name, "circular buffer", name)
 
     def accessor(self, tensor: str) -> Accessor:
         """The accessor of `tensor`. Raises UsageError."""
-        return _found(self.accessors, lambda one: one.tensor, "tensor", tensor)
+        return _found(self.accessors, lambda accessor: accessor.tensor, "tensor", tensor)
 
     @property
     def semaphores(self) -> tuple[tuple[int, str], ...]:
         """The semaphores of each core, by number: all are 0 when the program starts."""
         return tuple(
-            (number, one.named(name)) for one in (*self.partials, *self.shared) for name, number in one.semaphores
+            (number, user.named(name)) for user in (*self.partials, *self.shared) for name, number in user.semaphores
         )
 
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
         """The signature of `kernel`. Raises UsageError."""
-        return _found(self.signature, lambda one: one.kernel, "kernel", kernel)
+        return _found(self.signature, lambda kernel: kernel.kernel, "kernel", kernel)
 
 
 _ALONG: dict[Topology, str] = {"row": "along rows", "column": "along columns", "grid": "to rectangles"}
@@ -836,10 +852,10 @@ def _times(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape)) or "1"
 
 
-def _found(values: Sequence[_T], named: Callable[[_T], str], what: str, name: str) -> _T:
+def _found(values: Sequence[_T], named: Callable[[_T], str], noun: str, name: str) -> _T:
     # Asked for very often, of few values: a dict costs more than it saves.
     if isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        for one in values:
-            if named(one) == name:
-                return one
-    raise unknown(what, name, map(named, values))
+        for value in values:
+            if named(value) == name:
+                return value
+    raise unknown(noun, name, map(named, values))

@@ -384,28 +384,28 @@ def get_target(
 
 
 def _harvest(target: Target, harvested: int | Sequence[int]) -> Target:
-    what, lines = ("rows", target.worker_rows) if target.arch == "wormhole_b0" else ("columns", target.worker_columns)
-    given = plain(list(harvested) if isinstance(harvested, set | frozenset) else harvested)
-    if not isinstance(given, list | tuple):
-        count = whole("harvested", given, -LARGEST)
+    noun, lines = ("rows", target.worker_rows) if target.arch == "wormhole_b0" else ("columns", target.worker_columns)
+    value = plain(list(harvested) if isinstance(harvested, set | frozenset) else harvested)
+    if not isinstance(value, list | tuple):
+        count = whole("harvested", value, -LARGEST)
         if not 0 <= count < len(lines):
             raise UsageError(
                 "U011",
-                f"{count} of {len(lines)} {what} cannot be harvested",
+                f"{count} of {len(lines)} {noun} cannot be harvested",
                 hint=f"use a number from 0 to {len(lines) - 1}",
             )
         chosen = lines[len(lines) - count :]
     else:
-        chosen = tuple(sorted(set(wholes("harvested", cast(object, given))))) if given else ()
+        chosen = tuple(sorted(set(wholes("harvested", cast(object, value))))) if value else ()
         if strange := [line for line in chosen if line not in lines]:
             raise UsageError(
                 "U011",
-                f"{what} {strange} of {target.name} contain no workers",
-                hint=f"use {what} with workers: {', '.join(map(str, lines))}",
+                f"{noun} {strange} of {target.name} contain no workers",
+                hint=f"use {noun} with workers: {', '.join(map(str, lines))}",
             )
         if len(chosen) == len(lines):
             raise UsageError(
-                "U011", f"{target.name} would have no workers left", hint=f"keep at least one of its {what}"
+                "U011", f"{target.name} would have no workers left", hint=f"keep at least one of its {noun}"
             )
     target = dataclasses.replace(target, harvested=chosen)
     columns, rows = target.worker_grid

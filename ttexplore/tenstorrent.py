@@ -118,16 +118,16 @@ def verify_tt_ir(mod: object) -> Module:
 
     Raises VerifyError or ResourceError if a law is violated, and what lowering raises.
     """
-    made = _module(mod)
-    lowered = run_pipeline(made)
+    program = _module(mod)
+    lowered = run_pipeline(program)
     verify(lowered.program, lowered.target)
-    return made
+    return program
 
 
 def emit_tt_artifacts(mod: object) -> dict[str, str]:
     """Return the program's files by name: three kernels, host program, plan, runner. Raises what lowering raises."""
-    made = run_pipeline(mod)
-    return {name: listing.text for name, listing in emit(made.program.functions, made.plan).items()}
+    result = run_pipeline(mod)
+    return {name: listing.text for name, listing in emit(result.program.functions, result.plan).items()}
 
 
 def write_artifacts_to_disk(artifacts: Mapping[str, str], folder: str | Path) -> list[Path]:
@@ -143,14 +143,14 @@ def _module(mod: object, target: str | Target = DEFAULT_TARGET, options: Mapping
         raise UsageError("U006", "a program from ttexplore.explore is lowered already", hint="pass the kernel itself")
     asked = parse_options(options)
     traced = trace(mod)
-    parts = launches_of(traced)
-    if len(parts) != 1 or traced.allocated:
+    launches = launches_of(traced)
+    if len(launches) != 1 or traced.allocated:
         raise UsageError(
             "U019",
-            f"{traced.name} has {plural(len(parts), 'launch')}, and a module holds one",
+            f"{traced.name} has {plural(len(launches), 'launch')}, and a module holds one",
             hint="explore it: ttexplore.explore(kernel).launches",
         )
-    (traced,) = parts
+    (traced,) = launches
     merged, annotations = with_annotations(traced.annotations, asked)
     chip = get_target(target)
     plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations, sizes=sizes_of(traced.function))

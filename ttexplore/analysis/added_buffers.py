@@ -21,11 +21,11 @@ class NewBuffers(Context):
         return own | {str(parameter.name) for parameter in self.function.params}
 
     def allocate(
-        self, wanted: str, shape: Sequence[int], dtype: str, *, scope: str = "local.fragment",
+        self, preferred_name: str, shape: Sequence[int], dtype: str, *, scope: str = "local.fragment",
         span: ir.Span | None = None,
     ) -> tirx.AllocBuffer:  # fmt: skip
         """The allocation of a block of `shape` elements, under the name that is wanted or one like it."""
-        name = unused_name(wanted, self._taken)
+        name = unused_name(preferred_name, self._taken)
         self._taken.add(name)
         return allocation(name, shape, dtype, scope, span)
 
@@ -38,11 +38,13 @@ class AddedBuffers(NewBuffers):
         # The allocations to add, by the buffer beside which they stand.
         self.allocated: dict[tirx.Buffer, list[tirx.Stmt]] = {}
 
-    def like(self, buffer: tirx.Buffer, wanted: str) -> tirx.Buffer:
+    def like(self, buffer: tirx.Buffer, preferred_name: str) -> tirx.Buffer:
         """A new buffer of the same shape, dtype and scope."""
-        made = self.allocate(wanted, shape_of(buffer), dtype_of(buffer), scope=scope_of(buffer), span=buffer.span)
-        self.allocated.setdefault(buffer, []).append(made)
-        return made.buffer
+        alloc_buffer = self.allocate(
+            preferred_name, shape_of(buffer), dtype_of(buffer), scope=scope_of(buffer), span=buffer.span
+        )
+        self.allocated.setdefault(buffer, []).append(alloc_buffer)
+        return alloc_buffer.buffer
 
     def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """The replacement of an allocation beside which others are added, for a rule of the pass."""

@@ -32,12 +32,14 @@ def number_buffers(
     _check_count(buffers, target, homes)
     shared = homes or {}
     if len(buffers) - len(shared) > target.circular_buffers:
-        waiting = {one.name for one in buffers if can_share(one)}
+        waiting = {buffer.name for buffer in buffers if can_share(buffer)}
     else:
         waiting = set(shared)
-    made = {one.name: dataclasses.replace(one, index=None) if one.name in waiting else one for one in buffers}
-    taken = {one.index for one in made.values() if one.index is not None}
-    for name, buffer in made.items():
+    numbered = {
+        buffer.name: dataclasses.replace(buffer, index=None) if buffer.name in waiting else buffer for buffer in buffers
+    }
+    used_indices = {buffer.index for buffer in numbered.values() if buffer.index is not None}
+    for name, buffer in numbered.items():
         if buffer.index is not None or name in waiting:
             continue
         first = _FIRST_INTERMEDIATE
@@ -46,12 +48,12 @@ def number_buffers(
         elif buffer.producer == "reader":
             first = _FIRST_INPUT
         order = [*range(first, target.circular_buffers), *range(first)]
-        index = next(number for number in order if number not in taken)
-        taken.add(index)
-        made[name] = dataclasses.replace(buffer, index=index)
+        index = next(number for number in order if number not in used_indices)
+        used_indices.add(index)
+        numbered[name] = dataclasses.replace(buffer, index=index)
     for name, home in shared.items():
-        made[name] = dataclasses.replace(made[name], index=made[home].index)
-    return tuple(made.values())
+        numbered[name] = dataclasses.replace(numbered[name], index=numbered[home].index)
+    return tuple(numbered.values())
 
 
 def _check_count(buffers: tuple[CircularBuffer, ...], target: Target, homes: Mapping[str, str] | None) -> None:
@@ -59,14 +61,14 @@ def _check_count(buffers: tuple[CircularBuffer, ...], target: Target, homes: Map
     before that is decided, all that could."""
     sharing: Collection[str] = homes or ()
     if homes is None:
-        ways = {one.consumer: one.name for one in buffers if can_share(one)}
-        sharing = [one.name for one in buffers if can_share(one) and one.name not in ways.values()]
-    alone = [one for one in buffers if one.name not in sharing]
+        ways = {buffer.consumer: buffer.name for buffer in buffers if can_share(buffer)}
+        sharing = [buffer.name for buffer in buffers if can_share(buffer) and buffer.name not in ways.values()]
+    alone = [buffer for buffer in buffers if buffer.name not in sharing]
     if len(alone) <= target.circular_buffers:
         return
     # The first buffer without a number, or one before it: tiles of masks and scalers are of no line.
     order = [*alone[target.circular_buffers :], *reversed(alone[: target.circular_buffers])]
-    first = next((one for one in order if one.origin is not None), order[0])
+    first = next((buffer for buffer in order if buffer.origin is not None), order[0])
     raise ResourceError(
         "R002",
         f"{len(alone)} circular buffers are needed{', even where blocks share them' if sharing else ''}; a core of "
@@ -96,7 +98,7 @@ def _tensor_bytes(layouts: tuple[TensorLayout, ...], target: Target) -> dict[str
 
 def missing_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple[TensorLayout, ...]) -> int:
     """By how many bytes buffers and tensors exceed the L1 of a core; negative where they leave some free."""
-    used = sum(one.total_bytes for one in _in_l1(buffers)) + sum(_tensor_bytes(layouts, target).values())
+    used = sum(buffer.total_bytes for buffer in _in_l1(buffers)) + sum(_tensor_bytes(layouts, target).values())
     return used - target.l1_usable_bytes
 
 
@@ -119,9 +121,10 @@ def check_l1(
             (buffer.total_bytes, buffer.name, f"{buffer.block_pages:>5} tiles x {buffer.stages} stages")
             for buffer in in_l1
         ]
-        rows += [(part, name, "its part of the tensor") for name, part in tensors.items()]
+        rows += [(size, name, "its part of the tensor") for name, size in tensors.items()]
         table = "\n".join(
-            f"    {name:<24} {what:<22} {part:>10,} B" for part, name, what in sorted(rows, key=lambda row: -row[0])
+            f"    {name:<24} {description:<22} {size:>10,} B"
+            for size, name, description in sorted(rows, key=lambda row: -row[0])
         )
         shrink = f"make the block of {largest.name} smaller, or use fewer stages"
         tensor = max(tensors, key=lambda name: tensors[name], default="")
@@ -136,5 +139,5 @@ def check_l1(
             hint=hint,
             span=largest.origin,
         )
-    shared = {one.name: group[0].name for group in chip_buffers(buffers) for one in group[1:]}
+    shared = {buffer.name: group[0].name for group in chip_buffers(buffers) for buffer in group[1:]}
     _check_count(buffers, target, shared if decided else None)

@@ -27,10 +27,10 @@ def core_ranges(
         (x, y), (columns, rows) = offset, cores or (width - offset[0], height - offset[1])
         if not (x >= 0 and y >= 0 and 1 <= columns <= width - x and 1 <= rows <= height - y):
             at = f" from ({x}, {y}) on" if (x, y) != (0, 0) else ""
-            wanted = "the" if cores is None else f"{columns}x{rows}"
+            requested = "the" if cores is None else f"{columns}x{rows}"
             raise ResourceError(
                 "R005",
-                f"{wanted} cores{at} are requested; {target.name} has {width}x{height}",
+                f"{requested} cores{at} are requested; {target.name} has {width}x{height}",
                 hint="request fewer cores, or choose another target",
             )
         return (CoreRange((x, y), (x + columns - 1, y + rows - 1)),)
@@ -40,18 +40,21 @@ def core_ranges(
             "core_ranges and cores are both given",
             hint="give core_ranges alone: it replaces cores and core_offset",
         )
-    made = tuple(CoreRange((left, top), (right, bottom)) for (left, top), (right, bottom) in ranges)
-    if not made:
+    rectangles = tuple(CoreRange((left, top), (right, bottom)) for (left, top), (right, bottom) in ranges)
+    if not rectangles:
         raise UsageError("U007", "core_ranges is empty", hint="give at least one rectangle: [((0, 0), (3, 1))]")
-    taken: set[Core] = set()
-    for one in made:
-        if not (0 <= one.first[0] <= one.last[0] < width and 0 <= one.first[1] <= one.last[1] < height):
+    covered: set[Core] = set()
+    for rectangle in rectangles:
+        if not (
+            0 <= rectangle.first[0] <= rectangle.last[0] < width
+            and 0 <= rectangle.first[1] <= rectangle.last[1] < height
+        ):
             raise ResourceError(
                 "R005",
-                f"the cores {one.first} to {one.last} are requested; {target.name} has {width}x{height}",
+                f"the cores {rectangle.first} to {rectangle.last} are requested; {target.name} has {width}x{height}",
                 hint=f"give the upper left corner first, then the lower right one, at most ({width - 1}, {height - 1})",
             )
-        if twice := sorted(taken & set(one.cores)):
+        if twice := sorted(covered & set(rectangle.cores)):
             raise UsageError("U007", f"core {twice[0]} is in two of the core ranges", hint="make the ranges disjoint")
-        taken |= set(one.cores)
-    return made
+        covered |= set(rectangle.cores)
+    return rectangles

@@ -46,8 +46,10 @@ class SubBlock:
             return tile
         row, column = tirx.floordiv(tile, self.block_columns), tirx.floormod(tile, self.block_columns)
         across = self.block_columns // self.columns
-        part = tirx.floordiv(row, self.rows) * across + tirx.floordiv(column, self.columns)
-        return part * self.tiles + tirx.floormod(row, self.rows) * self.columns + tirx.floormod(column, self.columns)
+        sub_block = tirx.floordiv(row, self.rows) * across + tirx.floordiv(column, self.columns)
+        return (
+            sub_block * self.tiles + tirx.floormod(row, self.rows) * self.columns + tirx.floormod(column, self.columns)
+        )
 
 
 def sub_blocks(block: tuple[int, int], room: int) -> list[SubBlock]:
@@ -109,9 +111,9 @@ class BlockPart:
 
 def plus(a: Index, b: Index) -> Index:
     """a + b, without adding zero."""
-    for one, other in ((a, b), (b, a)):
-        if one == 0 if isinstance(one, int) else constant(one) == 0:
-            return other
+    for operand, counterpart in ((a, b), (b, a)):
+        if operand == 0 if isinstance(operand, int) else constant(operand) == 0:
+            return counterpart
     return a + b
 
 
@@ -126,6 +128,6 @@ def substituted(expression: ir.Expr, values: Mapping[ir.Var, Index], *, simplify
         return expression
     if isinstance(expression, ir.Var):
         return to_expr(values.get(expression, expression))
-    made = with_variables(expression, lambda one: to_expr(values.get(one, one)))
+    rewritten = with_variables(expression, lambda var: to_expr(values.get(var, var)))
     constants = simplify and any(isinstance(value, int | tirx.IntImm) for value in values.values())
-    return sym.Analyzer().simplify(made) if constants else made
+    return sym.Analyzer().simplify(rewritten) if constants else rewritten

@@ -48,22 +48,22 @@ def set_up(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.PrimFu
     operation, a, b, pack = startup
     placer = _Placer(plan, firings)
     state: State = {"a": placer.source(a), "b": placer.source(b), "pack": placer.source(pack)}
-    made = placer.body(body, state)
-    allocations = [one for one in made if isinstance(one, tirx.AllocBuffer)]
-    rest = [one for one in made if not isinstance(one, tirx.AllocBuffer)]
+    placed_body = placer.body(body, state)
+    allocations = [statement for statement in placed_body if isinstance(statement, tirx.AllocBuffer)]
+    rest = [statement for statement in placed_body if not isinstance(statement, tirx.AllocBuffer)]
     return with_function_body(function, [*allocations, operation, *rest])
 
 
 def leave_out(function: tirx.PrimFunc, firings: Firings) -> None:
     """Record that what sets the engine up in a kernel gives way to what will be set up for other statements."""
-    for one in walk(function.body):
-        if op_name(one) in _SETUP:
-            firings.made(_ANEW, one, [])
+    for statement in walk(function.body):
+        if op_name(statement) in _SETUP:
+            firings.made(_ANEW, statement, [])
 
 
 def operations(body: tirx.Stmt) -> list[tirx.Stmt]:
     """The statements of a body in order, without those that set the engine up."""
-    return [one for one in statements(body) if op_name(one) not in _SETUP]
+    return [statement for statement in statements(body) if op_name(statement) not in _SETUP]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,35 +95,35 @@ _NOTHING = EngineSetting(None)
 
 def _startup(body: list[tirx.Stmt], firings: Firings) -> tuple[tirx.Stmt, tirx.Buffer, tirx.Buffer, tirx.Buffer] | None:
     """The start-up statement and the buffers to whose formats it sets SrcA, SrcB and the packer; None without packs."""
-    found = [inner for inner in _unconditional(body) if op_name(inner) in OPS]
-    packing = [inner for inner in found if OPS[op_name(inner)].packs]
+    device_ops = [inner for inner in _unconditional(body) if op_name(inner) in OPS]
+    packing = [inner for inner in device_ops if OPS[op_name(inner)].packs]
     if not packing:
         return None
     pack = buffer_of(operands(packing[0])[OPS[op_name(packing[0])].packs])
-    first = next((inner for inner in found if OPS[op_name(inner)].source_a), None)
+    first = next((inner for inner in device_ops if OPS[op_name(inner)].source_a), None)
     if first is None:
-        (made,) = firings.made(_START, packing[0], [op("compute_startup", pack, pack, pack)])
-        return made, pack, pack, pack
-    known, values = OPS[op_name(first)], operands(first)
-    a = buffer_of(values[known.source_a])
-    b = buffer_of(values[known.source_b]) if known.source_b else a
-    if known.name == "matmul_block":
-        made = op("compute_startup_matmul", b, a, pack)
+        (startup,) = firings.made(_START, packing[0], [op("compute_startup", pack, pack, pack)])
+        return startup, pack, pack, pack
+    device_op, values = OPS[op_name(first)], operands(first)
+    a = buffer_of(values[device_op.source_a])
+    b = buffer_of(values[device_op.source_b]) if device_op.source_b else a
+    if device_op.name == "matmul_block":
+        startup = op("compute_startup_matmul", b, a, pack)
     else:
-        made = op("compute_startup", a, b, pack)
-    firings.made(_START, first, [made])
-    return made, a, b, pack
+        startup = op("compute_startup", a, b, pack)
+    firings.made(_START, first, [startup])
+    return startup, a, b, pack
 
 
 def _unconditional(body: list[tirx.Stmt]) -> list[tirx.Stmt]:
     """The statements of a body and of its loops, without those of branches."""
-    found: list[tirx.Stmt] = []
+    unconditional: list[tirx.Stmt] = []
     for statement in body:
         if type(statement) is tirx.For:
-            found += _unconditional(operations(statement.body))
+            unconditional += _unconditional(operations(statement.body))
         elif type(statement) is not tirx.IfThenElse:
-            found.append(statement)
-    return found
+            unconditional.append(statement)
+    return unconditional
 
 
 class _Placer:
@@ -131,7 +131,7 @@ class _Placer:
 
     def __init__(self, plan: Plan, firings: Firings) -> None:
         self.firings = firings
-        self.formats = {one.name: (one.data_format, one.unpack_to_dest) for one in plan.buffers}
+        self.formats = {buffer.name: (buffer.data_format, buffer.unpack_to_dest) for buffer in plan.buffers}
         self.bodies: dict[int, list[tirx.Stmt]] = {}
         self.tile_operations: dict[int, tirx.Stmt] = {}
         self.known: dict[int, State] = {}
@@ -156,41 +156,43 @@ class _Placer:
         return self.known[number]
 
     def _needs(self, statement: tirx.Stmt) -> State:
-        known = OPS.get(op_name(statement))
-        if known is None or not (known.source_a or known.source_b or known.packs or known.init):
+        device_op = OPS.get(op_name(statement))
+        if device_op is None or not (device_op.source_a or device_op.source_b or device_op.packs or device_op.init):
             return {}
         values = operands(statement)
-        wanted: State = {}
-        for part, name in (("a", known.source_a), ("b", known.source_b), ("pack", known.packs)):
+        needed: State = {}
+        for unit, name in (("a", device_op.source_a), ("b", device_op.source_b), ("pack", device_op.packs)):
             if name:
-                wanted[part] = self.source(buffer_of(values[name]))
-        if known.init:
-            parameters = tuple(constant(values[name]) for name in known.init_operands if not _is_cb(known, name))
-            formats = tuple(wanted[part].key for part in ("a", "b") if part in wanted)
-            engine = "sfpu" if known.engine == "sfpu" else "fpu"
-            text = known.init if engine == "sfpu" else known.name
-            wanted[engine] = Init((text, parameters, formats), statement)
-        return wanted
+                needed[unit] = self.source(buffer_of(values[name]))
+        if device_op.init:
+            parameters = tuple(
+                constant(values[name]) for name in device_op.init_operands if not _is_cb(device_op, name)
+            )
+            formats = tuple(needed[unit].key for unit in ("a", "b") if unit in needed)
+            engine = "sfpu" if device_op.engine == "sfpu" else "fpu"
+            text = device_op.init if engine == "sfpu" else device_op.name
+            needed[engine] = Init((text, parameters, formats), statement)
+        return needed
 
     def body_needs(self, body: list[tirx.Stmt]) -> dict[str, tuple[EngineSetting, EngineSetting]]:
         """The first and the last setting of each part that a body needs. A branch restores what it changes."""
-        found: dict[str, tuple[EngineSetting, EngineSetting]] = {}
+        settings: dict[str, tuple[EngineSetting, EngineSetting]] = {}
         for statement in body:
             if type(statement) is tirx.For:
                 inner = self.loop_needs(statement)
                 if _may_be_empty(statement):
                     # With zero iterations, the last setting is the one before the loop.
-                    inner = {part: (first, last if _same(last, found.get(part, (first, first))[1]) else _NOTHING)
-                             for part, (first, last) in inner.items()}  # fmt: skip
+                    inner = {unit: (first, last if _same(last, settings.get(unit, (first, first))[1]) else _NOTHING)
+                             for unit, (first, last) in inner.items()}  # fmt: skip
             elif type(statement) is tirx.IfThenElse:
                 continue
             else:
-                inner = {part: (setting, setting) for part, setting in self.needs(statement).items()}
-            for part, (first, last) in inner.items():
-                found[part] = (found[part][0] if part in found else first, last)
+                inner = {unit: (setting, setting) for unit, setting in self.needs(statement).items()}
+            for unit, (first, last) in inner.items():
+                settings[unit] = (settings[unit][0] if unit in settings else first, last)
             if self.ends_with_uninit(statement):
-                found["fpu"] = (found["fpu"][0], _NOTHING)
-        return found
+                settings["fpu"] = (settings["fpu"][0], _NOTHING)
+        return settings
 
     def loop_needs(self, loop: tirx.For) -> dict[str, tuple[EngineSetting, EngineSetting]]:
         number = identity(loop)
@@ -205,24 +207,24 @@ class _Placer:
             return statement
         number = identity(statement)
         if number not in self.tile_operations:
-            inner = [one for one in self.inside(statement) if not op_name(one).startswith("tt.cb_")]
+            inner = [operation for operation in self.inside(statement) if not op_name(operation).startswith("tt.cb_")]
             self.tile_operations[number] = self.tile_operation(inner[0]) if len(inner) == 1 else statement
         return self.tile_operations[number]
 
     def ends_with_uninit(self, statement: tirx.Stmt) -> bool:
-        known = OPS.get(op_name(self.tile_operation(statement)))
-        return known is not None and bool(known.uninit)
+        device_op = OPS.get(op_name(self.tile_operation(statement)))
+        return device_op is not None and bool(device_op.uninit)
 
     # Placing
 
-    def change(self, state: State, wanted: State, place: tirx.Stmt) -> list[tirx.Stmt]:
+    def change(self, state: State, required: State, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """The statements that bring the engine from `state` to `wanted`, at a statement; updates `state`."""
-        made: list[tirx.Stmt] = []
-        for part, name in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
-            setting = wanted.get(part)
+        changes: list[tirx.Stmt] = []
+        for unit, name in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
+            setting = required.get(unit)
             if not isinstance(setting, BufferFormat):
                 continue
-            before = state.get(part)
+            before = state.get(unit)
             if before is None or before.key != setting.key:
                 # Given the old buffer, the SDK omits what does not change. If the old one is not known, as in a loop
                 # that ends with another format than it starts with, the format is set unconditionally.
@@ -230,58 +232,58 @@ class _Placer:
                     change = op(f"reconfig_{name}", before.cb, setting.cb)
                 else:
                     change = op(f"set_{name}", setting.cb)
-                made += self.firings.made(_FORMAT, place, [change])
-                state[part] = setting
-                if part != "pack":
+                changes += self.firings.made(_FORMAT, statement, [change])
+                state[unit] = setting
+                if unit != "pack":
                     state.pop("fpu", None)
-        for part in ("fpu", "sfpu"):
-            setting = wanted.get(part)
+        for unit in ("fpu", "sfpu"):
+            setting = required.get(unit)
             if not isinstance(setting, Init):
                 continue
-            before = state.get(part)
+            before = state.get(unit)
             if before is None or before.key != setting.key:
-                made += self.firings.made(_INIT, setting.operation, [_init(setting.operation)])
-                state[part] = setting
-        return made
+                changes += self.firings.made(_INIT, setting.operation, [_init(setting.operation)])
+                state[unit] = setting
+        return changes
 
     def body(self, body: list[tirx.Stmt], state: State, *, in_tile_loop: bool = False) -> list[tirx.Stmt]:
         """A body with its set-up calls; updates `state`."""
-        made: list[tirx.Stmt] = []
+        placed: list[tirx.Stmt] = []
         for statement in body:
             if type(statement) is tirx.For:
-                made += self.loop(statement, state, in_tile_loop=in_tile_loop)
+                placed += self.loop(statement, state, in_tile_loop=in_tile_loop)
             elif type(statement) is tirx.IfThenElse:
-                made.append(self.branch(statement, state))
+                placed.append(self.branch(statement, state))
             else:
-                made += self.change(state, self.needs(statement), statement)
-                made.append(statement)
+                placed += self.change(state, self.needs(statement), statement)
+                placed.append(statement)
             if not in_tile_loop and self.ends_with_uninit(statement):
                 operation = self.tile_operation(statement)
-                made += self.firings.made(_UNINIT, operation, [_uninit(operation)])
+                placed += self.firings.made(_UNINIT, operation, [_uninit(operation)])
                 state.pop("fpu", None)
-        return made
+        return placed
 
     def loop(self, statement: tirx.For, state: State, *, in_tile_loop: bool) -> list[tirx.Stmt]:
         in_tile_loop = in_tile_loop or self.ends_with_uninit(statement)
         if in_tile_loop:
-            wanted = self.body_needs([self.tile_operation(statement)])
-            needed = {part: (first, first) for part, (first, _) in wanted.items()}
+            inner_needs = self.body_needs([self.tile_operation(statement)])
+            needed = {unit: (first, first) for unit, (first, _) in inner_needs.items()}
         else:
             needed = self.loop_needs(statement)
-        ready = {part: first for part, (first, last) in needed.items() if first.key == last.key}
+        ready = {unit: first for unit, (first, last) in needed.items() if first.key == last.key}
         # A part that the body changes and does not restore is unknown when the next iteration starts.
         before = self.change(state, ready, statement)
-        for part in needed:
-            if part not in ready:
-                state.pop(part, None)
+        for unit in needed:
+            if unit not in ready:
+                state.pop(unit, None)
         after = dict(state)
-        made = self.body(self.inside(statement), after, in_tile_loop=in_tile_loop)
+        loop_body = self.body(self.inside(statement), after, in_tile_loop=in_tile_loop)
         if _may_be_empty(statement):
             # With zero iterations, everything is as it was before the loop.
-            after = {part: setting for part, setting in after.items() if _same(setting, state.get(part))}
+            after = {unit: setting for unit, setting in after.items() if _same(setting, state.get(unit))}
         state.clear()
         state.update(after)
-        return [*before, with_body(statement, made)]
+        return [*before, with_body(statement, loop_body)]
 
     def branch(self, statement: tirx.IfThenElse, state: State) -> tirx.IfThenElse:
         """A branch whose arms restore what they change."""
@@ -291,14 +293,14 @@ class _Placer:
             if case is None:
                 continue
             after = dict(entry)
-            made = self.body(operations(case), after)
-            made += self.change(after, {part: entry[part] for part in after if part in entry}, statement)
-            arms.append(made)
-            for part in [*state]:
-                if part in after:
-                    state[part] = after[part]
+            arm = self.body(operations(case), after)
+            arm += self.change(after, {unit: entry[unit] for unit in after if unit in entry}, statement)
+            arms.append(arm)
+            for unit in [*state]:
+                if unit in after:
+                    state[unit] = after[unit]
                 else:
-                    del state[part]
+                    del state[unit]
         return when(statement.condition, arms[0], statement.span, otherwise=arms[1] if len(arms) > 1 else None)
 
 
@@ -308,18 +310,18 @@ def _may_be_empty(loop: tirx.For) -> bool:
 
 
 def _init(operation: tirx.Stmt) -> tirx.Stmt:
-    known, values = OPS[op_name(operation)], operands(operation)
-    return op(f"{known.name}_init", *[values[name] for name in known.init_operands])
+    device_op, values = OPS[op_name(operation)], operands(operation)
+    return op(f"{device_op.name}_init", *[values[name] for name in device_op.init_operands])
 
 
 def _uninit(operation: tirx.Stmt) -> tirx.Stmt:
-    known, values = OPS[op_name(operation)], operands(operation)
-    return op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands])
+    device_op, values = OPS[op_name(operation)], operands(operation)
+    return op(f"{device_op.name}_uninit", *[values[name] for name in device_op.uninit_operands])
 
 
 def _same(setting: EngineSetting, other: EngineSetting | None) -> bool:
     return other is not None and setting.key == other.key
 
 
-def _is_cb(known: Op, name: str) -> bool:
-    return next(operand for operand in known.operands if operand.name == name).kind == "cb"
+def _is_cb(device_op: Op, name: str) -> bool:
+    return next(operand for operand in device_op.operands if operand.name == name).kind == "cb"

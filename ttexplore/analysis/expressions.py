@@ -70,10 +70,10 @@ def is_index(expression: ir.Expr) -> bool:
     if not str(expression.ty.dtype).startswith(("int", "uint")):
         return False
     return not any(
-        isinstance(one, ir.TensorLoad)
-        or is_float(str(one.ty.dtype))
-        or (isinstance(one, tirx.Cast) and str(one.ty.dtype) not in ("int32", "int64"))
-        for one in nodes_of(expression)
+        isinstance(node, ir.TensorLoad)
+        or is_float(str(node.ty.dtype))
+        or (isinstance(node, tirx.Cast) and str(node.ty.dtype) not in ("int32", "int64"))
+        for node in nodes_of(expression)
     )
 
 
@@ -128,19 +128,19 @@ class ExpressionReader:
 
     def is_index(self, e: ir.Expr) -> bool:
         """Whether an expression is an integer of variables alone, none of which names a value of elements."""
-        return is_index(e) and not any(one in self.names for one in nodes_of(e))
+        return is_index(e) and not any(node in self.names for node in nodes_of(e))
 
     def written_out(self, e: ir.Expr) -> ir.Expr:
         if not self.indices:
             return e
-        made = replaced(e, lambda one: self.indices.get(one, one))
-        if not is_large(made):
-            return made
-        if not any(isinstance(one, tirx.FloorDiv | tirx.FloorMod) for one in nodes_of(made)):
+        expanded = replaced(e, lambda node: self.indices.get(node, node))
+        if not is_large(expanded):
+            return expanded
+        if not any(isinstance(node, tirx.FloorDiv | tirx.FloorMod) for node in nodes_of(expanded)):
             # A chain of increments simplifies to few terms.
-            made = self.analyzer.simplify(made)
-        refuse_deep([made])
-        return made
+            expanded = self.analyzer.simplify(expanded)
+        refuse_deep([expanded])
+        return expanded
 
     # Values
 
@@ -191,7 +191,7 @@ class ExpressionReader:
             if name in _FUNCTIONS:
                 if name not in ("abs", "fabs"):
                     _check_own(str(e.ty.dtype))
-                values = [self.value(one) for one in e.args]
+                values = [self.value(argument) for argument in e.args]
                 if _FUNCTIONS[name] not in INT32_FORMS and any(map(self.graph.is_int32, values)):
                     raise Unsupported(
                         "L002", f"{name} of integers", hint='cast them to float32 first: T.cast(x, "float32")'
@@ -229,12 +229,12 @@ class ExpressionReader:
         return self.graph.make("of_bits", self.graph.make("to_int32", value))
 
     def choice(self, test: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> int:
-        values = [self.value(one) for one in (test, then, otherwise)]
+        values = [self.value(operand) for operand in (test, then, otherwise)]
         return self.graph.make("where", self.graph.make("truth", values[0]), *values[1:])
 
     def load(self, e: ir.TensorLoad) -> int:
         buffer = e.source
-        variables = [one for one in (self.row, self.column) if one is not None]
+        variables = [loop_var for loop_var in (self.row, self.column) if loop_var is not None]
         role = load_role(e, variables)
         if role == "element" and buffer in self.stored:
             return self.stored[buffer]
@@ -276,8 +276,8 @@ class ExpressionReader:
         if name not in ("max", "min"):
             _check_own(dtype)
         elif dtype == "uint32":
-            for one in (e.a, e.b):
-                self._check_signed(self.value(one), f"T.{name} of uint32")
+            for operand in (e.a, e.b):
+                self._check_signed(self.value(operand), f"T.{name} of uint32")
         if is_float(dtype) or name in ("max", "min"):
             return self.graph.make(name, self.value(e.a), self.value(e.b))
         return self.of_integers(name, e)
@@ -297,30 +297,30 @@ class ExpressionReader:
             second = self._places(second)
         return self._wrapped(self.graph.make(name, first, second), e)
 
-    def _places(self, places: int) -> int:
+    def _places(self, shift: int) -> int:
         """The places of a shift to the right that leave the sign where they are more than 31, or below 0: the chip
         leaves 0."""
         make, integer = self.graph.make, self.graph.integer
-        low, high = self.graph.range(places)
+        low, high = self.graph.range(shift)
         if low >= 0:
-            return places if high < 32 else make("min", places, integer(31))
-        is_outside = make("ne", make("bit_and", places, integer(-32)), integer(0))
-        return make("where", is_outside, integer(31), places)
+            return shift if high < 32 else make("min", shift, integer(31))
+        is_outside = make("ne", make("bit_and", shift, integer(-32)), integer(0))
+        return make("where", is_outside, integer(31), shift)
 
-    def _shifted_unsigned(self, value: int, places: int) -> int:
+    def _shifted_unsigned(self, value: int, shift: int) -> int:
         """``value >> places`` of uint32: the chip shifts int32, which fills with the sign."""
-        known = self.graph[places]
-        if known.op != "integer" or not 0 <= known.constant < 32:
+        amount = self.graph[shift]
+        if amount.op != "integer" or not 0 <= amount.constant < 32:
             raise Unsupported("L002", "a shift of uint32 by elements", hint="shift by a constant from 0 to 31")
-        if not known.constant:
+        if not amount.constant:
             return value
-        shifted = self.graph.make("shift_right", value, places)
-        return self.graph.make("bit_and", shifted, self.graph.integer(2 ** (32 - int(known.constant)) - 1))
+        shifted = self.graph.make("shift_right", value, shift)
+        return self.graph.make("bit_and", shifted, self.graph.integer(2 ** (32 - int(amount.constant)) - 1))
 
-    def _check_signed(self, value: int, what: str, hint: str = 'cast to int32: T.cast(x, "int32")') -> None:
+    def _check_signed(self, value: int, operation: str, hint: str = 'cast to int32: T.cast(x, "int32")') -> None:
         """Refuse an operation that takes numbers from 2^31 on for negative ones, unless there are none."""
         if self.graph.range(value)[0] < 0:
-            raise Unsupported("L002", f"{what} on elements", hint=hint)
+            raise Unsupported("L002", f"{operation} on elements", hint=hint)
 
     def flipped(self, e: tirx.BitwiseNot) -> int:
         """``~a`` of an integer."""
@@ -375,8 +375,8 @@ class ExpressionReader:
                 offset = self._offset(difference)
                 return self.graph.make(name, self._linear(difference), self._scalar(0 - offset))
         if str(a.ty.dtype) == "uint32" and name not in ("eq", "ne"):
-            for one in (a, b):
-                self._check_signed(self.value(one), "a comparison of uint32")
+            for operand in (a, b):
+                self._check_signed(self.value(operand), "a comparison of uint32")
         return self.graph.make(name, self.value(a), self.value(b))
 
     # Whole numbers
@@ -419,10 +419,10 @@ class ExpressionReader:
             return self.value(e.value)
         if isinstance(e, ir.Call) and str(e.op.name).rpartition(".")[2] == "if_then_else":
             return self.choice(*e.args)
-        what = str(e.op.name).rpartition(".")[2] if isinstance(e, ir.Call) else kind.__name__
+        operation = str(e.op.name).rpartition(".")[2] if isinstance(e, ir.Call) else kind.__name__
         raise Unsupported(
             "L002",
-            f"no rule lowers {what} of loop variables inside T.Parallel",
+            f"no rule lowers {operation} of loop variables inside T.Parallel",
             hint="use + - *, // and % by positive constants, T.min, T.max and T.if_then_else",
         )
 
@@ -451,28 +451,28 @@ class ExpressionReader:
             return Affine(left.row + sign * right.row, left.column + sign * right.column, rest)
         if isinstance(e, tirx.Mul):
             left, right = self.affine(e.a), self.affine(e.b)
-            for one, other in ((left, right), (right, left)):
-                if one is None or other is None or one.row or one.column:
+            for multiplier, multiplicand in ((left, right), (right, left)):
+                if multiplier is None or multiplicand is None or multiplier.row or multiplier.column:
                     continue
-                factor = constant(self.analyzer.simplify(one.rest))
+                factor = constant(self.analyzer.simplify(multiplier.rest))
                 if factor is not None:
-                    return Affine(other.row * factor, other.column * factor, other.rest * factor)
+                    return Affine(multiplicand.row * factor, multiplicand.column * factor, multiplicand.rest * factor)
         return None
 
     def _uses_loops(self, e: ir.Expr) -> bool:
         if isinstance(e, ir.Var):
             return bool(e.same_as(self.column)) or (self.row is not None and bool(e.same_as(self.row)))
-        return any(self._uses_loops(part) for part in parts_of(e))
+        return any(self._uses_loops(child) for child in parts_of(e))
 
     def _linear(self, affine: Affine) -> int:
-        parts = [
+        terms = [
             self.graph.make("mul", self.graph.axis(axis), self.graph.number(factor))
             for axis, factor in ((0, affine.row), (1, affine.column))
             if factor
         ]
-        if len(parts) == 2:
-            return self.graph.make("add", *parts)
-        return parts[0] if parts else self.graph.number(0.0)
+        if len(terms) == 2:
+            return self.graph.make("add", *terms)
+        return terms[0] if terms else self.graph.number(0.0)
 
     def _offset(self, affine: Affine) -> ir.Expr:
         """The part that is the same for all elements of a tile."""
@@ -486,8 +486,8 @@ class ExpressionReader:
 
     def _scalar(self, expression: ir.Expr) -> int:
         simple = self.analyzer.simplify(expression)
-        known = constant(simple)
-        return self.graph.scalar(simple) if known is None else self.graph.number(known)
+        number = constant(simple)
+        return self.graph.scalar(simple) if number is None else self.graph.number(number)
 
 
 def _of_bfloat16_bits(bits: ir.Expr) -> ir.Expr:
@@ -504,8 +504,8 @@ def _of_float16_bits(bits: ir.Expr) -> ir.Expr:
     # The SFPU has no denormal numbers: those of float16 are computed.
     denormal = tirx.Cast(ir.PrimType("float32"), fraction) * tirx.const(2.0**-24, "float32")
     denormal = tirx.Select(tirx.EQ(sign, tirx.const(0, "int32")), denormal, 0 - denormal)
-    found = tirx.Select(tirx.EQ(exponent, tirx.const(0, "int32")), denormal, normal)
-    return tirx.Select(tirx.EQ(exponent, tirx.const(31, "int32")), endless, found)
+    finite = tirx.Select(tirx.EQ(exponent, tirx.const(0, "int32")), denormal, normal)
+    return tirx.Select(tirx.EQ(exponent, tirx.const(31, "int32")), endless, finite)
 
 
 def _truncated(function: str) -> Unsupported:
@@ -529,16 +529,16 @@ def _check_own(dtype: str) -> None:
         raise _not_int32(dtype)
 
 
-def _in_16_bits(what: str) -> Unsupported:
-    return Unsupported("L002", f"{what} of index values in 16-bit DST", hint="omit accumulate_dtype")
+def _in_16_bits(operation: str) -> Unsupported:
+    return Unsupported("L002", f"{operation} of index values in 16-bit DST", hint="omit accumulate_dtype")
 
 
 def _has_text(e: ir.Expr) -> bool:
     """Whether the kernel can compute an expression in unsigned arithmetic with wrap-around."""
     if isinstance(e, ir.Var | tirx.IntImm):
         return True
-    known = tirx.Add | tirx.Sub | tirx.Mul | tirx.FloorDiv | tirx.FloorMod | tirx.Cast
-    return isinstance(e, known) and all(_has_text(part) for part in parts_of(e))
+    kinds = tirx.Add | tirx.Sub | tirx.Mul | tirx.FloorDiv | tirx.FloorMod | tirx.Cast
+    return isinstance(e, kinds) and all(_has_text(child) for child in parts_of(e))
 
 
 # Checks before the grid becomes a loop, while the ranges of the block indices are known
@@ -548,9 +548,9 @@ def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
     """Check the index values in a T.Parallel nest: float32 must hold them, and divide them exactly. Raises Unsupported
     at the line of the store."""
     loops, body = parallel_body(statement)
-    variables = [one.loop_var for one in loops]
-    for one in loops:
-        bounds.counts(one)
+    variables = [loop.loop_var for loop in loops]
+    for loop in loops:
+        bounds.counts(loop)
     reader = ExpressionReader(
         ValueGraph(), variables[0] if len(variables) > 1 else None, variables[-1], variable("tile_row"),
         variable("tile_column"), bounds.proofs,
@@ -584,7 +584,7 @@ class _Indices:
     def is_checked(self, e: ir.Expr) -> bool:
         """Whether an expression is computed as an index value; with bitwise operations it is computed as an integer."""
         exact = (*_BITWISE, tirx.BitwiseNot)
-        return is_index(e) and not any(one in self.elements or isinstance(one, exact) for one in nodes_of(e))
+        return is_index(e) and not any(node in self.elements or isinstance(node, exact) for node in nodes_of(e))
 
     def check(self, e: ir.Expr, *, inside: bool, seen: set[tuple[ir.Expr, bool]]) -> None:
         """Check an expression; `inside` says that it is part of an index value that is checked as a whole."""
@@ -601,9 +601,9 @@ class _Indices:
                 self._check_size(e.a - e.b)
         if index and isinstance(e, tirx.FloorDiv | tirx.FloorMod):
             self._check_division(e)
-        for part in parts_of(e):
+        for child in parts_of(e):
             if not isinstance(e, ir.TensorLoad):
-                self.check(part, inside=index or exact, seen=seen)
+                self.check(child, inside=index or exact, seen=seen)
 
     def _is_exact(self, difference: ir.Expr) -> bool:
         """Whether a comparison of two index values is exact for any size: float32 holds one side exactly, the kernel
@@ -671,5 +671,5 @@ class _Indices:
                 return min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)
 
 
-def _hull(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    return min(one[0], other[0]), max(one[1], other[1])
+def _hull(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    return min(first[0], second[0]), max(first[1], second[1])

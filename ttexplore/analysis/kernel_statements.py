@@ -27,7 +27,7 @@ def pruned(body: list[tirx.Stmt], used: set[int]) -> list[tirx.Stmt]:
     Uses follow their binding, so one pass from the end suffices. `used` holds the variables, by identity, that
     statements after the body use; those that the body uses are added.
     """
-    made: list[tirx.Stmt] = []
+    live_statements: list[tirx.Stmt] = []
     for statement in reversed(body):
         match statement:
             case tirx.Bind() if (form := bound_form(statement)) is not None:
@@ -57,8 +57,8 @@ def pruned(body: list[tirx.Stmt], used: set[int]) -> list[tirx.Stmt]:
                     _collect(value, used)
             case _:
                 raise Unsupported("L001", f"no kernel can run {type(statement).__name__}", span=span_of(statement))
-        made.append(statement)
-    return made[::-1]
+        live_statements.append(statement)
+    return live_statements[::-1]
 
 
 def _collect(expression: ir.Expr, used: set[int]) -> None:

@@ -45,14 +45,16 @@ def place_tensors(
     if not asked:
         return layouts
     ranges = ranges_of_options(target, program.options)
-    made: list[TensorLayout] = []
+    tensor_layouts: list[TensorLayout] = []
     for layout in layouts:
         if layout.name in asked:
             layout = placed(layout, layout_request(layout.name, asked[layout.name]), target, ranges)
             reasons = (layout.reason, program.plan.reason("layouts", tensor=layout.name, given=True))
-            layout = dataclasses.replace(layout, reason="; ".join(one for one in reasons if one not in ("", "default")))
-        made.append(layout)
-    return tuple(made)
+            layout = dataclasses.replace(
+                layout, reason="; ".join(reason for reason in reasons if reason not in ("", "default"))
+            )
+        tensor_layouts.append(layout)
+    return tuple(tensor_layouts)
 
 
 def placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges: Sequence[CoreRange]) -> TensorLayout:
@@ -154,7 +156,7 @@ def _in_block_float(layout: TensorLayout) -> TensorLayout:
             "the last columns would change them",
             hint=f"use a multiple of {FACE} columns, or omit the dtype of this output",
         )
-    reason = "; ".join(one for one in (layout.reason, f"{FACE} numbers share an exponent") if one != "default")
+    reason = "; ".join(clause for clause in (layout.reason, f"{FACE} numbers share an exponent") if clause != "default")
     return dataclasses.replace(layout, data_format=BLOCK_FLOAT, reason=reason)
 
 
@@ -184,7 +186,7 @@ def _shard_holders(
     rows, columns = bottom - top + 1, right - left + 1
     if request.order == "column_major":
         rows, columns = columns, rows
-    return sum(len(one.cores) for one in ranges), rows, columns
+    return sum(len(core_range.cores) for core_range in ranges), rows, columns
 
 
 def _shards(
@@ -196,27 +198,27 @@ def _shards(
     units = _row_units(layout, request)
     kind = _kind(layout, request)
     count, holder_rows, holder_columns = holders
-    parts = _parts(layout, request, kind)
+    divisions = _parts(layout, request, kind)
     row_parts = column_parts = 1
     if kind in ("height", "block"):
         limit = count if kind == "height" else holder_rows
-        row_parts = parts[0] if parts else -(-(rows // units) // -(-(rows // units) // limit))
+        row_parts = divisions[0] if divisions else -(-(rows // units) // -(-(rows // units) // limit))
     if kind in ("width", "block"):
         limit = count if kind == "width" else holder_columns
-        column_parts = parts[-1] if parts else -(-columns // -(-columns // limit))
-    made: list[tuple[int, int]] = []
-    for what, tiles, wanted, unit in (("rows", rows, row_parts, units), ("columns", columns, column_parts, 1)):
-        if not 1 <= wanted <= tiles // unit:
+        column_parts = divisions[-1] if divisions else -(-columns // -(-columns // limit))
+    shards: list[tuple[int, int]] = []
+    for axis_name, tiles, requested, unit in (("rows", rows, row_parts, units), ("columns", columns, column_parts, 1)):
+        if not 1 <= requested <= tiles // unit:
             raise UsageError(
                 "U016",
-                f"{name} cannot be divided into {wanted} parts: it has {tiles // unit} "
-                + (f"{what} of tiles" if unit == 1 else f"times {unit} {what} of tiles"),
+                f"{name} cannot be divided into {requested} parts: it has {tiles // unit} "
+                + (f"{axis_name} of tiles" if unit == 1 else f"times {unit} {axis_name} of tiles"),
                 hint=f"divide it into 1 to {tiles // unit} parts",
             )
-        size = -(-(tiles // unit) // wanted) * unit
-        made.append((-(-tiles // size), size))
-    (grid_rows, shard_rows), (grid_columns, shard_columns) = made
-    if parts and (grid_rows, grid_columns) != (row_parts, column_parts):
+        size = -(-(tiles // unit) // requested) * unit
+        shards.append((-(-tiles // size), size))
+    (grid_rows, shard_rows), (grid_columns, shard_columns) = shards
+    if divisions and (grid_rows, grid_columns) != (row_parts, column_parts):
         raise UsageError(
             "U016",
             f"{name} has {rows} x {columns} tiles: of {row_parts} x {column_parts} shards with {shard_rows} x "
@@ -236,10 +238,10 @@ def _axes(layout: TensorLayout, request: LayoutRequest) -> tuple[int, ...] | Non
             raise UsageError(
                 "U016", f"{layout.name} has no dimension {axis}", hint=f"use a dimension from 0 to {rank - 1}"
             )
-    made = tuple(axis % rank + shift for axis in request.axes)
-    if len(set(made)) != len(made):
+    axes = tuple(axis % rank + shift for axis in request.axes)
+    if len(set(axes)) != len(axes):
         raise UsageError("U016", f"{layout.name} is divided twice along one dimension", hint="list each dimension once")
-    return made
+    return axes
 
 
 def _kind(layout: TensorLayout, request: LayoutRequest) -> Kind:
@@ -271,12 +273,12 @@ def _parts(layout: TensorLayout, request: LayoutRequest, kind: Kind) -> tuple[in
     """The requested parts along folded rows and columns, one per dimension that the kind divides; () if none are."""
     axes, grid = _axes(layout, request), request.grid
     if axes is None:
-        wanted = 2 if kind == "block" else 1
-        if grid is not None and len(grid) != wanted:
+        dimensions = 2 if kind == "block" else 1
+        if grid is not None and len(grid) != dimensions:
             raise UsageError(
                 "U016",
                 f"the grid {grid} of {layout.name} has {len(grid)} entries",
-                hint=f"shard={kind!r} takes {wanted}",
+                hint=f"shard={kind!r} takes {dimensions}",
             )
         return grid or ()
     sizes = layout.padded_shape
@@ -293,16 +295,16 @@ def _parts(layout: TensorLayout, request: LayoutRequest, kind: Kind) -> tuple[in
         shapes = tuple(shapes[axis - (len(sizes) - len(layout.shape))] for axis in axes)
     by_axis: dict[int, int] = {}
     for position, axis in enumerate(axes):
-        parts = grid[position] if grid is not None else -(-sizes[axis] // (shapes or ())[position])
+        shard_count = grid[position] if grid is not None else -(-sizes[axis] // (shapes or ())[position])
         if shapes is not None:
-            _check_shard_size(layout, axis, parts, shapes[position], request)
-        by_axis[axis] = parts
-    rows = _folded(layout, {axis: parts for axis, parts in by_axis.items() if axis < len(sizes) - 1})
+            _check_shard_size(layout, axis, shard_count, shapes[position], request)
+        by_axis[axis] = shard_count
+    rows = _folded(layout, {axis: count for axis, count in by_axis.items() if axis < len(sizes) - 1})
     columns = by_axis.get(len(sizes) - 1)
-    return tuple(part for part in (rows, columns) if part is not None)
+    return tuple(count for count in (rows, columns) if count is not None)
 
 
-def _check_shard_size(layout: TensorLayout, axis: int, parts: int, size: int, request: LayoutRequest) -> None:
+def _check_shard_size(layout: TensorLayout, axis: int, count: int, size: int, request: LayoutRequest) -> None:
     length = layout.padded_shape[axis]
     tile = (TILE_ROWS, TILE_COLUMNS)[axis - len(layout.padded_shape)] if axis >= layout_rows(layout) else 1
     if size % tile and not request.aligned:
@@ -312,51 +314,51 @@ def _check_shard_size(layout: TensorLayout, axis: int, parts: int, size: int, re
             hint=f"use a multiple of {tile}, or align_tiles=True, which rounds up",
         )
     rounded = -(-size // tile) * tile
-    if -(-length // rounded) != parts:
-        whole = -(-length // (parts * tile)) * tile
+    if -(-length // rounded) != count:
+        suggested = -(-length // (count * tile)) * tile
         raise UsageError(
             "U016",
-            f"{parts} shards of {size} do not divide the {length} elements of axis {axis} of {layout.name}",
-            hint=f"use {parts} shards of {whole}",
+            f"{count} shards of {size} do not divide the {length} elements of axis {axis} of {layout.name}",
+            hint=f"use {count} shards of {suggested}",
         )
 
 
-def _folded(layout: TensorLayout, parts: dict[int, int]) -> int | None:
+def _folded(layout: TensorLayout, counts: dict[int, int]) -> int | None:
     """The parts of the folded rows. Raises Unsupported if a part would not be contiguous rows."""
-    if not parts:
+    if not counts:
         return None
     sizes = layout.padded_shape
-    innermost = max(parts)
+    innermost = max(counts)
     outer = 1
     for axis in range(innermost):
-        if sizes[axis] != 1 and parts.get(axis, 1) != sizes[axis]:
+        if sizes[axis] != 1 and counts.get(axis, 1) != sizes[axis]:
             raise Unsupported(
                 "L014",
                 f"shards of {layout.name} along axis {innermost} would not be contiguous rows: axis {axis} has "
-                f"{sizes[axis]} elements and is divided into {parts.get(axis, 1)}",
+                f"{sizes[axis]} elements and is divided into {counts.get(axis, 1)}",
                 hint=f"divide axis {axis} into {sizes[axis]} as well",
             )
         outer *= sizes[axis]
     length = sizes[innermost] // (TILE_ROWS if innermost == layout_rows(layout) else 1)
-    if outer > 1 and length % parts[innermost]:
+    if outer > 1 and length % counts[innermost]:
         raise Unsupported(
             "L014",
-            f"{parts[innermost]} shards do not divide axis {innermost} of {layout.name} evenly: it has {length} "
+            f"{counts[innermost]} shards do not divide axis {innermost} of {layout.name} evenly: it has {length} "
             f"{'rows of tiles' if innermost == layout_rows(layout) else 'elements'}",
             hint="use a divisor, or divide only the first dimension",
         )
-    return outer * parts[innermost]
+    return outer * counts[innermost]
 
 
 def _check_projection(name: str, request: LayoutRequest, grid: tuple[int, int], shard_tiles: tuple[int, int]) -> None:
     """Raise UsageError if the projected grid or shard of the request differs from the actual one."""
-    for what, asked, made in (
+    for property_name, asked, actual in (
         ("projected_grid", request.projected_grid, grid),
         ("projected_shard_tiles", request.projected_shard_tiles, shard_tiles),
     ):
-        if asked is not None and asked != made:
+        if asked is not None and asked != actual:
             raise UsageError(
-                "U010", f"{what} of {name} is {asked}; the shards have {made}", hint="omit it, or correct it"
+                "U010", f"{property_name} of {name} is {asked}; the shards have {actual}", hint="omit it, or correct it"
             )
 
 
@@ -380,7 +382,7 @@ def _cores(
             )
         return tuple((bank, 0) for bank in range(rows * columns))
     if kind != "block":
-        cores = [core for one in ranges for core in _in_order(one, order)]
+        cores = [core for core_range in ranges for core in _in_order(core_range, order)]
         if rows * columns > len(cores):
             raise ResourceError(
                 "R006",
@@ -396,16 +398,18 @@ def _cores(
         )
     (left, top), last = ranges[0].first, ranges[0].last
     across = order == "column_major"
-    made = tuple((left + (r if across else c), top + (c if across else r)) for r in range(rows) for c in range(columns))
-    if outside := [core for core in made if core[0] > last[0] or core[1] > last[1]]:
+    grid_cores = tuple(
+        (left + (r if across else c), top + (c if across else r)) for r in range(rows) for c in range(columns)
+    )
+    if outside := [core for core in grid_cores if core[0] > last[0] or core[1] > last[1]]:
         raise ResourceError(
             "R006",
             f"{name} has {rows} x {columns} shards, which do not fit on the cores {ranges[0].first} to {last}: "
             f"{outside[0]} is outside",
             hint="use fewer shards, or more cores",
         )
-    return made
+    return grid_cores
 
 
-def _in_order(one: CoreRange, order: str) -> list[tuple[int, int]]:
-    return sorted(one.cores) if order == "column_major" else list(one.cores)
+def _in_order(core_range: CoreRange, order: str) -> list[tuple[int, int]]:
+    return sorted(core_range.cores) if order == "column_major" else list(core_range.cores)

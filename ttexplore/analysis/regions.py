@@ -113,19 +113,25 @@ def block_region(
     by_rows = layout.page == "row"
     strides = page_strides(tensor, accessor, by_rows)
     # Exponents of block floats are shared, so that they have no single elements.
-    longs = sum(constant(part.extent) != 1 for part in region.region)
-    outer_strides = [one for one, part in zip(strides[:-2], region.region, strict=False) if constant(part.extent) != 1]
+    longs = sum(constant(interval.extent) != 1 for interval in region.region)
+    outer_strides = [
+        stride for stride, interval in zip(strides[:-2], region.region, strict=False) if constant(interval.extent) != 1
+    ]
     by_elements = (
         layout.data_format != BLOCK_FLOAT
         and longs <= max(1, sum(extent != 1 for extent in block))
-        and all(isinstance(one, int) for one in outer_strides)
+        and all(isinstance(stride, int) for stride in outer_strides)
     )
     axes: list[Axis] = []
     extents = full_extents(region, block)
     if extents is None or (not write and is_limited(region)):
         raise variable_size(tensor)
-    for number, (part, length, extent) in enumerate(zip(region.region, extents_of(tensor), extents, strict=True)):
-        axes.append(Axis(number, part.min, extent, length, None if constant(part.extent) is not None else part.extent))
+    for number, (interval, length, extent) in enumerate(zip(region.region, extents_of(tensor), extents, strict=True)):
+        axes.append(
+            Axis(
+                number, interval.min, extent, length, None if constant(interval.extent) is not None else interval.extent
+            )
+        )
     try:
         rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
     except Unsupported:
@@ -155,16 +161,16 @@ def block_region(
         and _on_tile(rows, TILE_ROWS, bounds)
         and _on_tile(columns, TILE_COLUMNS, bounds)
     )
-    whole = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
+    filled = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
     if not write and layout.role == "inout":
         # What the kernel has stored into the padding is not read as zeros.
         on_tiles = on_tiles and _holds_tiles(rows, TILE_ROWS, bounds) and _holds_tiles(columns, TILE_COLUMNS, bounds)
-    if on_tiles and all(whole):
-        return _tiles(rows, columns, page, stride, condition, bounds, whole)
+    if on_tiles and all(filled):
+        return _tiles(rows, columns, page, stride, condition, bounds, filled)
     # Writes need agreement in 16 bytes, in any memory.
-    wanted = 16 if write else alignment_bytes
+    alignment = 16 if write else alignment_bytes
     unit = 1 if by_rows else _folded_unit(rows.extent) if folded > 1 else _unit(rows, matrix, bounds)
-    problem = _no_strips(rows, columns, matrix, layout, unit, wanted, bounds)
+    problem = _no_strips(rows, columns, matrix, layout, unit, alignment, bounds)
     if problem and by_elements and (write or not on_tiles):
         return _elements(axes, block, strides, bounds, by_rows)
     if problem and (write or not on_tiles):
@@ -175,7 +181,7 @@ def block_region(
             hint=problem[1],
         )
     if problem:
-        return _tiles(rows, columns, page, stride, condition, bounds, whole)
+        return _tiles(rows, columns, page, stride, condition, bounds, filled)
     return _strips(rows, columns, matrix, folded, page, strides, condition, unit, bounds, by_rows)
 
 
@@ -259,8 +265,8 @@ def gathered_region(
 
 def _are_runs(indices: list[ir.Expr], column: ir.Var, bounds: Bounds) -> bool:
     """Whether 16 columns from a multiple of 16 on are neighbours in one face of a tile."""
-    known, inside = tvm.sym.Analyzer(), tirx.Var("inside", "int32")
-    known.bind(inside, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(FACE, "int32")))
+    analyzer, inside = tvm.sym.Analyzer(), tirx.Var("inside", "int32")
+    analyzer.bind(inside, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(FACE, "int32")))
     faces: list[tuple[ir.Expr, ir.Var]] = []
 
     def face(rest: ir.Expr) -> ir.Var:
@@ -269,7 +275,7 @@ def _are_runs(indices: list[ir.Expr], column: ir.Var, bounds: Bounds) -> bool:
             if same_expression(start, rest):
                 return variable
         variable = tirx.Var("faces", "int32")
-        known.bind(variable, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(MAX_SIZE, "int32")))
+        analyzer.bind(variable, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(MAX_SIZE, "int32")))
         faces.append((rest, variable))
         return variable
 
@@ -277,18 +283,18 @@ def _are_runs(indices: list[ir.Expr], column: ir.Var, bounds: Bounds) -> bool:
         if not uses(e, column):
             return e
         if isinstance(e, ir.Var | tirx.Add):
-            rest = known.simplify(e - column)
+            rest = analyzer.simplify(e - column)
             if not uses(rest, column) and (bounds.is_multiple(rest, FACE) and bounds.proves(rest >= 0)):
                 return face(rest) * FACE + within
-        return e if isinstance(e, ir.Var) else with_parts(e, [placed(part, within) for part in parts_of(e)])
+        return e if isinstance(e, ir.Var) else with_parts(e, [placed(child, within) for child in parts_of(e)])
 
     zero = tirx.const(0, "int32")
     for axis, index in enumerate(indices):
         is_last = axis == len(indices) - 1
         here, first = placed(index, inside), placed(index, zero)
-        if not known.can_prove(tirx.EQ(here, first + inside if is_last else first)):
+        if not analyzer.can_prove(tirx.EQ(here, first + inside if is_last else first)):
             return False
-    return bool(known.can_prove(tirx.EQ(tirx.floormod(placed(indices[-1], zero), FACE), zero)))
+    return bool(analyzer.can_prove(tirx.EQ(tirx.floormod(placed(indices[-1], zero), FACE), zero)))
 
 
 def page_strides(tensor: tirx.Buffer, accessor: Accessor, by_rows: bool) -> tuple[ir.Expr | int, ...]:
@@ -349,8 +355,8 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
 
     Axes of extent 1 do not count: the longer axes of the block match the longer axes of the region in order.
     """
-    one = Axis(-1, tirx.const(0, "int32"), 1, 1)
-    *outer, row, column = [one, *axes] if len(axes) == 1 else axes
+    unit_axis = Axis(-1, tirx.const(0, "int32"), 1, 1)
+    *outer, row, column = [unit_axis, *axes] if len(axes) == 1 else axes
     outer = [axis for axis in outer if axis.number >= 0]
     long = [axis for axis in axes if axis.extent != 1]
     block_rows, block_columns = block if len(block) == 2 else (1, *block)
@@ -370,8 +376,8 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
     if len(long) > 1 + ways[1]:
         # All rows of several matrices, one after another.
         between = axes[axes.index(of_rows) + 1 : len(axes) - 1]
-        whole = all(one.extent == one.length and constant(one.low) == 0 for one in between)
-        if not whole or (column.extent == 1) == ways[1]:
+        is_complete = all(axis.extent == axis.length and constant(axis.low) == 0 for axis in between)
+        if not is_complete or (column.extent == 1) == ways[1]:
             raise Unsupported(
                 "L006",
                 f"{name}: the rows of a block {block} lie along several axes",
@@ -569,12 +575,12 @@ def rearrange_operation(
 ) -> tirx.Stmt:  # fmt: skip
     """The statement that makes a block of elements at computed places of another one, whose tiles are in row-major
     order."""
-    block, (given, made) = gathered_block(statement), (one.source for one in regions(statement))
-    rows, columns = tile_grid(shape_of(made))
+    block, (origin, target_buffer) = gathered_block(statement), (region.source for region in regions(statement))
+    rows, columns = tile_grid(shape_of(target_buffer))
     row_slots, column_slots = (1, rows) if column_major else (columns, 1)
     row, column = [tirx.const(0, "int32"), *places_of(statement)][-2:]
     return op(
-        "rearrange", source, cb, row, column, tile_grid(shape_of(given))[1], *block.shape, row_slots, column_slots,
+        "rearrange", source, cb, row, column, tile_grid(shape_of(origin))[1], *block.shape, row_slots, column_slots,
         *block.variables,
     )  # fmt: skip
 
@@ -613,7 +619,7 @@ def _slots(block: BlockRegion, column_major: bool) -> tuple[int, int]:
 
 def check_on_chip(region: ir.TensorRegion) -> None:
     """Raise Unsupported for a partial region of an on-chip buffer."""
-    extents = tuple(constant(part.extent) for part in elements(region.region))
+    extents = tuple(constant(interval.extent) for interval in elements(region.region))
     if extents != shape_of(region.source):
         raise Unsupported(
             "L007",

@@ -111,18 +111,18 @@ def plan_staging(
     }  # fmt: skip
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
     pipelines, loops = _pipelines(function), _loops_around(function)
-    found = webs(function)
-    columns = _column_vectors(found)
-    for web in found:
+    all_webs = webs(function)
+    columns = _column_vectors(all_webs)
+    for web in all_webs:
         check_block(web.buffer)
         _Web(web, draft, pipelines, loops, stages, tensors, id(web) in columns, engine).place(tilized, by_elements)
     return draft.decided()
 
 
-def _column_vectors(found: Sequence[Web]) -> set[int]:
+def _column_vectors(all_webs: Sequence[Web]) -> set[int]:
     """The webs of vectors that lie in columns of tiles, by id: those that a reduction along rows makes, and those that
     are computed with such, element by element. The others are rows of tiles."""
-    leaders = {id(web): id(web) for web in found}
+    leaders = {id(web): id(web) for web in all_webs}
 
     def leader(web: int) -> int:
         while leaders[web] != web:
@@ -131,7 +131,7 @@ def _column_vectors(found: Sequence[Web]) -> set[int]:
 
     seeds: list[int] = []
     together: dict[tirx.Stmt, int] = {}
-    for web in found:
+    for web in all_webs:
         if len(shape_of(web.buffer)) != 1:
             continue
         for statement in web.writes:
@@ -141,41 +141,41 @@ def _column_vectors(found: Sequence[Web]) -> set[int]:
         touched = [*web.writes, *(read for read, role in web.reads if role in ("element", "source", "tiles"))]
         for statement in touched:
             moved = runs(statement, tl.COPY, tl.COPY_TILES) and all(
-                is_on_chip(one.source) for one in regions(statement)
+                is_on_chip(region.source) for region in regions(statement)
             )
             if moved or (is_parallel(statement) and len(parallel_body(statement)[0]) == 1):
                 leaders[leader(id(web))] = leader(together.setdefault(statement, id(web)))
     columns = {leader(seed) for seed in seeds}
-    return {id(web) for web in found if leader(id(web)) in columns}
+    return {id(web) for web in all_webs if leader(id(web)) in columns}
 
 
 def _pipelines(function: tirx.PrimFunc) -> dict[tirx.Stmt, Pipeline | None]:
     """The innermost pipelined loop around each statement, or None."""
-    found: dict[tirx.Stmt, Pipeline | None] = {}
+    pipelines: dict[tirx.Stmt, Pipeline | None] = {}
 
     def visit(body: tirx.Stmt, around: Pipeline | None) -> None:
         for statement in statements(body):
-            found[statement] = around
+            pipelines[statement] = around
             if isinstance(statement, tirx.For) and not is_parallel(statement):
-                own = dict(statement.annotations).get("num_stages")
-                visit(statement.body, around if own is None else Pipeline(int(own), span_of(statement)))
+                stages = dict(statement.annotations).get("num_stages")
+                visit(statement.body, around if stages is None else Pipeline(int(stages), span_of(statement)))
 
     visit(function.body, None)
-    return found
+    return pipelines
 
 
 def _loops_around(function: tirx.PrimFunc) -> dict[tirx.Stmt, tuple[int, ...]]:
     """The loops around each statement, numbered, outermost first."""
-    found: dict[tirx.Stmt, tuple[int, ...]] = {}
+    loops_of: dict[tirx.Stmt, tuple[int, ...]] = {}
 
     def visit(body: tirx.Stmt, loops: tuple[int, ...]) -> None:
         for statement in statements(body):
-            found[statement] = loops
+            loops_of[statement] = loops
             if isinstance(statement, tirx.For) and not is_parallel(statement):
-                visit(statement.body, (*loops, len(found)))
+                visit(statement.body, (*loops, len(loops_of)))
 
     visit(function.body, ())
-    return found
+    return loops_of
 
 
 def check_block(buffer: tirx.Buffer) -> None:
@@ -251,8 +251,8 @@ class _Web:
                     self._reduce_row(write)
         loads, stores = (
             [
-                one for one in copies
-                if not is_rearranged(one) and str(_tensor(one).name) in tilized and one not in by_elements
+                copy for copy in copies
+                if not is_rearranged(copy) and str(_tensor(copy).name) in tilized and copy not in by_elements
             ]
             for copies in (self.loads, self.stores)
         )  # fmt: skip
@@ -362,11 +362,11 @@ class _Web:
 
     def _same_format(self, load: tirx.Stmt) -> bool:
         """Whether the tiles of the tensor can be used as they are: same dtype, or a narrower format."""
-        held = self._loaded(load)
+        loaded = self._loaded(load)
         return (
-            held.dtype == self.dtype
-            or (held.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
-            or (is_small(held.dtype) and self.dtype == "bfloat16")
+            loaded.dtype == self.dtype
+            or (loaded.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
+            or (is_small(loaded.dtype) and self.dtype == "bfloat16")
         )
 
     def _loaded(self, load: tirx.Stmt) -> Held:
@@ -390,10 +390,10 @@ class _Web:
             return False
         if is_parallel(write):
             body = nest_of(write)[1]
-            stores = [one for one in body if isinstance(one, tirx.BufferStore)]
+            stores = [statement for statement in body if isinstance(statement, tirx.BufferStore)]
             if sum(store.buffer.same_as(self.web.buffer) for store in stores) > 1:
                 return False
-            if any(load.source.same_as(self.web.buffer) for one in body for load in loads_of(one.value)):
+            if any(load.source.same_as(self.web.buffer) for statement in body for load in loads_of(statement.value)):
                 return False
         return all(a.kind == "write" for a in accesses(write) if a.buffer.same_as(self.web.buffer))
 
@@ -427,14 +427,14 @@ class _Web:
     def _add_for(self, use: tirx.Stmt, name: str, **facts: Unpack[_StagingFacts]) -> str:
         """A circular buffer that is filled for one use and drained by it. Uses that want the same share one: it is
         empty between them."""
-        wanted = replace(StagingBuffer(name, "cb", self.shape, self.dtype, self.span), **facts)
-        for known, uses in self.filled_for.items():
-            if replace(self.draft.buffers[known], name=name) == wanted and use not in uses:
+        candidate = replace(StagingBuffer(name, "cb", self.shape, self.dtype, self.span), **facts)
+        for buffer_name, uses in self.filled_for.items():
+            if replace(self.draft.buffers[buffer_name], name=name) == candidate and use not in uses:
                 uses.append(use)
-                return known
-        made = self.draft.add(wanted)
-        self.filled_for[made] = [use]
-        return made
+                return buffer_name
+        added_name = self.draft.add(candidate)
+        self.filled_for[added_name] = [use]
+        return added_name
 
     def _input_depth(self, load: tirx.Stmt) -> _Depth:
         """The depth of a buffer that the reader fills, and the loop that requests it."""
@@ -446,13 +446,13 @@ class _Web:
         return {"stages": self.stages or (pipeline.stages if pipeline else DEFAULT_STAGES), "pipeline": pipeline}
 
     def _place_loaded(self, load: tirx.Stmt) -> None:
-        held = self._loaded(load)
+        home = self._loaded(load)
         depth = self._input_depth(load)
         straight = not self.uses and len(self.stores) == 1 and self._used_where_written(self.stores[0])
-        straight = straight and held.loaded_by == "reader"
-        if straight and replace(self._stored(self.stores[0]), loaded_by="reader") == held:
+        straight = straight and home.loaded_by == "reader"
+        if straight and replace(self._stored(self.stores[0]), loaded_by="reader") == home:
             name = self._add(
-                self.name, "cb", producer="reader", consumer="writer", dtype=held.dtype, data_format=held.data_format,
+                self.name, "cb", producer="reader", consumer="writer", dtype=home.dtype, data_format=home.data_format,
                 **depth,
             )  # fmt: skip
         else:
@@ -460,8 +460,8 @@ class _Web:
                 bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
             )
             name = self._add(
-                self.name, "cb", producer=held.loaded_by, consumer="compute", exact=self._exact(),
-                order="column_major" if transposed else "row_major", dtype=held.dtype, data_format=held.data_format,
+                self.name, "cb", producer=home.loaded_by, consumer="compute", exact=self._exact(),
+                order="column_major" if transposed else "row_major", dtype=home.dtype, data_format=home.data_format,
                 **depth,
             )  # fmt: skip
             self._store_from(name)
@@ -472,9 +472,14 @@ class _Web:
 
     def _place_output(self) -> None:
         store = self.stores[0]
-        held = self._stored(store)
+        stored = self._stored(store)
         name = self._add(
-            self.name, "cb", consumer="writer", stages=DEFAULT_STAGES, dtype=held.dtype, data_format=held.data_format
+            self.name,
+            "cb",
+            consumer="writer",
+            stages=DEFAULT_STAGES,
+            dtype=stored.dtype,
+            data_format=stored.data_format,
         )
         self.draft.writes[(self.computed[0], self.web.buffer)] = name
         self.draft.reads[(store, self.web.buffer, "source")] = name
@@ -492,9 +497,9 @@ class _Web:
         for write in self.computed:
             self.draft.writes[(write, self.web.buffer)] = name
         for load in self.loads:
-            held = self._loaded(load)
+            loaded = self._loaded(load)
             entry = self._add(
-                f"{self.name}_in", "cb", producer=held.loaded_by, dtype=held.dtype, data_format=held.data_format,
+                f"{self.name}_in", "cb", producer=loaded.loaded_by, dtype=loaded.dtype, data_format=loaded.data_format,
                 **self._input_depth(load),
             )  # fmt: skip
             self.draft.writes[(load, self.web.buffer)] = entry
@@ -505,14 +510,14 @@ class _Web:
     def _store_from(self, name: str) -> None:
         """Give each store its own buffer, which the compute kernel packs."""
         for store in self.stores:
-            held = self._stored(store)
+            stored = self._stored(store)
             leaving = self._add(
                 f"{self.name}_out",
                 "cb",
                 consumer="writer",
                 stages=DEFAULT_STAGES,
-                dtype=held.dtype,
-                data_format=held.data_format,
+                dtype=stored.dtype,
+                data_format=stored.data_format,
             )
             self.draft.before.setdefault(store, []).append((name, leaving, False))
             self.draft.reads[(store, self.web.buffer, "source")] = leaving
@@ -520,8 +525,8 @@ class _Web:
     def _use_from(self, name: str) -> None:
         """Let the uses in the compute kernel read the buffer, or an operand buffer if they need another form."""
         home = self.draft.buffers[name]
-        kept = home.kind == "cb" and self._is_kept_whole()
-        reason = f"the FPU reads float32 as TF32, and {self.name} is also used exactly" if kept else ""
+        also_exact = home.kind == "cb" and self._is_kept_whole()
+        reason = f"the FPU reads float32 as TF32, and {self.name} is also used exactly" if also_exact else ""
         for read, role in self.uses:
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
@@ -533,10 +538,10 @@ class _Web:
                 self._copy_before(read, operand, turned, transpose=True)
                 self.draft.reads[key] = turned
             elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
-                wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
-                whole = role in ("row", "scalar", "tiles") or (role == "column" and self.column)
-                exact = whole or (role == "reduced" and self._keeps_whole(read, role))
-                operand = self._add_for(read, f"{self.name}_operand", order=wanted, exact=exact, reason=reason)
+                order: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
+                needs_whole = role in ("row", "scalar", "tiles") or (role == "column" and self.column)
+                exact = needs_whole or (role == "reduced" and self._keeps_whole(read, role))
+                operand = self._add_for(read, f"{self.name}_operand", order=order, exact=exact, reason=reason)
                 self._copy_before(read, name, operand, transpose=False)
                 self.draft.reads[key] = operand
             else:
@@ -607,7 +612,7 @@ def _is_load(statement: tirx.Stmt) -> bool:
     """Whether a statement copies from a tensor into an on-chip buffer; the writer loads rearranged blocks."""
     if runs(statement, tl.GATHER):
         return True
-    return runs(statement, tl.COPY) and [is_on_chip(one.source) for one in regions(statement)] == [
+    return runs(statement, tl.COPY) and [is_on_chip(region.source) for region in regions(statement)] == [
         False,
         True,
     ]
@@ -617,7 +622,7 @@ def _is_store(statement: tirx.Stmt) -> bool:
     """Whether a statement copies from an on-chip buffer to a tensor; the writer takes what it rearranges."""
     if is_rearranged(statement):
         return True
-    return runs(statement, tl.COPY) and [is_on_chip(one.source) for one in regions(statement)] == [
+    return runs(statement, tl.COPY) and [is_on_chip(region.source) for region in regions(statement)] == [
         True,
         False,
     ]

@@ -51,9 +51,10 @@ def tile_graph(program: TirProgram, buffers: tuple[CircularBuffer, ...]) -> Tile
             flow(buffer.name, "compute", filled or buffer.block_pages)
     tensors = [GraphNode(layout.name, "tensor", layout.data_format) for layout in program.plan.layouts]
     kernels = [GraphNode(role, "kernel") for role in ("reader", "compute", "writer")]
-    own = [GraphNode(one.name, "circular_buffer", one.data_format) for one in buffers]
+    cb_nodes = [GraphNode(buffer.name, "circular_buffer", buffer.data_format) for buffer in buffers]
     return TileGraph(
-        (*tensors, *kernels, *own), tuple(GraphEdge(source, target, tiles) for (source, target), tiles in edges.items())
+        (*tensors, *kernels, *cb_nodes),
+        tuple(GraphEdge(source, target, tiles) for (source, target), tiles in edges.items()),
     )
 
 
@@ -61,8 +62,8 @@ def tile_graph_with(graph: TileGraph | None, buffers: tuple[CircularBuffer, ...]
     """The graph, extended by circular buffers that later passes added."""
     if graph is None:
         return None
-    known = {node.name for node in graph.nodes}
-    new = [buffer for buffer in buffers if buffer.name not in known]
-    nodes = [GraphNode(one.name, "circular_buffer", one.data_format) for one in new]
-    edges = [edge for one in new for edge in (GraphEdge("compute", one.name), GraphEdge(one.name, "compute"))]
+    names = {node.name for node in graph.nodes}
+    new = [buffer for buffer in buffers if buffer.name not in names]
+    nodes = [GraphNode(buffer.name, "circular_buffer", buffer.data_format) for buffer in new]
+    edges = [edge for buffer in new for edge in (GraphEdge("compute", buffer.name), GraphEdge(buffer.name, "compute"))]
     return TileGraph((*graph.nodes, *nodes), (*graph.edges, *edges))

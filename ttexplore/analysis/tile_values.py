@@ -138,9 +138,9 @@ class ValueGraph:
     def scalar(self, expression: ir.Expr) -> int:
         """An int32 expression of variables that are constant within a tile."""
         alike = self._places.setdefault(tvm_ffi.structural_hash(expression), [])
-        for place in alike:
-            if same_expression(self.scalars[place], expression):
-                return self._add(Value("scalar", place=place))
+        for index in alike:
+            if same_expression(self.scalars[index], expression):
+                return self._add(Value("scalar", place=index))
         alike.append(len(self.scalars))
         self.scalars.append(expression)
         return self._add(Value("scalar", place=len(self.scalars) - 1))
@@ -149,9 +149,9 @@ class ValueGraph:
         """An int32 constant."""
         return self._add(Value("integer", constant=value))
 
-    def whole(self, place: int) -> int:
+    def whole(self, index: int) -> int:
         """One of the `scalars` as int32."""
-        return self._add(Value("whole", place=place))
+        return self._add(Value("whole", place=index))
 
     def load(self, buffer: tirx.Buffer, role: str, version: int, dtype: str) -> int:
         return self._add(Value("load", load=BlockRead(buffer, role, version, dtype)))
@@ -168,10 +168,10 @@ class ValueGraph:
 
     # Properties of a value
 
-    def is_number(self, value: int, wanted: float | None = None) -> bool:
+    def is_number(self, value: int, expected: float | None = None) -> bool:
         """Whether it is a constant, and equals `wanted` if given; 0.0 and -0.0 differ."""
-        known = self[value]
-        return known.op == "number" and (wanted is None or _bits(known.constant) == _bits(wanted))
+        node = self[value]
+        return node.op == "number" and (expected is None or _bits(node.constant) == _bits(expected))
 
     def is_zero(self, value: int) -> bool:
         """Whether it is the constant 0.0 or -0.0."""
@@ -204,44 +204,44 @@ class ValueGraph:
     def is_held(self, value: int, dtype: str) -> bool:
         """Whether each element is a number of a floating-point dtype of 8 bits, as far as is known at a glance."""
         load = self[value].load
-        own = self.small_floats.get(value, load.dtype if load is not None else "")
-        if own in FLOATS:
-            return FLOATS[dtype].holds(FLOATS[own])
-        low, high = SMALL_INTEGERS.get(own, (-math.inf, math.inf))
-        whole = min(2.0 ** (FLOATS[dtype].fraction_bits + 1), FLOATS[dtype].largest)
-        return self.is_boolean(value) or max(-low, high) <= whole
+        source_dtype = self.small_floats.get(value, load.dtype if load is not None else "")
+        if source_dtype in FLOATS:
+            return FLOATS[dtype].holds(FLOATS[source_dtype])
+        low, high = SMALL_INTEGERS.get(source_dtype, (-math.inf, math.inf))
+        exact_limit = min(2.0 ** (FLOATS[dtype].fraction_bits + 1), FLOATS[dtype].largest)
+        return self.is_boolean(value) or max(-low, high) <= exact_limit
 
-    def _holds_int32(self, known: Value) -> bool:
-        if known.load is not None:
-            return known.load.dtype == "int32"
-        return known.op in _INT32_RESULTS or (known.op == "where" and self.is_int32(known.operands[1]))
+    def _holds_int32(self, node: Value) -> bool:
+        if node.load is not None:
+            return node.load.dtype == "int32"
+        return node.op in _INT32_RESULTS or (node.op == "where" and self.is_int32(node.operands[1]))
 
-    def _holds_truth(self, known: Value) -> bool:
-        if known.op == "number":
+    def _holds_truth(self, node: Value) -> bool:
+        if node.op == "number":
             # where_tile treats -0.0 as true.
-            return _bits(known.constant) in (_bits(0.0), _bits(1.0))
-        if known.op in ("max", "min", "mul"):
-            return all(self.is_boolean(operand) for operand in known.operands)
-        if known.op == "to_float32":
-            return self[known.operands[0]].op.removesuffix(_ON_INT32) in COMPARISONS
-        return known.op in _TRUTH
+            return _bits(node.constant) in (_bits(0.0), _bits(1.0))
+        if node.op in ("max", "min", "mul"):
+            return all(self.is_boolean(operand) for operand in node.operands)
+        if node.op == "to_float32":
+            return self[node.operands[0]].op.removesuffix(_ON_INT32) in COMPARISONS
+        return node.op in _TRUTH
 
-    def _holds_bfloat16(self, known: Value, is_boolean: bool) -> bool:
-        if known.op == "number":
-            return float(ml_dtypes.bfloat16(known.constant)) == known.constant or math.isnan(known.constant)
-        if known.load is not None:
-            return FORMAT_OF_DTYPE[known.load.dtype] == "Float16_b"
-        if known.op in _KEEPS_BFLOAT16:
-            return all(self._is_bfloat16[operand] for operand in known.operands[known.op == "where" :])
-        return known.op in ("axis", "to_bfloat16", "sign") or is_boolean
+    def _holds_bfloat16(self, node: Value, is_boolean: bool) -> bool:
+        if node.op == "number":
+            return float(ml_dtypes.bfloat16(node.constant)) == node.constant or math.isnan(node.constant)
+        if node.load is not None:
+            return FORMAT_OF_DTYPE[node.load.dtype] == "Float16_b"
+        if node.op in _KEEPS_BFLOAT16:
+            return all(self._is_bfloat16[operand] for operand in node.operands[node.op == "where" :])
+        return node.op in ("axis", "to_bfloat16", "sign") or is_boolean
 
-    def _may_hold_minus_zero(self, known: Value, is_boolean: bool) -> bool:
-        may_be = [self._may_be_minus_zero[operand] for operand in known.operands]
-        if known.load is not None:
-            return known.load.dtype.startswith(("float", "bfloat"))
-        match known.op:
+    def _may_hold_minus_zero(self, node: Value, is_boolean: bool) -> bool:
+        may_be = [self._may_be_minus_zero[operand] for operand in node.operands]
+        if node.load is not None:
+            return node.load.dtype.startswith(("float", "bfloat"))
+        match node.op:
             case "number":
-                return _bits(known.constant) == _bits(-0.0)
+                return _bits(node.constant) == _bits(-0.0)
             case "axis" | "scalar" | "to_float32" | "abs" | "exp" | "exp2":
                 return False
             case "add":
@@ -250,8 +250,8 @@ class ValueGraph:
                 return may_be[0]
             case "mul":
                 # A factor of 1 or more: a smaller one can round a negative number to -0.0.
-                kept = any(self.is_number(one) and self[one].constant >= 1 for one in known.operands)
-                return known.operands[0] != known.operands[1] and not (kept and not any(may_be))
+                above_one = any(self.is_number(operand) and self[operand].constant >= 1 for operand in node.operands)
+                return node.operands[0] != node.operands[1] and not (above_one and not any(may_be))
             case "where":
                 return any(may_be[1:])
             case name:
@@ -261,48 +261,59 @@ class ValueGraph:
         """The minimum and maximum of an integer value; infinite if unknown, and for floats."""
         return self.ranges[value]
 
-    def _range(self, known: Value) -> tuple[float, float]:
-        parts = [self.ranges[operand] for operand in known.operands]
-        found = (-math.inf, math.inf)
-        match known.op.removesuffix(_ON_INT32):
+    def _range(self, node: Value) -> tuple[float, float]:
+        operand_ranges = [self.ranges[operand] for operand in node.operands]
+        bounds = (-math.inf, math.inf)
+        match node.op.removesuffix(_ON_INT32):
             case "number" | "integer":
-                found = (known.constant, known.constant)
+                bounds = (node.constant, node.constant)
             case "axis":
-                found = (0, 31)
-            case "load" if known.load is not None and known.load.dtype in SMALL_INTEGERS:
-                found = SMALL_INTEGERS[known.load.dtype]
+                bounds = (0, 31)
+            case "load" if node.load is not None and node.load.dtype in SMALL_INTEGERS:
+                bounds = SMALL_INTEGERS[node.load.dtype]
             case "to" | "to_float32" | "trunc":  # "to" of to_int32
-                found = parts[0]
+                bounds = operand_ranges[0]
             case "where":
-                found = (min(parts[1][0], parts[2][0]), max(parts[1][1], parts[2][1]))
+                bounds = (
+                    min(operand_ranges[1][0], operand_ranges[2][0]),
+                    max(operand_ranges[1][1], operand_ranges[2][1]),
+                )
             case "max":
-                found = (max(parts[0][0], parts[1][0]), max(parts[0][1], parts[1][1]))
+                bounds = (
+                    max(operand_ranges[0][0], operand_ranges[1][0]),
+                    max(operand_ranges[0][1], operand_ranges[1][1]),
+                )
             case "min":
-                found = (min(parts[0][0], parts[1][0]), min(parts[0][1], parts[1][1]))
+                bounds = (
+                    min(operand_ranges[0][0], operand_ranges[1][0]),
+                    min(operand_ranges[0][1], operand_ranges[1][1]),
+                )
             case "add":
-                found = (parts[0][0] + parts[1][0], parts[0][1] + parts[1][1])
+                bounds = (operand_ranges[0][0] + operand_ranges[1][0], operand_ranges[0][1] + operand_ranges[1][1])
             case "sub":
-                found = (parts[0][0] - parts[1][1], parts[0][1] - parts[1][0])
-            case "mul" if np.isfinite(parts).all():
-                corners = [a * b for a in parts[0] for b in parts[1]]
-                found = (min(corners), max(corners))
-            case "floor" if np.isfinite(parts).all():
-                found = (math.floor(parts[0][0]), math.floor(parts[0][1]))
-            case "bit_and" if max(low for low, _ in parts) >= 0:
-                found = (0, min(high for low, high in parts if low >= 0))
-            case "bit_or" | "bit_xor" if min(low for low, _ in parts) >= 0 and np.isfinite(parts).all():
-                found = (0, 2 ** max(int(high) for _, high in parts).bit_length() - 1)
-            case "shift_right" if parts[0][0] >= 0:
-                found = (0, parts[0][1])
-            case "shift_right" if 0 <= parts[1][0] == parts[1][1] < 32:
-                places = int(parts[1][0])
-                found = (-(2 ** (31 - places)), 2 ** (31 - places) - 1)
+                bounds = (operand_ranges[0][0] - operand_ranges[1][1], operand_ranges[0][1] - operand_ranges[1][0])
+            case "mul" if np.isfinite(operand_ranges).all():
+                corners = [a * b for a in operand_ranges[0] for b in operand_ranges[1]]
+                bounds = (min(corners), max(corners))
+            case "floor" if np.isfinite(operand_ranges).all():
+                bounds = (math.floor(operand_ranges[0][0]), math.floor(operand_ranges[0][1]))
+            case "bit_and" if max(low for low, _ in operand_ranges) >= 0:
+                bounds = (0, min(high for low, high in operand_ranges if low >= 0))
+            case "bit_or" | "bit_xor" if (
+                min(low for low, _ in operand_ranges) >= 0 and np.isfinite(operand_ranges).all()
+            ):
+                bounds = (0, 2 ** max(int(high) for _, high in operand_ranges).bit_length() - 1)
+            case "shift_right" if operand_ranges[0][0] >= 0:
+                bounds = (0, operand_ranges[0][1])
+            case "shift_right" if 0 <= operand_ranges[1][0] == operand_ranges[1][1] < 32:
+                shift = int(operand_ranges[1][0])
+                bounds = (-(2 ** (31 - shift)), 2 ** (31 - shift) - 1)
             case name if name in COMPARISONS or name == "not" or name.removesuffix("z") in COMPARISONS:
-                found = (0, 1)
+                bounds = (0, 1)
             case _:
                 pass
         # Beyond these bounds, integers may wrap around, and float32 does not hold all of them.
-        return found if found[0] >= -(2**24) and found[1] <= 2**24 else (-math.inf, math.inf)
+        return bounds if bounds[0] >= -(2**24) and bounds[1] <= 2**24 else (-math.inf, math.inf)
 
     # Integers of fewer bits
 
@@ -313,20 +324,20 @@ class ValueGraph:
             return value
         if low == 0:
             return self.make("bit_and", value, self.integer(high))
-        places = self.integer(32 - (high - low).bit_length())
-        return self.make("shift_right", self.make("shift_left", value, places), places)
+        shift = self.integer(32 - (high - low).bit_length())
+        return self.make("shift_right", self.make("shift_left", value, shift), shift)
 
     def unwrapped(self, value: int, dtype: str) -> int:
         """The int32 that :func:`wrapped` reduced to this value, if it did; the low bits of both are equal."""
         low, high = SMALL_INTEGERS[dtype]
-        known = self[value]
-        if low == 0 and known.op == "bit_and":
-            first, second = known.operands
-            if self.integer(high) in known.operands:
+        node = self[value]
+        if low == 0 and node.op == "bit_and":
+            first, second = node.operands
+            if self.integer(high) in node.operands:
                 return first if second == self.integer(high) else second
-        if known.op == "shift_right" and self[known.operands[0]].op == "shift_left":
-            inner, places = self[known.operands[0]].operands
-            if places == known.operands[1] == self.integer(32 - (high - low).bit_length()):
+        if node.op == "shift_right" and self[node.operands[0]].op == "shift_left":
+            inner, shift = self[node.operands[0]].operands
+            if shift == node.operands[1] == self.integer(32 - (high - low).bit_length()):
                 return inner
         return value
 
@@ -338,15 +349,15 @@ class ValueGraph:
             with np.errstate(all="ignore"):
                 return self.number(_FOLDED[op](*(np.float32(self[operand].constant) for operand in operands)))
         if op == "where" and any(map(self.is_int32, operands[1:])):
-            operands = (operands[0], *(self.make("to_int32", one) for one in operands[1:]))
+            operands = (operands[0], *(self.make("to_int32", operand) for operand in operands[1:]))
         if op in INT32_FORMS and any(map(self.is_int32, operands)):
-            made = self.make(f"{op}{_ON_INT32}", *(self.make("to_int32", one) for one in operands))
+            composed = self.make(f"{op}{_ON_INT32}", *(self.make("to_int32", operand) for operand in operands))
             # Truth values are float32.
-            return self.make("to_float32", made) if op in COMPARISONS else made
+            return self.make("to_float32", composed) if op in COMPARISONS else composed
         if op in COMPOSITIONS:
-            made = COMPOSITIONS[op](self, *operands)
-            if made is not None:
-                return made
+            composed = COMPOSITIONS[op](self, *operands)
+            if composed is not None:
+                return composed
         if op in COMMUTING:
             first, second = operands
             if self.is_scalar(first) or (not self.is_scalar(second) and second < first):
@@ -364,9 +375,11 @@ def _bits(number: float) -> bytes:
 
 def _add(graph: ValueGraph, a: int, b: int) -> int | None:
     """Adding -0.0 changes nothing; adding 0.0 changes only -0.0."""
-    for one, other in ((a, b), (b, a)):
-        if graph.is_number(one, -0.0) or (graph.is_number(one, 0.0) and not graph.may_be_minus_zero(other)):
-            return other
+    for operand, counterpart in ((a, b), (b, a)):
+        if graph.is_number(operand, -0.0) or (
+            graph.is_number(operand, 0.0) and not graph.may_be_minus_zero(counterpart)
+        ):
+            return counterpart
     return None
 
 
@@ -378,13 +391,13 @@ def _subtract(graph: ValueGraph, a: int, b: int) -> int | None:
 
 
 def _multiply(graph: ValueGraph, a: int, b: int) -> int | None:
-    for one, other in ((a, b), (b, a)):
-        if graph.is_number(one, 1.0):
-            return other
-        if graph.is_number(one, -1.0):
-            return graph.make("negative", other)
-        if graph[one].op == "sigmoid" and graph[one].operands[0] == other:
-            return graph.make("silu", other)
+    for operand, counterpart in ((a, b), (b, a)):
+        if graph.is_number(operand, 1.0):
+            return counterpart
+        if graph.is_number(operand, -1.0):
+            return graph.make("negative", counterpart)
+        if graph[operand].op == "sigmoid" and graph[operand].operands[0] == counterpart:
+            return graph.make("silu", counterpart)
     return _gelu(graph, a, b) or _gelu(graph, b, a)
 
 
@@ -438,17 +451,17 @@ def _minimum(graph: ValueGraph, a: int, b: int) -> int | None:
     return _clamped(graph, a, b, "max")
 
 
-def _clamped(graph: ValueGraph, inner: int, bound: int, other: str) -> int | None:
+def _clamped(graph: ValueGraph, inner: int, bound: int, opposite: str) -> int | None:
     """``min(max(x, low), high)`` or the reverse nesting, for constants low <= high."""
     if not graph.is_number(bound):
         return None
-    if other == "max" and graph[inner].op == "relu":
+    if opposite == "max" and graph[inner].op == "relu":
         x, second = graph[inner].operands[0], graph.number(0.0)
-    elif graph[inner].op == other and graph.is_number(graph[inner].operands[1]):
+    elif graph[inner].op == opposite and graph.is_number(graph[inner].operands[1]):
         x, second = graph[inner].operands
     else:
         return None
-    low, high = (second, bound) if other == "max" else (bound, second)
+    low, high = (second, bound) if opposite == "max" else (bound, second)
     return graph.make("clamp", x, low, high) if graph[low].constant <= graph[high].constant else None
 
 
@@ -490,17 +503,17 @@ def _truth(graph: ValueGraph, a: int) -> int:
 
 def _and(graph: ValueGraph, a: int, b: int) -> int:
     a, b = _truth(graph, a), _truth(graph, b)
-    for one, other in ((a, b), (b, a)):
-        if graph.is_number(one):
-            return other if graph[one].constant else one
+    for operand, counterpart in ((a, b), (b, a)):
+        if graph.is_number(operand):
+            return counterpart if graph[operand].constant else operand
     return graph.make("min", a, b)
 
 
 def _or(graph: ValueGraph, a: int, b: int) -> int:
     a, b = _truth(graph, a), _truth(graph, b)
-    for one, other in ((a, b), (b, a)):
-        if graph.is_number(one):
-            return one if graph[one].constant else other
+    for operand, counterpart in ((a, b), (b, a)):
+        if graph.is_number(operand):
+            return operand if graph[operand].constant else counterpart
     return graph.make("max", a, b)
 
 
@@ -525,7 +538,7 @@ def _to_small_float(dtype: str) -> Callable[[ValueGraph, int], int | None]:
     A sum with ``1.5 * 2^(e + 23 - f)``, of which float32 keeps multiples of ``2^(e - f)``, rounds a number from ``2^e``
     to ``2^(e + 1)`` to `f` bits of fraction; below the smallest normal number e stays the same.
     """
-    known = FLOATS[dtype]
+    float_format = FLOATS[dtype]
 
     def composed(graph: ValueGraph, a: int) -> int | None:
         if graph.is_number(a):
@@ -533,12 +546,12 @@ def _to_small_float(dtype: str) -> Callable[[ValueGraph, int], int | None]:
         if graph.is_held(a, dtype):
             return a
         make, number = graph.make, graph.number
-        inside = make("clamp", a, number(-known.largest), number(known.largest))
-        power = make("max", make("power_of_two", inside), number(2.0**known.least_exponent))
-        coarse = make("mul", power, number(1.5 * 2.0 ** (_FRACTION_BITS - known.fraction_bits)))
-        made = make("sub", make("add", inside, coarse), coarse)
-        graph.small_floats[made] = dtype
-        return made
+        inside = make("clamp", a, number(-float_format.largest), number(float_format.largest))
+        power = make("max", make("power_of_two", inside), number(2.0**float_format.least_exponent))
+        coarse = make("mul", power, number(1.5 * 2.0 ** (_FRACTION_BITS - float_format.fraction_bits)))
+        rounded = make("sub", make("add", inside, coarse), coarse)
+        graph.small_floats[rounded] = dtype
+        return rounded
 
     return composed
 
@@ -551,9 +564,9 @@ def _to_bfloat16(graph: ValueGraph, a: int) -> int | None:
 
 def _round_half_away(graph: ValueGraph, a: int) -> int:
     """t + trunc(2 (x - t)) with t = trunc(x). This is exact, unlike trunc(x + 0.5)."""
-    whole = graph.make("trunc", a)
-    rest = graph.make("sub", a, whole)
-    return graph.make("add", whole, graph.make("trunc", graph.make("mul", rest, graph.number(2.0))))
+    truncated = graph.make("trunc", a)
+    rest = graph.make("sub", a, truncated)
+    return graph.make("add", truncated, graph.make("trunc", graph.make("mul", rest, graph.number(2.0))))
 
 
 def _scaled(outer: str, factor: float) -> Callable[[ValueGraph, int], int]:
@@ -580,9 +593,9 @@ def _hyperbolic_sine(graph: ValueGraph, a: int) -> int:
 
 def _log_of_one_and(graph: ValueGraph, a: int) -> int:
     """log(u) with u = 1 + a, plus, near 0, the rounding error of u, which is a - (u - 1)."""
-    one = graph.number(1.0)
-    u = graph.make("add", a, one)
-    lost = graph.make("sub", a, graph.make("sub", u, one))
+    unit = graph.number(1.0)
+    u = graph.make("add", a, unit)
+    lost = graph.make("sub", a, graph.make("sub", u, unit))
     logarithm = graph.make("log", u)
     near = graph.make("lt", graph.make("abs", a), graph.number(0.5))
     return graph.make("where", near, graph.make("add", logarithm, lost), logarithm)
@@ -599,16 +612,16 @@ def _hypotenuse(graph: ValueGraph, a: int, b: int) -> int:
 def _to_int32(graph: ValueGraph, a: int) -> int | None:
     if graph.is_int32(a):
         return a
-    known = graph[a]
-    match known.op:
+    node = graph[a]
+    match node.op:
         case "number":
-            return graph.integer(int(as_int32(np.array(known.constant))))
+            return graph.integer(int(as_int32(np.array(node.constant))))
         case "scalar":
-            return graph.whole(known.place)
+            return graph.whole(node.place)
         case "to_float32" if graph.is_boolean(a):
-            return known.operands[0]
+            return node.operands[0]
         case "trunc":
-            return graph.make("to_int32", known.operands[0])
+            return graph.make("to_int32", node.operands[0])
         case _:
             return None
 
@@ -637,8 +650,8 @@ def _multiply_int32(graph: ValueGraph, a: int, b: int) -> int | None:
     if factor == -1:
         return graph.make("sub_int32", graph.integer(0), a)
     if factor > 0 and factor & (factor - 1) == 0:
-        places = factor.bit_length() - 1
-        return graph.make("shift_left", a, graph.integer(places)) if places else a
+        shift = factor.bit_length() - 1
+        return graph.make("shift_left", a, graph.integer(shift)) if shift else a
     return None
 
 
@@ -652,10 +665,10 @@ def _folded_int32(meaning: Callable[..., float | np.generic | Array]) -> Callabl
     """The composition that folds an operation on int32 constants."""
 
     def composed(graph: ValueGraph, *operands: int) -> int | None:
-        if any(graph[one].op != "integer" for one in operands):
+        if any(graph[operand].op != "integer" for operand in operands):
             return None
         with np.errstate(all="ignore"):
-            return graph.integer(int(np.int32(meaning(*(np.int32(graph[one].constant) for one in operands)))))
+            return graph.integer(int(np.int32(meaning(*(np.int32(graph[operand].constant) for operand in operands)))))
 
     return composed
 

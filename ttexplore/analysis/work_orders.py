@@ -19,7 +19,7 @@ def in_order(grid: Sequence[int], order: str, edge: int | None, items: Iterable[
     """All work items, or the given ones, sorted in this order."""
     columns, rows, _ = launch_extents(grid)
 
-    def place(item: int) -> tuple[int, ...]:
+    def position_of(item: int) -> tuple[int, ...]:
         x, y, z = item % columns, item // columns % rows, item // (columns * rows)
         match order:
             case "row_major":
@@ -34,15 +34,15 @@ def in_order(grid: Sequence[int], order: str, edge: int | None, items: Iterable[
             case _:
                 raise ValueError(f"{order} is not an order")
 
-    return sorted(range(prod(grid)) if items is None else items, key=place)
+    return sorted(range(prod(grid)) if items is None else items, key=position_of)
 
 
 def _interleaved(x: int, y: int) -> int:
     """The bits of x and y interleaved, x first: the position on the Morton (Z-order) curve."""
-    made = 0
+    morton_code = 0
     for bit in range(max(x.bit_length(), y.bit_length())):
-        made |= (x >> bit & 1) << 2 * bit | (y >> bit & 1) << 2 * bit + 1
-    return made
+        morton_code |= (x >> bit & 1) << 2 * bit | (y >> bit & 1) << 2 * bit + 1
+    return morton_code
 
 
 def common_step(lists: Iterable[Sequence[int]]) -> int | None:
@@ -61,4 +61,4 @@ def note_on_work(options: Options) -> Note:
     policy = options.policy or "contiguous"
     own_order = policy.replace("-", "_").startswith(("block_linear", "z_order"))
     order = options.order or ("" if own_order else "row-major")
-    return note("schedule", schedule=", ".join(one for one in (policy, order) if one))
+    return note("schedule", schedule=", ".join(word for word in (policy, order) if word))

@@ -283,16 +283,16 @@ def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
 
     Raises BackendError if the number of arrays or a shape does not match the plan.
     """
-    wanted = [layout for layout in ordered_layouts(plan) if layout.role in ("input", "inout")]
-    if len(inputs) != len(wanted):
-        names = ", ".join(f"{layout.name} {layout.shape}" for layout in wanted)
+    layouts = [layout for layout in ordered_layouts(plan) if layout.role in ("input", "inout")]
+    if len(inputs) != len(layouts):
+        names = ", ".join(f"{layout.name} {layout.shape}" for layout in layouts)
         raise BackendError(
             "B005",
-            f"the number of input arrays is {len(inputs)}, but the program has {len(wanted)} input tensors",
-            hint=f"pass one array for each of: {names}" if wanted else "pass no arrays: this program has no inputs",
+            f"the number of input arrays is {len(inputs)}, but the program has {len(layouts)} input tensors",
+            hint=f"pass one array for each of: {names}" if layouts else "pass no arrays: this program has no inputs",
         )
     arrays: dict[str, Array] = {}
-    for layout, array in zip(wanted, inputs, strict=True):
+    for layout, array in zip(layouts, inputs, strict=True):
         if tuple(array.shape) != layout.shape:
             raise BackendError(
                 "B005",

@@ -15,10 +15,10 @@ from ttexplore.errors import BackendError
 
 def default_cache_folder() -> Path:
     """The platform's cache folder. Raises BackendError if the user has no home folder."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # The XDG base directory specification: a relative path is ignored.
-    if sys.platform != "darwin" and given.is_absolute():
-        return given / "ttexplore"
+    if sys.platform != "darwin" and configured.is_absolute():
+        return configured / "ttexplore"
     try:
         home = Path.home().absolute()
     except RuntimeError:
@@ -28,9 +28,9 @@ def default_cache_folder() -> Path:
 
 def make_private(folder: Path) -> None:
     """Create a folder below the cache folder, for this user alone. Raises OSError."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir(mode=0o700, exist_ok=True)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)
 
 

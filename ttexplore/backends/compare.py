@@ -150,13 +150,22 @@ def sides_text(sides: Sequence[NamedComparison]) -> str:
     """The comparisons as tables with a column for each: what is compared, the measures, and below them the numbers of
     elements by ULP of error. A table has as many columns as fit a terminal of 80."""
     heads = ("", "", "PCC", "max rel error", "max ULP", "equal", "worst tile", "", "elements by ULP")
-    labels = (*heads, *(f"  {one}" for one in ULP_CLASSES))
+    labels = (*heads, *(f"  {ulp_class}" for ulp_class in ULP_CLASSES))
     tables: list[list[Sequence[str]]] = [[labels]]
     for side in sides:
-        one = side.comparison
-        tile = f"{one.worst_tile.name}: {one.worst_tile.index}" if one.worst_tile and one.equal_share < 1 else "-"
-        figures = (f"{one.pcc:.7f}", f"{one.max_rel_error:.2e}", f"{one.max_ulp:.1f}", f"{one.equal_share:.2%}")
-        counts = (f"{count:,}" if count else "-" for count in one.ulp_histogram)
+        comparison = side.comparison
+        tile = (
+            f"{comparison.worst_tile.name}: {comparison.worst_tile.index}"
+            if comparison.worst_tile and comparison.equal_share < 1
+            else "-"
+        )
+        figures = (
+            f"{comparison.pcc:.7f}",
+            f"{comparison.max_rel_error:.2e}",
+            f"{comparison.max_ulp:.1f}",
+            f"{comparison.equal_share:.2%}",
+        )
+        counts = (f"{count:,}" if count else "-" for count in comparison.ulp_histogram)
         first, against, second = side.name.partition(" against ")
         column = (first, f"{against}{second}".strip(), *figures, tile, "", "", *counts)
         if len(tables[-1]) > 1 and _width([*tables[-1], column]) > _TABLE_WIDTH:
@@ -171,9 +180,9 @@ def _width(columns: Sequence[Sequence[str]]) -> int:
 
 def _aligned(columns: Sequence[Sequence[str]]) -> str:
     """Columns side by side, the first to the left and the others to the right."""
-    first, *others = (max(map(len, column)) for column in columns)
+    first, *rest = (max(map(len, column)) for column in columns)
     rows = zip(*columns, strict=True)
-    return "\n".join("  ".join((row[0].ljust(first), *map(str.rjust, row[1:], others))).rstrip() for row in rows)
+    return "\n".join("  ".join((row[0].ljust(first), *map(str.rjust, row[1:], rest))).rstrip() for row in rows)
 
 
 def compare(
@@ -200,8 +209,8 @@ def compare(
     shared = max((unit for unit, pair in zip(units, pairs, strict=True) if not _is_whole(pair[0])), default=0.0)
     results: list[Comparison] = []
     for number, (unit, pair) in enumerate(zip(units, pairs, strict=True)):
-        own = unit if _is_whole(pair[0]) else shared
-        explained = _Rounding(rounding, number, own) if rounding is not None else None
+        output_unit = unit if _is_whole(pair[0]) else shared
+        explained = _Rounding(rounding, number, output_unit) if rounding is not None else None
         results.append(_compare_one(number, called[number], *pair, explained))
     if not results:
         return Comparison(True, 1.0, 0.0, 0.0, None, "no outputs to compare")
@@ -316,12 +325,12 @@ def _compare_one(
         return Comparison(True, 1.0, 0.0, 0.0, None, f"{name} is empty")
     matrices: Array = np.atleast_2d(output)
     rows, columns = matrices.shape[-2:]
-    whole: Array = matrices.reshape((-1, rows, columns))
-    wanted: Array = reference.reshape(whole.shape)
+    outputs: Array = matrices.reshape((-1, rows, columns))
+    references: Array = reference.reshape(outputs.shape)
 
     def strips() -> Iterator[tuple[tuple[slice, slice], NDArray[np.float64], NDArray[np.float64]]]:
-        for place in _strips(whole.shape):
-            yield place, _wide(whole[place]), _wide(wanted[place])
+        for region in _strips(outputs.shape):
+            yield region, _wide(outputs[region]), _wide(references[region])
 
     def last_places() -> Iterator[NDArray[np.float64]]:
         for _, got, want in strips():
@@ -331,11 +340,11 @@ def _compare_one(
     for _, got, want in strips():
         moments.add(got, want)
     scale = moments.scale or 1.0
-    tiles = np.zeros((len(whole), -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)))
+    tiles = np.zeros((len(outputs), -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)))
     broken = lost = 0
-    for (which, part), got, want in strips():
+    for (which, row_slice), got, want in strips():
         error = _errors(got, want)
-        tiles[which, part.start // TILE_ROWS : -(-part.stop // TILE_ROWS)] = _by_tile(error)
+        tiles[which, row_slice.start // TILE_ROWS : -(-row_slice.stop // TILE_ROWS)] = _by_tile(error)
         broken += int(np.count_nonzero(np.isinf(error)))
         lost += int(np.count_nonzero(np.isfinite(want) & ~np.isfinite(got)))
     relative = float(tiles.max()) / scale
@@ -345,8 +354,8 @@ def _compare_one(
         ulp = max(ulp, float(ulps.max()))
     pcc = _pcc(((got, want) for _, got, want in strips()), moments, output.dtype, within=relative <= bound)
     tiles = tiles.reshape((*matrices.shape[:-2], *tiles.shape[1:]))
-    place = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
-    tile = TileError(number, name, tuple(int(i) for i in place), float(tiles.max()), bound * scale)
+    position = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
+    tile = TileError(number, name, tuple(int(i) for i in position), float(tiles.max()), bound * scale)
     passed = not broken and relative <= bound
     judged = ""
     if passed and pcc < least_pcc:
@@ -358,20 +367,20 @@ def _compare_one(
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
     strip = None
     if bound and not broken and explained is not None:
-        strip = _worst_strip(whole, wanted, functools.partial(explained.of, whole.shape), near=passed)
+        strip = _worst_strip(outputs, references, functools.partial(explained.of, outputs.shape), near=passed)
     if strip is not None and passed and strip.ratio > 1:
         passed, judged = False, f"; {strip.message}"
-        place = np.unravel_index(strip.matrix, matrices.shape[:-2])
+        position = np.unravel_index(strip.matrix, matrices.shape[:-2])
         tile = TileError(
-            number, name, (*map(int, place), *strip.tile), float(tiles[(*place, *strip.tile)]), bound * scale
+            number, name, (*map(int, position), *strip.tile), float(tiles[(*position, *strip.tile)]), bound * scale
         )
     elif strip is not None and not passed and strip.ratio <= 1:
         passed, judged = True, f"; rounding explains each row and column of a tile: {strip.message}"
     if not passed and _is_whole(output) and precision != "exact" and explained is not None:
-        passed, judged = _between_integers(whole, wanted, explained.sides(whole.shape))
+        passed, judged = _between_integers(outputs, references, explained.sides(outputs.shape))
     if broken:
         faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
-        counts = ", ".join(f"{count:,} of {output.size:,} elements are {what}" for count, what in faults if count)
+        counts = ", ".join(f"{count:,} of {output.size:,} elements are {fault}" for count, fault in faults if count)
         message = f"{name} differs: {counts}; {message}"
     elif not passed:
         message = f"{name} differs: {message} (required: PCC >= {least_pcc:g}, max error <= {bound:g}){judged}"
@@ -396,9 +405,9 @@ class _Strip:
 def _between_integers(outputs: Array, references: Array, errors: Array) -> tuple[bool, str]:
     """Whether rounding decides which of several integers each wrong element is, and what to say of it."""
     wrong = unexplained = 0
-    for part in _strips(outputs.shape):
-        off = _wide(outputs[part]) - _wide(references[part])
-        below, above = (_wide(errors[side][part]) for side in (0, 1))
+    for region in _strips(outputs.shape):
+        off = _wide(outputs[region]) - _wide(references[region])
+        below, above = (_wide(errors[side][region]) for side in (0, 1))
         wrong += int(np.count_nonzero(off))
         unexplained += int(np.count_nonzero(~((off >= -below) & (off <= above) & np.isfinite(below + above))))
     if unexplained:
@@ -414,21 +423,21 @@ def _worst_strip(
 ) -> _Strip | None:  # fmt: skip
     """The strip with the largest error relative to the error that rounding explains. If the output as a whole is `near`
     its reference, only strips that are far off count; if there are none, `explained` is not called."""
-    found = None
-    for part in _strips(outputs.shape):
-        got, want = _wide(outputs[part]), _wide(references[part])
+    worst = None
+    for region in _strips(outputs.shape):
+        got, want = _wide(outputs[region]), _wide(references[region])
         error = _errors(got, want)
         size = np.abs(want, out=want)
         # Where no element is far off, no strip is.
         if near and not (error > _STRIP_SHARE * size).any():
             continue
         size[~np.isfinite(size)] = 0.0
-        for axis, what, length in ((-1, "row", TILE_COLUMNS), (-2, "column", TILE_ROWS)):
-            wrong, own = _norms(error, axis, length), _norms(size, axis, length)
-            judged = wrong > (_STRIP_SHARE * own if near else 0.0)
+        for axis, direction, length in ((-1, "row", TILE_COLUMNS), (-2, "column", TILE_ROWS)):
+            wrong, norms = _norms(error, axis, length), _norms(size, axis, length)
+            judged = wrong > (_STRIP_SHARE * norms if near else 0.0)
             if not judged.any():
                 continue
-            rounding = _wide(explained(near=near)[part])
+            rounding = _wide(explained(near=near)[region])
             if not near:  # an unknown rounding error explains nothing
                 rounding[~np.isfinite(rounding)] = 0.0
             allowed = _norms(rounding, axis, length)
@@ -438,21 +447,21 @@ def _worst_strip(
             single = _largest(alone, axis, length)
             ratio = np.maximum(ratio, single / _ELEMENT_ROUNDINGS)
             at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-            if found is not None and ratio[at] <= found.ratio:
+            if worst is not None and ratio[at] <= worst.ratio:
                 continue
-            matrix, row, column = (int(one) for one in at)
+            matrix, row, column = (int(index) for index in at)
             line = row % TILE_ROWS if axis == -1 else column % TILE_COLUMNS
             tile = (row // TILE_ROWS, column) if axis == -1 else (row, column // TILE_COLUMNS)
-            tile, matrix = (tile[0] + part[1].start // TILE_ROWS, tile[1]), matrix + part[0].start
+            tile, matrix = (tile[0] + region[1].start // TILE_ROWS, tile[1]), matrix + region[0].start
             where = f"tile {tile}" if len(outputs) == 1 else f"tile {tile} of matrix {matrix}"
             told = (
-                f"{what} {line} of {where}, of norm {own[at]:.2e}, is wrong by {wrong[at]:.2e} (bound "
+                f"{direction} {line} of {where}, of norm {norms[at]:.2e}, is wrong by {wrong[at]:.2e} (bound "
                 f"{allowed[at]:.2e}, what rounding of the intermediate results explains)"
             )
             if single[at] > _ELEMENT_ROUNDINGS:
                 told += f", one element by {single[at]:.2g} times what explains it (bound {_ELEMENT_ROUNDINGS:g})"
-            found = _Strip(matrix, tile, float(ratio[at]), told)
-    return found
+            worst = _Strip(matrix, tile, float(ratio[at]), told)
+    return worst
 
 
 def _largest(values: NDArray[np.float64], axis: int, length: int) -> NDArray[np.float64]:
@@ -475,8 +484,8 @@ def _magnitudes(want: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
 
 def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
     """The error that rounding explains, in last places."""
-    own = 1.0 if _mantissa_bits(dtype) < 8 else 8.0
-    return max(own, _UNITS.get(precision, 0.0) * 2.0 ** _mantissa_bits(dtype))
+    format_unit = 1.0 if _mantissa_bits(dtype) < 8 else 8.0
+    return max(format_unit, _UNITS.get(precision, 0.0) * 2.0 ** _mantissa_bits(dtype))
 
 
 def _relative_unit(precision: Precision, dtype: np.dtype[Any]) -> float:
@@ -498,11 +507,11 @@ def _explained(errors: Iterable[NDArray[np.float64]], unit: float) -> tuple[bool
             lengths = np.minimum(starts + size, int(squares.shape[axis])) - starts
             lengths = lengths if axis == -1 else lengths[:, None]
             strip = max(strip, float(np.sqrt((np.add.reduceat(squares, starts, axis=axis) / lengths).max())))
-    places = f"{unit:g} last places" if unit != 1 else "last places"
+    unit_text = f"{unit:g} last places" if unit != 1 else "last places"
     right = worst <= _ELEMENT_UNITS and strip <= _STRIP_UNITS
     why = "the values vary too little for a correlation, so each was judged" if right else "rounding cannot explain it"
     return right, (
-        f"; {why}: the largest error is {worst:.2f} {places} (bound {_ELEMENT_UNITS:g}), the largest root mean "
+        f"; {why}: the largest error is {worst:.2f} {unit_text} (bound {_ELEMENT_UNITS:g}), the largest root mean "
         f"square of a row or column of a tile {strip:.2f} (bound {_STRIP_UNITS:g})"
     )
 

@@ -45,47 +45,47 @@ class EnvironmentKind:
 
         Raises UsageError for a folder that set-up did not create, BackendError while a set-up is running in it.
         """
-        place = folder.expanduser().resolve()
-        if not place.exists():
+        root = folder.expanduser().resolve()
+        if not root.exists():
             return False
-        if not (place / MARKER).is_file():
-            raise UsageError("U012", f"{place} is not a {self.name}", hint="to delete it, remove it yourself")
-        with as_backend_error(f"removing {place}"), sole_use(place):
+        if not (root / MARKER).is_file():
+            raise UsageError("U012", f"{root} is not a {self.name}", hint="to delete it, remove it yourself")
+        with as_backend_error(f"removing {root}"), sole_use(root):
             # The marker is removed last, so that an interrupted removal can be repeated.
-            for entry in place.iterdir():
+            for entry in root.iterdir():
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry)
                 elif entry.name != MARKER:
                     entry.unlink()
-            (place / MARKER).unlink()
-            place.rmdir()
+            (root / MARKER).unlink()
+            root.rmdir()
         return True
 
-    def mark(self, place: Path) -> None:
+    def mark(self, root: Path) -> None:
         """Mark the folder as created by set-up. Raises UsageError if it has other content."""
         try:
-            if place.exists() and any(place.iterdir()) and not (place / MARKER).is_file():
+            if root.exists() and any(root.iterdir()) and not (root / MARKER).is_file():
                 raise UsageError(
                     "U012",
-                    f"{place} is not empty, and not a {self.name}",
+                    f"{root} is not empty, and not a {self.name}",
                     hint="choose another folder with --folder",
                 )
-            place.mkdir(parents=True, exist_ok=True)
-            (place / MARKER).touch()
+            root.mkdir(parents=True, exist_ok=True)
+            (root / MARKER).touch()
         except OSError as error:
             raise BackendError(
-                "B021", f"{place} cannot be written: {error.strerror}", hint="choose another folder with --folder"
+                "B021", f"{root} cannot be written: {error.strerror}", hint="choose another folder with --folder"
             ) from error
 
-    def interpreter(self, place: Path, python: Path | None, find: Callable[[], Path], report: Report) -> Path:
+    def interpreter(self, root: Path, python: Path | None, find: Callable[[], Path], report: Report) -> Path:
         """The Python of the environment, created on `python`, or on the one that `find` finds, if it is missing."""
-        interpreter = place / "venv" / "bin" / "python"
+        interpreter = root / "venv" / "bin" / "python"
         if not self._is_whole(interpreter):
             chosen = find() if python is None else self.suitable(executable(python))
-            with step(report, place, f"environment on {chosen}"):
-                shutil.rmtree(place / "venv", ignore_errors=True)
-                done = run([str(chosen), "-m", "venv", str(place / "venv")], place, "venv", 300.0)
-                check(done, "creating the environment", place)
+            with step(report, root, f"environment on {chosen}"):
+                shutil.rmtree(root / "venv", ignore_errors=True)
+                done = run([str(chosen), "-m", "venv", str(root / "venv")], root, "venv", 300.0)
+                check(done, "creating the environment", root)
         return interpreter
 
     def find_python(self, candidates: Iterable[Path]) -> Path:
@@ -111,12 +111,12 @@ class EnvironmentKind:
 
     def suitable(self, python: Path) -> Path:
         """`python`, if the package has wheels for it and it can create environments. Raises BackendError."""
-        found = _version_or_fault(python)
-        if found not in self.python_versions:
-            what = f"is Python {found}" if re.fullmatch(r"\d+\.\d+", found) else found
+        version = _version_or_fault(python)
+        if version not in self.python_versions:
+            fault = f"is Python {version}" if re.fullmatch(r"\d+\.\d+", version) else version
             raise BackendError(
                 "B021",
-                f"{python} {what}; {self.package} needs Python {self._wanted} with venv",
+                f"{python} {fault}; {self.package} needs Python {self._wanted} with venv",
                 hint=f"use another one, or install its venv ({self.venv_hint})",
             )
         return python
@@ -143,41 +143,41 @@ def absolute(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def as_backend_error(what: str) -> Generator[None]:
+def as_backend_error(action: str) -> Generator[None]:
     """Turn errors of the operating system, such as a full disk, into BackendError."""
     try:
         yield
     except OSError as error:
         raise BackendError(
-            "B021", f"{what} failed: {error}", hint="fix that, then run it again: it continues from here"
+            "B021", f"{action} failed: {error}", hint="fix that, then run it again: it continues from here"
         ) from error
 
 
 @contextlib.contextmanager
-def sole_use(place: Path) -> Generator[None]:
+def sole_use(root: Path) -> Generator[None]:
     """Exclude other set-ups and removals."""
-    with (place / MARKER).open("a") as marker:
+    with (root / MARKER).open("a") as marker:
         try:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise BackendError(
-                "B021", f"another set-up is running in {place}", hint="wait until it has finished"
+                "B021", f"another set-up is running in {root}", hint="wait until it has finished"
             ) from error
         yield
 
 
-def unverify(place: Path) -> None:
+def unverify(root: Path) -> None:
     """Delete the record of verification, because the environment has changed."""
-    (place / VERIFIED).unlink(missing_ok=True)
+    (root / VERIFIED).unlink(missing_ok=True)
 
 
-def check_room(place: Path, needed_bytes: int) -> None:
+def check_room(root: Path, needed_bytes: int) -> None:
     """Raises BackendError if the file system of the folder has less room."""
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(root).free
     if free < needed_bytes:
         raise BackendError(
             "B021",
-            f"{place} has {free / 2**30:.1f} GiB free, but {needed_bytes >> 30} GiB are required",
+            f"{root} has {free / 2**30:.1f} GiB free, but {needed_bytes >> 30} GiB are required",
             hint="free space, or choose another folder with --folder",
         )
 
@@ -187,12 +187,12 @@ def check_room(place: Path, needed_bytes: int) -> None:
 
 def executable(python: Path) -> Path:
     """The full path of `python`, a path or a name on the PATH. Raises UsageError if it does not exist."""
-    found = shutil.which(python.expanduser()) or shutil.which(absolute(python))
-    if found is None:
+    path = shutil.which(python.expanduser()) or shutil.which(absolute(python))
+    if path is None:
         raise UsageError(
             "U001", f"there is no program {python}", hint="give a Python interpreter, for example /usr/bin/python3.12"
         )
-    return absolute(Path(found))
+    return absolute(Path(path))
 
 
 def python_candidates(versions: Sequence[str]) -> Iterator[Path]:
@@ -229,14 +229,14 @@ def _version_or_fault(python: Path) -> str:
 
 def site_packages(python: Path, kind: EnvironmentKind) -> Path:
     """The packages of the environment of `python`. Raises BackendError if it is not one."""
-    found = sorted((python.parents[1] / "lib").glob("python3*/site-packages"))
-    if not found:
+    folders = sorted((python.parents[1] / "lib").glob("python3*/site-packages"))
+    if not folders:
         raise BackendError(
             "B021",
             f"{python.parents[1]} is not a Python environment",
             hint=f"run {kind.command} --remove, then {kind.command}",
         )
-    return found[0]
+    return folders[0]
 
 
 def installed(packages: Path, pin: str) -> bool:
@@ -256,11 +256,11 @@ def forget_unfinished(packages: Path) -> None:
 # Commands
 
 
-def pip(python: Path, place: Path, command: str, *words: str) -> None:
+def pip(python: Path, root: Path, command: str, *words: str) -> None:
     """Run a command of pip. Raises BackendError, with pip's reason, if it fails."""
     done = run(
         [str(python), "-m", "pip", "--disable-pip-version-check", command, "--quiet", *words],
-        place, f"pip-{command}", _INSTALL_LIMIT_SECONDS,
+        root, f"pip-{command}", _INSTALL_LIMIT_SECONDS,
     )  # fmt: skip
     again = "then run it again: it continues from here"
     if done.returncode != 0:
@@ -271,12 +271,12 @@ def pip(python: Path, place: Path, command: str, *words: str) -> None:
             raise BackendError(
                 "B021", f"pip cannot reach its index: {why}", hint=f"check the network or proxy, {again}"
             )
-    check(done, f"pip {command}", place, hint=f"check pip's settings and index, {again}")
+    check(done, f"pip {command}", root, hint=f"check pip's settings and index, {again}")
 
 
-def run(command: Sequence[str], place: Path, name: str, limit_seconds: float) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str], root: Path, name: str, limit_seconds: float) -> subprocess.CompletedProcess[str]:
     """Run a command in the environment's folder, without input, and save its output in the logs."""
-    log = place / "logs" / f"setup-{name}.log"
+    log = root / "logs" / f"setup-{name}.log"
     with log.open("w+", encoding="utf-8", errors="replace") as complaints:
         complaints.write(f"{' '.join(command)}\n")
         complaints.flush()
@@ -284,29 +284,29 @@ def run(command: Sequence[str], place: Path, name: str, limit_seconds: float) ->
         try:
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints, encoding="utf-8",
-                errors="replace", timeout=limit_seconds, check=False, cwd=place,
+                errors="replace", timeout=limit_seconds, check=False, cwd=root,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise BackendError(
-                "B021", f"{Path(command[0]).name} did not end within {limit_seconds:.0f} seconds", hint=logs(place)
+                "B021", f"{Path(command[0]).name} did not end within {limit_seconds:.0f} seconds", hint=logs(root)
             ) from error
         except OSError as error:
-            raise BackendError("B021", f"{command[0]} does not run: {error.strerror}", hint=logs(place)) from error
+            raise BackendError("B021", f"{command[0]} does not run: {error.strerror}", hint=logs(root)) from error
         complaints.seek(start)
         done.stderr = complaints.read()
         complaints.write(done.stdout)
     return done
 
 
-def logs(place: Path) -> str:
-    return f"read the logs in {place / 'logs'}"
+def logs(root: Path) -> str:
+    return f"read the logs in {root / 'logs'}"
 
 
-def check(done: subprocess.CompletedProcess[str], what: str, place: Path, hint: str = "") -> None:
+def check(done: subprocess.CompletedProcess[str], action: str, root: Path, hint: str = "") -> None:
     """Raises BackendError, with its last words, if a command failed."""
     if done.returncode != 0:
         raise BackendError(
-            "B021", f"{what} failed (exit status {done.returncode}): {last_words(done)}", hint=hint or logs(place)
+            "B021", f"{action} failed (exit status {done.returncode}): {last_words(done)}", hint=hint or logs(root)
         )
 
 
@@ -317,10 +317,10 @@ def last_words(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @contextlib.contextmanager
-def step(report: Report, place: Path, what: str) -> Generator[None]:
+def step(report: Report, root: Path, action: str) -> Generator[None]:
     """Report a step of the set-up, and its time."""
-    unverify(place)
-    report(f"{what} ...")
+    unverify(root)
+    report(f"{action} ...")
     start = time.monotonic()
     yield
     report(f"  done in {time.monotonic() - start:.0f} s")

@@ -92,9 +92,9 @@ class Moves:
     def __init__(self, records: NDArray[np.void], plan: Plan, texts: Mapping[str, str]) -> None:
         self._records = records
         # L1 is divided into the pages of circular buffers, in the order of the emulator's job.
-        sizes = (one.page_bytes for one in plan.on_chip.buffers for _ in range(one.pages))
+        sizes = (buffer.page_bytes for buffer in plan.on_chip.buffers for _ in range(buffer.pages))
         self._page_ends = list(itertools.accumulate(sizes))
-        self._pages = tuple(one.pages for one in plan.on_chip.buffers)
+        self._pages = tuple(buffer.pages for buffer in plan.on_chip.buffers)
         # The first move of the operation of each move.
         starts = np.diff(records["operation"].astype(np.int64), prepend=-1) != 0
         self._firsts = np.maximum.accumulate(np.where(starts, np.arange(len(records)), 0))
@@ -103,130 +103,130 @@ class Moves:
         self._own_access = [role for role, name in enumerate(KERNEL_ROLES) if _accesses_memory(texts[name])]
         self._number_lines = [_lines_of_function(texts[name], _NUMBER_READER) for name in KERNEL_ROLES]
 
-    def _bucket(self, place: ByteRange) -> list[int]:
+    def _bucket(self, location: ByteRange) -> list[int]:
         """The moves that change the page that a place is in, in order. An acquire changes all tiles of DST."""
-        key = (place.kind, place.object)
+        key = (location.kind, location.object)
         if key not in self._buckets:
             records = self._records
-            own = np.flatnonzero(_is(records, "to", place.kind) & (records["to_object"] == place.object))
-            found: dict[int, list[int]] = {}
-            if place.kind == "l1":
-                starts = records["to_offset"][own].astype(np.int64)
+            arrivals = np.flatnonzero(_is(records, "to", location.kind) & (records["to_object"] == location.object))
+            numbers_by_page: dict[int, list[int]] = {}
+            if location.kind == "l1":
+                starts = records["to_offset"][arrivals].astype(np.int64)
                 firsts = np.searchsorted(self._page_ends, starts, "right").tolist()
-                ends = starts + np.maximum(records["bytes"][own].astype(np.int64), 1) - 1
+                ends = starts + np.maximum(records["bytes"][arrivals].astype(np.int64), 1) - 1
                 lasts = np.searchsorted(self._page_ends, ends, "right").tolist()
-                for number, first, last in zip(own.tolist(), firsts, lasts, strict=True):
+                for number, first, last in zip(arrivals.tolist(), firsts, lasts, strict=True):
                     for page in range(first, last + 1):
-                        found.setdefault(page, []).append(number)
+                        numbers_by_page.setdefault(page, []).append(number)
             else:
-                for number, page in zip(own.tolist(), records["to_page"][own].tolist(), strict=True):
-                    found.setdefault(page, []).append(number)
-            if place.kind == "dst":
-                acquired = found.pop(_ALL_DST_TILES, [])
-                found = {page: sorted([*numbers, *acquired]) for page, numbers in found.items()}
-            self._buckets[key] = found
-        return self._buckets[key].get(self._page_of(place), [])
+                for number, page in zip(arrivals.tolist(), records["to_page"][arrivals].tolist(), strict=True):
+                    numbers_by_page.setdefault(page, []).append(number)
+            if location.kind == "dst":
+                acquired = numbers_by_page.pop(_ALL_DST_TILES, [])
+                numbers_by_page = {page: sorted([*numbers, *acquired]) for page, numbers in numbers_by_page.items()}
+            self._buckets[key] = numbers_by_page
+        return self._buckets[key].get(self._page_of(location), [])
 
-    def _page_of(self, place: ByteRange) -> int:
-        return bisect_right(self._page_ends, place.first) if place.kind == "l1" else place.page
+    def _page_of(self, location: ByteRange) -> int:
+        return bisect_right(self._page_ends, location.first) if location.kind == "l1" else location.page
 
-    def _by_page(self, place: ByteRange) -> Iterable[ByteRange]:
+    def _by_page(self, location: ByteRange) -> Iterable[ByteRange]:
         """The place, divided at the ends of the pages of L1."""
-        first = place.first
-        while place.kind == "l1" and first < place.end:
-            end = min(place.end, self._page_ends[bisect_right(self._page_ends, first)])
-            yield place._replace(first=first, end=end)
+        first = location.first
+        while location.kind == "l1" and first < location.end:
+            end = min(location.end, self._page_ends[bisect_right(self._page_ends, first)])
+            yield location._replace(first=first, end=end)
             first = end
-        if place.kind != "l1":
-            yield place
+        if location.kind != "l1":
+            yield location
 
     def _move(self, number: int) -> Move:
         at: dict[str, int] = {name: column.item(number) for name, column in self._columns.items()}
 
-        def place(end: str) -> ByteRange:
+        def location(end: str) -> ByteRange:
             kind = _KINDS[at[f"{end}_kind"]]
             first, size = (at[f"{end}_offset"], at["bytes"]) if kind in _WITH_BYTES else (0, 0)
             return ByteRange(kind, at[f"{end}_object"], at[f"{end}_page"], first, first + size)
 
-        return Move(at["operation"], at["core"], at["kernel"], at["line"], place("from"), place("to"))
+        return Move(at["operation"], at["core"], at["kernel"], at["line"], location("from"), location("to"))
 
     def writes(self, tensor: int) -> list[Move]:
         """The moves to a tensor, in order."""
         records = self._records
-        own = _is(records, "to", "tensor") & (records["to_object"] == tensor)
-        return [self._move(number) for number in np.flatnonzero(own).tolist()]
+        to_tensor = _is(records, "to", "tensor") & (records["to_object"] == tensor)
+        return [self._move(number) for number in np.flatnonzero(to_tensor).tolist()]
 
-    def slot(self, place: ByteRange) -> tuple[int, int]:
+    def slot(self, location: ByteRange) -> tuple[int, int]:
         """The circular buffer, as its position in the plan's on-chip buffers, and the page of it, that a place in L1
         begins in."""
-        page = self._page_of(place)
+        page = self._page_of(location)
         for position, pages in enumerate(self._pages):
             if page < pages:
                 return position, page
             page -= pages
-        raise ValueError(f"{place} is outside of all circular buffers")
+        raise ValueError(f"{location} is outside of all circular buffers")
 
-    def follow(self, places: Iterable[ByteRange]) -> Followed:
+    def follow(self, locations: Iterable[ByteRange]) -> Followed:
         """Follow what is at `places` of tensors at the end of the run back to where it came from."""
-        found = _TracedMoves()
-        seen: set[tuple[ByteRange, int]] = set()
+        trail = _TracedMoves()
+        visited: set[tuple[ByteRange, int]] = set()
         heap: list[tuple[int, ByteRange]] = []
 
-        def ask(place: ByteRange, before: int) -> None:
-            for part in self._by_page(place):
-                heapq.heappush(heap, (-before, part))
+        def ask(location: ByteRange, before: int) -> None:
+            for page_location in self._by_page(location):
+                heapq.heappush(heap, (-before, page_location))
 
-        for place in places:
-            ask(place, len(self._records))
+        for location in locations:
+            ask(location, len(self._records))
         while heap:
-            before, place = heapq.heappop(heap)
-            if place.kind == "l1":
-                found.lost |= {(place.object, role) for role in self._own_access}
-            bucket = self._bucket(place)
+            before, location = heapq.heappop(heap)
+            if location.kind == "l1":
+                trail.lost |= {(location.object, role) for role in self._own_access}
+            bucket = self._bucket(location)
             at = bisect_left(bucket, -before) - 1
-            while at >= 0 and not self._changes(bucket[at], place):
+            while at >= 0 and not self._changes(bucket[at], location):
                 at -= 1
             if at < 0:
-                if place.kind == "tensor":
-                    found.pages.setdefault(place.object, set()).add(place.page)
+                if location.kind == "tensor":
+                    trail.pages.setdefault(location.object, set()).add(location.page)
                 continue
-            if (place, bucket[at]) in seen:
+            if (location, bucket[at]) in visited:
                 continue
-            seen.add((place, bucket[at]))
+            visited.add((location, bucket[at]))
             first = self._firsts.item(bucket[at])
-            rest = [place]
+            rest = [location]
             while at >= 0 and bucket[at] >= first:
-                if self._changes(bucket[at], place):
-                    self._take(bucket[at], place, first, ask, found)
+                if self._changes(bucket[at], location):
+                    self._take(bucket[at], location, first, ask, trail)
                     if not self._columns["adds"].item(bucket[at]):
-                        rest = [left for one in rest for left in self._without(one, bucket[at])]
+                        rest = [uncovered for piece in rest for uncovered in self._without(piece, bucket[at])]
                 at -= 1
-            for one in rest:
-                ask(one, first)
-        self._all_read({core for core, _ in found.lost}, found)
+            for piece in rest:
+                ask(piece, first)
+        self._all_read({core for core, _ in trail.lost}, trail)
         decided: dict[int, set[int]] = {}
-        for core, last in found.cores.items():
+        for core, last in trail.cores.items():
             self._decided(core, last, decided)
-        moves = tuple(found.moves[number] for number in sorted(found.moves))
-        return Followed(moves, found.pages, decided, frozenset(found.lost))
+        moves = tuple(trail.moves[number] for number in sorted(trail.moves))
+        return Followed(moves, trail.pages, decided, frozenset(trail.lost))
 
-    def _changes(self, number: int, place: ByteRange) -> bool:
-        if place.kind == "dst":
+    def _changes(self, number: int, location: ByteRange) -> bool:
+        if location.kind == "dst":
             return True
         first = self._columns["to_offset"].item(number)
-        return first < place.end and place.first < first + self._columns["bytes"].item(number)
+        return first < location.end and location.first < first + self._columns["bytes"].item(number)
 
-    def _without(self, place: ByteRange, number: int) -> list[ByteRange]:
+    def _without(self, location: ByteRange, number: int) -> list[ByteRange]:
         """What is left of a place without the bytes that a move replaces; nothing of a tile of DST."""
-        if place.kind == "dst":
+        if location.kind == "dst":
             return []
         first = self._columns["to_offset"].item(number)
         end = first + self._columns["bytes"].item(number)
-        parts = [place._replace(end=min(place.end, first)), place._replace(first=max(place.first, end))]
-        return [one for one in parts if one.first < one.end]
+        pieces = [location._replace(end=min(location.end, first)), location._replace(first=max(location.first, end))]
+        return [piece for piece in pieces if piece.first < piece.end]
 
     def _take(
-        self, number: int, place: ByteRange, before: int, ask: Callable[[ByteRange, int], None], found: _TracedMoves
+        self, number: int, location: ByteRange, before: int, ask: Callable[[ByteRange, int], None], trail: _TracedMoves
     ) -> None:
         """Follow one move to a place: ask for what it took."""
         move = self._move(number)
@@ -235,36 +235,36 @@ class Moves:
             return
         if move.target.kind == "dst" and move.target.page == _ALL_DST_TILES:
             return
-        found.moves[number] = move
-        found.cores[move.core] = max(found.cores.get(move.core, 0), number)
+        trail.moves[number] = move
+        trail.cores[move.core] = max(trail.cores.get(move.core, 0), number)
         source, target = move.source, move.target
         if source.kind == "constant":
             return
         if source.kind in _WITH_BYTES and target.kind in _WITH_BYTES:
-            first, end = max(place.first, target.first), min(place.end, target.end)
+            first, end = max(location.first, target.first), min(location.end, target.end)
             moved = source.first - target.first
             source = source._replace(first=first + moved, end=end + moved)
         ask(source, before)
 
-    def _all_read(self, cores: set[int], found: _TracedMoves) -> None:
+    def _all_read(self, cores: set[int], trail: _TracedMoves) -> None:
         """All pages that cores, and those that sent them something, had read until the last followed move."""
-        known = self._records[: max(found.cores.values(), default=0)]
-        to_l1 = _is(known, "to", "l1")
+        rows = self._records[: max(trail.cores.values(), default=0)]
+        to_l1 = _is(rows, "to", "l1")
         reached: set[int] = set()
         while cores - reached:
             reached |= cores
-            own = known[to_l1 & np.isin(known["to_object"], sorted(reached))]
-            sent = own[_is(own, "from", "l1")]
+            arrivals = rows[to_l1 & np.isin(rows["to_object"], sorted(reached))]
+            sent = arrivals[_is(arrivals, "from", "l1")]
             cores = {*reached, *sent["from_object"].tolist()}
-            _add(own[_is(own, "from", "tensor")], found.pages)
+            _add(arrivals[_is(arrivals, "from", "tensor")], trail.pages)
 
     def _decided(self, core: int, last: int, decided: dict[int, set[int]]) -> None:
         """The pages of which kernels of a core had read numbers."""
-        known = self._records[:last]
+        rows = self._records[:last]
         for role, lines in enumerate(self._number_lines):
             if lines:
-                own = known[(known["core"] == core) & (known["kernel"] == role) & _is(known, "from", "tensor")]
-                _add(own[(own["line"] >= lines[0]) & (own["line"] < lines[1])], decided)
+                reads = rows[(rows["core"] == core) & (rows["kernel"] == role) & _is(rows, "from", "tensor")]
+                _add(reads[(reads["line"] >= lines[0]) & (reads["line"] < lines[1])], decided)
 
 
 def _is(records: NDArray[np.void], end: Literal["from", "to"], kind: Kind) -> NDArray[np.bool_]:
@@ -287,6 +287,6 @@ def _accesses_memory(text: str) -> bool:
 
 def _lines_of_function(text: str, name: str) -> tuple[int, int] | None:
     """The lines of one of our functions in a kernel, from 1, the last exclusive."""
-    before, found, _ = text.partition(FUNCTIONS[name])
+    before, function, _ = text.partition(FUNCTIONS[name])
     first = before.count("\n") + 1
-    return (first, first + FUNCTIONS[name].count("\n") + 1) if found else None
+    return (first, first + FUNCTIONS[name].count("\n") + 1) if function else None

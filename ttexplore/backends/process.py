@@ -38,9 +38,9 @@ def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Eve
     deadline = time.monotonic() + min(seconds, LONGEST_SECONDS)
     while True:
         refuse_cancelled(cancel)
-        left = max(0.0, deadline - time.monotonic())
+        remaining = max(0.0, deadline - time.monotonic())
         try:
-            return child.communicate(timeout=min(left, _POLL_SECONDS))
+            return child.communicate(timeout=min(remaining, _POLL_SECONDS))
         except subprocess.TimeoutExpired:
             if child.poll() is not None:
                 break
@@ -49,11 +49,11 @@ def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Eve
     kill_group(child)
     try:
         return child.communicate(timeout=_LEFT_BEHIND_SECONDS)
-    except subprocess.TimeoutExpired as held:
+    except subprocess.TimeoutExpired as expired:
         # A process of another group holds the pipes open, perhaps for ever.
         for pipe in filter(None, (child.stdout, child.stderr)):
             pipe.close()
-        return held.output or b"", held.stderr or b""
+        return expired.output or b"", expired.stderr or b""
 
 
 def kill_group(child: subprocess.Popen[bytes]) -> None:
@@ -92,8 +92,8 @@ def temporary_folder() -> Generator[Path]:
 def _remove_abandoned() -> None:
     """Remove temporary folders of this user whose lock nobody holds. Raises OSError if there is no folder for them."""
     with os.scandir(tempfile.gettempdir()) as entries:
-        own = [Path(entry.path) for entry in entries if entry.name.startswith(_PREFIX) and _is_own_folder(entry)]
-    for folder in own:
+        folders = [Path(entry.path) for entry in entries if entry.name.startswith(_PREFIX) and _is_own_folder(entry)]
+    for folder in folders:
         with contextlib.suppress(OSError), (folder / _LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)

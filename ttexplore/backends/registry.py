@@ -93,9 +93,9 @@ def _emulator_findings() -> tuple[Finding, ...]:
     from ttexplore.backends.emulator.compiler import find_compiler
 
     compiler, missing = find_compiler(), _emulator_missing()
-    what, _, fix = (missing or "").partition(": ")
-    found = " ".join(compiler.command) if compiler else what
-    return (Finding("backend emulator", missing is None, True, found, fix),)
+    fault, _, fix = (missing or "").partition(": ")
+    detail = " ".join(compiler.command) if compiler else fault
+    return (Finding("backend emulator", missing is None, True, detail, fix),)
 
 
 def _emulator(settings: BackendSettings) -> Backend:
@@ -127,8 +127,8 @@ def _ttnn(settings: BackendSettings) -> Backend:
 
 
 BACKENDS: dict[str, BackendEntry] = {
-    one.name: one
-    for one in (
+    backend.name: backend
+    for backend in (
         BackendEntry(
             "reference", "the traced kernel, before any step", "NumPy", "between two statements",
             _nothing, _always("reference"),
@@ -158,9 +158,9 @@ DEFAULT_BACKEND = "emulator"
 
 def recorder() -> BackendEntry:
     """The backend that records the events on the cores."""
-    return next(one for one in BACKENDS.values() if one.records_events)
+    return next(backend for backend in BACKENDS.values() if backend.records_events)
 
 
 def taker(argument: Argument) -> str:
     """The first backend that takes an argument of a run."""
-    return next(one.name for one in BACKENDS.values() if argument in one.takes)
+    return next(backend.name for backend in BACKENDS.values() if argument in backend.takes)

@@ -36,8 +36,8 @@ def remedy(
     for buffer, blocks in _depths(deadlock.waits, program.plan):
         deeper = dataclasses.replace(buffer, stages=buffer.stages + blocks)
         buffers = tuple(
-            dataclasses.replace(one, stages=deeper.stages) if one.index == buffer.index else one
-            for one in program.plan.buffers
+            dataclasses.replace(candidate, stages=deeper.stages) if candidate.index == buffer.index else candidate
+            for candidate in program.plan.buffers
         )
         plan = program.plan.replace(buffers=buffers)
         if ends(Program(program.texts, plan)):
@@ -56,20 +56,20 @@ def _depths(waits: Sequence[BlockedKernel], plan: Plan) -> list[tuple[CircularBu
     tried = [
         (buffer, blocks) for buffer in plan.buffers if buffer.index in full for blocks in range(1, _MOST_BLOCKS + 1)
     ]
-    return sorted(tried, key=lambda one: one[1] * one[0].block_pages * one[0].page_bytes)
+    return sorted(tried, key=lambda choice: choice[1] * choice[0].block_pages * choice[0].page_bytes)
 
 
 def _missing_calls(wait: BlockedKernel, program: Program) -> list[AddedLine]:
     """The push or pop that `wait` waits for, added to the other kernel at the end of each block that contains the
     preceding call; innermost and last blocks first."""
-    buffer = next((one for one in program.plan.buffers if one.index == wait.number), None)
+    buffer = next((candidate for candidate in program.plan.buffers if candidate.index == wait.number), None)
     if buffer is None or wait.operation == "semaphore":
         return []
     kernel = buffer.producer if wait.operation == "wait_front" else buffer.consumer
     before, call = ("reserve_back", "push_back") if wait.operation == "wait_front" else ("wait_front", "pop_front")
     text = program.texts[kernel]
     lines = lines_of(text)
-    made: list[AddedLine] = []
+    added_lines: list[AddedLine] = []
     for position in reversed(range(len(lines))):
         name, dot, rest = lines[position].strip().partition(f".{before}(")
         if not dot or not _is_of(name, buffer, text):
@@ -79,8 +79,8 @@ def _missing_calls(wait: BlockedKernel, program: Program) -> list[AddedLine]:
         # In a text that was edited, a block need not end as those do that are emitted.
         end = next((i for i in range(position + 1, len(lines)) if lines[i].startswith(closing)), None)
         if end is not None:
-            made.append(AddedLine(kernel, end + 1, f"{' ' * indent}{name}.{call}({rest}", text))
-    return made
+            added_lines.append(AddedLine(kernel, end + 1, f"{' ' * indent}{name}.{call}({rest}", text))
+    return added_lines
 
 
 def _is_of(name: str, buffer: CircularBuffer, text: str) -> bool:

@@ -29,11 +29,11 @@ Roles = Mapping[Core, int]
 
 
 def roles_of(multicasts: Iterable[Multicast]) -> Roles:
-    found: dict[Core, int] = {}
-    for one in multicasts:
-        receivers = one.receivers
-        found |= dict.fromkeys(receivers, -1) | {one.sender: len(receivers)}
-    return found
+    roles: dict[Core, int] = {}
+    for multicast in multicasts:
+        receivers = multicast.receivers
+        roles |= dict.fromkeys(receivers, -1) | {multicast.sender: len(receivers)}
+    return roles
 
 
 # What several cores do alike: their number of work items, and their role for each shared input.
@@ -47,7 +47,7 @@ def predicted_cycles(
     """The cycles from the launch to the end, with the work items of each core, inputs that are `shared`, and inputs
     that the writer loads."""
     costs = target.costs
-    roles = [[one.get(core, 0) for core in items] for one in shared.values()]
+    roles = [[role_of.get(core, 0) for core in items] for role_of in shared.values()]
     kinds = Counter[_Kind](zip(items.values(), *roles, strict=True))
     total = sum(items.values())
     writing = work.written_bytes * total / costs.dram_write_bytes_per_cycle
@@ -64,13 +64,13 @@ def predicted_moves(work: ItemWork, plan: Plan, by_writer: Collection[str]) -> l
     """What cores move after B1, with inputs that the writer loads, for the bytes over each link: no program is faster
     than the busiest of them. Partial sums that cores hand on are left out."""
     assert plan.partition is not None, "B1 decides it"
-    shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
+    shared = {sharing.tensor: roles_of(sharing.multicasts) for sharing in plan.shared}
     # Of each kind of core: its number of work items, and which inputs it reads and sends.
     alike: dict[tuple[int, tuple[tuple[bool, bool], ...]], list[Core]] = {}
-    for one in plan.partition.cores:
-        core = (one.x, one.y)
+    for assignment in plan.partition.cores:
+        core = (assignment.x, assignment.y)
         roles = tuple([((role := each.get(core, 0)) >= 0, role > 0) for each in shared.values()])
-        alike.setdefault((one.items, roles), []).append(core)
+        alike.setdefault((assignment.items, roles), []).append(core)
     moves: list[tuple[Sequence[Core], Moved]] = []
     for (items, roles), cores in alike.items():
         moved, ways = Counter[tuple[Loader, Way, str]](), dict(zip(shared, roles, strict=True))
@@ -103,11 +103,11 @@ def _computed(
     loading = {kind: _Loading() for kind in kinds}
     most = max(count for count, *_ in kinds)
     turns = serial = 0
-    groups = itertools.groupby(sorted(work.loads, key=lambda one: one.loops), key=lambda one: one.loops)
+    groups = itertools.groupby(sorted(work.loads, key=lambda load: load.loops), key=lambda load: load.loops)
     for loops, together in groups:
         step = [*together]
         ways: list[tuple[_Loading, bool, _Step, float]] = []
-        parts = [(writes, [one for one in step if (one.tensor in by_writer) == writes]) for writes in (False, True)]
+        parts = [(writes, [load for load in step if (load.tensor in by_writer) == writes]) for writes in (False, True)]
         steps: dict[tuple[bool, _Kind], _Step] = {}
         for (kind, cores), (writes, loads) in itertools.product(kinds.items(), parts):
             if not loads:
@@ -117,30 +117,30 @@ def _computed(
                 steps[writes, roles] = _step(loads, dict(zip(shared, roles, strict=True)), target)
             # Of the turns of the busiest core, others take part in some.
             ways.append((loading[kind], writes, steps[writes, roles], cores * kind[0] / most))
-        moved = _moved([(weight, one.from_dram, one.starts) for _, _, one, weight in ways], target)
-        for (own, writes, one, _), dram in zip(ways, moved, strict=True):
-            cycles = one.cycles(dram) * prod(loops)
+        moved = _moved([(weight, load.from_dram, load.starts) for _, _, load, weight in ways], target)
+        for (loaded, writes, load, _), dram in zip(ways, moved, strict=True):
+            cycles = load.cycles(dram) * prod(loops)
             if writes:
-                own.writer += cycles
+                loaded.writer += cycles
             else:
-                own.reader += cycles
-            own.arriving += one.late
+                loaded.reader += cycles
+            loaded.arriving += load.late
         turns += prod(loops)
-        serial += any(one.stages < 2 for one in step) * prod(loops)
-    found: dict[_Kind, float] = {}
-    for kind, own in loading.items():
+        serial += any(load.stages < 2 for load in step) * prod(loops)
+    cycles_of: dict[_Kind, float] = {}
+    for kind, loaded in loading.items():
         items = kind[0]
-        reading, computing = max(own.reader, own.writer) * items, work.compute_cycles * items
+        reading, computing = max(loaded.reader, loaded.writer) * items, work.compute_cycles * items
         if not turns:
-            found[kind] = computing
+            cycles_of[kind] = computing
             continue
         # Blocks are read while others are computed, but for the first one, and where a buffer holds only one. The
         # writer loads the first one of an item when the item before is computed.
         first = items if by_writer else 1
         overlapped = max(reading, computing) + min(reading, computing) * first / (turns * items)
         share = serial / turns
-        found[kind] = own.arriving + share * (reading + computing) + (1 - share) * overlapped
-    return found
+        cycles_of[kind] = loaded.arriving + share * (reading + computing) + (1 - share) * overlapped
+    return cycles_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +166,19 @@ def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target) -> _S
     costs, ring = target.costs, target.noc_round_trip_cycles
     own_bytes = from_dram = pages = calls = 0
     sending = late = handshake = starts = 0.0
-    for one in loads:
-        role = roles.get(one.tensor, 0)
+    for load in loads:
+        role = roles.get(load.tensor, 0)
         calls += 2 * costs.buffer_call_cycles
-        transfer = one.block_bytes / costs.noc_payload_bytes_per_cycle
+        transfer = load.block_bytes / costs.noc_payload_bytes_per_cycle
         # A flag follows the block.
         sent = transfer + 2 * costs.noc_issue_cycles
         if role >= 0:
-            own_bytes += one.block_bytes
-            from_dram += one.block_bytes if one.in_dram else 0
-            pages += one.pages
+            own_bytes += load.block_bytes
+            from_dram += load.block_bytes if load.in_dram else 0
+            pages += load.pages
         if role > 0:
             sending += sent
-        if one.tensor in roles and role:
+        if load.tensor in roles and role:
             arrival = (costs.multicast_cycles + costs.multicast_receiver_cycles * max(role, 0)) / 2
             late += arrival if role > 0 else sent + arrival
             # A core that also receives comes to the next step when it has.
@@ -197,20 +197,20 @@ def _moved(flows: Sequence[tuple[float, int, float]], target: Target) -> list[fl
     """The cycles that each of these transfers from DRAM takes: so many cores, the bytes of each, and when it starts.
     All that go on at a time have the same share of the bandwidth, at most that of a link."""
     costs = target.costs
-    left = [float(count) for _, count, _ in flows]
+    remaining = [float(count) for _, count, _ in flows]
     ends = [start for _, _, start in flows]
     now = min((start for _, count, start in flows if count), default=0.0)
-    while running := [at for at, count in enumerate(left) if count > 0]:
+    while running := [at for at, count in enumerate(remaining) if count > 0]:
         active = [at for at in running if flows[at][2] <= now]
         cores = sum(flows[at][0] for at in active)
         rate = min(costs.noc_payload_bytes_per_cycle, costs.dram_read_bytes_per_cycle / max(cores, 1.0))
         later = [flows[at][2] - now for at in running if at not in active]
-        step = min([*(left[at] / rate for at in active), *later])
+        step = min([*(remaining[at] / rate for at in active), *later])
         now += step
         for at in active:
-            left[at] -= rate * step
-            if left[at] < 1:
-                left[at], ends[at] = 0.0, now
+            remaining[at] -= rate * step
+            if remaining[at] < 1:
+                remaining[at], ends[at] = 0.0, now
     return [end - start for end, (_, _, start) in zip(ends, flows, strict=True)]
 
 

@@ -54,12 +54,12 @@ def pop(buffer: str, pages: int) -> tuple[Event, ...]:
 _REGISTERS = frozenset({DST_FREE, DST_FULL, SOURCES_FREE, SOURCES_FULL})
 
 
-def _together(turns: int, parts: Mapping[ProcessorName, tuple[Event, ...]]) -> dict[ProcessorName, Together]:
-    inner = next(iter(parts.values()))[0]
-    if isinstance(inner, Together) and all(len(events) == 1 for events in parts.values()):
-        turns, parts = turns * inner.turns, dict(inner.parts)
-    same = tuple(parts.items())
-    return {name: Together(turns, same, name) for name in parts}
+def _together(turns: int, events_of: Mapping[ProcessorName, tuple[Event, ...]]) -> dict[ProcessorName, Together]:
+    inner = next(iter(events_of.values()))[0]
+    if isinstance(inner, Together) and all(len(events) == 1 for events in events_of.values()):
+        turns, events_of = turns * inner.turns, dict(inner.parts)
+    same = tuple(events_of.items())
+    return {name: Together(turns, same, name) for name in events_of}
 
 
 @dataclass(slots=True)
@@ -75,42 +75,42 @@ class Streams:
     events: dict[ProcessorName, list[Event]] = field(default_factory=dict[ProcessorName, list[Event]])
     moved: Count[tuple[Way, str]] = field(default_factory=Count[tuple[Way, str]])
 
-    def add(self, part: ProcessorName, *events: Event) -> None:
-        self.events.setdefault(part, []).extend(events)
+    def add(self, processor: ProcessorName, *events: Event) -> None:
+        self.events.setdefault(processor, []).extend(events)
 
     def loop(self, turns: int, body: Streams) -> None:
-        for what, count in body.moved.items():
-            self.moved[what] += turns * count
-        parts = body.processors
-        together = _together(turns, parts) if turns > 1 and self._is_closed(parts) else None
-        for part, events in parts.items():
+        for move, count in body.moved.items():
+            self.moved[move] += turns * count
+        events_of = body.processors
+        together = _together(turns, events_of) if turns > 1 and self._is_closed(events_of) else None
+        for processor, events in events_of.items():
             if together is not None:
-                self.add(part, together[part])
+                self.add(processor, together[processor])
             elif events:
-                self.add(part, Repeat(turns, events))
+                self.add(processor, Repeat(turns, events))
 
-    def _is_closed(self, parts: Mapping[ProcessorName, tuple[Event, ...]]) -> bool:
+    def _is_closed(self, events_of: Mapping[ProcessorName, tuple[Event, ...]]) -> bool:
         """Whether the three processors of a compute kernel wait only for one another, and leave the counters that they
         found."""
-        if {*parts} != {"unpack", "math", "pack"}:
+        if {*events_of} != {"unpack", "math", "pack"}:
             return False
-        left: Count[Counter] = Count()
-        for events in parts.values():
+        balance: Count[Counter] = Count()
+        for events in events_of.values():
             for event, times in counted(events):
                 match event:
                     case Work():
                         pass
                     case Wait(counter, amount, takes):
-                        left[counter] -= amount * times if takes else 0
+                        balance[counter] -= amount * times if takes else 0
                     case Give(counter, amount):
-                        left[counter] += amount * times
+                        balance[counter] += amount * times
                     case _:
                         return False
-        return not any(left.values()) and {*left} <= self.private | _REGISTERS
+        return not any(balance.values()) and {*balance} <= self.private | _REGISTERS
 
     @property
     def processors(self) -> dict[ProcessorName, tuple[Event, ...]]:
-        return {part: joined(events) for part, events in self.events.items()}
+        return {processor: joined(events) for processor, events in self.events.items()}
 
     # The compute kernel
 

@@ -66,7 +66,7 @@ class CoreEstimate:
 
     @property
     def end_us(self) -> float:
-        return max(one.end_us for one in self.processors.values())
+        return max(processor.end_us for processor in self.processors.values())
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class Estimate(Printed):
         """When each processor of a core works, and what it waits for, in cycles from the start of the kernels. It takes
         one more replay when it is first asked for. Raises UsageError for a core that does not run the program."""
         core = cast("tuple[int, int]", wholes("core", core, 2, least=0))
-        for one, trace in zip(self.cores, self._traces, strict=True):
-            if core in one.cores:
+        for group, trace in zip(self.cores, self._traces, strict=True):
+            if core in group.cores:
                 return trace
-        shown = ", ".join(map(str, sorted(core for one in self.cores for core in one.cores)[:_LISTED]))
+        shown = ", ".join(map(str, sorted(core for group in self.cores for core in group.cores)[:_LISTED]))
         raise UsageError("U003", f"core {core} does not run the program", hint=f"cores that do are {shown}")
 
     @functools.cached_property
@@ -149,8 +149,8 @@ class Estimate(Printed):
     def to_json(self) -> dict[str, Any]:
         """All fields and figures as plain JSON values."""
         links = {"us": self.links.us, "bytes": self.links.most_bytes, "busiest": to_json(self.links.busiest)}
-        own = {"of_inputs": self.of_inputs, "links": links, "cores": to_json(self.cores)}
-        return {"kernel": self.kernel, "target": self.target, **_figures(self), **own}
+        details = {"of_inputs": self.of_inputs, "links": links, "cores": to_json(self.cores)}
+        return {"kernel": self.kernel, "target": self.target, **_figures(self), **details}
 
     @property
     def summary(self) -> str:
@@ -176,14 +176,14 @@ class Estimate(Printed):
             "",
             "if free          time      saves",
         ]
-        for name, saved in sorted(self.gains_us.items(), key=lambda one: -one[1]):
+        for name, saved in sorted(self.gains_us.items(), key=lambda gain: -gain[1]):
             rows.append(f"  {name:<10} {plain_time(self.us - saved):>10}  {saved / self.us:>8.0%}")
         rows += ["", "processor         works      waits  for"]
         slowest = self._slowest
         for name in PROCESSORS:
             if name in slowest.processors:
                 rows.append(_processor(name, slowest.processors[name]))
-        (x, y), count = slowest.cores[0], sum(len(one.cores) for one in self.cores)
+        (x, y), count = slowest.cores[0], sum(len(group.cores) for group in self.cores)
         rows.append(f"  of core ({x}, {y}), one of {len(slowest.cores)} of {count} cores that end last")
         return "\n".join(rows)
 
@@ -198,9 +198,9 @@ class Estimate(Printed):
         """What the pictures show."""
         slowest = self._slowest
         bars = tuple(
-            ProcessorBar(name, one.busy_us, {**one.waits_us}, one.end_us)
+            ProcessorBar(name, processor.busy_us, {**processor.waits_us}, processor.end_us)
             for name in PROCESSORS
-            if (one := slowest.processors.get(name)) is not None
+            if (processor := slowest.processors.get(name)) is not None
         )
         longer = f", {self.us / self.roofline_us:.1f} times as long" if self.roofline_us else ""
         facts = (
@@ -214,7 +214,7 @@ class Estimate(Printed):
         title = f"{self.kernel} on {self.target}{_FOR_THESE if self.of_inputs else ''}"
         return Prediction(
             title, self.us, self.bound, {**self.gains_us}, self.compute_peak_us, self.dram_peak_us, bars,
-            slowest.cores[0], len(slowest.cores), sum(len(one.cores) for one in self.cores), facts,
+            slowest.cores[0], len(slowest.cores), sum(len(group.cores) for group in self.cores), facts,
         )  # fmt: skip
 
     def _links_told(self, time: Callable[[float], str]) -> list[tuple[str, str]]:
@@ -226,7 +226,7 @@ class Estimate(Printed):
 
     @property
     def _slowest(self) -> CoreEstimate:
-        return max(self.cores, key=lambda one: one.end_us)
+        return max(self.cores, key=lambda group: group.end_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,38 +239,38 @@ class LaunchEstimates(Printed):
 
     @property
     def us(self) -> float:
-        return sum(one.us for one in self.launches)
+        return sum(launch.us for launch in self.launches)
 
     @property
     def cycles(self) -> int:
-        return sum(one.cycles for one in self.launches)
+        return sum(launch.cycles for launch in self.launches)
 
     @property
     def bound(self) -> Bound:
         """What bounds the launch that takes longest."""
-        return max(self.launches, key=lambda one: one.us).bound
+        return max(self.launches, key=lambda launch: launch.us).bound
 
     @property
     def gains_us(self) -> Mapping[Bound, float]:
-        return {name: sum(one.gains_us[name] for one in self.launches) for name in self.launches[0].gains_us}
+        return {name: sum(launch.gains_us[name] for launch in self.launches) for name in self.launches[0].gains_us}
 
     @property
     def compute_peak_us(self) -> float:
-        return sum(one.compute_peak_us for one in self.launches)
+        return sum(launch.compute_peak_us for launch in self.launches)
 
     @property
     def dram_peak_us(self) -> float:
-        return sum(one.dram_peak_us for one in self.launches)
+        return sum(launch.dram_peak_us for launch in self.launches)
 
     @property
     def roofline_us(self) -> float:
         """Each launch at its own peak, of compute or of DRAM."""
-        return sum(one.roofline_us for one in self.launches)
+        return sum(launch.roofline_us for launch in self.launches)
 
     @property
     def traffic_us(self) -> float:
         """Each launch with all that it transfers, at the peak of DRAM."""
-        return sum(one.traffic_us for one in self.launches)
+        return sum(launch.traffic_us for launch in self.launches)
 
     @property
     def compute_share(self) -> float:
@@ -279,26 +279,26 @@ class LaunchEstimates(Printed):
 
     @property
     def read_bytes(self) -> int:
-        return sum(one.read_bytes for one in self.launches)
+        return sum(launch.read_bytes for launch in self.launches)
 
     @property
     def written_bytes(self) -> int:
-        return sum(one.written_bytes for one in self.launches)
+        return sum(launch.written_bytes for launch in self.launches)
 
     @property
     def tensor_bytes(self) -> int:
         """The tensors of each launch: one that two of them use counts twice."""
-        return sum(one.tensor_bytes for one in self.launches)
+        return sum(launch.tensor_bytes for launch in self.launches)
 
     @property
     def of_inputs(self) -> bool:
         """Whether it holds for certain inputs only: elements of tensors decide what a launch does."""
-        return any(one.of_inputs for one in self.launches)
+        return any(launch.of_inputs for launch in self.launches)
 
     def to_json(self) -> dict[str, Any]:
         """All figures as plain JSON values, together and by launch."""
-        own = {"of_inputs": self.of_inputs, "launches": [one.to_json() for one in self.launches]}
-        return {"kernel": self.kernel, **_figures(self), **own}
+        details = {"of_inputs": self.of_inputs, "launches": [launch.to_json() for launch in self.launches]}
+        return {"kernel": self.kernel, **_figures(self), **details}
 
     @property
     def summary(self) -> str:
@@ -306,14 +306,14 @@ class LaunchEstimates(Printed):
         return f"{plain_time(self.us)} (estimate{_FOR_THESE if self.of_inputs else ''}) for {told}"
 
     def __str__(self) -> str:
-        parts = [f"launch {number}\n{one}" for number, one in enumerate(self.launches)]
-        return "\n\n".join([f"estimate: {plain_time(self.us)} for {self.kernel}, all launches together", *parts])
+        texts = [f"launch {number}\n{launch}" for number, launch in enumerate(self.launches)]
+        return "\n\n".join([f"estimate: {plain_time(self.us)} for {self.kernel}, all launches together", *texts])
 
     def __repr__(self) -> str:
         return f"<{self.summary}>"
 
     def _repr_html_(self) -> str:
-        return predictions_html(self.kernel, [one.drawn for one in self.launches])
+        return predictions_html(self.kernel, [launch.drawn for launch in self.launches])
 
 
 # What is known of one launch, and of several together.
@@ -323,36 +323,36 @@ _FIGURES = (
 )  # fmt: skip
 
 
-def _figures(found: Estimate | LaunchEstimates) -> dict[str, Any]:
-    return {name: to_json(getattr(found, name)) for name in _FIGURES}
+def _figures(prediction: Estimate | LaunchEstimates) -> dict[str, Any]:
+    return {name: to_json(getattr(prediction, name)) for name in _FIGURES}
 
 
 def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estimate:
     """Replay a program. Raises VerifyError for one that never ends."""
-    found = replay(classes, rates_of(target))
-    if found.stuck:
-        raise VerifyError("V009", f"deadlock: {', '.join(found.stuck)} wait for ever")
+    replayed = replay(classes, rates_of(target))
+    if replayed.stuck:
+        raise VerifyError("V009", f"deadlock: {', '.join(replayed.stuck)} wait for ever")
     launch = target.costs.launch_cycles
     to_us = 1e6 / target.clock_hz
-    cores = tuple(_core(one, times, to_us) for one, times in zip(classes, found.processors, strict=True))
-    total = sum(len(one.cores) for one in cores)
-    mean = sum(one.end_us * len(one.cores) for one in cores) / total
-    links = link_loads(((one.cores, one.moved) for one in classes), plan, target)
-    kernels = max(found.cycles, links.cycles)
+    cores = tuple(_core(group, times, to_us) for group, times in zip(classes, replayed.processors, strict=True))
+    total = sum(len(group.cores) for group in cores)
+    mean = sum(group.end_us * len(group.cores) for group in cores) / total
+    links = link_loads(((group.cores, group.moved) for group in classes), plan, target)
+    kernels = max(replayed.cycles, links.cycles)
     balanced = max(mean, links.us)
-    known: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}
-    useful = sum(useful_cycles(events) * len(one.cores) for one in classes for events in one.processors.values())
-    read = sum(one.read_bytes * len(one.cores) for one in cores)
-    written = sum(one.written_bytes * len(one.cores) for one in cores)
-    in_dram = {one.name for one in plan.layouts if one.memory == "dram"}
-    tensors = sum(one.pages * one.page_bytes for one in plan.accessors if one.tensor in in_dram)
+    saved: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}
+    useful = sum(useful_cycles(events) * len(group.cores) for group in classes for events in group.processors.values())
+    read = sum(group.read_bytes * len(group.cores) for group in cores)
+    written = sum(group.written_bytes * len(group.cores) for group in cores)
+    in_dram = {layout.name for layout in plan.layouts if layout.memory == "dram"}
+    tensors = sum(accessor.pages * accessor.page_bytes for accessor in plan.accessors if accessor.tensor in in_dram)
     dram_peak = target.costs.dram_bank_bytes_per_cycle * target.dram_banks
     cycles = kernels + launch
     return Estimate(
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
-        any(one.of_inputs for one in classes), links,
-        _Gains(classes, target, found, known, (read, written), links.cycles),
+        any(group.of_inputs for group in classes), links,
+        _Gains(classes, target, replayed, saved, (read, written), links.cycles),
         functools.partial(_traces, classes, target),
     )  # fmt: skip
 
@@ -407,21 +407,21 @@ class _Gains:
 
     def largest(self) -> Bound:
         """The first of those that save most. A resource is replayed only if it could be one of them."""
-        most = {one: self.saved(one, self.least_cycles(one)) for one in RESOURCES}
+        most = {resource: self.saved(resource, self.least_cycles(resource)) for resource in RESOURCES}
         saved: dict[Bound, float] = dict(self.known)
-        for resource in sorted(RESOURCES, key=lambda one: -most[one]):
+        for resource in sorted(RESOURCES, key=lambda resource: -most[resource]):
             if most[resource] >= (least := max(saved.values())):
-                found = self.at_least(resource, least)
-                if found is not None:
-                    saved[resource] = found
-        return max((one for one in (*RESOURCES, *self.known) if one in saved), key=lambda one: saved[one])
+                saving = self.at_least(resource, least)
+                if saving is not None:
+                    saved[resource] = saving
+        return max((bound for bound in (*RESOURCES, *self.known) if bound in saved), key=lambda bound: saved[bound])
 
     def least_cycles(self, free: Resource) -> int:
         """What the program takes at least if a resource is free: the work of one processor, or all transfers."""
         rates = rates_of(self.target, free)
         least = 0.0
-        for one, times in zip(self.classes, self.found.processors, strict=True):
-            for name, events in one.processors.items():
+        for group, times in zip(self.classes, self.found.processors, strict=True):
+            for name, events in group.processors.items():
                 worked = self.worked[id(events)]
                 # What is no work of an engine is the start of transfers.
                 starts = 0 if free == "NoC" else times[name].busy - sum(worked.values())
@@ -433,32 +433,32 @@ class _Gains:
     @functools.cached_property
     def worked(self) -> Mapping[int, Count[Engine]]:
         """The cycles of each engine, by the identity of the events of a processor."""
-        return {id(events): worked_cycles(events) for one in self.classes for events in one.processors.values()}
+        return {id(events): worked_cycles(events) for group in self.classes for events in group.processors.values()}
 
 
 def _traces(classes: Sequence[CoreClass], target: Target) -> tuple[CoreTrace, ...]:
-    found = replay(classes, rates_of(target), with_parts=True)
-    return tuple(core_trace(parts, found.periods) for parts in found.parts)
+    replayed = replay(classes, rates_of(target), with_parts=True)
+    return tuple(core_trace(segments_of, replayed.periods) for segments_of in replayed.parts)
 
 
-def _core(one: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us: float) -> CoreEstimate:
+def _core(group: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us: float) -> CoreEstimate:
     processors: dict[ProcessorName, ProcessorEstimate] = {
         name: ProcessorEstimate(
             time.busy * to_us, {why: cycles * to_us for why, cycles in time.waits.items()}, time.end * to_us
         )
         for name, time in times.items()
-        if one.processors.get(name)
+        if group.processors.get(name)
     }
-    read, written = (sum(moved_bytes(events, way) for events in one.processors.values()) for way in ("read", "write"))
-    return CoreEstimate(one.cores, processors, read, written)
+    read, written = (sum(moved_bytes(events, way) for events in group.processors.values()) for way in ("read", "write"))
+    return CoreEstimate(group.cores, processors, read, written)
 
 
-def _processor(name: str, one: ProcessorEstimate) -> str:
-    waited = sum(one.waits_us.values())
+def _processor(name: str, processor: ProcessorEstimate) -> str:
+    waited = sum(processor.waits_us.values())
     reasons = ", ".join(
-        f"{why} {plain_time(us)}" for why, us in sorted(one.waits_us.items(), key=lambda item: -item[1])
+        f"{why} {plain_time(us)}" for why, us in sorted(processor.waits_us.items(), key=lambda item: -item[1])
     )
-    return f"  {name:<10} {plain_time(one.busy_us):>10} {plain_time(waited):>10}  {reasons}".rstrip()
+    return f"  {name:<10} {plain_time(processor.busy_us):>10} {plain_time(waited):>10}  {reasons}".rstrip()
 
 
 def _size(count: int) -> str:

@@ -147,18 +147,18 @@ class CoreClass:
 def joined(events: Iterable[Event]) -> tuple[Event, ...]:
     """The same events in fewer parts: neighbours that are work of one engine, or transfers of one kind, are added up;
     loops of nothing else are one of them, and equal neighbours a loop."""
-    made: list[Event] = []
+    merged: list[Event] = []
     for event in events:
-        one = _unrolled(event) if isinstance(event, Repeat) else event
-        if one is None:
+        unrolled = _unrolled(event) if isinstance(event, Repeat) else event
+        if unrolled is None:
             continue
-        last = made[-1] if made else None
-        both = None if last is None else _both(last, one)
+        last = merged[-1] if merged else None
+        both = None if last is None else _both(last, unrolled)
         if both is None:
-            made.append(one)
+            merged.append(unrolled)
         else:
-            made[-1] = both
-    return tuple(made)
+            merged[-1] = both
+    return tuple(merged)
 
 
 def _unrolled(loop: Repeat) -> Event | None:
@@ -173,15 +173,15 @@ def _unrolled(loop: Repeat) -> Event | None:
                 return Transfer(direction, memory, count * loop.turns, transactions * loop.turns)
             case Repeat(turns, inner):
                 return Repeat(turns * loop.turns, inner)
-            case one if loop.turns == 1:
-                return one
+            case event if loop.turns == 1:
+                return event
             case _:
                 pass
     return Repeat(loop.turns, body)
 
 
-def _both(one: Event, other: Event) -> Event | None:
-    match one, other:
+def _both(first: Event, second: Event) -> Event | None:
+    match first, second:
         case Work(engine, cycles, useful), Work(same, more, also) if engine == same:
             return Work(engine, cycles + more, useful + also)
         case Transfer(direction, memory, count, transactions), Transfer(same, where, more, again) if (
@@ -202,8 +202,8 @@ def counted(events: Iterable[Event], times: int = 1) -> Iterator[tuple[Event, in
         match event:
             case Repeat(turns, body):
                 yield from counted(body, times * turns)
-            case Together(turns, parts, own):
-                yield from counted(dict(parts)[own], times * turns)
+            case Together(turns, events_of, processor):
+                yield from counted(dict(events_of)[processor], times * turns)
             case Work() | Wait() | Give() | Put() | Signal() | Transfer() | MulticastSend() | Complete():
                 yield event, times
             case _:

@@ -67,39 +67,50 @@ def core_classes(
     reader = FunctionReader()
     reader.sizes = {size.core_value: size.value for size in plan.sizes}
     kernels = [reader.read(role, function) for role, function in functions.items()]
-    known: list[list[_Known]] = [[] for _ in kernels]
+    variants: list[list[_Known]] = [[] for _ in kernels]
     names: dict[Place, str] = {}
-    found: dict[str, Processors] = {}
+    processors_of: dict[str, Processors] = {}
     moved: dict[str, Moved] = {}
     depends: set[str] = set()
     for core in plan.partition.cores:
         look_around()
-        parts: list[_Known] = []
-        for kernel, those in zip(kernels, known, strict=True):
+        chosen: list[_Known] = []
+        for kernel, those in zip(kernels, variants, strict=True):
             numbers = None if run is None else functools.partial(_numbers, run, (core.x, core.y), kernel.role)
-            one = next((one for one in those if _values(core, numbers, one.asked) == one.values), None)
-            if one is None:
+            variant = next(
+                (candidate for candidate in those if _values(core, numbers, candidate.asked) == candidate.values), None
+            )
+            if variant is None:
                 walker = _Walker(kernel, plan, target, core, numbers)
                 asked = frozenset(walker.run())
                 processors = walker.streams.processors
                 moves = walker.moves
-                same = next((other for other in those if (other.processors, other.moved) == (processors, moves)), None)
+                same = next(
+                    (
+                        candidate
+                        for candidate in those
+                        if (candidate.processors, candidate.moved) == (processors, moves)
+                    ),
+                    None,
+                )
                 number, processors = (len(those), processors) if same is None else (same.number, same.processors)
-                one = _Known(asked, _values(core, numbers, asked), number, processors, moves)
-                those.append(one)
-            parts.append(one)
-        name = names[core.x, core.y] = str([one.number for one in parts])
-        if any(_NUMBERS in one.asked for one in parts):
+                variant = _Known(asked, _values(core, numbers, asked), number, processors, moves)
+                those.append(variant)
+            chosen.append(variant)
+        name = names[core.x, core.y] = str([variant.number for variant in chosen])
+        if any(_NUMBERS in variant.asked for variant in chosen):
             depends.add(name)
-        if name not in found:
-            found[name] = {part: events for one in parts for part, events in one.processors.items()}
-            moved[name] = {what: count for one in parts for what, count in one.moved.items()}
+        if name not in processors_of:
+            processors_of[name] = {
+                processor: events for variant in chosen for processor, events in variant.processors.items()
+            }
+            moved[name] = {move: count for variant in chosen for move, count in variant.moved.items()}
     full_sync = plan.compute is not None and plan.compute.dst_full_sync_en
     room = {free(sharing[0].name): sharing[0].pages for sharing in chip_buffers(plan.buffers)}
     start: dict[Counter, int] = room | starting(full_sync)
     return [
-        dataclasses.replace(one, moved=moved[names[one.cores[0]]], of_inputs=names[one.cores[0]] in depends)
-        for one in classes_of(names, found, plan.shared, start, plan.partials)
+        dataclasses.replace(group, moved=moved[names[group.cores[0]]], of_inputs=names[group.cores[0]] in depends)
+        for group in classes_of(names, processors_of, plan.shared, start, plan.partials)
     ]
 
 
@@ -110,7 +121,9 @@ def classes_of(
     """The classes of cores, of which `names` tells whose `events` are the same. In a class, the senders of all cores
     are of one class, too, and so are their receivers, in the same numbers, and their neighbours in chains: then one
     core of each class stands for all."""
-    groups = [{core: one for one in input_.multicasts for core in one.cores.cores} for input_ in shared]
+    groups = [
+        {core: multicast for multicast in input_.multicasts for core in multicast.cores.cores} for input_ in shared
+    ]
     chains = [sums.neighbours for sums in partials]
     kinds: dict[Place, object] = dict(names)
     count = 0
@@ -119,7 +132,7 @@ def classes_of(
         kinds = _numbered({
             core: (
                 kinds[core], *(_around(core, group, kinds) for group in groups),
-                *(tuple(kinds[one] if one else None for one in chain[core]) for chain in chains),
+                *(tuple(kinds[neighbour] if neighbour else None for neighbour in chain[core]) for chain in chains),
             )
             for core in names
         })  # fmt: skip
@@ -127,28 +140,32 @@ def classes_of(
     for core in names:
         members.setdefault(kinds[core], []).append(core)
     called = {kind: f"class {number}" for number, kind in enumerate(members)}
-    made: list[CoreClass] = []
+    classes: list[CoreClass] = []
     for kind, cores in members.items():
         targets: dict[str, Mapping[str, int]] = {}
         for input_, group in zip(shared, groups, strict=True):
-            if (one := group.get(cores[0])) is not None:
-                alike = Count(called[kinds[core]] for core in one.receivers)
-                targets[input_.named(_SENDER)] = {called[kinds[one.sender]]: alike[called[kind]]}
+            if (link := group.get(cores[0])) is not None:
+                alike = Count(called[kinds[core]] for core in link.receivers)
+                targets[input_.named(_SENDER)] = {called[kinds[link.sender]]: alike[called[kind]]}
                 targets[input_.named(_RECEIVERS)] = alike
         for sums, chain in zip(partials, chains, strict=True):
-            for name, one in zip(sums.places, chain[cores[0]], strict=True):
-                targets[name] = {} if one is None else {called[kinds[one]]: 1}
+            for name, link in zip(sums.places, chain[cores[0]], strict=True):
+                targets[name] = {} if link is None else {called[kinds[link]]: 1}
         processors: dict[ProcessorName, tuple[Event, ...]] = {
-            name: _sent(part, targets) for name, part in events[names[cores[0]]].items()
+            name: _sent(stream, targets) for name, stream in events[names[cores[0]]].items()
         }
-        made.append(CoreClass(called[kind], tuple(cores), processors, start))
-    return made
+        classes.append(CoreClass(called[kind], tuple(cores), processors, start))
+    return classes
 
 
 def _around(core: Place, group: Mapping[Place, SentTo], kinds: Mapping[Place, object]) -> object:
     """The kinds of the sender and of the receivers of a core's blocks."""
-    one = group.get(core)
-    return None if one is None else (kinds[one.sender], frozenset(Count(kinds[to] for to in one.receivers).items()))
+    multicast = group.get(core)
+    return (
+        None
+        if multicast is None
+        else (kinds[multicast.sender], frozenset(Count(kinds[to] for to in multicast.receivers).items()))
+    )
 
 
 def _numbered(kinds: Mapping[Place, object]) -> dict[Place, object]:
@@ -158,18 +175,18 @@ def _numbered(kinds: Mapping[Place, object]) -> dict[Place, object]:
 
 def _sent(events: tuple[Event, ...], targets: Mapping[str, Mapping[str, int]]) -> tuple[Event, ...]:
     """The events with classes in place of senders and receivers: the signal of one core is that of all of its class."""
-    made: list[Event] = []
+    expanded: list[Event] = []
     for event in events:
         match event:
             case Repeat(turns, body):
-                made.append(Repeat(turns, _sent(body, targets)))
+                expanded.append(Repeat(turns, _sent(body, targets)))
             case Signal(counter, amount, to):
-                made += [Signal(counter, amount * cores, name) for name, cores in targets[to].items()]
+                expanded += [Signal(counter, amount * cores, name) for name, cores in targets[to].items()]
             case MulticastSend(count, transactions, receivers, counter, (to,)):
-                made.append(MulticastSend(count, transactions, receivers, counter, tuple(targets[to])))
+                expanded.append(MulticastSend(count, transactions, receivers, counter, tuple(targets[to])))
             case _:
-                made.append(event)
-    return tuple(made)
+                expanded.append(event)
+    return tuple(expanded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +214,11 @@ def _numbers(run: Callable[[], Mapping[Place, Numbers]], core: Place, role: str)
 
 
 def _values(core: CoreWork, numbers: Callable[[], KernelNumbers] | None, names: frozenset[str]) -> tuple[object, ...]:
-    given = core_values(core, names - {_NUMBERS})
+    per_core = core_values(core, names - {_NUMBERS})
     if _NUMBERS not in names:
-        return given
+        return per_core
     assert numbers is not None, "a run has decided something"
-    return *given, numbers()
+    return *per_core, numbers()
 
 
 class _Walker(CoreWalk):
@@ -215,17 +232,17 @@ class _Walker(CoreWalk):
         self.costs = target.costs
         assert plan.compute is not None
         self.fidelity = plan.compute.math_fidelity
-        self.pages = {one.name: one.page_bytes for one in plan.buffers}
-        self.homes = {one.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for one in sharing}
-        self.memory: dict[str, Memory] = {one.name: one.memory for one in plan.layouts}
-        self.sent = {one.buffer: one.tensor for one in plan.shared}
-        self.handed_on = {one.sent: one.tensor for one in plan.partials}
+        self.pages = {buffer.name: buffer.page_bytes for buffer in plan.buffers}
+        self.homes = {buffer.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for buffer in sharing}
+        self.memory: dict[str, Memory] = {layout.name: layout.memory for layout in plan.layouts}
+        self.sent = {shared_input.buffer: shared_input.tensor for shared_input in plan.shared}
+        self.handed_on = {partial_sum.sent: partial_sum.tensor for partial_sum in plan.partials}
         # The compute kernel fills and empties these itself.
         self.private = frozenset(
-            end(self.homes[one.name])
-            for one in plan.buffers
+            end(self.homes[buffer.name])
+            for buffer in plan.buffers
             for end in (free, filled)
-            if one.producer == one.consumer == kernel.role == "compute"
+            if buffer.producer == buffer.consumer == kernel.role == "compute"
         )
         self.streams = Streams(self.costs, self.private)
         # What operations gave, with the turns of the loops around them, of which `turns` are those that run.
@@ -246,7 +263,7 @@ class _Walker(CoreWalk):
 
     @property
     def moves(self) -> Moved:
-        return {(self.runner, *what): count for what, count in self.streams.moved.items()}
+        return {(self.runner, *move): count for move, count in self.streams.moved.items()}
 
     # Statements
 
@@ -273,8 +290,8 @@ class _Walker(CoreWalk):
         self.known[loop.variable] = self.turns[loop.variable] = number
         self.body(loop.body)
         del self.turns[loop.variable]
-        made, self.streams = self.streams, outer
-        return made
+        inner, self.streams = self.streams, outer
+        return inner
 
     # Numbers
 
@@ -283,15 +300,15 @@ class _Walker(CoreWalk):
         if isinstance(e, int):
             return e
         self.at = at
-        found = self.computed(e)
-        if found is None:
+        number = self.computed(e)
+        if number is None:
             raise Unsupported(
                 "L001",
                 f"the time of {kernel_name(self.kernel.role)} depends on a number that the clock cannot compute",
                 hint="run it on a device: ttexplore run --backend ttnn",
                 span=at.place.span,
             )
-        return found
+        return number
 
     def variable(self, variable: Variable) -> int | None:
         return self.number(*self.read[variable]) if variable in self.read else super().variable(variable)
@@ -307,7 +324,7 @@ class _Walker(CoreWalk):
     def depends(self, source: Call) -> UsageError:
         at = self.at
         assert at is not None
-        what = (
+        cause = (
             "the length of a loop"
             if isinstance(at, KernelLoop)
             else "a branch"
@@ -316,7 +333,7 @@ class _Walker(CoreWalk):
         )
         return UsageError(
             "U022",
-            f"{what} in {kernel_name(self.kernel.role)} depends on elements of tensors, so that no time can be "
+            f"{cause} in {kernel_name(self.kernel.role)} depends on elements of tensors, so that no time can be "
             "predicted without them",
             hint="predict it for certain inputs: ex.estimate(inputs=...)",
             span=at.place.span or source.span,
@@ -395,12 +412,12 @@ class _Walker(CoreWalk):
                 by: ProcessorName = (
                     self.runner if self.kernel.role != "compute" else "pack" if at_back else "unpack"
                 )  # fmt: skip
-                mine, other = (free(buffer), filled(buffer)) if at_back else (filled(buffer), free(buffer))
+                mine, theirs = (free(buffer), filled(buffer)) if at_back else (filled(buffer), free(buffer))
                 self.streams.add(by, Work("riscv", self.costs.buffer_call_cycles))
                 if call.op.waits:
                     self.streams.add(by, Wait(mine, count))
                 else:
-                    self.streams.add(by, Give(mine, -count), Give(other, count))
+                    self.streams.add(by, Give(mine, -count), Give(theirs, count))
             case _:
                 raise self.unknown(call)
 
@@ -416,7 +433,7 @@ class _Walker(CoreWalk):
     def shared(self, call: Call) -> SharedInput:
         """The input whose blocks a semaphore is for."""
         number = call.number("semaphore")
-        return next(one for one in self.plan.shared if number in (one.ready, one.valid))
+        return next(sharing for sharing in self.plan.shared if number in (sharing.ready, sharing.valid))
 
     def semaphore(self, call: Call) -> Counter:
         return Counter(f"semaphore {call.number('semaphore')}", "semaphore")
@@ -441,22 +458,22 @@ class _Walker(CoreWalk):
     def convert(self, call: Call) -> None:
         """Rows to tiles, or tiles to rows: each tile goes through DST in a section of its own."""
         packed = self.page(call, call.op.packs)
-        one = Streams(self.costs)
-        one.acquire()
-        one.source(self.page(call, call.op.source_a), self.costs.add_tile_cycles)
-        one.commit()
-        one.wait_for_math()
-        one.add("pack", Work("pack", pack_cycles(self.costs, packed, 0)))
-        one.release()
-        self.streams.loop(self.value(call.values["tiles"], call), one)
+        streams = Streams(self.costs)
+        streams.acquire()
+        streams.source(self.page(call, call.op.source_a), self.costs.add_tile_cycles)
+        streams.commit()
+        streams.wait_for_math()
+        streams.add("pack", Work("pack", pack_cycles(self.costs, packed, 0)))
+        streams.release()
+        self.streams.loop(self.value(call.values["tiles"], call), streams)
 
     def instructions(self, call: Call) -> None:
         """What processors do by themselves; a number that the unpackers' processor reads goes to all three."""
-        parts: Sequence[ProcessorName] = (
+        processors: Sequence[ProcessorName] = (
             ("unpack", "math", "pack") if self.kernel.role == "compute" else (self.runner,)
         )  # fmt: skip
-        for part in parts:
-            self.streams.add(part, Work("riscv", call.op.cycles))
+        for processor in processors:
+            self.streams.add(processor, Work("riscv", call.op.cycles))
 
     # Reader and writer
 
@@ -466,7 +483,7 @@ class _Walker(CoreWalk):
         self.add(Transfer(direction, self.memory[tensor], count, 1))
 
     def transfer(self, call: Call) -> None:
-        name, own = call.op.name, Work("riscv", call.op.cycles)
+        name, issuing = call.op.name, Work("riscv", call.op.cycles)
         match name:
             case "noc_read_barrier" | "noc_zeros_barrier":
                 self.add(Complete("read"))
@@ -500,10 +517,10 @@ class _Walker(CoreWalk):
             case "noc_read_element" | "noc_read_number":
                 # What lies around the element arrives first.
                 self.started(call, "read", self.value(call.values["around_bytes"], call))
-                self.add(Complete("read"), own)
+                self.add(Complete("read"), issuing)
             case "noc_write_element":
                 # The element before has left the place where this one is copied to.
-                self.add(Complete("write", landed=False), own)
+                self.add(Complete("write", landed=False), issuing)
                 self.started(call, "write", self.value(call.values["count_bytes"], call))
             case _:
                 raise self.unknown(call)

@@ -43,7 +43,7 @@ def rates_of(target: Target, free: Resource | None = None) -> Rates:
     """The rates of a target; those of a resource that is `free` are unlimited, and its engine takes no time."""
     costs = target.costs
     ring = target.noc_round_trip_cycles
-    made = Rates(
+    rates = Rates(
         link=costs.noc_payload_bytes_per_cycle,
         bank=costs.dram_bank_bytes_per_cycle,
         dram={
@@ -69,16 +69,16 @@ def rates_of(target: Target, free: Resource | None = None) -> Rates:
     )  # fmt: skip
     match free:
         case None:
-            return made
+            return rates
         case "DRAM":
-            unlimited = dict.fromkeys(made.dram, UNLIMITED)
-            return dataclasses.replace(made, bank=UNLIMITED, dram=unlimited)
+            unlimited = dict.fromkeys(rates.dram, UNLIMITED)
+            return dataclasses.replace(rates, bank=UNLIMITED, dram=unlimited)
         case "NoC":
-            return dataclasses.replace(made, link=UNLIMITED, issue=dict.fromkeys(made.issue, 0))
+            return dataclasses.replace(rates, link=UNLIMITED, issue=dict.fromkeys(rates.issue, 0))
         case "math" | "pack" | "unpack":
-            return dataclasses.replace(made, busy=made.busy - {free})
+            return dataclasses.replace(rates, busy=rates.busy - {free})
         case "RISC-V":
-            return dataclasses.replace(made, busy=made.busy - {"riscv"})
+            return dataclasses.replace(rates, busy=rates.busy - {"riscv"})
         case "latency":
-            none = dict.fromkeys(made.latency, 0)
-            return dataclasses.replace(made, latency=none, signal=0, multicast=0, receiver=0)
+            none = dict.fromkeys(rates.latency, 0)
+            return dataclasses.replace(rates, latency=none, signal=0, multicast=0, receiver=0)

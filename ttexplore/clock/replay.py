@@ -189,8 +189,8 @@ def replay(
 
 def cycles_within(classes: Sequence[CoreClass], rates: Rates, limit: float) -> int | None:
     """The cycles of a replay; None if they are more than a limit, which takes no longer than to come there."""
-    found = _Machine(classes, rates, True, False, limit).run()
-    return found.cycles if found.cycles <= limit else None
+    replayed = _Machine(classes, rates, True, False, limit).run()
+    return replayed.cycles if replayed.cycles <= limit else None
 
 
 class _Machine:
@@ -210,16 +210,19 @@ class _Machine:
         self.starts: list[_Start] = []
         self.sends: list[_Sent] = []
         self.processors: list[_Processor] = []
-        for group, one in enumerate(classes):
-            self.start = one.start
-            for counter, value in one.start.items():
-                self.values[self.number(one.name, counter)] = value
+        for group, core_class in enumerate(classes):
+            self.start = core_class.start
+            for counter, value in core_class.start.items():
+                self.values[self.number(core_class.name, counter)] = value
             for name in PROCESSORS:
                 code: list[_Instruction] = []
-                loops = self.translate(one.processors.get(name, ()), one.name, code, 0)
-                self.processors.append(_Processor(name, group, len(one.cores), code, turns=[0] * loops))
+                loops = self.translate(core_class.processors.get(name, ()), core_class.name, code, 0)
+                self.processors.append(_Processor(name, group, len(core_class.cores), code, turns=[0] * loops))
         # A reader, if there is one with loops: it decides what the others wait for.
-        first = max(self.processors, key=lambda one: (bool(one.turns), -PROCESSORS.index(one.name), -one.group))
+        first = max(
+            self.processors,
+            key=lambda processor: (bool(processor.turns), -PROCESSORS.index(processor.name), -processor.group),
+        )
         self.anchor = first if by_periods else None
         self.flows: list[_Flow] = []
         self.flow_version = 0
@@ -234,12 +237,12 @@ class _Machine:
     # Translation
 
     def number(self, group: str, counter: Counter) -> int:
-        found = self.numbers.get((group, counter))
-        if found is None:
-            found = self.numbers[group, counter] = len(self.values)
+        index = self.numbers.get((group, counter))
+        if index is None:
+            index = self.numbers[group, counter] = len(self.values)
             self.values.append(0)
             self.blocked.append([])
-        return found
+        return index
 
     def translate(self, events: Sequence[Event], group: str, code: list[_Instruction], loops: int) -> int:
         """Append the instructions of events; returns the number of loops so far."""
@@ -276,8 +279,8 @@ class _Machine:
                     issue = rates.issue["write", "l1"]
                     cap = min(rates.link, count / transactions / issue) if issue else rates.link
                     latency = rates.multicast_latency(receivers)
-                    given = () if counter is None else tuple(self.number(one, counter) for one in to)
-                    self.begin(code, _Start("write", "l1", count, cap, latency, given, latency // 2))
+                    counters = () if counter is None else tuple(self.number(receiver, counter) for receiver in to)
+                    self.begin(code, _Start("write", "l1", count, cap, latency, counters, latency // 2))
                     _busy(code, issue * (transactions + (counter is not None)))
                 case Complete(direction, landed):
                     code.append((_FINISH, _DIRECTIONS.index(direction), int(landed), 0))
@@ -286,9 +289,9 @@ class _Machine:
                 case Repeat(turns, body):
                     if turns < 1 or not body:
                         continue
-                    own, first = loops, len(code)
+                    loop, first = loops, len(code)
                     loops = self.translate(body, group, code, loops + 1)
-                    code.append((_NEXT, own, turns, first))
+                    code.append((_NEXT, loop, turns, first))
                 case _:
                     assert_never(event)
         return loops
@@ -298,23 +301,23 @@ class _Machine:
         math, as far as they end behind each other without other cores; unpack gets no further ahead than there."""
         # Processors that run turns together have the same parts: to hash all that is in them takes long.
         same = event.turns, id(event.parts)
-        found = self.together.get(same) or self.together.get((event.turns, event.parts))
-        if found is None:
-            found = self.together[event.turns, event.parts] = _steady(event, self.start, self.rates)
-        self.together[same] = found
-        ahead, unpacking, computing = (self.number(group, one) for one in _MEETING)
-        behind, own = found.math - found.period, found.busy[event.own]
-        packs_behind = found.pack - found.math
+        steady = self.together.get(same) or self.together.get((event.turns, event.parts))
+        if steady is None:
+            steady = self.together[event.turns, event.parts] = _steady(event, self.start, self.rates)
+        self.together[same] = steady
+        ahead, unpacking, computing = (self.number(group, counter) for counter in _MEETING)
+        behind, busy = steady.math - steady.period, steady.busy[event.own]
+        packs_behind = steady.pack - steady.math
         match event.own:
             case "unpack":
-                _run(code, found.unpack, own, ((behind, unpacking),))
+                _run(code, steady.unpack, busy, ((behind, unpacking),))
                 code.append((_TAKE, ahead, 1, _REGISTERS))
             case "math":
                 code.append((_TAKE, unpacking, 1, _REGISTERS))
-                _run(code, found.period, own, ((found.unpack - behind, ahead), (packs_behind, computing)))
+                _run(code, steady.period, busy, ((steady.unpack - behind, ahead), (packs_behind, computing)))
             case _:
                 code.append((_TAKE, computing, 1, _REGISTERS))
-                _run(code, found.period, own, ())
+                _run(code, steady.period, busy, ())
 
     def begin(self, code: list[_Instruction], start: _Start) -> None:
         code.append((_START, len(self.starts), 0, 0))
@@ -323,46 +326,48 @@ class _Machine:
     # Running
 
     def run(self) -> Replay:
-        for one in self.processors:
-            self.wake(one, 0)
+        for processor in self.processors:
+            self.wake(processor, 0)
         while self.heap:
             look_around()
-            self.time, _, what = heapq.heappop(self.heap)
-            if self.base + self.time > self.limit and any(one.ended is None for one in self.processors):
+            self.time, _, event = heapq.heappop(self.heap)
+            if self.base + self.time > self.limit and any(processor.ended is None for processor in self.processors):
                 return Replay(self.base + self.time, (), (), self.events, self.base)
-            if isinstance(what, _Processor):
-                if what.wakes == self.time and what.ended is None:
-                    what.wakes = -1
-                    self.advance(what)
-            elif isinstance(what, int):
-                if what == self.flow_version:
+            if isinstance(event, _Processor):
+                if event.wakes == self.time and event.ended is None:
+                    event.wakes = -1
+                    self.advance(event)
+            elif isinstance(event, int):
+                if event == self.flow_version:
                     self.share()
             else:
-                for counter, amount in what:
+                for counter, amount in event:
                     self.raised(counter, amount)
         stuck = tuple(
-            f"{one.name} of {self.classes[one.group].name}" for one in self.processors if one.ended is None
+            f"{each.name} of {self.classes[each.group].name}" for each in self.processors if each.ended is None
         )  # fmt: skip
         times: list[dict[ProcessorName, ProcessorTime]] = [{} for _ in self.classes]
-        for one in self.processors:
+        for processor in self.processors:
             waits: dict[Waits, int] = {
-                reason: cycles for reason, cycles in zip(WAITS, one.waited, strict=True) if cycles
+                reason: cycles for reason, cycles in zip(WAITS, processor.waited, strict=True) if cycles
             }
-            end = self.base + self.time if one.ended is None else one.ended
-            times[one.group][one.name] = ProcessorTime(one.busy, waits, end)
-        cycles = max((one.ended for one in self.processors if one.ended is not None), default=0)
-        parts: list[dict[ProcessorName, tuple[TimeSlice, ...]]] = [{} for _ in self.classes] if self.with_parts else []
-        for one in self.processors if self.with_parts else ():
-            parts[one.group][one.name] = tuple(one.parts)
-        return Replay(cycles, tuple(times), stuck, self.events, self.base, tuple(parts), tuple(self.added))
+            end = self.base + self.time if processor.ended is None else processor.ended
+            times[processor.group][processor.name] = ProcessorTime(processor.busy, waits, end)
+        cycles = max((processor.ended for processor in self.processors if processor.ended is not None), default=0)
+        segments: list[dict[ProcessorName, tuple[TimeSlice, ...]]] = (
+            [{} for _ in self.classes] if self.with_parts else []
+        )
+        for processor in self.processors if self.with_parts else ():
+            segments[processor.group][processor.name] = tuple(processor.parts)
+        return Replay(cycles, tuple(times), stuck, self.events, self.base, tuple(segments), tuple(self.added))
 
-    def push(self, time: int, what: _Processor | int | tuple[tuple[int, int], ...]) -> None:
+    def push(self, time: int, event: _Processor | int | tuple[tuple[int, int], ...]) -> None:
         self.order += 1
-        heapq.heappush(self.heap, (time, self.order, what))
+        heapq.heappush(self.heap, (time, self.order, event))
 
-    def wake(self, one: _Processor, time: int) -> None:
-        one.wakes = time
-        self.push(time, one)
+    def wake(self, processor: _Processor, time: int) -> None:
+        processor.wakes = time
+        self.push(time, processor)
 
     def raised(self, counter: int, amount: int) -> None:
         self.values[counter] += amount
@@ -371,62 +376,62 @@ class _Machine:
 
     def released(self, counter: int) -> None:
         """Those that wait for no more than a counter now has look at it again."""
-        blocked, value, left = self.blocked[counter], self.values[counter], list[_Processor]()
-        for one in blocked:
-            if one.code[one.at][2] <= value:
-                self.wake(one, self.time)
+        blocked, value, waiting = self.blocked[counter], self.values[counter], list[_Processor]()
+        for processor in blocked:
+            if processor.code[processor.at][2] <= value:
+                self.wake(processor, self.time)
             else:
-                left.append(one)
-        blocked[:] = left
+                waiting.append(processor)
+        blocked[:] = waiting
 
-    def waited(self, one: _Processor) -> None:
-        if one.since is not None:
-            one.waited[one.reason] += self.time - one.since
-            if self.with_parts and self.time > one.since:
-                self.keep(one, TimeSlice(one.since, self.time, 0, WAITS[one.reason]))
-            one.since = None
+    def waited(self, processor: _Processor) -> None:
+        if processor.since is not None:
+            processor.waited[processor.reason] += self.time - processor.since
+            if self.with_parts and self.time > processor.since:
+                self.keep(processor, TimeSlice(processor.since, self.time, 0, WAITS[processor.reason]))
+            processor.since = None
 
-    def keep(self, one: _Processor, part: TimeSlice) -> None:
-        if len(one.parts) < _MOST_PARTS:
-            one.parts.append(part)
+    def keep(self, processor: _Processor, segment: TimeSlice) -> None:
+        if len(processor.parts) < _MOST_PARTS:
+            processor.parts.append(segment)
 
-    def waits(self, one: _Processor, reason: int) -> None:
-        if one.since is None:
-            one.since, one.reason = self.time, reason
+    def waits(self, processor: _Processor, reason: int) -> None:
+        if processor.since is None:
+            processor.since, processor.reason = self.time, reason
 
-    def advance(self, one: _Processor) -> None:
+    def advance(self, processor: _Processor) -> None:
         """Run a processor until it works, waits or ends."""
-        code, values, blocked, heap, at = one.code, self.values, self.blocked, self.heap, one.at
+        code, values, blocked, heap, at = processor.code, self.values, self.blocked, self.heap, processor.at
         size = len(code)
         while at < size:
-            kind, number, amount, other = code[at]
+            kind, number, amount, operand = code[at]
             self.events += 1
             if kind in (_BUSY, _RUN):
                 at += 1
                 if kind == _BUSY:
-                    one.busy += number
+                    processor.busy += number
                     if self.with_parts:
-                        self.keep(one, TimeSlice(self.time, self.time + number, number))
+                        self.keep(processor, TimeSlice(self.time, self.time + number, number))
                 else:
-                    one.busy += amount
-                    one.waited[other] += number - amount
+                    processor.busy += amount
+                    processor.waited[operand] += number - amount
                     if self.with_parts:
-                        self.keep(one, TimeSlice(self.time, self.time + number, amount, WAITS[other]))
+                        self.keep(processor, TimeSlice(self.time, self.time + number, amount, WAITS[operand]))
                 if heap and heap[0][0] <= self.time + number:
-                    one.at = at
-                    self.wake(one, self.time + number)
+                    processor.at = at
+                    self.wake(processor, self.time + number)
                     return
                 # Nothing else happens before.
                 self.time += number
                 continue
             if kind in (_AWAIT, _TAKE):
                 if values[number] < amount:
-                    one.at = at
-                    self.waits(one, other)
-                    blocked[number].append(one)
+                    processor.at = at
+                    self.waits(processor, operand)
+                    blocked[number].append(processor)
                     return
-                if one.since is not None:
-                    self.waited(one)
+                if processor.since is not None:
+                    self.waited(processor)
                 if kind == _TAKE:
                     values[number] -= amount
             elif kind == _RAISE:
@@ -434,18 +439,18 @@ class _Machine:
                 if amount > 0 and blocked[number]:
                     self.released(number)
             elif kind == _NEXT:
-                one.turns[number] += 1
-                if one.turns[number] < amount:
-                    at = one.at = other
-                    if one is self.anchor:
+                processor.turns[number] += 1
+                if processor.turns[number] < amount:
+                    at = processor.at = operand
+                    if processor is self.anchor:
                         self.repeat()
                     continue
-                one.turns[number] = 0
+                processor.turns[number] = 0
             elif kind == _START:
-                self.begin_transfer(one, self.starts[number])
+                self.begin_transfer(processor, self.starts[number])
             elif kind == _FINISH:
-                one.at = at
-                if not self.finished(one, _DIRECTIONS[number], bool(amount)):
+                processor.at = at
+                if not self.finished(processor, _DIRECTIONS[number], bool(amount)):
                     return
             elif kind == _SEND:
                 delay, counters = self.sends[number]
@@ -454,36 +459,36 @@ class _Machine:
                 assert kind == _SET
                 self.raised(number, amount - values[number])
             at += 1
-        one.at = at
+        processor.at = at
         # A kernel has ended when what it started has arrived.
-        one.ended = self.base + self.time
+        processor.ended = self.base + self.time
 
-    def finished(self, one: _Processor, direction: Direction, landed: bool) -> bool:
-        if one.active[direction]:
-            self.waits(one, WAITS.index(direction))
-            one.waiting_for = direction
+    def finished(self, processor: _Processor, direction: Direction, landed: bool) -> bool:
+        if processor.active[direction]:
+            self.waits(processor, WAITS.index(direction))
+            processor.waiting_for = direction
             return False
         ready = 0
-        for flow in one.flows.values():
+        for flow in processor.flows.values():
             if flow.direction == direction:
                 ready = max(ready, flow.landed if landed else flow.left)
         if ready > self.time:
-            self.waits(one, WAITS.index(direction))
-            self.wake(one, ready)
+            self.waits(processor, WAITS.index(direction))
+            self.wake(processor, ready)
             return False
-        self.waited(one)
+        self.waited(processor)
         return True
 
     # Transfers
 
-    def begin_transfer(self, one: _Processor, start: _Start) -> None:
-        flow = one.flows.get((start.direction, start.memory))
+    def begin_transfer(self, processor: _Processor, start: _Start) -> None:
+        flow = processor.flows.get((start.direction, start.memory))
         if flow is None:
-            flow = one.flows[start.direction, start.memory] = _Flow(one, start.direction, start.memory)
+            flow = processor.flows[start.direction, start.memory] = _Flow(processor, start.direction, start.memory)
         self.settle()
         if not flow.active:
             flow.active, flow.remaining, flow.latency = True, 0.0, 0
-            one.active[flow.direction] += 1
+            processor.active[flow.direction] += 1
             self.flows.append(flow)
         # One after another, each transfer takes the time that it takes alone.
         alone = start.bytes / start.cap + (flow.remaining / flow.cap if flow.remaining > 0 else 0.0)
@@ -542,22 +547,22 @@ class _Machine:
         state = (
             tuple(
                 (
-                    one.at, one.since is None, one.wakes - now if one.wakes >= now else -1,
+                    processor.at, processor.since is None, processor.wakes - now if processor.wakes >= now else -1,
                     *(
                         (
                             round(flow.remaining), round(flow.remaining / flow.cap) if flow.active else 0,
                             max(0, flow.landed - now),
                         )
-                        for flow in one.flows.values()
+                        for flow in processor.flows.values()
                     ),
                 )
-                for one in self.processors
+                for processor in self.processors
             ),
             tuple(self.values),
-            tuple(sorted((time - now, what) for time, _, what in self.heap if isinstance(what, tuple))),
+            tuple(sorted((time - now, event) for time, _, event in self.heap if isinstance(event, tuple))),
         )  # fmt: skip
-        turns = [list(one.turns) for one in self.processors]
-        sums = [sum_ for one in self.processors for sum_ in (one.busy, *self.waited_so_far(one))]
+        turns = [list(processor.turns) for processor in self.processors]
+        sums = [sum_ for processor in self.processors for sum_ in (processor.busy, *self.waited_so_far(processor))]
         before = self.seen.get(state)
         if len(self.seen) > _MOST_STATES:
             self.seen.clear()
@@ -571,33 +576,33 @@ class _Machine:
         period = now + self.base - started
         self.added.append(Period(now, period, times))
         self.base += times * period
-        for one, old in zip(self.processors, old_turns, strict=True):
-            one.turns = [new + times * (new - was) for new, was in zip(one.turns, old, strict=True)]
+        for processor, old in zip(self.processors, old_turns, strict=True):
+            processor.turns = [new + times * (new - was) for new, was in zip(processor.turns, old, strict=True)]
         added = iter(times * (new - was) for new, was in zip(sums, old_sums, strict=True))
-        for one in self.processors:
-            one.busy += next(added)
-            one.waited = [cycles + next(added) for cycles in one.waited]
+        for processor in self.processors:
+            processor.busy += next(added)
+            processor.waited = [cycles + next(added) for cycles in processor.waited]
 
-    def waited_so_far(self, one: _Processor) -> list[int]:
-        cycles = list(one.waited)
-        if one.since is not None:
-            cycles[one.reason] += self.time - one.since
+    def waited_so_far(self, processor: _Processor) -> list[int]:
+        cycles = list(processor.waited)
+        if processor.since is not None:
+            cycles[processor.reason] += self.time - processor.since
         return cycles
 
     def periods(self, old: list[list[int]], new: list[list[int]]) -> int:
         """How often what happened between two equal states will happen again: until some loop ends. 0 if a processor
         has come to the end of a loop in between, because then its loops are not where they were."""
         times: int | None = None
-        for one, before, after in zip(self.processors, old, new, strict=True):
+        for processor, before, after in zip(self.processors, old, new, strict=True):
             moved = [loop for loop, (was, now) in enumerate(zip(before, after, strict=True)) if was != now]
             if not moved:
                 continue
             if len(moved) > 1 or after[moved[0]] < before[moved[0]]:
                 return 0
             loop = moved[0]
-            turns = next(turns for kind, number, turns, _ in one.code if kind == _NEXT and number == loop)
-            left = (turns - 1 - after[loop]) // (after[loop] - before[loop])
-            times = left if times is None else min(times, left)
+            turns = next(turns for kind, number, turns, _ in processor.code if kind == _NEXT and number == loop)
+            remaining = (turns - 1 - after[loop]) // (after[loop] - before[loop])
+            times = remaining if times is None else min(times, remaining)
         return times or 0
 
 
@@ -620,10 +625,10 @@ def _steady(event: Together, start: Mapping[Counter, int], rates: Rates) -> _Ste
 
     counters = dict(start)
     for _, events in event.parts:
-        for one, _ in counted(events):
-            if isinstance(one, Wait) and one.counter.reason == "buffer":
+        for step, _ in counted(events):
+            if isinstance(step, Wait) and step.counter.reason == "buffer":
                 # The turns before have left what these need.
-                counters[one.counter] = _MANY
+                counters[step.counter] = _MANY
     once, twice = alone(event.turns), alone(2 * event.turns)
     busy: dict[ProcessorName, int] = {name: time.busy for name, time in once.items()}
     period = max(twice["math"].end - once["math"].end, *busy.values())
@@ -634,10 +639,10 @@ def _run(code: list[_Instruction], cycles: int, busy: int, marks: tuple[tuple[in
     """Run for some cycles, of which a part is work, and raise counters on the way."""
     gone = worked = 0
     for time, counter in (*sorted((min(max(time, 0), cycles), counter) for time, counter in marks), (cycles, -1)):
-        part = busy * time // cycles - worked if cycles else 0
+        work_cycles = busy * time // cycles - worked if cycles else 0
         if time > gone:
-            code.append((_RUN, time - gone, part, _REGISTERS))
-            gone, worked = time, worked + part
+            code.append((_RUN, time - gone, work_cycles, _REGISTERS))
+            gone, worked = time, worked + work_cycles
         if counter >= 0:
             code.append((_RAISE, counter, 1, 0))
 
@@ -651,12 +656,12 @@ def _fill(flows: list[_Flow], limit: float) -> float:
     """Share a limit among flows of several cores each, none above its rate. Returns the rate of all together."""
     if not flows:
         return 0.0
-    left, cores = limit, sum([flow.processor.cores for flow in flows])
+    remaining, cores = limit, sum([flow.processor.cores for flow in flows])
     total = 0.0
     for flow in sorted(flows, key=_RATE):
         count = flow.processor.cores
-        flow.rate = min(flow.rate, left / cores, UNLIMITED)
-        left -= flow.rate * count
+        flow.rate = min(flow.rate, remaining / cores, UNLIMITED)
+        remaining -= flow.rate * count
         cores -= count
         total += flow.rate * count
     return total

@@ -28,84 +28,85 @@ class CoreTrace:
 
 
 def core_trace(
-    parts: Mapping[ProcessorName, Sequence[TimeSlice]], periods: Iterable[Period], most: int = MOST_PARTS
+    segments_of: Mapping[ProcessorName, Sequence[TimeSlice]], periods: Iterable[Period], most: int = MOST_PARTS
 ) -> CoreTrace:
     """The trace of a core from what a replay kept. A period whose repetitions have more than `most` parts, with those
     before, becomes a gap."""
-    left: dict[ProcessorName, deque[TimeSlice]] = {name: deque(kept) for name, kept in parts.items()}
-    made: dict[ProcessorName, list[TimeSlice]] = {name: [] for name in parts}
+    remaining: dict[ProcessorName, deque[TimeSlice]] = {name: deque(segments) for name, segments in segments_of.items()}
+    traced: dict[ProcessorName, list[TimeSlice]] = {name: [] for name in segments_of}
     gaps: list[tuple[int, int]] = []
     added = 0
     for period in periods:
-        for name, kept in left.items():
-            made[name] += (_moved(one, added) for one in _taken(kept, period.at))
+        for name, segments in remaining.items():
+            traced[name] += (_moved(segment, added) for segment in _taken(segments, period.at))
         now = period.at + added
         first = now - period.cycles
         again: dict[ProcessorName, list[TimeSlice]] = {
-            name: [_cut(one, first, now) for one in _since(kept, first)] for name, kept in made.items()
+            name: [_cut(segment, first, now) for segment in _since(segments, first)]
+            for name, segments in traced.items()
         }
         missing = [(max(start, first), end) for start, end in gaps if end > first]
-        count = sum(map(len, again.values())) * period.times + sum(map(len, made.values()))
+        count = sum(map(len, again.values())) * period.times + sum(map(len, traced.values()))
         if count <= most:
             for by in (period.cycles * time for time in range(1, period.times + 1)):
                 gaps += ((start + by, end + by) for start, end in missing)
-                for name, kept in again.items():
-                    made[name] += (_moved(one, by) for one in kept)
+                for name, segments in again.items():
+                    traced[name] += (_moved(segment, by) for segment in segments)
         else:
             gaps.append((now, now + period.cycles * period.times))
         added += period.cycles * period.times
-    for name, kept in left.items():
-        made[name] += (_moved(one, added) for one in kept)
-    joined: dict[ProcessorName, list[TimeSlice]] = {name: _joined(kept) for name, kept in made.items()}
+    for name, segments in remaining.items():
+        traced[name] += (_moved(segment, added) for segment in segments)
+    joined: dict[ProcessorName, list[TimeSlice]] = {name: _joined(segments) for name, segments in traced.items()}
     each = most // max(1, len(joined))
-    until = max((kept[-1].end for kept in joined.values() if kept), default=0)
-    until = min([until, *(kept[each].start for kept in joined.values() if len(kept) > each)])
+    until = max((segments[-1].end for segments in joined.values() if segments), default=0)
+    until = min([until, *(segments[each].start for segments in joined.values() if len(segments) > each)])
     shown: dict[ProcessorName, tuple[TimeSlice, ...]] = {
-        name: tuple(one for one in kept if one.start < until) for name, kept in joined.items()
+        name: tuple(segment for segment in segments if segment.start < until) for name, segments in joined.items()
     }
     return CoreTrace(shown, tuple((start, end) for start, end in gaps if start < until), until)
 
 
-def _taken(kept: deque[TimeSlice], until: int) -> Iterable[TimeSlice]:
+def _taken(segments: deque[TimeSlice], until: int) -> Iterable[TimeSlice]:
     """The parts before a cycle, which are taken from those that are left; one that goes on is cut there."""
-    while kept and kept[0].start < until:
-        part = kept.popleft()
-        if part.end > until:
-            kept.appendleft(_cut(part, until, part.end))
-            part = _cut(part, part.start, until)
-        yield part
+    while segments and segments[0].start < until:
+        segment = segments.popleft()
+        if segment.end > until:
+            segments.appendleft(_cut(segment, until, segment.end))
+            segment = _cut(segment, segment.start, until)
+        yield segment
 
 
-def _since(kept: Sequence[TimeSlice], first: int) -> list[TimeSlice]:
+def _since(segments: Sequence[TimeSlice], first: int) -> list[TimeSlice]:
     """Those at the end of a list of parts that end after a cycle."""
-    begin = len(kept)
-    while begin and kept[begin - 1].end > first:
+    begin = len(segments)
+    while begin and segments[begin - 1].end > first:
         begin -= 1
-    return list(kept[begin:])
+    return list(segments[begin:])
 
 
-def _cut(part: TimeSlice, start: int, end: int) -> TimeSlice:
+def _cut(segment: TimeSlice, start: int, end: int) -> TimeSlice:
     """What lies between two cycles; of a part that both works and waits, as large a share works."""
-    start, end = max(start, part.start), min(end, part.end)
-    return TimeSlice(start, end, part.busy * (end - start) // (part.end - part.start), part.reason)
+    start, end = max(start, segment.start), min(end, segment.end)
+    return TimeSlice(start, end, segment.busy * (end - start) // (segment.end - segment.start), segment.reason)
 
 
-def _joined(parts: Iterable[TimeSlice]) -> list[TimeSlice]:
+def _joined(segments: Iterable[TimeSlice]) -> list[TimeSlice]:
     """The same with neighbours joined that are alike, and all work or all wait."""
-    made: list[TimeSlice] = []
-    for part in parts:
-        last = made[-1] if made else None
+    merged: list[TimeSlice] = []
+    for segment in segments:
+        last = merged[-1] if merged else None
         if (
             last is not None
-            and (last.end, last.reason) == (part.start, part.reason)
-            and (last.busy > 0) == (part.busy > 0)
-            and all(one.busy in (0, one.end - one.start) for one in (last, part))
+            and (last.end, last.reason) == (segment.start, segment.reason)
+            and (last.busy > 0) == (segment.busy > 0)
+            and all(neighbour.busy in (0, neighbour.end - neighbour.start) for neighbour in (last, segment))
         ):
-            made[-1] = TimeSlice(last.start, part.end, last.busy + part.busy, part.reason)
+            merged[-1] = TimeSlice(last.start, segment.end, last.busy + segment.busy, segment.reason)
         else:
-            made.append(part)
-    return made
+            merged.append(segment)
+    return merged
 
 
-def _moved(part: TimeSlice, by: int) -> TimeSlice:
-    return TimeSlice(part.start + by, part.end + by, part.busy, part.reason) if by else part
+def _moved(segment: TimeSlice, by: int) -> TimeSlice:
+    return TimeSlice(segment.start + by, segment.end + by, segment.busy, segment.reason) if by else segment

@@ -26,14 +26,14 @@ def freeze(path: str | Path) -> int:
         raise UsageError("U002", f"there is no file {path}", hint="give a notebook (.ipynb)")
     try:
         notebook: Any = json.loads(file.read_text(encoding="utf-8"))
-        taken = 0
+        removed = 0
         for cell in notebook["cells"]:
             outputs = cell.get("outputs", [])
             for output in outputs:
                 data = output.get("data", {})
                 if WIDGET_VIEW in data and len(data) > 1:
                     del data[WIDGET_VIEW]
-                    taken += 1
+                    removed += 1
         had_state = notebook["metadata"].pop("widgets", None) is not None
     except OSError as error:
         raise UsageError(
@@ -41,6 +41,6 @@ def freeze(path: str | Path) -> int:
         ) from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UsageError("U018", f"{path} is not a notebook", hint="give a notebook (.ipynb)") from None
-    if taken or had_state:
+    if removed or had_state:
         write_file(file, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
-    return taken
+    return removed

@@ -144,7 +144,7 @@ class Entry:
     @property
     def error(self) -> str:
         """The largest of :attr:`errors`."""
-        return max(self.record.get("errors", ("-",)), key=lambda one: 0.0 if one == "-" else float(one))
+        return max(self.record.get("errors", ("-",)), key=lambda error: 0.0 if error == "-" else float(error))
 
     def chip(self, chip: str) -> str:
         """What a simulated chip did: ``equal`` to the emulator, ``passed``, or an error's code; with ``*`` if sums were
@@ -156,15 +156,15 @@ class Entry:
         return f"{status['result']}{'*' if status['options'] else ''}{old}"
 
     def predicted(self, chip: str) -> str:
-        found = self.record.get("predicted", {}).get(named("chip", chip, CHIPS))
-        return f"{short_time(found['us']).replace('µ', 'u')}, {found['bound']}" if found else "-"
+        predicted = self.record.get("predicted", {}).get(named("chip", chip, CHIPS))
+        return f"{short_time(predicted['us']).replace('µ', 'u')}, {predicted['bound']}" if predicted else "-"
 
     @property
     def moved(self) -> str:
         """What one run moves between DRAM and the cores."""
         if "moved" not in self.record:
             return "-"
-        return ", ".join(f"{count} {what}" for what, count in self.record["moved"].items() if count)
+        return ", ".join(f"{count} {unit}" for unit, count in self.record["moved"].items() if count)
 
     def data(self) -> JsonObject:
         where = {"phase": self.phase.title, "section": self.section.number, "title": self.section.title}
@@ -174,15 +174,15 @@ class Entry:
         """What the file says of the kernel. Raises UsageError if it does not define it."""
         text = self.file.read_text(encoding="utf-8")
         tree = ast.parse(text)
-        functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
-        found, formula = functions.get(self.name), functions.get(self.name + FORMULA)
-        if found is None or formula is None:
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        function, formula = functions.get(self.name), functions.get(self.name + FORMULA)
+        if function is None or formula is None:
             raise UsageError(
                 "U002", f"{self.file} does not define {self.name} and {self.name}{FORMULA}",
                 hint="restore the file from the repository",
             )  # fmt: skip
-        about = ast.get_docstring(found) or ast.get_docstring(tree) or ""
-        return GallerySource(found.lineno, " ".join(about.split()), ast.unparse(found.args), ast.unparse(formula))
+        about = ast.get_docstring(function) or ast.get_docstring(tree) or ""
+        return GallerySource(function.lineno, " ".join(about.split()), ast.unparse(function.args), ast.unparse(formula))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +207,9 @@ class Gallery:
 
     def entry(self, name: str) -> Entry:
         """The kernel of this name, or ``file.py::name``. Raises UsageError."""
-        wanted = text_of("the name of a kernel", name).rpartition("/")[2].rpartition("::")[2]
-        known = {one.name: one for one in self.entries}
-        return known[named("kernel in the gallery", wanted, known)]
+        asked = text_of("the name of a kernel", name).rpartition("/")[2].rpartition("::")[2]
+        by_name = {entry.name: entry for entry in self.entries}
+        return by_name[named("kernel in the gallery", asked, by_name)]
 
 
 def gallery_folder() -> Path:
@@ -254,11 +254,11 @@ def table_text(gallery: Gallery, columns: int) -> str:
     are left out."""
     heads = ("", "kernel", "steps", "error", *CHIPS.values(), "time")
     rows = {
-        one.kernel: (
-            one.section.number, one.name, one.steps.removesuffix(" steps"), one.error, *map(one.chip, CHIPS),
-            one.predicted("wormhole_n150"),
+        entry.kernel: (
+            entry.section.number, entry.name, entry.steps.removesuffix(" steps"), entry.error, *map(entry.chip, CHIPS),
+            entry.predicted("wormhole_n150"),
         )
-        for one in gallery
+        for entry in gallery
     }  # fmt: skip
     widths = [max(map(len, cells)) for cells in zip(heads, *rows.values(), strict=True)]
     shown = len(heads)
@@ -305,7 +305,7 @@ def entry_text(entry: Entry) -> str:
 def page(gallery: Gallery) -> str:
     """`docs/gallery.md`, for a reader on the web."""
     versions = gallery.versions
-    parts = [
+    lines = [
         "# Gallery",
         "",
         "Kernels of the kinds that people port, in the order of the phases of TileLang's documents about Tenstorrent,",
@@ -328,10 +328,10 @@ def page(gallery: Gallery) -> str:
         "  [the clock](clock.md) predicts, and what bounds it.",
     ]
     for phase in PHASES:
-        parts += ["", f"## {phase.title}", ""]
-        parts += ["| | Kernel | Inputs | Steps | Emulator | Moved | Wormhole | Blackhole |", "|---" * 8 + "|"]
-        parts += [_row(one) for one in gallery if one.phase is phase]
-    return "\n".join(parts) + "\n"
+        lines += ["", f"## {phase.title}", ""]
+        lines += ["| | Kernel | Inputs | Steps | Emulator | Moved | Wormhole | Blackhole |", "|---" * 8 + "|"]
+        lines += [_row(entry) for entry in gallery if entry.phase is phase]
+    return "\n".join(lines) + "\n"
 
 
 def _row(entry: Entry) -> str:

@@ -38,10 +38,10 @@ def trust(files: Iterable[Path], notary: Any = None) -> list[Path]:
     """
     from nbformat import reads, sign  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
-    known, trusted = set(published().values()), list[Path]()
+    digests, trusted = set(published().values()), list[Path]()
     for file in files:
         content = file.read_bytes()
-        if digest(content) in known:
+        if digest(content) in digests:
             signing: Any = sign.NotebookNotary() if notary is None else notary
             # Jupyter itself makes this folder when it is first started.
             Path(signing.data_dir).mkdir(parents=True, exist_ok=True)

@@ -43,8 +43,8 @@ def emit_launches(
     """The files of a kernel with several launches beside the folders of these, by name: which tensors go in and come
     out, each with name, shape and dtype, and the runner."""
     folders = [launch_folder(number) for number in range(count)]
-    whole = {"version": LAUNCHES_VERSION, "kernel": kernel, "launches": folders, "inputs": inputs, "outputs": outputs}
-    text = json.dumps(to_json(whole), indent=1, sort_keys=True) + "\n"
+    content = {"version": LAUNCHES_VERSION, "kernel": kernel, "launches": folders, "inputs": inputs, "outputs": outputs}
+    text = json.dumps(to_json(content), indent=1, sort_keys=True) + "\n"
     return {"launches.json": text, "run_launches.py": LAUNCHES_RUNNER.read_text(encoding="utf-8")}
 
 

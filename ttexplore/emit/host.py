@@ -166,9 +166,9 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
     *batch, rows, columns = (1, *layout.shape)
     values = f"Words({name}_tiles.elements(), UNWRITTEN)"
     if layout.role != "output":
-        index = [other.name for other in _inputs(plan)].index(name)
+        index = [input_layout.name for input_layout in _inputs(plan)].index(name)
         values = _cast(layout.dtype, f"load(options, {index}, {name}_tiles)")
-    integers, by_rows = (str(one).lower() for one in (layout.data_format == "Int32", layout.page == "row"))
+    integers, by_rows = (str(flag).lower() for flag in (layout.data_format == "Int32", layout.page == "row"))
     shape = f"{prod(batch)}, {rows}, {columns}, {plan.accessor(name).page_bytes}"
     return [
         f"    const Tiles {name}_tiles{{{shape}, {integers}, {by_rows}}};",
@@ -181,8 +181,8 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
 def _cast(dtype: str, values: str) -> str:
     """What the host stores of numbers that are given for a tensor of a kernel dtype."""
     if dtype in FLOATS:
-        known = FLOATS[dtype]
-        return f"cast_to_floats({values}, {known.fraction_bits}, {known.least_exponent}, {known.largest}f)"
+        floats = FLOATS[dtype]
+        return f"cast_to_floats({values}, {floats.fraction_bits}, {floats.least_exponent}, {floats.largest}f)"
     if dtype == "bool":
         return f"cast_to_bool({values})"
     return f"cast_to_integers({values}, {', '.join(map(str, SMALL_INTEGERS[dtype]))})" if is_small(dtype) else values
@@ -217,11 +217,11 @@ def _place(layout: TensorLayout) -> list[str]:
 def _circular_buffer(sharing: Sequence[CircularBuffer]) -> list[str]:
     buffer = sharing[0]
     data_format = f"{{{{{buffer.index}, tt::DataFormat::{buffer.data_format}}}}}"
-    place = f", in the shards of {buffer.shard_of}" if buffer.shard_of else ""
+    storage = f", in the shards of {buffer.shard_of}" if buffer.shard_of else ""
     size = f"        .set_page_size({buffer.index}, {buffer.page_bytes})"
     address = f"        .set_globally_allocated_address(*{buffer.shard_of}_tensor->get_backing_buffer())"
     return [
-        f"    // {', '.join(one.name for one in sharing)}: {buffer.producer} -> {buffer.consumer}{place}",
+        f"    // {', '.join(sharer.name for sharer in sharing)}: {buffer.producer} -> {buffer.consumer}{storage}",
         f"    CreateCircularBuffer(program, all, CircularBufferConfig({buffer.total_bytes}, {data_format})",
         *([size, address + ");"] if buffer.shard_of else [size + ");"]),
     ]

@@ -56,10 +56,7 @@ _RESERVED_WORDS = """
     get_arg_val get_common_arg_val get_compile_time_arg_val next_compile_time_args_offset
 """
 _OPERATION_WORDS = " ".join(
-    text
-    for known in OPS.values()
-    if known.cpp
-    for text in (known.name, known.cpp, known.init, known.uninit, *known.defines)
+    text for op in OPS.values() if op.cpp for text in (op.name, op.cpp, op.init, op.uninit, *op.defines)
 )
 _RESERVED = frozenset([*_RESERVED_WORDS.split(), *re.findall(r"[A-Za-z_]\w*", re.sub(r"{\w*}", " ", _OPERATION_WORDS))])
 
@@ -83,8 +80,8 @@ class _CppNames:
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
     given: dict[Variable, str] = field(default_factory=dict[Variable, str])
 
-    def fresh(self, wanted: str) -> str:
-        base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted) or "value"
+    def fresh(self, preferred: str) -> str:
+        base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in preferred) or "value"
         base = f"v_{base}" if base[0].isdigit() or base[0] == "_" else base
         name = unused_name(base, self.taken)
         self.taken.add(name)
@@ -96,9 +93,9 @@ class _CppNames:
         return self.given[variable]
 
 
-def _because_of(places: Iterable[SourceLocation]) -> tuple[Origin, ...]:
+def _because_of(sites: Iterable[SourceLocation]) -> tuple[Origin, ...]:
     """The origins of a declaration: those of the statements that need it."""
-    spans = {origin.span: None for place in places for origin in place.origins()}
+    spans = {origin.span: None for site in sites for origin in site.origins()}
     return tuple(Origin(span, "derived") for span in spans)
 
 
@@ -109,7 +106,7 @@ def _takes(call: Call, name: str) -> bool:
 
 def _counts(call: Call, semaphore: int) -> bool:
     """Whether the operation uses a semaphore."""
-    return any(one.kind == "semaphore" and call.values[one.name] == semaphore for one in call.form.operands)
+    return any(operand.kind == "semaphore" and call.values[operand.name] == semaphore for operand in call.form.operands)
 
 
 def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
@@ -122,7 +119,7 @@ def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
 
 def emitted_parts(functions: Mapping[str, Any], plan: Plan) -> tuple[EmittedPart, ...]:
     """What the lines of the three kernels are, and how often all cores execute the operations."""
-    return tuple(part for role in KERNEL_ROLES for part in _Emitter(role, functions[role], plan).parts())
+    return tuple(emitted for role in KERNEL_ROLES for emitted in _Emitter(role, functions[role], plan).parts())
 
 
 class _Emitter:
@@ -144,18 +141,18 @@ class _Emitter:
         self.found = calls(self.kernel.body)
         # The variables that say how many work items the core has.
         self.work_counts = {
-            one.variable
-            for one in walk(self.kernel.body)
-            if isinstance(one, Bind) and isinstance(one.value, CoreValue) and one.value.name in WORK_COUNTS
+            stmt.variable
+            for stmt in walk(self.kernel.body)
+            if isinstance(stmt, Bind) and isinstance(stmt.value, CoreValue) and stmt.value.name in WORK_COUNTS
         }
         self.buffers = self._buffers()
         self.semaphores = {number: self.names.fresh(name) for number, name in plan.semaphores}
         self.tensors = {argument.of: self.names.fresh(argument.of) for argument in self.signature.common_runtime}
 
     def _buffers(self) -> dict[str, _CircularBufferName]:
-        known = {buffer.name: buffer for buffer in self.plan.buffers}
+        by_name = {buffer.name: buffer for buffer in self.plan.buffers}
         named = {buffer.name for call in self.found for buffer in call.buffers.values()}
-        used = {name: buffer for name, buffer in known.items() if name in named}
+        used = {name: buffer for name, buffer in by_name.items() if name in named}
         return {
             name: _CircularBufferName(
                 self.names.fresh(f"cb_{name}"),
@@ -171,8 +168,8 @@ class _Emitter:
         self.lines.append(Line(_INDENT * depth + text if text else "", origins, node))
 
     def code(self, text: str, depth: int, origins: tuple[Origin, ...], work: Work = "controls") -> None:
-        for part in _wrapped(_INDENT * depth + text):
-            self.lines.append(Line(part, origins, self.node, work))
+        for line in _wrapped(_INDENT * depth + text):
+            self.lines.append(Line(line, origins, self.node, work))
             # What is left of a line that is too long.
             work = ""
         self.node += 1
@@ -203,17 +200,17 @@ class _Emitter:
         assert self.plan.partition is not None
         cores = [core for core in self.plan.partition.cores if core.items]
         executed = executions(self.kernel, cores, self._moved)
-        for what, starts in self.starts.items():
+        for subject, starts in self.starts.items():
             numbers = tuple(first + start for start in starts)
-            match what:
-                case Call() if what.phase:
+            match subject:
+                case Call() if subject.phase:
                     pass
                 case Call():
-                    count = executed.get(what, Executed())
+                    count = executed.get(subject, Executed())
                     counts = count.times, count.bytes, count.most
-                    yield EmittedPart(self.role, numbers, "operation", what.op.ir_name, *counts, _tiles(what))
+                    yield EmittedPart(self.role, numbers, "operation", subject.op.ir_name, *counts, _tiles(subject))
                 case str():
-                    yield EmittedPart(self.role, numbers, "buffer", what)
+                    yield EmittedPart(self.role, numbers, "buffer", subject)
                 case Bind():
                     yield EmittedPart(self.role, numbers, "argument")
                 case Loop():
@@ -229,12 +226,12 @@ class _Emitter:
     def _header(self) -> None:
         name, target = self.plan.kernel, self.plan.target
         self.text(f"// {self.role} of {name} for {target}, written by ttexplore.")
-        for what, given in (
+        for kind, arguments in (
             ("compile-time", self.signature.compile_time), ("common", self.signature.common_runtime),
             ("per core", self.signature.runtime),
         ):  # fmt: skip
-            if given:
-                self.text(f"// {what} arguments: {', '.join(argument.name for argument in given)}")
+            if arguments:
+                self.text(f"// {kind} arguments: {', '.join(argument.name for argument in arguments)}")
         self.text("")
         headers: set[str] = set() if self.role == "compute" else set(_DATAFLOW_HEADERS)
         defines: set[str] = set()
@@ -274,16 +271,16 @@ class _Emitter:
             name = self.names.fresh(f"{argument.of}_args")
             offset = f"{previous}.next_compile_time_args_offset()" if previous else "0"
             tensor = self.tensors[argument.of]
-            origins = _because_of(one.place for one in self.found if _takes(one, argument.of))
+            origins = _because_of(call.place for call in self.found if _takes(call, argument.of))
             self.text(f"constexpr auto {name} = TensorAccessorArgs<{offset}>();", 1, origins)
             self.text(f"const auto {tensor} = TensorAccessor({name}, {self._address(argument.of)});", 1, origins)
             previous = name
         self.words.declare(self.kernel.body)
         texts = [(call.place, self._call(call)) for call in self.found]
-        allocated = {one.buffer.name: one.place for one in walk(self.kernel.body) if isinstance(one, Allocation)}
+        allocated = {stmt.buffer.name: stmt.place for stmt in walk(self.kernel.body) if isinstance(stmt, Allocation)}
         # A pass's allocation has no line of its own: its origins are the statements that use it.
         origins_of_buffer = {
-            name: _because_of([allocated[name]]) or _because_of(one.place for one in self.found if _takes(one, name))
+            name: _because_of([allocated[name]]) or _because_of(call.place for call in self.found if _takes(call, name))
             for name in self.buffers
         }
         for name, cb in self.buffers.items():
@@ -296,11 +293,11 @@ class _Emitter:
             if any(cb.buffer in text for _, text in texts):
                 self._mark(name)
                 self.text(f"DataflowBuffer {cb.buffer}({cb.id});", 1, origins_of_buffer[name])
-        moving = [place for place, text in texts if "noc." in text]
+        moving = [site for site, text in texts if "noc." in text]
         if self.role != "compute" and moving:
             self.text("Noc noc;", 1, _because_of(moving))
         for number, name in self.semaphores.items():
-            using = [one.place for one in self.found if _counts(one, number)]
+            using = [call.place for call in self.found if _counts(call, number)]
             if using:
                 self.text(f"Semaphore<> {name}({number});", 1, _because_of(using))
 
@@ -308,9 +305,9 @@ class _Emitter:
         index = [argument.of for argument in self.signature.common_runtime].index(tensor)
         return f"get_common_arg_val<uint32_t>({index})"
 
-    def _mark(self, what: Call | Loop | Bind | str) -> None:
+    def _mark(self, subject: Call | Loop | Bind | str) -> None:
         """Remember that the text of something starts in the next line."""
-        self.starts.setdefault(what, []).append(len(self.lines) + 1)
+        self.starts.setdefault(subject, []).append(len(self.lines) + 1)
 
     # Statements
 
@@ -321,11 +318,11 @@ class _Emitter:
 
     def _block(self, body: Body, depth: int, around: tuple[Origin, ...]) -> None:
         """The statements of a C++ block of their own."""
-        declared, given = self.declared, dict(self.names.given)
+        declared, scope_names = self.declared, dict(self.names.given)
         self.declared = set()
         self._body(body, depth, around)
         self.declared = declared
-        self.names.given.update(given)
+        self.names.given.update(scope_names)
 
     def _declare(self, variable: Variable) -> str:
         """The name of a variable from here on. Iterations of a loop that a pass has peeled may stand in one C++ block;
@@ -338,15 +335,15 @@ class _Emitter:
     def _statement(
         self, statement: Statement, depth: int, around: tuple[Origin, ...], inherited: tuple[Origin, ...]
     ) -> None:
-        place = statement.place
-        origins = place.origins(around)
-        known = {one.span for one in origins}
-        origins += tuple(Origin(one.span, "derived") for one in inherited if one.span not in known)
+        site = statement.place
+        origins = site.origins(around)
+        spans = {origin.span for origin in origins}
+        origins += tuple(Origin(origin.span, "derived") for origin in inherited if origin.span not in spans)
         match statement:
             case Loop():
                 self._loop(statement, depth, origins)
             case Branch():
-                test = self._text(self.words.condition(statement.condition, place), place)
+                test = self._text(self.words.condition(statement.condition, site), site)
                 self.code(f"if ({test}) {{", depth, origins)
                 self._block(statement.then, depth + 1, origins)
                 if statement.has_else:
@@ -365,7 +362,7 @@ class _Emitter:
                 self._result(statement, depth, origins)
             case Store():
                 raise Unsupported(
-                    "L012", f"a store to {statement.tensor} has no C++ text", hint=_NO_TEXT, span=place.span
+                    "L012", f"a store to {statement.tensor} has no C++ text", hint=_NO_TEXT, span=site.span
                 )
             case Allocation():
                 pass
@@ -373,11 +370,11 @@ class _Emitter:
                 assert_never(statement)
 
     def _loop(self, loop: Loop, depth: int, origins: tuple[Origin, ...]) -> None:
-        name, place = self.names.of(loop.variable), loop.place
+        name, site = self.names.of(loop.variable), loop.place
         low, end, kind = self.words.loop(loop)
-        first = self._text(low, place)
+        first = self._text(low, site)
         if loop.turns != 1:
-            last = self._text(end, place, RELATION)
+            last = self._text(end, site, RELATION)
             if not self.work_counts.isdisjoint(variables(loop.end)):
                 self._mark(loop)
             self.code(f"for ({CPP_TYPES[kind]} {name} = {first}; {name} < {last}; ++{name}) {{", depth, origins)
@@ -385,8 +382,8 @@ class _Emitter:
             self.text("}", depth, origins)
         elif uses(loop.body, loop.variable):
             self.code("{", depth, origins)
-            known = "constexpr" if low.symbol == "constant" else "const"
-            self.code(f"{known} {CPP_TYPES[kind]} {name} = {first};", depth + 1, origins)
+            qualifier = "constexpr" if low.symbol == "constant" else "const"
+            self.code(f"{qualifier} {CPP_TYPES[kind]} {name} = {first};", depth + 1, origins)
             self._block(loop.body, depth + 1, origins)
             self.text("}", depth, origins)
         else:
@@ -402,27 +399,27 @@ class _Emitter:
     def _bind(self, bind: Bind, depth: int, origins: tuple[Origin, ...]) -> None:
         word, kind = self.words.bind(bind)
         match bind.value:
-            case CoreValue(given):
-                index = [argument.value_of for argument in self.signature.runtime].index(given)
+            case CoreValue(core_value):
+                index = [argument.value_of for argument in self.signature.runtime].index(core_value)
                 text = f"get_arg_val<{CPP_TYPES[kind]}>({index})"
             case CoreItem(_, position):
                 first = [argument.source for argument in self.signature.runtime].index("core_list")
-                place = self._expression(Binary("+", first, position) if first else position, bind.place)
-                text = f"get_arg_val<{CPP_TYPES[kind]}>({place})"
+                argument_index = self._expression(Binary("+", first, position) if first else position, bind.place)
+                text = f"get_arg_val<{CPP_TYPES[kind]}>({argument_index})"
             case _:
                 assert word is not None
                 text = self._text(word, bind.place)
         self.code(f"const {CPP_TYPES[kind]} {self._declare(bind.variable)} = {text};", depth, origins)
 
-    def _expression(self, expression: Expression, place: SourceLocation, around: int = 0) -> str:
+    def _expression(self, expression: Expression, site: SourceLocation, around: int = 0) -> str:
         """The text of an expression, for a uint32_t parameter of the SDK."""
         if isinstance(expression, int):
             return str(expression)
-        return self._text(self.words.unsigned(expression, place), place, around)
+        return self._text(self.words.unsigned(expression, site), site, around)
 
-    def _text(self, word: Word, place: SourceLocation, around: int = 0) -> str:
+    def _text(self, word: Word, site: SourceLocation, around: int = 0) -> str:
         for function in functions_of(word):
-            self.calling.setdefault(function, []).append(place)
+            self.calling.setdefault(function, []).append(site)
         return cpp(word, self.names.of, around)
 
     def _call(self, call: Call) -> str:
@@ -459,21 +456,21 @@ class _Emitter:
                         texts[name] = self._text(self.words.unsigned(value, call.place), call.place)
         return texts
 
-    def _bits(self, value: Expression, place: SourceLocation) -> str:
+    def _bits(self, value: Expression, site: SourceLocation) -> str:
         """The bits of a float32, as the SDK takes scalars; whole numbers known only at run time are converted."""
         if not isinstance(value, float):
             # Its parameter is an int32_t, to which the argument is converted.
-            return f"float_bits({self._text(self.words.word(value, place), place)})"
+            return f"float_bits({self._text(self.words.word(value, site), site)})"
         return f"0x{int(np.float32(value).view(np.uint32)):08x}u"
 
-    def _offset(self, slot: Expression, page_bytes: str, place: SourceLocation) -> str:
+    def _offset(self, slot: Expression, page_bytes: str, site: SourceLocation) -> str:
         match slot:
             case 0:
                 return "0"
             case 1:
                 return page_bytes
             case _:
-                return f"{self._expression(slot, place, PRODUCT)} * {page_bytes}"
+                return f"{self._expression(slot, site, PRODUCT)} * {page_bytes}"
 
 
 def _tiles(call: Call) -> int:

@@ -24,27 +24,27 @@ def runner(folder):
     return module
 
 
-def run(folder, held, device):
+def run(folder, arrays, device):
     """Run a launch on the tensors of these names; those that it writes take their places."""
     module = runner(folder)
     plan = module.load_plan()
     module.check_chip(plan, device)
-    layouts = sorted(plan["layouts"], key=lambda one: one["position"])
+    layouts = sorted(plan["layouts"], key=lambda layout: layout["position"])
     # What nothing has been stored to holds zeros.
     inputs = [
-        held[layout["name"]] if layout["name"] in held else np.zeros(layout["shape"])
+        arrays[layout["name"]] if layout["name"] in arrays else np.zeros(layout["shape"])
         for layout in layouts
         if layout["role"] != "output"
     ]
     on_device = module.tensors(plan, inputs, device)
     module.launch(plan, on_device)
     ttnn.synchronize_device(device)
-    held.update(module.results(plan, on_device))
+    arrays.update(module.results(plan, on_device))
 
 
 def main():
-    whole = json.loads((HERE / "launches.json").read_text(encoding="utf-8"))
-    names = [tensor["name"] for tensor in whole["inputs"]]
+    description = json.loads((HERE / "launches.json").read_text(encoding="utf-8"))
+    names = [tensor["name"] for tensor in description["inputs"]]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", nargs="*", help=f"one .npy file for each of {', '.join(names)}; random without")
     parser.add_argument("--out", default=str(HERE), help="folder for the output tensors, one .npy file each")
@@ -52,23 +52,25 @@ def main():
     if options.inputs is None:
         random = np.random.default_rng(0)
         arrays = [
-            random.integers(0, 2, one["shape"]) if "float" not in one["dtype"] else random.standard_normal(one["shape"])
-            for one in whole["inputs"]
+            random.integers(0, 2, tensor["shape"])
+            if "float" not in tensor["dtype"]
+            else random.standard_normal(tensor["shape"])
+            for tensor in description["inputs"]
         ]
     else:
         arrays = [np.load(file) for file in options.inputs]
     if len(arrays) != len(names):
         raise SystemExit(f"the kernel takes {len(names)} inputs, {', '.join(names)}; {len(arrays)} are given")
-    held = dict(zip(names, arrays, strict=True))
+    tensors = dict(zip(names, arrays, strict=True))
     device = ttnn.open_device(device_id=0)
     try:
-        for folder in whole["launches"]:
-            run(folder, held, device)
-        for tensor in whole["outputs"]:
+        for folder in description["launches"]:
+            run(folder, tensors, device)
+        for tensor in description["outputs"]:
             name = tensor["name"]
             file = pathlib.Path(options.out) / f"{name}.npy"
-            np.save(file, held[name])
-            print(f"{name} {held[name].shape} -> {file}")
+            np.save(file, tensors[name])
+            print(f"{name} {tensors[name].shape} -> {file}")
     finally:
         ttnn.close_device(device)
 

@@ -67,12 +67,12 @@ def tensors(plan, inputs, device):
     there before.
     """
     random = np.random.default_rng(0)
-    given = iter(inputs)
-    made = {}
-    for layout in sorted(plan["layouts"], key=lambda one: one["position"]):
+    arrays = iter(inputs)
+    on_device = {}
+    for layout in sorted(plan["layouts"], key=lambda layout: layout["position"]):
         shape = layout["shape"]
         dtype, _, on_host = FORMATS[layout["data_format"]]
-        values = None if layout["role"] == "output" else next(given, None)
+        values = None if layout["role"] == "output" else next(arrays, None)
         if layout["role"] == "output":
             values = np.full(shape, UNWRITTEN[on_host])
         elif values is None:
@@ -85,8 +85,8 @@ def tensors(plan, inputs, device):
             data_type=dtype,
             layout=ttnn.ROW_MAJOR_LAYOUT if layout["page"] == "row" else ttnn.TILE_LAYOUT,
         )
-        made[layout["name"]] = ttnn.to_device(host, device, memory_config=memory_config(layout))
-    return made
+        on_device[layout["name"]] = ttnn.to_device(host, device, memory_config=memory_config(layout))
+    return on_device
 
 
 def memory_config(layout):
@@ -111,40 +111,40 @@ def core_ranges(plan):
 
 
 def circular_buffers(plan, cores, on_device):
-    made = []
+    descriptors = []
     # Buffers with one index are one circular buffer.
     for buffer in {buffer["index"]: buffer for buffer in plan["buffers"]}.values():
         if buffer["shard_of"]:
             shard = on_device[buffer["shard_of"]]
-            made.append(ttnn.cb_descriptor_from_sharded_tensor(buffer["index"], shard, core_ranges=cores))
+            descriptors.append(ttnn.cb_descriptor_from_sharded_tensor(buffer["index"], shard, core_ranges=cores))
             continue
         dtype, page, _ = FORMATS[buffer["data_format"]]
         description = ttnn.CBFormatDescriptor(buffer_index=buffer["index"], data_format=dtype, page_size=page)
         total = page * buffer["block_pages"] * buffer["stages"]
-        made.append(ttnn.CBDescriptor(total_size=total, core_ranges=cores, format_descriptors=[description]))
-    return made
+        descriptors.append(ttnn.CBDescriptor(total_size=total, core_ranges=cores, format_descriptors=[description]))
+    return descriptors
 
 
 def words(arguments, on_device, values, listed=(), device=None):
-    made = []
+    numbers = []
     for argument in arguments:
         source, of = argument["source"], argument["of"]
         if source == "accessor":
-            made += list(ttnn.TensorAccessorArgs(on_device[of]).get_compile_time_args())
+            numbers += list(ttnn.TensorAccessorArgs(on_device[of]).get_compile_time_args())
         elif source == "tensor_address":
-            made.append(on_device[of].buffer_address())
+            numbers.append(on_device[of].buffer_address())
         elif source == "core_value":
-            made.append(values[of])
+            numbers.append(values[of])
         elif source in ("noc_x", "noc_y"):
-            place = device.worker_core_from_logical_core(ttnn.CoreCoord(values[of + "_x"], values[of + "_y"]))
-            made.append(place.x if source == "noc_x" else place.y)
+            worker = device.worker_core_from_logical_core(ttnn.CoreCoord(values[of + "_x"], values[of + "_y"]))
+            numbers.append(worker.x if source == "noc_x" else worker.y)
         elif source == "core_list":
-            made += listed
+            numbers += listed
         elif source == "constant":
-            made.append(argument["value"])
+            numbers.append(argument["value"])
         else:
             raise ValueError(f"unknown argument source {source}")
-    return made
+    return numbers
 
 
 def configuration(kernel, plan):
@@ -153,7 +153,7 @@ def configuration(kernel, plan):
     if kernel == "writer":
         return ttnn.WriterConfigDescriptor()
     compute = plan["compute"]
-    made = ttnn.ComputeConfigDescriptor(
+    config = ttnn.ComputeConfigDescriptor(
         math_fidelity=getattr(ttnn.MathFidelity, compute["math_fidelity"]),
         math_approx_mode=compute["math_approx_mode"],
         fp32_dest_acc_en=compute["fp32_dest_acc_en"],
@@ -164,13 +164,13 @@ def configuration(kernel, plan):
         modes = ttnn._ttnn.program_descriptor.VectorUnpackToDestMode([ttnn.UnpackToDestMode.Default] * 64)
         for index in exact:
             modes[index] = ttnn.UnpackToDestMode.UnpackToDestFp32
-        made.unpack_to_dest_mode = modes
-    return made
+        config.unpack_to_dest_mode = modes
+    return config
 
 
 def semaphores(plan, cores):
     names = {"shared": ("ready", "valid"), "partials": ("room", "arrived")}
-    numbers = sorted(one[name] for kind, parts in names.items() for one in plan[kind] for name in parts)
+    numbers = sorted(record[name] for kind, fields in names.items() for record in plan[kind] for name in fields)
     return [ttnn.SemaphoreDescriptor(id=number, core_ranges=cores, initial_value=0) for number in numbers]
 
 
@@ -182,8 +182,8 @@ def program(plan, on_device):
         name = signature["kernel"]
         per_core = ttnn.RuntimeArgs()
         for core in plan["partition"]["cores"]:
-            given = words(signature["runtime"], on_device, core["values"], core["listed"], device)
-            per_core[core["x"]][core["y"]] = given
+            arguments = words(signature["runtime"], on_device, core["values"], core["listed"], device)
+            per_core[core["x"]][core["y"]] = arguments
         kernels.append(
             ttnn.KernelDescriptor(
                 kernel_source=str((HERE / f"{name}.cpp").resolve()),
@@ -200,7 +200,7 @@ def program(plan, on_device):
 
 def launch(plan, on_device):
     """Compiles the kernels, if they are not in the SDK's cache, and starts the program."""
-    order = sorted(plan["layouts"], key=lambda one: (one["role"] != "input", one["position"]))
+    order = sorted(plan["layouts"], key=lambda layout: (layout["role"] != "input", layout["position"]))
     operands = [on_device[layout["name"]] for layout in order]
     # The SDK wants an input and an output: a program that only writes names its output twice.
     operands = operands * 2 if len(operands) == 1 else operands
@@ -209,14 +209,14 @@ def launch(plan, on_device):
 
 def results(plan, on_device):
     """The tensors that the program writes, by name, as float32 or int32."""
-    made = {}
-    for layout in sorted(plan["layouts"], key=lambda one: one["position"]):
+    arrays = {}
+    for layout in sorted(plan["layouts"], key=lambda layout: layout["position"]):
         if layout["role"] != "input":
             host = on_device[layout["name"]].cpu()
             host = host if host.dtype == ttnn.int32 else ttnn.to_dtype(host, ttnn.float32)
             host = host.to(ttnn.ROW_MAJOR_LAYOUT)
-            made[layout["name"]] = np.array(np.from_dlpack(host.to_numpy())).reshape(layout["shape"])
-    return made
+            arrays[layout["name"]] = np.array(np.from_dlpack(host.to_numpy())).reshape(layout["shape"])
+    return arrays
 
 
 def main():

@@ -44,12 +44,12 @@ def _type_schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (types.UnionType, typing.Union):
-        return {"anyOf": [_type_schema(one, definitions) for one in arguments]}
+        return {"anyOf": [_type_schema(argument, definitions) for argument in arguments]}
     if origin is tuple:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return {"type": "array", "items": _type_schema(arguments[0], definitions)}
-        parts = [_type_schema(one, definitions) for one in arguments]
-        return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
+        schemas = [_type_schema(argument, definitions) for argument in arguments]
+        return {"type": "array", "prefixItems": schemas, "minItems": len(schemas), "maxItems": len(schemas)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _type_schema(arguments[1], definitions)}
     if dataclasses.is_dataclass(kind):

@@ -84,7 +84,7 @@ def stays_in_dst(kernel: Any, block_M: Any, block_N: Any) -> str:
     rows, columns = _whole("block_M", block_M), _whole("block_N", block_N)
     mine = lowered(kernel, M=256, N=256, K=256, block_M=rows, block_N=columns, block_K=64, options=_ALONE)
     tiles = math.ceil(rows / _TILE) * math.ceil(columns / _TILE)
-    if spilled := [one.name for one in mine.plan.buffers if one.producer == one.consumer == "compute"]:
+    if spilled := [buffer.name for buffer in mine.plan.buffers if buffer.producer == buffer.consumer == "compute"]:
         raise Wrong(
             f"`{spilled[0]}` holds partial sums in L1: a block of {rows} x {columns} is {plural(tiles, 'tile')}, "
             "too many for DST."
@@ -105,7 +105,7 @@ def _moved(exploration: Exploration, run: Run) -> Counter[tuple[str, str]]:
     assert execution is not None
     assert execution.events is not None
     events = execution.events
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     texts = {kernel: exploration.code[kernel].lines for kernel in events.kernels}
     for event in events.records:
         operation: str = events.operations[int(event["operation"])]
@@ -114,30 +114,30 @@ def _moved(exploration: Exploration, run: Run) -> Counter[tuple[str, str]]:
             text = lines[int(event["line"]) - 1].text
             # noc.async_read(tensor, buffer, ...) and noc.async_write(buffer, tensor, ...)
             if match := re.search(r"async_(?:read\((\w+),|write\(\w+, (\w+),)", text):
-                found[operation, match[1] or match[2]] += 1
-    return found
+                counts[operation, match[1] or match[2]] += 1
+    return counts
 
 
 def cancellation(kernel: Any, columns: Any) -> str:
     """Columns of three numbers, of which two cancel, so that the small one is kept by the matrix unit."""
-    given = plain(columns)
-    if not isinstance(given, tuple | list) or len(cast(list[object], given)) != 3:
+    answer = plain(columns)
+    if not isinstance(answer, tuple | list) or len(cast(list[object], answer)) != 3:
         raise Wrong(f"columns is {shown(columns)}; three columns are asked for, such as (0, 1, 2).")
-    places = [one for one in cast(list[object], given) if isinstance(one, int) and 0 <= one < _TILE]
-    if len(places) != 3:
+    chosen = [column for column in cast(list[object], answer) if isinstance(column, int) and 0 <= column < _TILE]
+    if len(chosen) != 3:
         raise Wrong(f"columns is {shown(columns)}; the matrix has the columns 0 to 31.")
-    if len(set(places)) != 3:
+    if len(set(chosen)) != 3:
         raise Wrong(f"columns is {shown(columns)}; two numbers stand in the same column.")
     mine = lowered(kernel)
     for large, exponent in ((1.0, 12), (3.0, 15), (112.0, 14)):
         a = np.zeros((_TILE, _TILE), np.float32)
-        for column, value in zip(places, (large, -large, 2.0**-exponent), strict=True):
+        for column, value in zip(chosen, (large, -large, 2.0**-exponent), strict=True):
             a[:, column] = value
-        found = float(mine.run([a, np.ones((_TILE, _TILE), np.float32)]).outputs[0][0, 0])
-        if found != 2.0**-exponent:
-            groups = ", ".join(f"column {column} in group {column // 8}" for column in places)
+        total = float(mine.run([a, np.ones((_TILE, _TILE), np.float32)]).outputs[0][0, 0])
+        if total != 2.0**-exponent:
+            groups = ", ".join(f"column {column} in group {column // 8}" for column in chosen)
             raise Wrong(
-                f"With {large:g}, -{large:g} and 2^-{exponent}, the sum is {found:g}, not 2^-{exponent} = "
+                f"With {large:g}, -{large:g} and 2^-{exponent}, the sum is {total:g}, not 2^-{exponent} = "
                 f"{2.0**-exponent:g}. Groups of eight columns are added at a time: {groups}."
             )
     return "The small number is kept with each of three triples."
@@ -147,13 +147,13 @@ def first_step(exploration: Any, word: Any) -> str:
     """A word that the plan has first after A2."""
     if not isinstance(word, str) or not word.strip():
         raise Wrong(f"word is {shown(word)}; a text is asked for.")
-    for one in (exploration, exploration.fork(at="B1", cores=(1, 1))):
-        found = one.find(word)
-        if found.first is None:
+    for lowering in (exploration, exploration.fork(at="B1", cores=(1, 1))):
+        finds = lowering.find(word)
+        if finds.first is None:
             raise Wrong(f"{word!r} stands in no step, neither in the code nor in the plan.")
-        if found.first.partition(".")[0] != "A2":
+        if finds.first.partition(".")[0] != "A2":
             raise Wrong(
-                f"{word!r} appears first in {found.first}, {one.steps[found.first].summary.rstrip('.').lower()}."
+                f"{word!r} appears first in {finds.first}, {lowering.steps[finds.first].summary.rstrip('.').lower()}."
             )
     step = exploration.steps["A2"]
     return f"{step.name}: {step.summary}"
@@ -204,21 +204,21 @@ def count_packed(kernel: Any, packed: Any) -> str:
 
 def depths(kernel: Any, depths: Any) -> str:
     """Depths of the circular buffers of a product of 512 x 512 x 1024 that need little L1 and no more time than two."""
-    given = plain(depths)
-    if not isinstance(given, dict) or not given:
+    answer = plain(depths)
+    if not isinstance(answer, dict) or not answer:
         raise Wrong(f'depths is {shown(depths)}; a dictionary is asked for, such as {{"A_shared": 2}}.')
     sizes = {"M": 512, "N": 512, "K": 1024, "block_M": 128, "block_N": 128, "block_K": 64}
     fixed = {**_ALONE, "accumulate": "l1", "stages": 2}
     two = lowered(kernel, **sizes, options=fixed)
-    mine = lowered(kernel, **sizes, options={**fixed, "cb_depth": given})
-    needed = sum(one.total_bytes for one in mine.plan.buffers) // 1024
+    mine = lowered(kernel, **sizes, options={**fixed, "cb_depth": answer})
+    needed = sum(buffer.total_bytes for buffer in mine.plan.buffers) // 1024
     slower = mine.estimate().us / two.estimate().us
     if slower > 1.01:
         raise Wrong(f"Too slow: {mine.estimate().us:.1f} µs, and {two.estimate().us:.1f} µs with two blocks each.")
     if needed > 160:
         raise Wrong(f"As fast as with two blocks each, but {needed} KiB of L1; at most 160 KiB are asked for.")
     # The same depths, with few enough steps along K to run.
-    run_and_compare(lowered(kernel, **{**sizes, "K": 256}, options={**fixed, "cb_depth": given}), _product, "K=256")
+    run_and_compare(lowered(kernel, **{**sizes, "K": 256}, options={**fixed, "cb_depth": answer}), _product, "K=256")
     return f"{mine.estimate().us:.1f} µs with {needed} KiB of L1."
 
 
@@ -277,9 +277,9 @@ def faster(kernel: Any, blocks: Any, options: Any) -> str:
         if not isinstance(value, dict):
             raise Wrong(f"{name} is {shown(value)}; a dictionary is asked for.")
     mine = lowered(kernel, M=512, N=512, K=4096, **blocks, options=options)
-    found: Any = mine.estimate()
-    said = f"{found.us:.1f} µs on {plural(len(_cores(mine)), 'core')}, bound by {found.bound}"
-    if found.us > 130:
+    estimate: Any = mine.estimate()
+    said = f"{estimate.us:.1f} µs on {plural(len(_cores(mine)), 'core')}, bound by {estimate.bound}"
+    if estimate.us > 130:
         raise Wrong(f"Too slow: {said}. At most 130 µs are asked for.")
     # The same blocks and options, with few enough steps along K to run.
     small = lowered(kernel, M=512, N=512, K=max(256, 2 * blocks.get("block_K", 32)), **blocks, options=options)
@@ -330,28 +330,30 @@ def handshake(exploration: Exploration, reader: Any) -> str:
     return "The program ends, and the product is that of NumPy."
 
 
-def tf32(kernel: Any, seen: Any) -> str:
+def tf32(kernel: Any, rounded: Any) -> str:
     """A function that gives what the matrix engine sees of float32 numbers, compared with a run."""
     mine = lowered(kernel, dtype="float32")
     draw = np.random.default_rng(SEED)
     drawn = draw.standard_normal((_TILE, _TILE)) * 2.0 ** draw.integers(-20, 20, (_TILE, _TILE))
     # Numbers of all signs and sizes, and beside them some that end in ones.
-    given = np.where(draw.random((_TILE, _TILE)) < 0.2, draw.choice([-1, 1]) * (2 - 2.0**-23), drawn).astype(np.float32)
+    numbers = np.where(draw.random((_TILE, _TILE)) < 0.2, draw.choice([-1, 1]) * (2 - 2.0**-23), drawn).astype(
+        np.float32
+    )
     try:
-        answer = np.asarray(seen(given.copy()))
+        answer = np.asarray(rounded(numbers.copy()))
     except Exception as error:  # It is the learner's function: anything can be wrong with it.
         raise Wrong(f"`seen` raises {type(error).__name__}: {error}") from error
-    if answer.shape != given.shape:
-        raise Wrong(f"`seen` returns an array of the shape {answer.shape} for one of the shape {given.shape}.")
-    right = mine.run([given, np.eye(_TILE, dtype=np.float32)]).outputs[0]
+    if answer.shape != numbers.shape:
+        raise Wrong(f"`seen` returns an array of the shape {answer.shape} for one of the shape {numbers.shape}.")
+    right = mine.run([numbers, np.eye(_TILE, dtype=np.float32)]).outputs[0]
     wrong = np.argwhere(right != answer)
     if len(wrong):
-        place = tuple(wrong[0])
+        index = tuple(wrong[0])
         raise Wrong(
-            f"Of {float(given[place])!r}, the matrix engine sees {float(right[place])!r}, and `seen` gives "
-            f"{float(answer[place])!r}. {len(wrong):,} of {given.size:,} numbers differ."
+            f"Of {float(numbers[index])!r}, the matrix engine sees {float(right[index])!r}, and `seen` gives "
+            f"{float(answer[index])!r}. {len(wrong):,} of {numbers.size:,} numbers differ."
         )
-    return f"All {given.size:,} numbers are those that the matrix engine sees."
+    return f"All {numbers.size:,} numbers are those that the matrix engine sees."
 
 
 EXERCISES: dict[str, Definition] = {

@@ -41,12 +41,12 @@ def run_and_compare(
     inputs as float64 arrays. `case` names the sizes, `code` has texts in place of emitted ones. Raises Wrong."""
     inputs, partial = exploration.inputs(seed=SEED), _stored_in_part(exploration)
     # What is not stored shows as NaN.
-    inputs = [np.full_like(one, np.nan) if keeps else one for one, keeps in zip(inputs, partial, strict=True)]
+    inputs = [np.full_like(array, np.nan) if keeps else array for array, keeps in zip(inputs, partial, strict=True)]
     run = exploration.run(inputs, code=code)
     if len(run.outputs) != 1:
         raise Wrong(f"The kernel stores {len(run.outputs)} tensors; the exercise asks for one.")
-    wanted = reference(*(one.astype(np.float64) for one, keeps in zip(inputs, partial, strict=True) if not keeps))
-    compare(exploration, run.outputs[0].astype(np.float64), wanted, case)
+    expected = reference(*(array.astype(np.float64) for array, keeps in zip(inputs, partial, strict=True) if not keeps))
+    compare(exploration, run.outputs[0].astype(np.float64), expected, case)
     return run
 
 
@@ -55,38 +55,38 @@ def _stored_in_part(exploration: Exploration) -> list[bool]:
     return [tensor.name in exploration.plan.notes_on_inputs for tensor in exploration._tensors(("input", "inout"))]
 
 
-def check_shapes(exploration: Exploration, wanted: dict[str, tuple[int, ...]], case: str) -> None:
+def check_shapes(exploration: Exploration, expected: dict[str, tuple[int, ...]], case: str) -> None:
     """Raises Wrong if the inputs of the kernel do not have these shapes."""
     inputs, partial = exploration.inputs(kind="ones"), _stored_in_part(exploration)
-    shapes = [one.shape for one, keeps in zip(inputs, partial, strict=True) if not keeps]
-    if shapes != list(wanted.values()):
-        asked = ", ".join(f"{name} {shape}" for name, shape in wanted.items())
-        found = ", ".join(map(str, shapes)) or "none"
-        raise Wrong(f"With {case}, the inputs have the shapes {found}; the exercise asks for {asked}.")
+    shapes = [tensor.shape for tensor, keeps in zip(inputs, partial, strict=True) if not keeps]
+    if shapes != list(expected.values()):
+        asked = ", ".join(f"{name} {shape}" for name, shape in expected.items())
+        listed = ", ".join(map(str, shapes)) or "none"
+        raise Wrong(f"With {case}, the inputs have the shapes {listed}; the exercise asks for {asked}.")
 
 
-def compare(exploration: Exploration, found: Array, wanted: Array, case: str) -> None:
+def compare(exploration: Exploration, actual: Array, expected: Array, case: str) -> None:
     """Raises Wrong, with the first wrong element, if `found` is not close to `wanted`."""
     name = exploration._output_names[0]
-    if found.shape != wanted.shape:
-        raise Wrong(f"With {case}, {name} has the shape {found.shape}; the exercise asks for {wanted.shape}.")
-    bound = _TOLERANCE * float(np.abs(wanted).max())
+    if actual.shape != expected.shape:
+        raise Wrong(f"With {case}, {name} has the shape {actual.shape}; the exercise asks for {expected.shape}.")
+    bound = _TOLERANCE * float(np.abs(expected).max())
     # Comparisons with NaN, which unwritten elements are, give False.
-    wrong = ~(np.abs(found - wanted) <= bound)
+    wrong = ~(np.abs(actual - expected) <= bound)
     if not wrong.any():
         return
-    places = np.argwhere(wrong)
-    first = tuple(map(int, places[0]))
-    place = f"{name}[{', '.join(map(str, first))}]"
-    number = float(found[first])
-    what = (
-        f"{place} is never stored"
+    indices = np.argwhere(wrong)
+    first = tuple(map(int, indices[0]))
+    element = f"{name}[{', '.join(map(str, first))}]"
+    number = float(actual[first])
+    message = (
+        f"{element} is never stored"
         if np.isnan(number)
-        else f"{place} is {number:.5g}, and NumPy gives {wanted[first]:.5g}"
+        else f"{element} is {number:.5g}, and NumPy gives {expected[first]:.5g}"
     )
-    box = ", ".join(f"{low} to {high}" for low, high in zip(places.min(axis=0), places.max(axis=0), strict=True))
-    count = f"{len(places):,} of {wrong.size:,} elements are wrong, within [{box}]."
-    raise Wrong(f"With {case}, {what}. {count}{_stored_by(exploration, name)}")
+    box = ", ".join(f"{low} to {high}" for low, high in zip(indices.min(axis=0), indices.max(axis=0), strict=True))
+    count = f"{len(indices):,} of {wrong.size:,} elements are wrong, within [{box}]."
+    raise Wrong(f"With {case}, {message}. {count}{_stored_by(exploration, name)}")
 
 
 def _stored_by(exploration: Exploration, name: str) -> str:

@@ -44,11 +44,11 @@ def source_of(name: str) -> ExerciseSource:
     text of a hint is a comment."""
     text = (_SOURCES / f"{name}.py").read_text(encoding="utf-8")
     sections: dict[str, list[str]] = {"yours": [], "solution": [], "hint": []}
-    for part in re.split(r"(?m)^# %% ", text)[1:]:
-        title, _, body = part.partition("\n")
+    for section in re.split(r"(?m)^# %% ", text)[1:]:
+        title, _, body = section.partition("\n")
         sections[title.strip()].append(body.strip())
     (yours,), (solution,) = sections["yours"], sections["solution"]
-    hints = (" ".join(line.removeprefix("#").strip() for line in one.split("\n")) for one in sections["hint"])
+    hints = (" ".join(line.removeprefix("#").strip() for line in hint.split("\n")) for hint in sections["hint"])
     return ExerciseSource(yours, solution, tuple(hints))
 
 
@@ -159,8 +159,8 @@ def exercise(name: str) -> Exercise:
 
     Each call with a name gives the same object, so that the hints go on. Raises UsageError for an unknown name.
     """
-    known = _known()
-    return known[named("exercise", name, known)]
+    exercises = _known()
+    return exercises[named("exercise", name, exercises)]
 
 
 def _is_unsolved(answer: object) -> bool:

@@ -53,7 +53,9 @@ class Exploration(Explored):
 
     @functools.cached_property
     def _launches(self) -> tuple[Exploration, ...]:
-        return tuple(Exploration(one.kernel, one.target, (one,), one.options) for one in self._lowerings)
+        return tuple(
+            Exploration(lowering.kernel, lowering.target, (lowering,), lowering.options) for lowering in self._lowerings
+        )
 
     @property
     def launches(self) -> tuple[Exploration, ...]:
@@ -146,7 +148,7 @@ class Exploration(Explored):
     def _in_folders(self) -> tuple[list[str], dict[str, str]]:
         """The folders of several launches in an export, and the texts beside them: a runner of all."""
         count = len(self._lowerings)
-        inputs, outputs = ([one._asdict() for one in self._tensors(roles)] for roles in (READ, WRITTEN))
+        inputs, outputs = ([tensor._asdict() for tensor in self._tensors(roles)] for roles in (READ, WRITTEN))
         return list(map(launch_folder, range(count))), emit_launches(self.kernel.name, count, inputs, outputs)
 
 

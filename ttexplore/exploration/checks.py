@@ -52,7 +52,7 @@ def check(
             control.tell(f"checking {launch.kernel.name}")
         reference, checked = _checked(launch, arrays, control)
         name = f"{launch.kernel.name} " if sized._is_several else ""
-        results.extend(dataclasses.replace(one, step=f"{name}{one.step}") for one in checked)
+        results.extend(dataclasses.replace(result, step=f"{name}{result.step}") for result in checked)
         return reference
 
     chained(sized, run, sized._inputs(inputs, seed))
@@ -84,13 +84,13 @@ def _checked(
 
 def _checked_step(
     exploration: Exploration, step: Step, arrays: tuple[Array, ...], control: Control,
-    wanted: tuple[tuple[Array, ...], RoundingErrors], *, first: bool,
+    expected: tuple[tuple[Array, ...], RoundingErrors], *, first: bool,
 ) -> StepCheck:  # fmt: skip
     name = f"{step.letter} {step.name}"
     control.tell(f"executing {name}")
     try:
         outputs = exploration._lowered.run(step.after, arrays, control.of(f"{control.what}, at {name},")).outputs
-        one = compare(outputs, wanted[0], exploration.plan.precisions, wanted[1], exploration._output_names)
+        comparison = compare(outputs, expected[0], exploration.plan.precisions, expected[1], exploration._output_names)
     except BackendError:  # the time limit, or Cancelled
         raise
     except TTExploreError as error:
@@ -98,7 +98,9 @@ def _checked_step(
         if first and isinstance(error, KernelError):
             raise
         return StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error))
-    return StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message)
+    return StepCheck(
+        step.name, step.letter, comparison.passed, comparison.pcc, comparison.max_rel_error, comparison.message
+    )
 
 
 def porting_checks(
@@ -117,6 +119,6 @@ def porting_checks(
         raise exploration.error
     checked: str | None = None
     if run:
-        found = check(exploration, time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel)
-        checked = next((f"{one.headline}: {one.message}" for one in found.results if not one.passed), "")
+        every = check(exploration, time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel)
+        checked = next((f"{result.headline}: {result.message}" for result in every.results if not result.passed), "")
     return checked_facts([lowering.porting_facts(checked) for lowering in exploration._lowerings])

@@ -62,17 +62,17 @@ def estimate_of(
     if not exploration._is_several:
         return lowerings[0].estimate if arrays is None else lowerings[0].estimate_for(arrays, control)
     if arrays is None:
-        return LaunchEstimates(exploration.kernel.name, tuple(one.estimate for one in lowerings))
-    parts: list[Estimate] = []
+        return LaunchEstimates(exploration.kernel.name, tuple(lowering.estimate for lowering in lowerings))
+    estimates: list[Estimate] = []
 
     def run(launch: Exploration, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         lowered = launch._lowered
         once = functools.cache(lambda: lowered.run(lowered.final, inputs, control, numbers=True))
-        parts.append(lowered.estimate_by(once))
+        estimates.append(lowered.estimate_by(once))
         return once().outputs
 
     chained(exploration, run, arrays)
-    return LaunchEstimates(exploration.kernel.name, tuple(parts))
+    return LaunchEstimates(exploration.kernel.name, tuple(estimates))
 
 
 def summary(exploration: Exploration) -> str:
@@ -87,9 +87,9 @@ def summary(exploration: Exploration) -> str:
 
 def link_map(exploration: Exploration) -> Drawing:
     """The bytes over the links of both NoCs."""
-    found, plan = exploration._lowered.estimate, exploration.plan
+    estimate, plan = exploration._lowered.estimate, exploration.plan
     assert plan.partition is not None, "what has a time has been lowered"
-    return Drawing(core_map_svg(exploration.target, plan.partition, measure=predicted.link_measure(found, plan)))
+    return Drawing(core_map_svg(exploration.target, plan.partition, measure=predicted.link_measure(estimate, plan)))
 
 
 def estimate_data(
@@ -115,9 +115,9 @@ def _shown(exploration: Exploration, inputs: Inputs, seed: int, control: Control
             return exploration._lowered.estimate, exploration.plan
         sized = exploration._sized(inputs, None)
         arrays = sized._inputs(inputs, seed)
-        for before, found in sized._estimated_inputs:
+        for before, estimate in sized._estimated_inputs:
             if all(map(np.array_equal, before, arrays)):
-                return found, sized.plan
-        found = sized._lowered.estimate_for(arrays, control)
-        sized._estimated_inputs[:] = [(tuple(one.copy() for one in arrays), found)]
-        return found, sized.plan
+                return estimate, sized.plan
+        estimate = sized._lowered.estimate_for(arrays, control)
+        sized._estimated_inputs[:] = [(tuple(array.copy() for array in arrays), estimate)]
+        return estimate, sized.plan

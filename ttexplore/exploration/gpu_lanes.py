@@ -61,12 +61,12 @@ def gpu_data(exploration: Exploration, arch: str, control: Control) -> JsonObjec
     """The GPU lane for an architecture beside this lowering, as the explorer shows it, in JSON form; for the first
     one that there is, if `arch` is empty. Raises what the lane and the lowering raise."""
     sent = portable(exploration.kernel)
-    known = architectures(sent.texts, sent.arguments)
-    offered = _offered(exploration, known)
+    names = architectures(sent.texts, sent.arguments)
+    offered = _offered(exploration, names)
     if arch == PORT or (exploration.ported is not None and not arch):
         return _port_data(exploration, offered)
     _ = exploration._lowered.final
-    chosen = arch or known[0]
+    chosen = arch or names[0]
     lane = exploration._lanes.get(chosen) or exploration.gpu(chosen, progress=control.progress, cancel=control.cancel)
     return beside_data(exploration.beside(lane), offered)
 
@@ -102,11 +102,11 @@ def beside(exploration: Exploration, lane: GpuLane | str = "sm_90a") -> Beside:
     with several launches, the lowering's error, if it failed, and what :meth:`gpu` raises.
     """
     files: dict[KernelRole, Listing] = {role: exploration.files[f"{role}.cpp"] for role in KERNEL_ROLES}
-    found = exploration.gpu(lane) if isinstance(lane, str) else lane
-    if not _is_lane(found):
+    gpu_lane = exploration.gpu(lane) if isinstance(lane, str) else lane
+    if not _is_lane(gpu_lane):
         raise wrong("the lane", lane, 'one of ex.gpu(), or an architecture such as "sm_90a"')
     sent = portable(exploration.kernel)
-    if found.digest != kernel_digest({"texts": sent.texts, "arguments": sent.arguments}):
+    if gpu_lane.digest != kernel_digest({"texts": sent.texts, "arguments": sent.arguments}):
         raise UsageError(
             "U010", f"the lane is of another kernel than {exploration.kernel.name}, or of one with other arguments",
             hint="use ex.beside(ex.gpu())",
@@ -114,8 +114,8 @@ def beside(exploration: Exploration, lane: GpuLane | str = "sm_90a") -> Beside:
     lowered = exploration._lowered
     with errors_of_ours("counting the operations"):
         ours = TileProgram(files, emitted_parts(lowered.final.functions, lowered.plan), lowered.plan)
-    return Beside(found, tuple(step.record for step in lowered.steps), ours, lowered.target)
+    return Beside(gpu_lane, tuple(step.record for step in lowered.steps), ours, lowered.target)
 
 
-def _is_lane(given: object) -> bool:
-    return isinstance(given, GpuLane)
+def _is_lane(value: object) -> bool:
+    return isinstance(value, GpuLane)

@@ -51,33 +51,33 @@ def lowered(
     """Lower each launch of the kernel; of a kernel with one launch, which then stands for the kernel, with the steps
     that are those of other lowerings (`like`)."""
     with errors_of_ours("splitting the kernel into its launches"):
-        parts = launches_of(traced)
-    if len(parts) == 1 and not traced.allocated:
-        alone = _lowered(parts[0], target, options, sizes, control, like)
-        return _Fields(kernel=parts[0], _lowerings=(alone,), _is_several=False)
-    used = [used_names(part) for part in parts]
-    inputs = [{name for name, role in tensor_roles(part.function).items() if role == "input"} for part in parts]
+        launches = launches_of(traced)
+    if len(launches) == 1 and not traced.allocated:
+        alone = _lowered(launches[0], target, options, sizes, control, like)
+        return _Fields(kernel=launches[0], _lowerings=(alone,), _is_several=False)
+    used = [used_names(launch) for launch in launches]
+    inputs = [{name for name, role in tensor_roles(launch.function).items() if role == "input"} for launch in launches]
     by_name = (("layouts", used), ("cb_depth", used), ("multicast", inputs), ("loaded_by", inputs))
     lowerings: list[Lowered] = []
-    for number, part in enumerate(parts):
+    for number, launch in enumerate(launches):
         chosen = dict(options)
         for option, named in by_name:
             # All launches have what names nothing.
             value: object = options.get(option)
             if value and not isinstance(value, str):
                 asked = dictionary(option, value, "names", OPTIONS[option].example).items()
-                chosen[option] = {n: one for n, one in asked if number in _concerned(n, named, used)}
-        known = {str(variable.name) for variable in size_variables(part.function)}
-        own_sizes = tuple(size for size in sizes if size.name in known)
-        lowerings.append(_lowered(part, target, chosen, own_sizes, control))
+                chosen[option] = {n: value for n, value in asked if number in _concerned(n, named, used)}
+        size_names = {str(variable.name) for variable in size_variables(launch.function)}
+        own_sizes = tuple(size for size in sizes if size.name in size_names)
+        lowerings.append(_lowered(launch, target, chosen, own_sizes, control))
     return _Fields(kernel=traced, _lowerings=tuple(lowerings), _is_several=True)
 
 
 def _concerned(name: str, *named: Sequence[Collection[str]]) -> list[int]:
     """The launches that have a name in the first sense in which any has it; where none has it, the first refuses it."""
     for names in named:
-        if found := [number for number, own in enumerate(names) if name in own]:
-            return found
+        if launches := [number for number, names_of_launch in enumerate(names) if name in names_of_launch]:
+            return launches
     return [0]
 
 
@@ -88,10 +88,10 @@ def _lowered(
     chosen, annotations = with_annotations(traced.annotations, options)
     plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations, sizes=sizes)
     applied: list[Applied] = []
-    others = [[step.applied for step in one.steps] for one in like if one.target == target]
-    for one in lower(TirProgram({KERNEL: traced.function}, plan, traced.source), target, chosen, like=others):
-        control.tell(f"{one.step.letter} {one.step.name}")
-        applied.append(one)
+    earlier = [[step.applied for step in lowering.steps] for lowering in like if lowering.target == target]
+    for step in lower(TirProgram({KERNEL: traced.function}, plan, traced.source), target, chosen, like=earlier):
+        control.tell(f"{step.step.letter} {step.step.name}")
+        applied.append(step)
     return Lowered(traced, target, options, steps_of(applied))
 
 
@@ -117,10 +117,10 @@ def lower_again(
 ) -> Exploration:
     """As :func:`fork`; `control` ends it after the step that runs, and hears of each step."""
     asked = parse_options(options)
-    kept = {name: value for name, value in exploration.options.items() if name not in options}
+    unchanged = {name: value for name, value in exploration.options.items() if name not in options}
     chip = exploration.target if target is None else get_target(target)
     with control.watched("the lowering"):
-        return _with(exploration, exploration.kernel, chip, kept | asked, control, [exploration])
+        return _with(exploration, exploration.kernel, chip, unchanged | asked, control, [exploration])
 
 
 def with_options(exploration: Exploration, options: Mapping[str, Any], like: Iterable[Exploration] = ()) -> Exploration:
@@ -158,7 +158,7 @@ def _with(
     """A kernel with another text, target or options, and the sizes of this one that it has."""
     names = {str(variable.name) for variable in size_variables(traced.function)}
     values = {size.name: size.value for size in sizes_now(exploration) if size.name in names}
-    before = [one._lowerings[0] for one in like if not one._is_several]
+    before = [exploration._lowerings[0] for exploration in like if not exploration._is_several]
     sizes = sizes_of(traced.function, values)
     fields = lowered(traced, target, options, sizes, control, before)
     return dataclasses.replace(exploration, target=target, options=options, **fields)
@@ -175,39 +175,39 @@ def with_sizes(exploration: Exploration, /, **sizes: int) -> Exploration:
 
     Raises UsageError for unknown names and for values below 1, and what the passes raise for unsuitable sizes.
     """
-    known = {size.name: size.value for size in sizes_now(exploration)}
-    wanted = {size.name: size.value for size in sizes_of(exploration.kernel.function, {**known, **sizes})}
-    if wanted == known:
+    current = {size.name: size.value for size in sizes_now(exploration)}
+    asked = {size.name: size.value for size in sizes_of(exploration.kernel.function, {**current, **sizes})}
+    if asked == current:
         return exploration
-    lowerings = tuple(_bound(lowering, wanted) for lowering in exploration._lowerings)
+    lowerings = tuple(_bound(lowering, asked) for lowering in exploration._lowerings)
     return dataclasses.replace(exploration, _lowerings=lowerings)
 
 
 def _bound(lowering: Lowered, values: Mapping[str, int]) -> Lowered:
     """The lowering for these of the values that it has a size for."""
-    own = {size.name: values[size.name] for size in lowering.plan.sizes}
-    wanted = sizes_of(lowering.kernel.function, own)
-    if wanted == lowering.plan.sizes:
+    current = {size.name: values[size.name] for size in lowering.plan.sizes}
+    asked = sizes_of(lowering.kernel.function, current)
+    if asked == lowering.plan.sizes:
         return lowering
     with errors_of_ours("binding the sizes"):
-        applied = bind_sizes((step.applied for step in lowering.steps), lowering.target, wanted)
+        applied = bind_sizes((step.applied for step in lowering.steps), lowering.target, asked)
     return dataclasses.replace(lowering, steps=steps_of(applied))
 
 
 def sized(exploration: Exploration, inputs: Inputs, sizes: Mapping[str, int] | None) -> Exploration:
     """The exploration for the given sizes, or for those of the inputs."""
-    wanted = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
+    asked = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
     parameters = [p for p in exploration.kernel.function.params if is_buffer(p)]
     tensors = [p for p in parameters if exploration._roles.get(str(p.name)) in READ]
     arrays = given_inputs(inputs, exploration._tensors(READ), reasons(exploration)) or ()
     for position, (array, tensor) in enumerate(zip(arrays, tensors, strict=False)):
         for extent, symbolic in zip(np.shape(array), extents_of(tensor), strict=False):
             name = "" if isinstance(symbolic, int) else str(symbolic.name)
-            if name and wanted.setdefault(name, extent) != extent:
+            if name and asked.setdefault(name, extent) != extent:
                 raise UsageError(
                     "U010",
-                    f"input {position} has {name} = {extent}, but {name} is already {wanted[name]}",
+                    f"input {position} has {name} = {extent}, but {name} is already {asked[name]}",
                     hint=f"pass sizes that agree: {tensor.name} has the shape "
                     f"({', '.join(map(str, extents_of(tensor)))})",
                 )
-    return exploration.with_sizes(**wanted)
+    return exploration.with_sizes(**asked)

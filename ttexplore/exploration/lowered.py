@@ -101,25 +101,25 @@ class Step(BaseStep):
         """The step as plain data."""
         before, after = self._listing_before, self.listing
         firings = firing_records(self.before, self.after, (before, after))
-        sentences = {one.rule.name: one.rule.sentence for one in self.after.firings}
+        sentences = {rule.rule.name: rule.rule.sentence for rule in self.after.firings}
         plans = [to_json(program.plan) for program in (self.before, self.after)]
         return StepRecord(
             self.index, self.name, self.letter, self.stage, self.summary, self.applied.step.docstring,
             before.text != after.text, plans[0] != plans[1], self.seconds, before, after, plans[0], plans[1],
             to_json(self.options), self.error.record() if self.error else None,
-            {one.rule: sentences[one.rule] for one in firings}, firings, tuple(one.record for one in self.parts),
+            {firing.rule: sentences[firing.rule] for firing in firings}, firings, tuple(firing.record for firing in self.parts),
         )  # fmt: skip
 
 
 def steps_of(applied: Iterable[Applied], before: Step | None = None) -> tuple[Step, ...]:
     steps: list[Step] = []
-    for index, one in enumerate(applied):
-        steps.append(Step(index, one, steps[-1] if steps else before))
+    for index, step in enumerate(applied):
+        steps.append(Step(index, step, steps[-1] if steps else before))
     return tuple(steps)
 
 
 Array = NDArray[Any]
-_PIPELINE = tuple(name for step in PIPELINE for one in (step, *step.parts) for name in (one.name, one.letter))
+_PIPELINE = tuple(name for step in PIPELINE for row in (step, *step.parts) for name in (row.name, row.letter))
 
 
 @dataclass(frozen=True, eq=False)

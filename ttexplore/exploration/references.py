@@ -52,16 +52,16 @@ def rounding_of(exploration: Exploration, arrays: tuple[Array, ...], control: Co
 
     @functools.cache
     def errors(unit: float) -> tuple[Array, ...]:
-        known: dict[str, Array] = {}
+        errors_of: dict[str, Array] = {}
 
         def run(launch: Exploration, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
             lowered = launch._lowered
-            result = lowered.run(lowered.first, inputs, control, unit=unit, errors=known)
-            known.update(zip((one.name for one in launch._tensors(WRITTEN)), result.errors, strict=True))
+            result = lowered.run(lowered.first, inputs, control, unit=unit, errors=errors_of)
+            errors_of.update(zip((tensor.name for tensor in launch._tensors(WRITTEN)), result.errors, strict=True))
             return result.outputs
 
         chained(exploration, run, arrays)
-        return tuple(known[one.name] for one in exploration._tensors(WRITTEN))
+        return tuple(errors_of[tensor.name] for tensor in exploration._tensors(WRITTEN))
 
     return errors
 
@@ -71,19 +71,19 @@ def roles(exploration: Exploration) -> Mapping[str, str]:
     if not exploration._is_several:
         return exploration._lowered.roles
     lowerings = exploration._lowerings
-    old = old_contents([one.kernel.function for one in lowerings])
-    written = {name for one in lowerings for name, role in one.roles.items() if role != "input"}
-    own = [str(p.name) for p in exploration.kernel.function.params if is_buffer(p)]
-    return {name: "input" if name not in written else "inout" if name in old else "output" for name in own}
+    old = old_contents([lowering.kernel.function for lowering in lowerings])
+    written = {name for lowering in lowerings for name, role in lowering.roles.items() if role != "input"}
+    names = [str(p.name) for p in exploration.kernel.function.params if is_buffer(p)]
+    return {name: "input" if name not in written else "inout" if name in old else "output" for name in names}
 
 
 def valid(exploration: Exploration, arrays: tuple[Array, ...], seed: int) -> tuple[Array, ...]:
     """Drawn inputs, with such elements of index tensors as lie inside of the tensors that they index."""
-    names = [one.name for one in exploration._tensors(READ)]
-    shapes = {one.name: one.shape for lowering in exploration._lowerings for one in lowering.tensors}
+    names = [tensor.name for tensor in exploration._tensors(READ)]
+    shapes = {tensor.name: tensor.shape for lowering in exploration._lowerings for tensor in lowering.tensors}
     with errors_of_ours("making the inputs"):
         # After the first step what decides has names.
-        launches = [(one.first.kernel, one.steps[0].after.kernel) for one in exploration._lowerings]
+        launches = [(lowering.first.kernel, lowering.steps[0].after.kernel) for lowering in exploration._lowerings]
         sizes = {size.name: size.value for size in sizes_now(exploration)}
         drawn = valid_inputs(launches, sizes, shapes, dict(zip(names, arrays, strict=True)), seed)
     return tuple(drawn[name] for name in names)
@@ -91,16 +91,16 @@ def valid(exploration: Exploration, arrays: tuple[Array, ...], seed: int) -> tup
 
 def check_races(exploration: Exploration, arrays: tuple[Array, ...]) -> None:
     """Raise KernelError for inputs with which two blocks store to one place."""
-    inputs = dict(zip((one.name for one in exploration._tensors(READ)), arrays, strict=True))
+    inputs = dict(zip((tensor.name for tensor in exploration._tensors(READ)), arrays, strict=True))
     with errors_of_ours("checking where blocks store"):
         for lowering in exploration._lowerings:
-            shapes = {one.name: one.shape for one in lowering.tensors}
+            shapes = {tensor.name: tensor.shape for tensor in lowering.tensors}
             check_places(lowering.steps[0].after.kernel, lowering.plan.size_values, shapes, inputs)
 
 
 def kept(exploration: Exploration) -> KeptRun | None:
     """Inputs and reference with which a saved exploration is compared; None if they are too large."""
-    elements = sum(prod(one.shape) for roles in (READ, WRITTEN) for one in exploration._tensors(roles))
+    elements = sum(prod(tensor.shape) for roles in (READ, WRITTEN) for tensor in exploration._tensors(roles))
     if exploration.error is not None or 4 * elements > LARGEST_ARRAYS_BYTES:
         return None
     arrays = exploration._inputs(None, 0)

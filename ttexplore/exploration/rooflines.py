@@ -23,15 +23,15 @@ def roofline(
     others in microseconds, such as published ones, by label. Raises UsageError for other values, and what
     :meth:`Exploration.estimate` raises.
     """
-    given = dictionary("lowerings", lowerings, "labels", '{"first": ex}')
-    if not given:
+    by_label = dictionary("lowerings", lowerings, "labels", '{"first": ex}')
+    if not by_label:
         raise wrong("lowerings", lowerings, "at least one exploration or estimate, by its label")
     points: list[RoofPoint] = []
-    for label, one in given.items():
-        found: Any = one.estimate() if isinstance(one, Exploration) else one
-        if not isinstance(found, Estimate | LaunchEstimates):
-            raise wrong(f"the lowering {label!r}", one, "an exploration, or the result of its estimate()")
-        points.append(RoofPoint(label, found.us, found.traffic_us, found.compute_peak_us))
+    for label, lowering in by_label.items():
+        estimate: Any = lowering.estimate() if isinstance(lowering, Exploration) else lowering
+        if not isinstance(estimate, Estimate | LaunchEstimates):
+            raise wrong(f"the lowering {label!r}", lowering, "an exploration, or the result of its estimate()")
+        points.append(RoofPoint(label, estimate.us, estimate.traffic_us, estimate.compute_peak_us))
     times = dictionary("marks", {} if marks is None else marks, "labels", '{"measured": 69.0}')
     for label, us in times.items():
         if isinstance(us, bool) or not isinstance(us, int | float) or not 0 < us <= sys.float_info.max:

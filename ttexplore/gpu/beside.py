@@ -115,14 +115,14 @@ class LineLinks(Printed):
         cells = [
             [runs(row.gpu) or _NONE, *(runs(row.ours[role]) or _NONE for role in KERNEL_ROLES)] for row in self.rows
         ]
-        widths = [max(len(one) for one in column) for column in zip(heads, *cells, strict=True)]
+        widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
 
         def row(first: str, rest: Iterable[str]) -> str:
-            return "  ".join([first, *(one.ljust(size) for one, size in zip(rest, widths, strict=True))]).rstrip()
+            return "  ".join([first, *(cell.ljust(size) for cell, size in zip(rest, widths, strict=True))]).rstrip()
 
         lines = [row(" " * (width + 6), heads)]
-        for one, rest in zip(self.rows, cells, strict=True):
-            lines.append(row(f"{one.line:>4}  {visible(one.text).ljust(width)}", rest))
+        for link, rest in zip(self.rows, cells, strict=True):
+            lines.append(row(f"{link.line:>4}  {visible(link.text).ljust(width)}", rest))
         return "\n".join([*lines, "", self.told]) + "\n"
 
     def _repr_html_(self) -> str:
@@ -200,7 +200,9 @@ class Beside(Printed):
         return "\n".join(map(str, (self.concepts, self.links, self.passes)))
 
     def _repr_html_(self) -> str:
-        tables = "".join(f"<h4>{escape(one.name)}</h4>{side_by_side_html(one)}" for one in self.tables.values())
+        tables = "".join(
+            f"<h4>{escape(purpose.name)}</h4>{side_by_side_html(purpose)}" for purpose in self.tables.values()
+        )
         parts = (
             ("What stands for what", concepts_table(self.concepts)), ("Lines", links_table(self.links)),
             ("Passes", passes_table(self.passes)), ("As in TileLang's documents", tables),
@@ -217,13 +219,13 @@ class Beside(Printed):
 
 def _by_line(listing: Listing) -> dict[tuple[str, int], tuple[int, ...]]:
     """The lines of a listing, from 1, by the file and line of the kernel that they come from."""
-    found: dict[tuple[str, int], list[int]] = {}
+    numbers: dict[tuple[str, int], list[int]] = {}
     for number, line in enumerate(listing.lines, 1):
         for origin in line.origins:
-            lines = found.setdefault((origin.span.file, origin.span.line), [])
+            lines = numbers.setdefault((origin.span.file, origin.span.line), [])
             if number not in lines:
                 lines.append(number)
-    return {key: tuple(lines) for key, lines in found.items()}
+    return {key: tuple(lines) for key, lines in numbers.items()}
 
 
 def _share(listings: Iterable[Listing]) -> float:
@@ -231,7 +233,7 @@ def _share(listings: Iterable[Listing]) -> float:
     return linked / max(lines, 1)
 
 
-def passes_table(found: PassTable) -> str:
+def passes_table(table: PassTable) -> str:
     """The aligned passes as an HTML table."""
 
     def cell(steps: Iterable[StepRecord]) -> str:
@@ -239,35 +241,35 @@ def passes_table(found: PassTable) -> str:
 
     rows = [
         (f"<b>{escape(row.purpose.name)}</b>: {escape(row.purpose.sentence)}", cell(row.gpu), cell(row.ours))
-        for row in found.rows
+        for row in table.rows
     ]
     note = '<p class="q">● changes the program or the plan, ○ changes nothing</p>'
-    return beside_table("passes", found.arch, found.target, rows) + note
+    return beside_table("passes", table.arch, table.target, rows) + note
 
 
-def links_table(found: LineLinks) -> str:
+def links_table(links: LineLinks) -> str:
     """The lines of the kernel, each with the lines of both programs, which unfold."""
 
     def code(name: str, listing: Listing, lines: tuple[int, ...]) -> str:
         if not lines:
             return ""
-        left = len(lines) - _SHOWN_LINES
+        hidden = len(lines) - _SHOWN_LINES
         rows = "".join(
             f"<tr><td>{number}</td><td>{escape(listing.lines[number - 1].text)}</td></tr>"
             for number in lines[:_SHOWN_LINES]
         )
-        more = f'<tr><td></td><td class="q">{plural(left, "more line")}</td></tr>' if left > 0 else ""
+        more = f'<tr><td></td><td class="q">{plural(hidden, "more line")}</td></tr>' if hidden > 0 else ""
         return f'<div class="q">{escape(name)}</div><table class="t code">{rows}{more}</table>'
 
     rows: list[str] = []
-    for one in found.rows:
-        gpu = code(found.arch, found.source, one.gpu)
-        ours = "".join(code(role, found.files[role], one.ours[role]) for role in KERNEL_ROLES)
-        head = f"<code>{one.line:>4}  {escape(one.text)}</code>"
+    for link in links.rows:
+        gpu = code(links.arch, links.source, link.gpu)
+        ours = "".join(code(role, links.files[role], link.ours[role]) for role in KERNEL_ROLES)
+        head = f"<code>{link.line:>4}  {escape(link.text)}</code>"
         if gpu or ours:
             counts = [
-                f"{escape(found.arch)} {len(one.gpu)}",
-                *(f"{role} {len(one.ours[role])}" for role in KERNEL_ROLES),
+                f"{escape(links.arch)} {len(link.gpu)}",
+                *(f"{role} {len(link.ours[role])}" for role in KERNEL_ROLES),
             ]
             rows.append(
                 f'<details><summary><span class="pre">{head}</span> <span class="q">{" · ".join(counts)}</span>'
@@ -275,4 +277,4 @@ def links_table(found: LineLinks) -> str:
             )
         else:
             rows.append(f'<div class="unlinked pre">{head}</div>')
-    return f'<div class="links">{"".join(rows)}</div><p class="q">{escape(found.told)}</p>'
+    return f'<div class="links">{"".join(rows)}</div><p class="q">{escape(links.told)}</p>'

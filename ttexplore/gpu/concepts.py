@@ -77,7 +77,7 @@ class ConceptMap(Printed):
         for row in self.rows:
             texts += ["", f"{row.gpu_name}  |  {row.name}", f"  {row.sentence}"]
             for side, facts in ((self.arch, row.gpu), (self.target, row.ours)):
-                texts += [f"  {side:<14}{visible(one)}" for one in facts_text(facts) or [NOTHING]]
+                texts += [f"  {side:<14}{visible(fact)}" for fact in facts_text(facts) or [NOTHING]]
         return "\n".join(texts) + "\n"
 
     def _repr_html_(self) -> str:
@@ -88,25 +88,25 @@ class ConceptMap(Printed):
 
 def facts_text(facts: Sequence[Fact]) -> list[str]:
     """A text for each fact, with its figures and lines."""
-    return [_fact(one) for one in facts]
+    return [_fact(fact) for fact in facts]
 
 
-def _fact(one: Fact) -> str:
-    lines = _lines(one.lines)
-    return figures(one) + (f"  [{lines}]" if lines else "")
+def _fact(fact: Fact) -> str:
+    lines = _lines(fact.lines)
+    return figures(fact) + (f"  [{lines}]" if lines else "")
 
 
-def figures(one: Fact) -> str:
+def figures(fact: Fact) -> str:
     """What a fact says, without its lines."""
-    most = "at most " if one.most else ""
-    if one.count is None:
-        return f"unknown: {one.what}" if one.bytes is None else f"{most}{byte_size(one.bytes)} {one.what}"
-    return f"{most}{one.count:,} × {one.what}" + (f", {byte_size(one.bytes)}" if one.bytes else "")
+    most = "at most " if fact.most else ""
+    if fact.count is None:
+        return f"unknown: {fact.what}" if fact.bytes is None else f"{most}{byte_size(fact.bytes)} {fact.what}"
+    return f"{most}{fact.count:,} × {fact.what}" + (f", {byte_size(fact.bytes)}" if fact.bytes else "")
 
 
 def _lines(lines: Iterable[tuple[str, int]]) -> str:
     """``kernel.cu 46–48, 51; reader.cpp 33``"""
-    return "; ".join(f"{file} {runs(found)}" for file, found in lines_by_file(lines).items())
+    return "; ".join(f"{file} {runs(numbers)}" for file, numbers in lines_by_file(lines).items())
 
 
 def lines_by_file(lines: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
@@ -119,20 +119,20 @@ def lines_by_file(lines: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 def runs(numbers: Iterable[int]) -> str:
     """``3, 5–7``: the first runs of some lines, and how many more there are."""
-    found, left = first_runs(numbers)
-    shown = [str(first) if first == last else f"{first}–{last}" for first, last in found]
-    return ", ".join(shown) + (f" and {plural(left, 'more line')}" if left else "")
+    shown_runs, hidden = first_runs(numbers)
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in shown_runs]
+    return ", ".join(shown) + (f" and {plural(hidden, 'more line')}" if hidden else "")
 
 
 def first_runs(numbers: Iterable[int]) -> tuple[list[tuple[int, int]], int]:
     """The first runs of some lines, each from its first to its last, and how many lines are in the others."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
+        if spans and number == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], number)
         else:
-            found.append((number, number))
-    return found[:_LISTED_LINES], sum(last - first + 1 for first, last in found[_LISTED_LINES:])
+            spans.append((number, number))
+    return spans[:_LISTED_LINES], sum(last - first + 1 for first, last in spans[_LISTED_LINES:])
 
 
 def concept_map(gpu: GpuProgram, ours: TileProgram, arch: str, target: Target) -> ConceptMap:
@@ -156,13 +156,13 @@ def concept_map(gpu: GpuProgram, ours: TileProgram, arch: str, target: Target) -
 
 
 def _present(*facts: Fact) -> tuple[Fact, ...]:
-    return tuple(one for one in facts if one.lines)
+    return tuple(fact for fact in facts if fact.lines)
 
 
 def _grid(gpu: GpuProgram, ours: TileProgram, target: Target) -> Concept:
     partition = ours.plan.partition
     assert partition is not None, "what is emitted has been distributed"
-    extents = "×".join("?" if one is None else str(one) for one in gpu.extents("blockIdx").values())
+    extents = "×".join("?" if extent is None else str(extent) for extent in gpu.extents("blockIdx").values())
     working = [core.items for core in partition.cores if core.items]
     loops = ours.lines("work loop")
     items = f"work items on {len(working)} of {target.cores} cores, at most {max(working)} each"
@@ -177,7 +177,7 @@ def _grid(gpu: GpuProgram, ours: TileProgram, target: Target) -> Concept:
 
 
 def _roles(gpu: GpuProgram, ours: TileProgram) -> Concept:
-    branches = [one for one in gpu.blocks_below_threads if one[1]]
+    branches = [branch for branch in gpu.blocks_below_threads if branch[1]]
     facts = tuple(
         Fact(f"warps of the block ({threads} threads) {role}", threads // 32, lines=((gpu.file, line),))
         for line, threads, role in branches
@@ -196,37 +196,37 @@ def _memory(gpu: GpuProgram, ours: TileProgram) -> Concept:
     buffers = gpu.lines(r"buf_dyn_shmem \+|extern __shared__ (?!.*buf_dyn_shmem)")
     barriers = gpu.lines(r"__shared__ .*mbarrier_mem")
     facts = [Fact("buffers in the shared memory of a block", len(buffers), gpu.shared_bytes, buffers)]
-    size = sum(int(found[1]) for _, line in barriers
-               if (found := re.search(r"mbarrier_mem\[(\d+)\]", gpu.source.lines[line - 1].text)))  # fmt: skip
+    size = sum(int(match[1]) for _, line in barriers
+               if (match := re.search(r"mbarrier_mem\[(\d+)\]", gpu.source.lines[line - 1].text)))  # fmt: skip
     if size:
         facts.append(Fact("barriers in it", size, 8 * size, barriers))
-    made: list[Fact] = []
+    our_facts: list[Fact] = []
     for shared in chip_buffers(ours.plan.buffers):
-        names = [one.name for one in shared]
-        one = max(shared, key=lambda each: each.total_bytes)
-        blocks = f"{plural(one.stages, 'block')} of {plural(one.block_pages, 'tile')}"
-        what = f"for {blocks}: {', '.join(names)}, {one.producer} to {one.consumer}"
-        made.append(Fact(what, None, one.total_bytes, ours.lines("buffer", *names)))
+        names = [buffer.name for buffer in shared]
+        largest = max(shared, key=lambda each: each.total_bytes)
+        blocks = f"{plural(largest.stages, 'block')} of {plural(largest.block_pages, 'tile')}"
+        description = f"for {blocks}: {', '.join(names)}, {largest.producer} to {largest.consumer}"
+        our_facts.append(Fact(description, None, largest.total_bytes, ours.lines("buffer", *names)))
     return Concept(
         "shared memory", "circular buffers",
         "Both are fast memory beside the processor, filled by the program, not by a cache; a circular buffer has in "
         "addition a kernel that fills it, one that empties it, and the count of pages between them.",
-        tuple(facts) if gpu.shared_bytes or buffers else (), tuple(made),
+        tuple(facts) if gpu.shared_bytes or buffers else (), tuple(our_facts),
     )  # fmt: skip
 
 
 def _moves(gpu: GpuProgram, ways: Sequence[str]) -> tuple[Fact, ...]:
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for way in ways:
-        statements = [one for one in gpu.statements if gpu.way(one.text) == way]
+        statements = [statement for statement in gpu.statements if gpu.way(statement.text) == way]
         if not statements:
             continue
         fact = gpu.gather(_WAY_NAMES[way], statements, threads=True)
         if way == "TMA load":
             # A barrier is told how many bytes will arrive.
             fact = dataclasses.replace(fact, bytes=gpu.where("expect").bytes)
-        found.append(fact)
-    return tuple(found)
+        facts.append(fact)
+    return tuple(facts)
 
 
 _WAY_NAMES = {
@@ -289,16 +289,16 @@ def _waits(gpu: GpuProgram, ours: TileProgram) -> Concept:
 
 def _registers(gpu: GpuProgram, ours: TileProgram) -> Concept:
     arrays = gpu.arrays()
-    size = sum(one[2] for one in arrays)
+    size = sum(array[2] for array in arrays)
     names = ", ".join(name for _, name, _, _ in arrays)
     compute = ours.plan.compute
     facts: list[Fact] = []
     if compute is not None:
         width = 4 if compute.fp32_dest_acc_en else 2
         acquired = ours.calls("tile_regs_acquire", what="times acquired")
-        what = f"tiles of {8 * width} bits in DST"
+        description = f"tiles of {8 * width} bits in DST"
         facts = [
-            Fact(what, compute.dst_tiles, compute.dst_tiles * TILE_ELEMENTS * width, acquired.lines), acquired,
+            Fact(description, compute.dst_tiles, compute.dst_tiles * TILE_ELEMENTS * width, acquired.lines), acquired,
         ]  # fmt: skip
     return Concept(
         "fragments", "DST",
@@ -311,16 +311,16 @@ def _registers(gpu: GpuProgram, ours: TileProgram) -> Concept:
 
 
 def _products(gpu: GpuProgram, ours: TileProgram) -> Concept:
-    def fact(one: Fact, multiplied: int | None) -> Fact:
+    def fact(counted: Fact, multiplied: int | None) -> Fact:
         told = "" if multiplied is None else f", {multiplied:,} multiply-adds"
-        return Fact(f"{one.what}{told}", one.count, None, one.lines, one.most)
+        return Fact(f"{counted.what}{told}", counted.count, None, counted.lines, counted.most)
 
     called, total = ours.products
     return Concept(
         "tensor cores", "matrix unit",
         "A warp or four of them multiply pieces of a size of the instruction; here one call multiplies tiles of "
         "32x32, and a block of tiles at once.",
-        tuple(fact(*one) for one in gpu.products), (fact(called, total),) if called.lines else (),
+        tuple(fact(*product) for product in gpu.products), (fact(called, total),) if called.lines else (),
     )  # fmt: skip
 
 
@@ -329,8 +329,8 @@ def _elements(gpu: GpuProgram, ours: TileProgram) -> Concept:
         "functions of elements", "operations on tiles",
         "Each thread computes its elements with instructions of its own; here the vector unit takes all 1,024 elements "
         "of a tile in DST for a call.",
-        tuple(_named(one, f"{one.what} of an element") for one in gpu.functions),
-        tuple(one for one in ours.operations if "reduce" not in one.what),
+        tuple(_named(function, f"{function.what} of an element") for function in gpu.functions),
+        tuple(operation for operation in ours.operations if "reduce" not in operation.what),
     )  # fmt: skip
 
 
@@ -340,7 +340,7 @@ def _reductions(gpu: GpuProgram, ours: TileProgram) -> Concept:
         "A thread reduces its elements, then threads exchange their results by shuffles or shared memory; here a call "
         "reduces the rows or columns of a tile.",
         _present(_named(gpu.where(r"tl::AllReduce<", threads=True), "AllReduce by a thread")),
-        tuple(one for one in ours.operations if "reduce" in one.what),
+        tuple(operation for operation in ours.operations if "reduce" in operation.what),
     )  # fmt: skip
 
 
@@ -350,10 +350,12 @@ def _occupancy(gpu: GpuProgram, ours: TileProgram, arch: str, target: Target) ->
     working = sum(core.items > 0 for core in partition.cores)
     facts: list[Fact] = []
     if chip is not None:
-        taken = gpu.shared_bytes + chip.block_bytes
-        at_once = min(chip.blocks, chip.threads // gpu.threads, chip.shared_bytes // taken if taken else chip.blocks)
-        what = f"blocks at once on each {chip.processor} of {chip.name}, by threads and shared memory"
-        facts.append(Fact(what, at_once, lines=gpu.lines(r"__launch_bounds__"), most=True))
+        block_bytes = gpu.shared_bytes + chip.block_bytes
+        at_once = min(
+            chip.blocks, chip.threads // gpu.threads, chip.shared_bytes // block_bytes if block_bytes else chip.blocks
+        )
+        description = f"blocks at once on each {chip.processor} of {chip.name}, by threads and shared memory"
+        facts.append(Fact(description, at_once, lines=gpu.lines(r"__launch_bounds__"), most=True))
         if gpu.blocks is not None:
             used = min(gpu.blocks, chip.processors)
             facts.append(Fact(f"of {chip.processors} {chip.processor}s get a block", used))
@@ -370,23 +372,25 @@ def _reuse(gpu: GpuProgram, ours: TileProgram, arch: str) -> Concept:
     chip, plan = CHIPS.get(arch), ours.plan
     tensors = _input_bytes(plan)
     read = _total(_moves(gpu, _WAYS_IN))
-    lines = tuple(line for one in _moves(gpu, _WAYS_IN) for line in one.lines)
+    lines = tuple(line for move in _moves(gpu, _WAYS_IN) for line in move.lines)
     l2 = f"; L2 of {chip.name} has {chip.l2_bytes >> 20} MiB" if chip else ""
     copies = ours.copies("async_read")
-    sent = sum(one.saved_bytes for one in plan.shared)
+    sent = sum(shared.saved_bytes for shared in plan.shared)
     facts = [
         Fact(
             f"read by all cores, of inputs of {byte_size(tensors)}",
             None,
             _total(copies),
-            tuple(line for one in copies for line in one.lines),
+            tuple(line for copy in copies for line in copy.lines),
         )
     ]
     if sent:
         multicast = ours.calls("async_write_multicast").lines
         facts.append(Fact("received from other cores by multicast", None, sent, multicast))
     if plan.partials:
-        facts.append(Fact("partial sums sent from core to core", None, sum(one.sent_bytes for one in plan.partials)))
+        facts.append(
+            Fact("partial sums sent from core to core", None, sum(partial.sent_bytes for partial in plan.partials))
+        )
     return Concept(
         "L2", "multicast",
         "Blocks that read the same data find them in L2, without being asked; there is no such cache here: either each "
@@ -398,37 +402,39 @@ def _reuse(gpu: GpuProgram, ours: TileProgram, arch: str) -> Concept:
 
 def _input_bytes(plan: Plan) -> int:
     sizes = [
-        prod(one.shape) * np.dtype(numpy_dtype(one.dtype)).itemsize for one in plan.layouts if one.role != "output"
+        prod(layout.shape) * np.dtype(numpy_dtype(layout.dtype)).itemsize
+        for layout in plan.layouts
+        if layout.role != "output"
     ]
     return sum(sizes)
 
 
 def _total(facts: Iterable[Fact]) -> int | None:
     total: int | None = 0
-    for one in facts:
-        total = None if total is None or one.bytes is None else total + one.bytes
+    for fact in facts:
+        total = None if total is None or fact.bytes is None else total + fact.bytes
     return total
 
 
-def _named(fact: Fact, what: str) -> Fact:
-    return dataclasses.replace(fact, what=what, bytes=None)
+def _named(fact: Fact, meaning: str) -> Fact:
+    return dataclasses.replace(fact, what=meaning, bytes=None)
 
 
-def concepts_table(found: ConceptMap) -> str:
+def concepts_table(concepts: ConceptMap) -> str:
     """The map as an HTML table."""
 
     def side(facts: Sequence[Fact]) -> str:
         if not facts:
             return f'<span class="q">{NOTHING}</span>'
         return "".join(
-            f'<div>{escape(figures(one))} <span class="q">{escape(_lines(one.lines))}</span></div>' for one in facts
+            f'<div>{escape(figures(fact))} <span class="q">{escape(_lines(fact.lines))}</span></div>' for fact in facts
         )
 
     rows = [
         (f"<b>{escape(row.gpu_name)} → {escape(row.name)}</b>: {escape(row.sentence)}", side(row.gpu), side(row.ours))
-        for row in found.rows
+        for row in concepts.rows
     ]
-    return beside_table("concepts", found.arch, found.target, rows)
+    return beside_table("concepts", concepts.arch, concepts.target, rows)
 
 
 def beside_table(label: str, arch: str, target: str, rows: Iterable[tuple[str, str, str]]) -> str:

@@ -37,32 +37,32 @@ _WORDS = (
 )
 
 
-def _quotient(one: int, other: int) -> int:
+def _quotient(dividend: int, divisor: int) -> int:
     """C++ rounds towards zero."""
-    return abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)
+    return abs(dividend) // abs(divisor) * (1 if (dividend < 0) == (divisor < 0) else -1)
 
 
-def _shift(one: int, other: int) -> int:
-    return one << other if other >= 0 else one >> -other
+def _shift(number: int, bits: int) -> int:
+    return number << bits if bits >= 0 else number >> -bits
 
 
 _OPERATORS: dict[type[ast.AST], Callable[[int, int], int]] = {
-    ast.Add: lambda one, other: one + other,
-    ast.Sub: lambda one, other: one - other,
-    ast.Mult: lambda one, other: one * other,
+    ast.Add: lambda x, y: x + y,
+    ast.Sub: lambda x, y: x - y,
+    ast.Mult: lambda x, y: x * y,
     ast.FloorDiv: _quotient,
-    ast.Mod: lambda one, other: one - _quotient(one, other) * other,
+    ast.Mod: lambda x, y: x - _quotient(x, y) * y,
     ast.LShift: _shift,
-    ast.RShift: lambda one, other: _shift(one, -other),
-    ast.BitAnd: lambda one, other: one & other,
-    ast.BitOr: lambda one, other: one | other,
-    ast.BitXor: lambda one, other: one ^ other,
-    ast.Lt: lambda one, other: one < other,
-    ast.LtE: lambda one, other: one <= other,
-    ast.Gt: lambda one, other: one > other,
-    ast.GtE: lambda one, other: one >= other,
-    ast.Eq: lambda one, other: one == other,
-    ast.NotEq: lambda one, other: one != other,
+    ast.RShift: lambda x, y: _shift(x, -y),
+    ast.BitAnd: lambda x, y: x & y,
+    ast.BitOr: lambda x, y: x | y,
+    ast.BitXor: lambda x, y: x ^ y,
+    ast.Lt: lambda x, y: x < y,
+    ast.LtE: lambda x, y: x <= y,
+    ast.Gt: lambda x, y: x > y,
+    ast.GtE: lambda x, y: x >= y,
+    ast.Eq: lambda x, y: x == y,
+    ast.NotEq: lambda x, y: x != y,
 }
 _FUNCTIONS: dict[str, Callable[[int, int], int]] = {"min": min, "max": max}
 
@@ -94,31 +94,31 @@ def _expression(text: str) -> _Expression:
         return _Expression(None)
 
 
-def _value(node: ast.expr | None, known: Mapping[str, int]) -> int:
+def _value(node: ast.expr | None, numbers: Mapping[str, int]) -> int:
     """The value of an expression. Raises _Unknown."""
     match node:
         case ast.Constant(value=int() as number):
             return number
         case ast.Name(id=name):
-            if name in known:
-                return known[name]
+            if name in numbers:
+                return numbers[name]
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return not _value(inner, known)
+            return not _value(inner, numbers)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, known)
+            return -_value(inner, numbers)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             try:
-                return _OPERATORS[type(op)](_value(left, known), _value(right, known))
+                return _OPERATORS[type(op)](_value(left, numbers), _value(right, numbers))
             except (ZeroDivisionError, ValueError, OverflowError) as error:
                 raise _Unknown from error
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, known), _value(right, known))
-        case ast.BoolOp(op=ast.And(), values=parts):
-            return all(_value(part, known) for part in parts)
-        case ast.BoolOp(op=ast.Or(), values=parts):
-            return any(_value(part, known) for part in parts)
+            return _OPERATORS[type(op)](_value(left, numbers), _value(right, numbers))
+        case ast.BoolOp(op=ast.And(), values=operands):
+            return all(_value(operand, numbers) for operand in operands)
+        case ast.BoolOp(op=ast.Or(), values=operands):
+            return any(_value(operand, numbers) for operand in operands)
         case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](_value(left, known), _value(right, known))
+            return _FUNCTIONS[name](_value(left, numbers), _value(right, numbers))
         case _:
             pass
     raise _Unknown
@@ -134,13 +134,13 @@ class Statement:
 
     @functools.cached_property
     def defined(self) -> tuple[str, _Expression] | None:
-        found = _DEFINITION.fullmatch(self.text)
-        return (found[1], _expression(found[2])) if found else None
+        definition = _DEFINITION.fullmatch(self.text)
+        return (definition[1], _expression(definition[2])) if definition else None
 
     @functools.cached_property
     def assigned(self) -> str | None:
-        found = _ASSIGNED.fullmatch(self.text)
-        return found[1] if found else None
+        assignment = _ASSIGNED.fullmatch(self.text)
+        return assignment[1] if assignment else None
 
 
 @dataclass(frozen=True)
@@ -153,13 +153,17 @@ class SourceBlock:
 
     @functools.cached_property
     def loop(self) -> tuple[str, _Expression, _Expression, _Expression] | None:
-        found = _FOR.fullmatch(self.header)
-        return (found[1], _expression(found[2]), _expression(found[3]), _expression(found[4] or "1")) if found else None
+        header = _FOR.fullmatch(self.header)
+        return (
+            (header[1], _expression(header[2]), _expression(header[3]), _expression(header[4] or "1"))
+            if header
+            else None
+        )
 
     @functools.cached_property
     def condition(self) -> _Expression | None:
-        found = _IF.fullmatch(self.header)
-        return _expression(found[2]) if found else None
+        header = _IF.fullmatch(self.header)
+        return _expression(header[2]) if header else None
 
     @functools.cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -170,10 +174,10 @@ class SourceBlock:
         """The names on which bounds, conditions and amounts inside depend."""
         names: set[str] = set()
         for block in _blocks(self.inner):
-            parts = block.loop[1:] if block.loop else (block.condition,) if block.condition else ()
-            names |= {name for part in parts for name in part.names}
-        definitions = [one.defined for one in self.statements if one.defined]
-        names |= {name for one in self.statements if one.amount for name in one.amount.names}
+            expressions = block.loop[1:] if block.loop else (block.condition,) if block.condition else ()
+            names |= {name for expression in expressions for name in expression.names}
+        definitions = [statement.defined for statement in self.statements if statement.defined]
+        names |= {name for statement in self.statements if statement.amount for name in statement.amount.names}
         while True:
             more = {name for key, value in definitions if key in names for name in value.names} - names
             if not more:
@@ -182,18 +186,18 @@ class SourceBlock:
 
 
 def _statements(inner: Iterable[Statement | SourceBlock]) -> Iterator[Statement]:
-    for one in inner:
-        if isinstance(one, Statement):
-            yield one
+    for node in inner:
+        if isinstance(node, Statement):
+            yield node
         else:
-            yield from _statements(one.inner)
+            yield from _statements(node.inner)
 
 
 def _blocks(inner: Iterable[Statement | SourceBlock]) -> Iterator[SourceBlock]:
-    for one in inner:
-        if isinstance(one, SourceBlock):
-            yield one
-            yield from _blocks(one.inner)
+    for node in inner:
+        if isinstance(node, SourceBlock):
+            yield node
+            yield from _blocks(node.inner)
 
 
 def read_text(lines: Iterable[Line], amount: Callable[[str], str | None]) -> SourceBlock:
@@ -252,8 +256,8 @@ class StatementCount:
         )  # fmt: skip
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,95 +274,95 @@ class _StatementCounting:
     found: dict[int, StatementCount] = field(default_factory=dict[int, StatementCount])
     turns: int = 0
 
-    def walk(self, inner: Iterable[Statement | SourceBlock], known: dict[str, int], turn: _Repetitions) -> None:
+    def walk(self, inner: Iterable[Statement | SourceBlock], values: dict[str, int], executed: _Repetitions) -> None:
         # Of a chain of branches: whether one was taken, None if that is not known, and the threads that are left.
-        taken: bool | None = False
-        left = turn.threads
-        for one in inner:
-            if isinstance(one, Statement):
-                self.statement(one, known, turn)
+        entered: bool | None = False
+        remaining = executed.threads
+        for node in inner:
+            if isinstance(node, Statement):
+                self.statement(node, values, executed)
                 continue
-            if one.loop is not None:
-                self.loop(one, known, turn)
+            if node.loop is not None:
+                self.loop(node, values, executed)
                 continue
-            if one.condition is None and one.header != "else":
+            if node.condition is None and node.header != "else":
                 # Blocks of other loops are executed nobody knows how often.
-                repeated = re.match(r"(?:for|while|do)\b", one.header)
-                self.walk(one.inner, known, dataclasses.replace(turn, times=None) if repeated else turn)
+                repeated = re.match(r"(?:for|while|do)\b", node.header)
+                self.walk(node.inner, values, dataclasses.replace(executed, times=None) if repeated else executed)
                 continue
-            if not one.header.startswith("else"):
-                taken, left = False, turn.threads
-            taken, left = self.branch(one, known, turn, taken, left)
+            if not node.header.startswith("else"):
+                entered, remaining = False, executed.threads
+            entered, remaining = self.branch(node, values, executed, entered, remaining)
 
     def branch(
-        self, block: SourceBlock, known: dict[str, int], turn: _Repetitions, taken: bool | None, left: int
+        self, block: SourceBlock, values: dict[str, int], executed: _Repetitions, entered: bool | None, remaining: int
     ) -> tuple[bool | None, int]:  # fmt: skip
         """Count a branch; returns whether it or one before it was taken, and the threads that are left."""
-        if taken is True:
-            return True, left
-        here = dataclasses.replace(turn, threads=left, most=turn.most or taken is None)
+        if entered is True:
+            return True, remaining
+        here = dataclasses.replace(executed, threads=remaining, most=executed.most or entered is None)
         if block.condition is None:
-            self.walk(block.inner, dict(known), here)
-            return True, left
+            self.walk(block.inner, dict(values), here)
+            return True, remaining
         header = _IF.fullmatch(block.header)
         text = _WORDS[0][0].sub(_WORDS[0][1], header[2]) if header else ""
         elected, chosen = _ELECTED.fullmatch(text), _THREADS.fullmatch(text)
         if elected or chosen:
-            part = min(int(chosen[1]), left) if chosen else 1
+            threads = min(int(chosen[1]), remaining) if chosen else 1
             if elected and int(elected[1]):
-                part = max(left // int(elected[1]), 1)
-            self.walk(block.inner, dict(known), dataclasses.replace(here, threads=part))
-            return (False, left - part) if left > part else (True, 0)
+                threads = max(remaining // int(elected[1]), 1)
+            self.walk(block.inner, dict(values), dataclasses.replace(here, threads=threads))
+            return (False, remaining - threads) if remaining > threads else (True, 0)
         try:
-            holds = bool(_value(block.condition.tree, known))
+            holds = bool(_value(block.condition.tree, values))
         except _Unknown:
-            self.walk(block.inner, dict(known), dataclasses.replace(here, most=True))
-            return None, left
+            self.walk(block.inner, dict(values), dataclasses.replace(here, most=True))
+            return None, remaining
         if holds:
-            self.walk(block.inner, dict(known), here)
-        return (True if holds and taken is False else taken), left
+            self.walk(block.inner, dict(values), here)
+        return (True if holds and entered is False else entered), remaining
 
-    def loop(self, block: SourceBlock, known: dict[str, int], turn: _Repetitions) -> None:
+    def loop(self, block: SourceBlock, values: dict[str, int], executed: _Repetitions) -> None:
         assert block.loop is not None
         name, *bounds = block.loop
-        inside = dict(known)
-        for one in block.statements:
+        inside = dict(values)
+        for statement in block.statements:
             # What changes from turn to turn is not known at the first one.
-            if one.assigned is not None:
-                inside.pop(one.assigned, None)
+            if statement.assigned is not None:
+                inside.pop(statement.assigned, None)
         try:
-            low, high, step = (_value(one.tree, inside) for one in bounds)
+            low, high, step = (_value(bound.tree, inside) for bound in bounds)
             turns = range(low, high, step)
         except (_Unknown, ValueError):
             inside.pop(name, None)
-            self.walk(block.inner, inside, dataclasses.replace(turn, times=None))
+            self.walk(block.inner, inside, dataclasses.replace(executed, times=None))
             return
         if name in block.deciding and self.turns + len(turns) <= _MOST_TURNS:
             self.turns += len(turns)
             for value in turns:
-                self.walk(block.inner, inside | {name: value}, turn)
+                self.walk(block.inner, inside | {name: value}, executed)
             return
         inside.pop(name, None)
-        times = None if turn.times is None else turn.times * len(turns)
-        self.walk(block.inner, inside, dataclasses.replace(turn, times=times))
+        times = None if executed.times is None else executed.times * len(turns)
+        self.walk(block.inner, inside, dataclasses.replace(executed, times=times))
 
-    def statement(self, one: Statement, known: dict[str, int], turn: _Repetitions) -> None:
-        if one.defined is not None:
-            name, value = one.defined
-            known.pop(name, None)
+    def statement(self, statement: Statement, values: dict[str, int], executed: _Repetitions) -> None:
+        if statement.defined is not None:
+            name, value = statement.defined
+            values.pop(name, None)
             with contextlib.suppress(_Unknown):
-                known[name] = _value(value.tree, known)
-        elif one.assigned is not None:
-            known.pop(one.assigned, None)
-        threads = None if turn.times is None else turn.times * turn.threads
+                values[name] = _value(value.tree, values)
+        elif statement.assigned is not None:
+            values.pop(statement.assigned, None)
+        threads = None if executed.times is None else executed.times * executed.threads
         moved: int | None = 0
-        if one.amount is not None:
+        if statement.amount is not None:
             try:
-                moved = None if threads is None else threads * _value(one.amount.tree, known)
+                moved = None if threads is None else threads * _value(statement.amount.tree, values)
             except _Unknown:
                 moved = None
-        self.found[one.line] = self.found.get(one.line, StatementCount()) + StatementCount(
-            turn.times, threads, moved, turn.most
+        self.found[statement.line] = self.found.get(statement.line, StatementCount()) + StatementCount(
+            executed.times, threads, moved, executed.most
         )
 
 
@@ -367,17 +371,17 @@ def count_blocks(function: SourceBlock, grid: Mapping[str, int | None], threads:
     of the block index, such as ``blockIdx_x``."""
     counting = _StatementCounting()
     decided = [name for name, extent in grid.items() if name in function.deciding and extent is not None]
-    whole: int | None = 1
+    blocks: int | None = 1
     for name, extent in grid.items():
         if name not in decided:
-            whole = None if whole is None or extent is None else whole * extent
+            blocks = None if blocks is None or extent is None else blocks * extent
 
-    def every(names: list[str], known: dict[str, int]) -> None:
+    def every(names: list[str], values: dict[str, int]) -> None:
         if not names:
-            counting.walk(function.inner, dict(known), _Repetitions(whole, threads))
+            counting.walk(function.inner, dict(values), _Repetitions(blocks, threads))
             return
         for value in range(grid[names[0]] or 0):
-            every(names[1:], known | {names[0]: value})
+            every(names[1:], values | {names[0]: value})
 
     every(decided, {})
     return counting.found
@@ -385,4 +389,6 @@ def count_blocks(function: SourceBlock, grid: Mapping[str, int | None], threads:
 
 def function_named(text: SourceBlock, pattern: str) -> SourceBlock | None:
     """The first function whose header matches a pattern."""
-    return next((one for one in text.inner if isinstance(one, SourceBlock) and re.search(pattern, one.header)), None)
+    return next(
+        (block for block in text.inner if isinstance(block, SourceBlock) and re.search(pattern, block.header)), None
+    )

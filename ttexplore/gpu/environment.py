@@ -62,20 +62,20 @@ def read_environment(folder: Path | None = None) -> GpuEnvironment:
 
 def recorded_environment(folder: Path | None = None) -> GpuEnvironment:
     """The environment as recorded, without checking its parts. Raises BackendError if there is no record."""
-    place = folder or default_environment_folder()
+    base = folder or default_environment_folder()
     try:
-        record: dict[str, Any] = json.loads((place / RECORD).read_text(encoding="utf-8"))
+        record: dict[str, Any] = json.loads((base / RECORD).read_text(encoding="utf-8"))
         return GpuEnvironment(
-            place, Path(record["python"]), str(record["tilelang_version"]), Path(record["package_folder"])
+            base, Path(record["python"]), str(record["tilelang_version"]), Path(record["package_folder"])
         )
     except FileNotFoundError as error:
-        unfinished = place.exists() and any(place.iterdir())
-        what = "its set-up did not finish" if unfinished else "it is not set up"
+        unfinished = base.exists() and any(base.iterdir())
+        state = "its set-up did not finish" if unfinished else "it is not set up"
         raise BackendError(
-            "B040", f"there is no GPU environment in {place}: {what}", hint=_set_up_command(folder)
+            "B040", f"there is no GPU environment in {base}: {state}", hint=_set_up_command(folder)
         ) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BackendError("B040", f"{place / RECORD} cannot be read: {error}", hint=_set_up_command(folder)) from error
+        raise BackendError("B040", f"{base / RECORD} cannot be read: {error}", hint=_set_up_command(folder)) from error
 
 
 def _set_up_command(folder: Path | None) -> str:
@@ -100,8 +100,8 @@ def environment_fault(environment: GpuEnvironment) -> str | None:
         return f"its Python, {environment.python}, is missing"
     if not (environment.package_folder / "__init__.py").exists():
         return f"TileLang is missing from {environment.package_folder}"
-    found = sorted(environment.package_folder.parent.glob("tilelang-*.dist-info"))
-    version = found[0].name.removesuffix(".dist-info").removeprefix("tilelang-") if len(found) == 1 else ""
+    installed = sorted(environment.package_folder.parent.glob("tilelang-*.dist-info"))
+    version = installed[0].name.removesuffix(".dist-info").removeprefix("tilelang-") if len(installed) == 1 else ""
     if version != TILELANG_VERSION:
         return f"TileLang {version or 'of an unknown version'} is installed, {TILELANG_VERSION} is required"
     return None

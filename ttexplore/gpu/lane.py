@@ -121,8 +121,8 @@ class GpuLane(Printed):
     @property
     def remarks(self) -> list[str]:
         """What made the lane, and how much of its source is linked."""
-        made = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        remarks = [f"lowered by {made} in {self.seconds:.1f} s, for {self.arch} ({ARCHITECTURES[self.arch]})"]
+        compilers = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        remarks = [f"lowered by {compilers} in {self.seconds:.1f} s, for {self.arch} ({ARCHITECTURES[self.arch]})"]
         if self.error is None:
             remarks.append(f"{100 * self.linked_share:.0f} % of the generated lines are linked to lines of the kernel")
         return remarks
@@ -162,7 +162,7 @@ def request_for(texts: list[JsonObject], arguments: JsonObject, arch: str) -> Js
 
 
 def lower(
-    name: str, source: Listing, request: JsonObject, places: Sequence[_Place], arch: str, folder: Path | None,
+    name: str, source: Listing, request: JsonObject, sources: Sequence[_Place], arch: str, folder: Path | None,
     control: Control,
 ) -> GpuLane:  # fmt: skip
     """Lower a kernel in TileLang's environment in `folder`; without one, take its recording.
@@ -180,7 +180,7 @@ def lower(
     else:
         control.tell(f"TileLang lowers {name} for {arch}")
         answer = ask(environment, request, control)
-    lane = read_answer(name, source, answer, places, arch, why)
+    lane = read_answer(name, source, answer, sources, arch, why)
     return dataclasses.replace(lane, digest=kernel_digest(request))
 
 
@@ -189,35 +189,35 @@ def architectures(texts: list[JsonObject], arguments: JsonObject) -> tuple[str, 
     of its recordings. The first is the one to begin with; there is one even if no lane is there."""
     try:
         read_environment()
-        found = list(ARCHITECTURES)
+        recorded = list(ARCHITECTURES)
     except BackendError:
-        found = [arch for arch in ARCHITECTURES if is_recorded(request_for(texts, arguments, arch))]
-    return tuple(sorted(found, key=lambda arch: arch != _FIRST)) or (_FIRST,)
+        recorded = [arch for arch in ARCHITECTURES if is_recorded(request_for(texts, arguments, arch))]
+    return tuple(sorted(recorded, key=lambda arch: arch != _FIRST)) or (_FIRST,)
 
 
 def kernel_digest(request: JsonObject) -> str:
     """A digest of a request's texts and values, whatever the target is."""
-    return request_digest({name: part for name, part in request.items() if name != "target"})
+    return request_digest({name: field for name, field in request.items() if name != "target"})
 
 
 def read_answer(
-    name: str, source: Listing, answer: JsonObject, places: Sequence[_Place], arch: str, why: str = ""
+    name: str, source: Listing, answer: JsonObject, sources: Sequence[_Place], arch: str, why: str = ""
 ) -> GpuLane:
     """The lane of an answer. Raises BackendError, at the line, for a kernel that TileLang rejects, and for an answer
     that is not one."""
     try:
-        return _read_answer(name, source, answer, places, arch, why)
+        return _read_answer(name, source, answer, sources, arch, why)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise unreadable("the recorded lane" if why else "the answer of TileLang's process", error) from error
 
 
 def _read_answer(
-    name: str, source: Listing, answer: JsonObject, places: Sequence[_Place], arch: str, why: str
+    name: str, source: Listing, answer: JsonObject, sources: Sequence[_Place], arch: str, why: str
 ) -> GpuLane:
     error: JsonObject | None = answer.get("error")
     failed: BackendError | None = None
     if error is not None:
-        span = _span(error["where"], places)
+        span = _span(error["where"], sources)
         if error["kind"] == "trace":
             raise BackendError(
                 "B042", f"TileLang rejects the kernel: {error['text']}",
@@ -228,31 +228,31 @@ def _read_answer(
             span=span,
         )  # fmt: skip
     listings = [
-        _listing(one, places, "cpp" if number == answer.get("source") else "tir", first=number == 0)
-        for number, one in enumerate(_objects(answer["listings"]))
+        _listing(listing, sources, "cpp" if number == answer.get("source") else "tir", first=number == 0)
+        for number, listing in enumerate(_objects(answer["listings"]))
     ]
     passes = _objects(answer["passes"])
     numbers = {stage: itertools.count(1) for stage in _LETTERS}
     records: list[StepRecord] = []
     around: list[str] = []
-    for index, one in enumerate(passes):
-        del around[_position(one["depth"]) :]
+    for index, record in enumerate(passes):
+        del around[_position(record["depth"]) :]
         inside = f"(inside of {around[-1]}) " if around else ""
-        name_of_pass, what = _text(one["name"]), _text(one["summary"])
+        name_of_pass, does = _text(record["name"]), _text(record["summary"])
         around.append(name_of_pass)
         last = failed is not None and index == len(passes) - 1
-        before, after = (listings[_position(one[side])] for side in ("before", "after"))
-        letter = f"{_LETTERS[one['stage']]}{next(numbers[one['stage']])}"
-        summary = inside + what
+        before, after = (listings[_position(record[side])] for side in ("before", "after"))
+        letter = f"{_LETTERS[record['stage']]}{next(numbers[record['stage']])}"
+        summary = inside + does
         records.append(
             StepRecord(
-                index, name_of_pass, letter, one["stage"], summary, summary, one["before"] != one["after"], False,
-                float(one["seconds"]), before, after, {}, {}, {}, failed.record() if failed and last else None,
+                index, name_of_pass, letter, record["stage"], summary, summary, record["before"] != record["after"], False,
+                float(record["seconds"]), before, after, {}, {}, {}, failed.record() if failed and last else None,
             )
         )  # fmt: skip
     if failed is not None and not records:
         raise failed
-    notes = tuple(_note(note, places) for note in _objects(answer["notes"]))
+    notes = tuple(_note(note, sources) for note in _objects(answer["notes"]))
     versions = {str(name): str(version) for name, version in answer["versions"].items()}
     return GpuLane(name, arch, source, tuple(records), float(answer["seconds"]), versions, notes, why)
 
@@ -273,20 +273,20 @@ def _objects(data: Any) -> list[JsonObject]:
     return list(data)
 
 
-def _note(note: JsonObject, places: Sequence[_Place]) -> str:
-    span = _span(note["where"], places)
+def _note(note: JsonObject, sources: Sequence[_Place]) -> str:
+    span = _span(note["where"], sources)
     return f"{span}: {note['text']}" if span else str(note["text"])
 
 
-def _span(where: list[int] | None, places: Sequence[_Place]) -> Span | None:
-    return None if where is None else _span_at(places, where[0], where[1])
+def _span(where: list[int] | None, sources: Sequence[_Place]) -> Span | None:
+    return None if where is None else _span_at(sources, where[0], where[1])
 
 
-def _span_at(places: Sequence[_Place], index: object, line: object) -> Span:
-    return places[_position(index)].span(_position(line))
+def _span_at(sources: Sequence[_Place], index: object, line: object) -> Span:
+    return sources[_position(index)].span(_position(line))
 
 
-def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first: bool) -> Listing:
+def _listing(data: JsonObject, sources: Sequence[_Place], language: Any, *, first: bool) -> Listing:
     """A listing of an answer. In IR, lines without a kernel line have that of the statement around them, inferred."""
     lines: list[Line] = []
     # The lines around, from the outermost: how far they are indented, and their origins.
@@ -295,7 +295,7 @@ def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first
         indent = len(text) - len(text.lstrip())
         origins = tuple(
             Origin(
-                places[_position(index)].span(_position(line)),
+                sources[_position(index)].span(_position(line)),
                 "inferred" if recovered else "exact" if first else "derived",
             )
             for index, line, recovered in marks
@@ -304,7 +304,7 @@ def _listing(data: JsonObject, places: Sequence[_Place], language: Any, *, first
             while around and around[-1][0] >= indent:
                 around.pop()
             if not origins and around:
-                origins = tuple(Origin(one.span, "inferred") for one in around[-1][1])
+                origins = tuple(Origin(statement.span, "inferred") for statement in around[-1][1])
             around.append((indent, origins))
         lines.append(Line(text, origins, work="declarations" if _DECLARATION.search(text) else ""))
     return Listing(language, tuple(lines))

@@ -71,16 +71,16 @@ class GpuProgram:
 
     @functools.cached_property
     def _attributes(self) -> str:
-        found = [line for line in self.device.splitlines() if "T.func_attr(" in line and '"thread_extent"' in line]
-        return found[-1] if found else ""
+        lines = [line for line in self.device.splitlines() if "T.func_attr(" in line and '"thread_extent"' in line]
+        return lines[-1] if lines else ""
 
-    def extents(self, what: str) -> dict[str, int | None]:
+    def extents(self, index: str) -> dict[str, int | None]:
         """The extents of ``blockIdx`` or ``threadIdx`` along its axes; None for one that depends on a size."""
-        found: dict[str, int | None] = {}
+        extents_of: dict[str, int | None] = {}
         extents = re.search(r'"thread_extent": \{(.*?)\}', self._attributes)
-        for axis, extent in re.findall(rf'"{what}\.([xyz])": ([^,}}]+)', extents[1] if extents else ""):
-            found[f"{what}_{axis}"] = int(extent) if extent.strip().isdigit() else None
-        return found
+        for axis, extent in re.findall(rf'"{index}\.([xyz])": ([^,}}]+)', extents[1] if extents else ""):
+            extents_of[f"{index}_{axis}"] = int(extent) if extent.strip().isdigit() else None
+        return extents_of
 
     @property
     def threads(self) -> int:
@@ -94,8 +94,8 @@ class GpuProgram:
     @property
     def shared_bytes(self) -> int:
         """The shared memory that a block of threads gets at the launch."""
-        found = re.search(r'"dyn_shared_memory_buf": (\d+)', self._attributes)
-        return int(found[1]) if found else 0
+        match = re.search(r'"dyn_shared_memory_buf": (\d+)', self._attributes)
+        return int(match[1]) if match else 0
 
     @functools.cached_property
     def kernel(self) -> SourceBlock | None:
@@ -134,8 +134,8 @@ class GpuProgram:
         return ""
 
     def _loaded(self, right: str) -> str | None:
-        places = [found.start() for found in re.finditer(r"\*\(\w+\*\)\(|\b\w+\[", right)]
-        amounts = [amount for place in places if (amount := self._access(right[place:])) is not None]
+        starts = [match.start() for match in re.finditer(r"\*\(\w+\*\)\(|\b\w+\[", right)]
+        amounts = [amount for start in starts if (amount := self._access(right[start:])) is not None]
         return " + ".join(amounts) if amounts else None
 
     def _moved(self, text: str) -> str | None:
@@ -161,36 +161,42 @@ class GpuProgram:
 
     def where(self, pattern: str, *, threads: bool = False) -> Fact:
         """The statements that match: how often blocks of threads execute them or, if `threads`, their threads."""
-        return self.gather(pattern, [one for one in self.statements if re.search(pattern, one.text)], threads)
+        return self.gather(
+            pattern, [statement for statement in self.statements if re.search(pattern, statement.text)], threads
+        )
 
-    def gather(self, what: str, statements: Iterable[Statement], threads: bool) -> Fact:
-        found = [(one.line, self.executed[one.line]) for one in statements if one.line in self.executed]
-        return _gathered(what, self.file, found, threads)
+    def gather(self, description: str, statements: Iterable[Statement], threads: bool) -> Fact:
+        executions = [
+            (statement.line, self.executed[statement.line])
+            for statement in statements
+            if statement.line in self.executed
+        ]
+        return _gathered(description, self.file, executions, threads)
 
     def arrays(self) -> list[tuple[str, str, int, int]]:
         """The arrays of each thread that live as long as the kernel: type, name, bytes, line."""
-        found: list[tuple[str, str, int, int]] = []
-        for one in self.kernel.inner if self.kernel else []:
-            array = _ARRAY.fullmatch(one.text) if isinstance(one, Statement) else None
+        arrays: list[tuple[str, str, int, int]] = []
+        for node in self.kernel.inner if self.kernel else []:
+            array = _ARRAY.fullmatch(node.text) if isinstance(node, Statement) else None
             if array and array[1] in _VECTORS:
-                found.append((array[1], array[2], _VECTORS[array[1]] * int(array[3]), one.line))
-        return found
+                arrays.append((array[1], array[2], _VECTORS[array[1]] * int(array[3]), node.line))
+        return arrays
 
     @property
     def blocks_below_threads(self) -> list[tuple[int, int, str]]:
         """The branches that divide the threads of a block: the line, the threads, and what they do."""
-        found: list[tuple[int, int, str]] = []
-        left = self.threads
-        for one in self.kernel.inner if self.kernel else []:
-            if not isinstance(one, SourceBlock):
+        branches: list[tuple[int, int, str]] = []
+        remaining = self.threads
+        for node in self.kernel.inner if self.kernel else []:
+            if not isinstance(node, SourceBlock):
                 continue
-            first = re.fullmatch(r"if \(\(\(int\)threadIdx\.x\) < (\d+)\)", one.header)
+            first = re.fullmatch(r"if \(\(\(int\)threadIdx\.x\) < (\d+)\)", node.header)
             if first:
-                left = self.threads - int(first[1])
-            if first or (one.header == "else" and found):
-                copies = any(self.way(inner.text) in ("TMA load", "cp.async") for inner in one.statements)
-                found.append((one.line, int(first[1]) if first else left, "copy" if copies else "compute"))
-        return found
+                remaining = self.threads - int(first[1])
+            if first or (node.header == "else" and branches):
+                copies = any(self.way(inner.text) in ("TMA load", "cp.async") for inner in node.statements)
+                branches.append((node.line, int(first[1]) if first else remaining, "copy" if copies else "compute"))
+        return branches
 
     def lines(self, pattern: str) -> tuple[tuple[str, int], ...]:
         """All lines of the source that match."""
@@ -202,37 +208,39 @@ class GpuProgram:
     def products(self) -> list[tuple[Fact, int | None]]:
         """The calls of tensor cores, by kind and size, and the multiplications and additions in all of them."""
         kinds: dict[tuple[str, int, int], list[Statement]] = {}
-        for one in self.statements:
+        for statement in self.statements:
             for pattern, threads, name in _PRODUCTS:
-                found = pattern.search(one.text)
-                if found:
-                    sizes = [int(size) for size in found.groups()]
+                match = pattern.search(statement.text)
+                if match:
+                    sizes = [int(size) for size in match.groups()]
                     kind = f"{name} {'×'.join(map(str, sizes))}", threads, prod(sizes)
-                    kinds.setdefault(kind, []).append(one)
-        made: list[tuple[Fact, int | None]] = []
+                    kinds.setdefault(kind, []).append(statement)
+        products: list[tuple[Fact, int | None]] = []
         for (name, threads, size), statements in kinds.items():
             fact = self.gather(name, statements, threads=True)
             calls = None if fact.count is None else fact.count // threads
-            made.append((dataclasses.replace(fact, count=calls, bytes=None), None if calls is None else calls * size))
-        return made
+            products.append(
+                (dataclasses.replace(fact, count=calls, bytes=None), None if calls is None else calls * size)
+            )
+        return products
 
     @property
     def functions(self) -> list[Fact]:
         """The functions of single elements, by name: how many elements they are applied to."""
         names: dict[str, list[Statement]] = {}
-        for one in self.statements:
-            for name in _FUNCTION.findall(one.text):
-                names.setdefault(name, []).append(one)
+        for statement in self.statements:
+            for name in _FUNCTION.findall(statement.text):
+                names.setdefault(name, []).append(statement)
         return [self.gather(name, statements, threads=True) for name, statements in names.items()]
 
 
 def _assignment(text: str) -> tuple[str, str, str]:
     """The two sides of an assignment, at the first equals sign outside of brackets."""
     depth = 0
-    for place, character in enumerate(text):
+    for position, character in enumerate(text):
         depth += (character in "([") - (character in ")]")
-        if character == "=" and depth == 0 and text[place - 1] == " " and text[place + 1 : place + 2] == " ":
-            return text[:place].strip(), "=", text[place + 1 :].strip()
+        if character == "=" and depth == 0 and text[position - 1] == " " and text[position + 1 : position + 2] == " ":
+            return text[:position].strip(), "=", text[position + 1 :].strip()
     return text, "", ""
 
 
@@ -245,10 +253,10 @@ def _product(extents: Iterable[int | None]) -> int | None:
     return result
 
 
-def _gathered(what: str, file: str, found: Sequence[tuple[int, StatementCount]], threads: bool) -> Fact:
-    total = sum((one for _, one in found), StatementCount())
-    lines = tuple((file, line) for line in sorted({line for line, _ in found}))
-    return Fact(what, total.threads if threads else total.times, total.bytes, lines, total.most)
+def _gathered(description: str, file: str, executions: Sequence[tuple[int, StatementCount]], threads: bool) -> Fact:
+    total = sum((executed for _, executed in executions), StatementCount())
+    lines = tuple((file, line) for line in sorted({line for line, _ in executions}))
+    return Fact(description, total.threads if threads else total.times, total.bytes, lines, total.most)
 
 
 @dataclass(frozen=True)
@@ -259,12 +267,12 @@ class TileProgram:
     parts: Sequence[EmittedPart]
     plan: Plan
 
-    def gather(self, what: str, chosen: Callable[[Op], bool]) -> Fact:
+    def gather(self, description: str, chosen: Callable[[Op], bool]) -> Fact:
         """How often all cores execute the operations that are chosen, and their lines."""
-        return _fact(what, self._chosen(chosen))
+        return _fact(description, self._chosen(chosen))
 
     def _chosen(self, chosen: Callable[[Op], bool]) -> list[EmittedPart]:
-        return [part for part in self.parts if part.kind == "operation" and chosen(OPS[part.name])]
+        return [call for call in self.parts if call.kind == "operation" and chosen(OPS[call.name])]
 
     def calls(self, *called: str, what: str = "") -> Fact:
         """As :meth:`gather`, of the operations whose C++ calls one of these functions or methods."""
@@ -276,29 +284,31 @@ class TileProgram:
         access = call.removeprefix("async_")
 
         def few(op: Op) -> bool:
-            return op.called != call and any(one.kind == "tensor" and one.access == access for one in op.operands)
+            return op.called != call and any(
+                operand.kind == "tensor" and operand.access == access for operand in op.operands
+            )
 
         elements = dataclasses.replace(self.gather(f"{call} of a few elements", few), bytes=None)
         return tuple(fact for fact in (self.calls(call), elements) if fact.lines)
 
     def lines(self, kind: str, *names: str) -> tuple[tuple[str, int], ...]:
         """The lines of the parts of a kind, all of them or those with these names."""
-        return _part_lines(part for part in self.parts if part.kind == kind and (not names or part.name in names))
+        return _part_lines(call for call in self.parts if call.kind == kind and (not names or call.name in names))
 
     @property
     def products(self) -> tuple[Fact, int | None]:
         """The calls of the matrix unit, and the multiplications and additions in all of them."""
         total: int | None = 0
-        for part in self._chosen(_multiplies):
-            total = None if total is None or part.times is None else total + part.times * part.tiles * 32**3
+        for call in self._chosen(_multiplies):
+            total = None if total is None or call.times is None else total + call.times * call.tiles * 32**3
         return self.gather(MATMUL_BLOCK.name, _multiplies), total
 
     @property
     def operations(self) -> list[Fact]:
         """The operations on tiles in DST but copies and products, by the names of their C++ functions: how many tiles
         they are applied to."""
-        parts = self._chosen(lambda op: op.engine in ("fpu", "sfpu") and op not in (COPY_TILE, MATMUL_BLOCK))
-        names = dict.fromkeys(OPS[part.name].called for part in parts)
+        calls = self._chosen(lambda op: op.engine in ("fpu", "sfpu") and op not in (COPY_TILE, MATMUL_BLOCK))
+        names = dict.fromkeys(OPS[call.name].called for call in calls)
         return [self.calls(name) for name in names]
 
 
@@ -306,15 +316,15 @@ def _multiplies(op: Op) -> bool:
     return op == MATMUL_BLOCK
 
 
-def _fact(what: str, parts: Sequence[EmittedPart]) -> Fact:
+def _fact(description: str, calls: Sequence[EmittedPart]) -> Fact:
     def total(counts: Iterable[int | None]) -> int | None:
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(parts) else None
+        exact = [count for count in counts if count is not None]
+        return sum(exact) if len(exact) == len(calls) else None
 
-    times, moved = total(part.times for part in parts), total(part.bytes for part in parts)
-    return Fact(what, times, moved, _part_lines(parts), any(part.most for part in parts))
+    times, moved = total(call.times for call in calls), total(call.bytes for call in calls)
+    return Fact(description, times, moved, _part_lines(calls), any(call.most for call in calls))
 
 
-def _part_lines(parts: Iterable[EmittedPart]) -> tuple[tuple[str, int], ...]:
-    lines = {(f"{part.role}.cpp", line) for part in parts for line in part.lines}
+def _part_lines(calls: Iterable[EmittedPart]) -> tuple[tuple[str, int], ...]:
+    lines = {(f"{call.role}.cpp", line) for call in calls for line in call.lines}
     return tuple(sorted(lines, key=lambda line: (_FILES.index(line[0]), line[1])))

@@ -50,10 +50,10 @@ class Compiled(Printed):
             head,
             *(
                 (
-                    one.kernel, str(one.registers), f"{one.spill_store_bytes} B", f"{one.spill_load_bytes} B",
-                    f"{one.stack_bytes} B", f"{one.shared_bytes} B", str(one.barriers),
+                    resources.kernel, str(resources.registers), f"{resources.spill_store_bytes} B", f"{resources.spill_load_bytes} B",
+                    f"{resources.stack_bytes} B", f"{resources.shared_bytes} B", str(resources.barriers),
                 )
-                for one in self.resources
+                for resources in self.resources
             ),
         ]  # fmt: skip
 
@@ -76,8 +76,8 @@ class Compiled(Printed):
 
 def find_nvcc() -> Path | None:
     """NVIDIA's compiler on the PATH or in its usual folder; None if it is not installed."""
-    found = shutil.which("nvcc") or shutil.which(_HOME)
-    return Path(found) if found else None
+    compiler = shutil.which("nvcc") or shutil.which(_HOME)
+    return Path(compiler) if compiler else None
 
 
 def compile_ptx(
@@ -105,22 +105,22 @@ def compile_ptx(
 
 def read_resources(said: str) -> tuple[Resources, ...]:
     """The table in the words of ``ptxas -v``."""
-    found: list[Resources] = []
-    for part in re.split(r"(?=Compiling entry function)", said)[1:]:
-        name = re.search(r"Compiling entry function '([^']*)'", part)
+    kernels: list[Resources] = []
+    for report in re.split(r"(?=Compiling entry function)", said)[1:]:
+        name = re.search(r"Compiling entry function '([^']*)'", report)
 
-        def number(pattern: str, part: str = part) -> int:
-            match = re.search(pattern, part)
+        def number(pattern: str, report: str = report) -> int:
+            match = re.search(pattern, report)
             return int(match[1]) if match else 0
 
-        found.append(
+        kernels.append(
             Resources(
                 name[1] if name else "", number(r"Used (\d+) registers"), number(r"(\d+) bytes spill stores"),
                 number(r"(\d+) bytes spill loads"), number(r"(\d+) bytes stack frame"), number(r"(\d+) bytes smem"),
                 number(r"used (\d+) barriers"),
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(kernels)
 
 
 def _run(command: Sequence[str], seconds: float, cancel: threading.Event | None) -> str:

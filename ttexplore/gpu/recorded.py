@@ -31,9 +31,9 @@ def recorded(request: JsonObject, folder: Path = FOLDER) -> JsonObject | None:
     return answer
 
 
-def unreadable(what: str, error: Exception) -> BackendError:
+def unreadable(noun: str, error: Exception) -> BackendError:
     return BackendError(
-        "B041", f"{what} cannot be read: {shown(error)}", hint="install ttexplore again, or run ttexplore setup gpu"
+        "B041", f"{noun} cannot be read: {shown(error)}", hint="install ttexplore again, or run ttexplore setup gpu"
     )
 
 
@@ -58,5 +58,5 @@ def write_recording(name: str, request: JsonObject, answer: JsonObject, folder: 
 
 def without_times(answer: JsonObject) -> JsonObject:
     """An answer without what differs from run to run."""
-    passes = [{key: value for key, value in one.items() if key != "seconds"} for one in answer["passes"]]
+    passes = [{key: value for key, value in record.items() if key != "seconds"} for record in answer["passes"]]
     return {**answer, "passes": passes, "seconds": 0}

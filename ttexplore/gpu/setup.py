@@ -50,11 +50,11 @@ def set_up(folder: Path | None = None, *, python: Path | None = None, report: Re
     for each change. Raises BackendError if a step fails, with what to do; completed steps are kept. Raises UsageError
     for folders with other content.
     """
-    place = absolute(folder or default_environment_folder())
-    with as_backend_error(f"the set-up in {place}"):
-        KIND.mark(place)
-        with sole_use(place):
-            return _set_up(place, python, report)
+    base = absolute(folder or default_environment_folder())
+    with as_backend_error(f"the set-up in {base}"):
+        KIND.mark(base)
+        with sole_use(base):
+            return _set_up(base, python, report)
 
 
 def remove(folder: Path | None = None) -> bool:
@@ -65,43 +65,43 @@ def remove(folder: Path | None = None) -> bool:
     return KIND.remove(folder or default_environment_folder())
 
 
-def _set_up(place: Path, python: Path | None, report: Report) -> GpuEnvironment:
-    (place / "logs").mkdir(exist_ok=True)
-    interpreter = KIND.interpreter(place, python, lambda: KIND.find_python(_python_candidates()), report)
+def _set_up(base: Path, python: Path | None, report: Report) -> GpuEnvironment:
+    (base / "logs").mkdir(exist_ok=True)
+    interpreter = KIND.interpreter(base, python, lambda: KIND.find_python(_python_candidates()), report)
     packages = site_packages(interpreter, KIND)
     if not installed(packages, TILELANG):
-        check_room(place, NEEDED_BYTES)
+        check_room(base, NEEDED_BYTES)
         forget_unfinished(packages)
         if not any(packages.glob("torch-*.dist-info/RECORD")):
-            _install_torch(interpreter, place, report)
-        with step(report, place, f"packages {TILELANG}, {TORCH}"):
-            pip(interpreter, place, "install", TILELANG, TORCH)
-    made = GpuEnvironment(place, interpreter, TILELANG_VERSION, packages / "tilelang")
-    fault = environment_fault(made)
+            _install_torch(interpreter, base, report)
+        with step(report, base, f"packages {TILELANG}, {TORCH}"):
+            pip(interpreter, base, "install", TILELANG, TORCH)
+    environment = GpuEnvironment(base, interpreter, TILELANG_VERSION, packages / "tilelang")
+    fault = environment_fault(environment)
     if fault:
         raise BackendError(
             "B021", f"the environment is incomplete: {fault}", hint=f"run {SET_UP} --remove, then {SET_UP}"
         )
     before: GpuEnvironment | None = None
     with contextlib.suppress(BackendError):
-        before = recorded_environment(place)
-    if made != before:
-        unverify(place)
-    if not (place / VERIFIED).exists():
-        with step(report, place, f"importing {TILELANG}"):
-            done = run([str(interpreter), "-c", "import tilelang; print(tilelang.__version__)"], place, "import", 300.0)
-            check(done, f"importing {TILELANG}", place)
-        write_environment(made)
-        (place / VERIFIED).touch()
-    return made
+        before = recorded_environment(base)
+    if environment != before:
+        unverify(base)
+    if not (base / VERIFIED).exists():
+        with step(report, base, f"importing {TILELANG}"):
+            done = run([str(interpreter), "-c", "import tilelang; print(tilelang.__version__)"], base, "import", 300.0)
+            check(done, f"importing {TILELANG}", base)
+        write_environment(environment)
+        (base / VERIFIED).touch()
+    return environment
 
 
-def _install_torch(interpreter: Path, place: Path, report: Report) -> None:
+def _install_torch(interpreter: Path, base: Path, report: Report) -> None:
     """Install torch's build for the CPU; without its index, pip installs the other one with TileLang."""
     try:
-        with step(report, place, f"package {TORCH} for the CPU"):
+        with step(report, base, f"package {TORCH} for the CPU"):
             words = ("--no-deps", "--timeout", "10", "--retries", "0", "--index-url", TORCH_INDEX, TORCH)
-            pip(interpreter, place, "install", *words)
+            pip(interpreter, base, "install", *words)
     except BackendError as error:
         report(f"  not available ({error.message}); using the build of pip's index")
 

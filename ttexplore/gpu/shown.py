@@ -29,19 +29,19 @@ def beside_data(both: Beside, offered: Mapping[str, str]) -> JsonObject:
         "offered": list(map(list, offered.items())),
         "file": {"name": lane.file, "listing": numbers[0]} if numbers else None,
         "recorded": bool(lane.recorded),
-        "remarks": [visible(one) for one in (*lane.remarks, *(_RECORDED if lane.recorded else ()), *lane.notes)],
+        "remarks": [visible(remark) for remark in (*lane.remarks, *(_RECORDED if lane.recorded else ()), *lane.notes)],
         "concepts": [
             {
-                "names": [one.gpu_name, one.name], "sentence": one.sentence,
-                "facts": [list(map(_fact, side)) for side in (one.gpu, one.ours)],
+                "names": [concept.gpu_name, concept.name], "sentence": concept.sentence,
+                "facts": [list(map(_fact, side)) for side in (concept.gpu, concept.ours)],
             }
-            for one in concepts
+            for concept in concepts
         ],
         "passes": [
             {
                 "name": row.purpose.name, "sentence": row.purpose.sentence,
-                "gpu": [visible(step_words(one)) for one in row.gpu],
-                "ours": [[visible(step_words(one)), one.letter] for one in row.ours],
+                "gpu": [visible(step_words(step)) for step in row.gpu],
+                "ours": [[visible(step_words(step)), step.letter] for step in row.ours],
             }
             for row in both.passes.rows
         ],
@@ -62,11 +62,11 @@ def _working(source: Listing, file: str, concepts: Iterable[Concept]) -> Listing
     return dataclasses.replace(source, lines=lines)
 
 
-def _fact(one: Fact) -> JsonObject:
-    files = {file: first_runs(lines) for file, lines in lines_by_file(one.lines).items()}
-    left = sum(more for _, more in files.values())
+def _fact(fact: Fact) -> JsonObject:
+    files = {file: first_runs(lines) for file, lines in lines_by_file(fact.lines).items()}
+    hidden = sum(more for _, more in files.values())
     return {
-        "text": visible(figures(one)),
-        "lines": [[file, first, last] for file, (found, _) in files.items() for first, last in found],
-        "more": f"and {plural(left, 'more line')}" if left else "",
+        "text": visible(figures(fact)),
+        "lines": [[file, first, last] for file, (spans, _) in files.items() for first, last in spans],
+        "more": f"and {plural(hidden, 'more line')}" if hidden else "",
     }

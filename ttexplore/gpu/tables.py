@@ -54,9 +54,9 @@ class Topic:
 # What neither the concept map nor the passes have.
 
 
-def _lines(what: str, lines: tuple[tuple[str, int], ...]) -> Texts:
+def _lines(description: str, lines: tuple[tuple[str, int], ...]) -> Texts:
     """How many lines have something, and which."""
-    return tuple(facts_text([Fact(what, len(lines), None, lines)])) if lines else ()
+    return tuple(facts_text([Fact(description, len(lines), None, lines)])) if lines else ()
 
 
 def _gpu_indices(both: Programs) -> Texts:
@@ -69,11 +69,11 @@ def _our_indices(both: Programs) -> Texts:
 
 
 def _gpu_tiles(both: Programs) -> Texts:
-    return tuple(f"pieces of an instruction: {one.what}" for one, _ in both.gpu.products)
+    return tuple(f"pieces of an instruction: {fact.what}" for fact, _ in both.gpu.products)
 
 
 def _our_tiles(both: Programs) -> Texts:
-    formats = {one.data_format: None for one in both.ours.plan.buffers}
+    formats = {buffer.data_format: None for buffer in both.ours.plan.buffers}
     return tuple(
         f"tiles of {TILE_ROWS}×{TILE_COLUMNS} {name}, {DATA_FORMATS[name].tile_bytes:,} bytes" for name in formats
     )
@@ -102,15 +102,19 @@ def _gpu_buffers(both: Programs) -> Texts:
 def _our_staging(both: Programs) -> Texts:
     """The circular buffers by which blocks come from DRAM and go back."""
     return tuple(
-        f"{plural(one.stages, 'block')} of {plural(one.block_pages, 'tile')} in L1: {one.name}, {one.producer} to "
-        f"{one.consumer}"
-        for one in both.ours.plan.buffers
-        if one.producer == "reader" or one.consumer == "writer"
+        f"{plural(buffer.stages, 'block')} of {plural(buffer.block_pages, 'tile')} in L1: {buffer.name}, {buffer.producer} to "
+        f"{buffer.consumer}"
+        for buffer in both.ours.plan.buffers
+        if buffer.producer == "reader" or buffer.consumer == "writer"
     )
 
 
 def _our_depth(both: Programs) -> Texts:
-    return tuple(f"{plural(one.stages, 'block')} deep: {one.name}" for one in both.ours.plan.buffers if one.stages > 1)
+    return tuple(
+        f"{plural(buffer.stages, 'block')} deep: {buffer.name}"
+        for buffer in both.ours.plan.buffers
+        if buffer.stages > 1
+    )
 
 
 def _gpu_source(both: Programs) -> Texts:
@@ -126,12 +130,12 @@ def _gpu_annotations(both: Programs) -> Texts:
 
 
 def _our_annotations(both: Programs) -> Texts:
-    found = [
-        f"{one.option}={one.value}{f' for {one.tensor}' if one.tensor else ''}{'' if one.taken else ', not used'}"
-        f"{f' ({one.origin})' if one.origin else ''}"
-        for one in both.ours.plan.annotations
+    texts = [
+        f"{annotation.option}={annotation.value}{f' for {annotation.tensor}' if annotation.tensor else ''}{'' if annotation.taken else ', not used'}"
+        f"{f' ({annotation.origin})' if annotation.origin else ''}"
+        for annotation in both.ours.plan.annotations
     ]
-    return tuple(found) or ("none in the kernel: defaults and options",)
+    return tuple(texts) or ("none in the kernel: defaults and options",)
 
 
 def _gpu_recorded(both: Programs) -> Texts:
@@ -230,7 +234,7 @@ class SideBySideTable(Printed):
         for row in self.rows:
             texts += ["", row.name]
             for side, cell in ((self.arch, row.gpu), (self.target, row.ours)):
-                texts += [f"  {side:<14}{visible(one)}" for one in cell or (NOTHING,)]
+                texts += [f"  {side:<14}{visible(text)}" for text in cell or (NOTHING,)]
         return "\n".join(texts) + "\n"
 
     def _repr_html_(self) -> str:
@@ -242,12 +246,12 @@ def side_by_side(name: str, topics: Sequence[Topic], both: Programs) -> SideBySi
     """The table of these topics, filled."""
 
     def cell(topic: Topic, *, ours: bool) -> Texts:
-        rows = [both.concepts[one] for one in topic.concepts]
+        rows = [both.concepts[concept] for concept in topic.concepts]
         facts = [fact for row in rows for fact in (row.ours if ours else row.gpu)]
-        own = topic.ours(both) if ours else topic.gpu(both)
-        return *facts_text(facts), *own, *_changing(both, topic, ours=ours)
+        own_texts = topic.ours(both) if ours else topic.gpu(both)
+        return *facts_text(facts), *own_texts, *_changing(both, topic, ours=ours)
 
-    rows = tuple(SideBySide(one.name, cell(one, ours=False), cell(one, ours=True)) for one in topics)
+    rows = tuple(SideBySide(topic.name, cell(topic, ours=False), cell(topic, ours=True)) for topic in topics)
     return SideBySideTable(name, both.concepts.arch, both.concepts.target, rows)
 
 
@@ -258,13 +262,13 @@ def _changing(both: Programs, topic: Topic, *, ours: bool) -> Texts:
     return (f"by {', '.join(names)}",) if names else ()
 
 
-def side_by_side_html(found: SideBySideTable) -> str:
+def side_by_side_html(table: SideBySideTable) -> str:
     """The table as HTML."""
 
     def cell(texts: Texts) -> str:
         if not texts:
             return f'<span class="q">{NOTHING}</span>'
-        return "".join(f"<div>{escape(one)}</div>" for one in texts)
+        return "".join(f"<div>{escape(text)}</div>" for text in texts)
 
-    rows = [(f"<b>{escape(row.name)}</b>", cell(row.gpu), cell(row.ours)) for row in found.rows]
-    return beside_table(found.name, found.arch, found.target, rows)
+    rows = [(f"<b>{escape(row.name)}</b>", cell(row.gpu), cell(row.ours)) for row in table.rows]
+    return beside_table(table.name, table.arch, table.target, rows)

@@ -125,15 +125,15 @@ class Names:
         lines = text["text"]
         # Indented texts stay indented: a line above makes them a block, and keeps the numbers of their lines known.
         first = next((line for line in lines.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
-        whole = ("if True:\n" if first[:1].isspace() else "\n") + lines
-        file.write_text(whole, encoding="utf-8")
+        unit = ("if True:\n" if first[:1].isspace() else "\n") + lines
+        file.write_text(unit, encoding="utf-8")
         linecache.checkcache(str(file))
         namespace = {"__name__": f"text_{index}"}
         # A function may name itself, or one that names it.
         for name, data in text["names"].items():
             if not ("function" in data and data["function"] == index):
                 namespace[name] = self.value(data)
-        exec(compile(whole, str(file), "exec", flags=text["flags"], dont_inherit=True), namespace)
+        exec(compile(unit, str(file), "exec", flags=text["flags"], dont_inherit=True), namespace)
         self.made[index] = namespace[text["name"]]
         return self.made[index]
 
@@ -168,15 +168,15 @@ def traced(names, request):
     import tilelang
     from tvm import tirx
 
-    made = names.function(0)
-    if isinstance(made, tirx.PrimFunc):
-        return made
+    kernel = names.function(0)
+    if isinstance(kernel, tirx.PrimFunc):
+        return kernel
     arguments = {name: names.value(data) for name, data in request["arguments"].items()}
     # Of an autotuned kernel, the compiled one, whose arguments are known.
-    made = getattr(made, "jit_impl", made)
-    if not hasattr(made, "get_tir"):
-        made = tilelang.jit(made)
-    return made.get_tir(**arguments)
+    kernel = getattr(kernel, "jit_impl", kernel)
+    if not hasattr(kernel, "get_tir"):
+        kernel = tilelang.jit(kernel)
+    return kernel.get_tir(**arguments)
 
 
 # Listings: text with the kernel lines of each line.
@@ -212,7 +212,7 @@ def leaves(module, files):
     for each loop and branch, the leaves inside of it."""
     from tvm import tirx
 
-    found, inside = [], []
+    leaf_rows, inside = [], []
 
     def buffers(leaf):
         names = set()
@@ -226,22 +226,22 @@ def leaves(module, files):
 
     def visit(node):
         if isinstance(node, tirx.Evaluate | tirx.BufferStore):
-            found.append((node, mark_of(node, files), buffers(node)))
+            leaf_rows.append((node, mark_of(node, files), buffers(node)))
         elif isinstance(node, tirx.For | tirx.IfThenElse | tirx.While):
             # Post-order: its leaves are the last ones.
             count = 0
 
-            def number(one):
+            def number(node):
                 nonlocal count
-                count += isinstance(one, tirx.Evaluate | tirx.BufferStore)
+                count += isinstance(node, tirx.Evaluate | tirx.BufferStore)
 
             tirx.stmt_functor.post_order_visit(node, number)
-            inside.append((node, len(found) - count, len(found)))
+            inside.append((node, len(leaf_rows) - count, len(leaf_rows)))
 
     for _, function in module.functions_items():
         if isinstance(function, tirx.PrimFunc):
             tirx.stmt_functor.post_order_visit(function.body, visit)
-    return found, inside
+    return leaf_rows, inside
 
 
 def loop_name(statement):
@@ -258,22 +258,22 @@ def recover(before, after, files):
     from tilelang.ir import set_stmt_span
     from tvm.ir import SourceName, Span
 
-    found, inside = leaves(after, files)
-    if all(mark is not None for _, mark, _ in found):
+    leaf_rows, inside = leaves(after, files)
+    if all(mark is not None for _, mark, _ in leaf_rows):
         return
     former, around = leaves(before, files)
-    known, names = {}, set()
+    marks_of, names = {}, set()
     for _, mark, used in former:
         names |= used
         if mark is not None:
-            known.setdefault(frozenset(used), set()).add(mark[:2])
+            marks_of.setdefault(frozenset(used), set()).add(mark[:2])
     marks = []
-    for _, mark, used in found:
-        same = known.get(frozenset(used & names), ()) if used & names else ()
+    for _, mark, used in leaf_rows:
+        same = marks_of.get(frozenset(used & names), ()) if used & names else ()
         marks.append(mark[:2] if mark is not None else next(iter(same)) if len(same) == 1 else None)
     # Runs of statements without a line, where one line was before that is lost now.
     old = [mark[:2] if mark is not None else ("bare", *sorted(used)) for _, mark, used in former]
-    new = [mark or ("bare", *sorted(leaf[2])) for leaf, mark in zip(found, marks, strict=True)]
+    new = [mark or ("bare", *sorted(leaf[2])) for leaf, mark in zip(leaf_rows, marks, strict=True)]
     for kind, first, last, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         lost = {key for key in old[first:last] if key[0] != "bare"}.difference(marks)
         if kind == "replace" and len(lost) == 1 and all(mark is None for mark in marks[begin:end]):
@@ -284,8 +284,8 @@ def recover(before, after, files):
         line = mark[1] + 1
         set_stmt_span(statement, Span(SourceName(files_of[mark[0]]), line, line, RECOVERED, RECOVERED))
 
-    for (statement, own, _), mark in zip(found, marks, strict=True):
-        if own is None and mark is not None:
+    for (statement, own_mark, _), mark in zip(leaf_rows, marks, strict=True):
+        if own_mark is None and mark is not None:
             give(statement, mark)
     loops = {}
     for statement, _, _ in around:
@@ -312,7 +312,7 @@ class Listings:
         key = json.dumps(lines)
         if key not in self.known:
             self.known[key] = len(self.all)
-            self.all.append({"text": [line for line, _ in lines], "places": [places for _, places in lines]})
+            self.all.append({"text": [line for line, _ in lines], "places": [origins for _, origins in lines]})
         return self.known[key]
 
     def of_module(self, module):
@@ -327,8 +327,8 @@ class Listings:
         for line in module.script(show_meta=False, obj_to_annotate=notes).rstrip("\n").split("\n"):
             mark = COMMENT.search(line)
             if mark:
-                one = [int(number) for number in mark.groups()]
-                waiting += [] if one in waiting else [one]
+                mark_numbers = [int(number) for number in mark.groups()]
+                waiting += [] if mark_numbers in waiting else [mark_numbers]
                 line = line[: mark.start()]
                 if not line.strip():
                     continue
@@ -403,7 +403,7 @@ class Recorder:
             # Passes in Python all have this name: the line that calls one says which it is.
             said = re.search(r"(\w+)\(\w*\)\(\w+\)", linecache.getline(caller.f_code.co_filename, caller.f_lineno))
             name = said[1] if said else name
-        one = {
+        record = {
             "name": name,
             "stage": stage or ("OptimizeForTarget" if self.legalized else "LowerAndLegalize"),
             "depth": len(self.open),
@@ -412,16 +412,16 @@ class Recorder:
             "seconds": 0.0,
             "summary": "",
         }
-        self.passes.append(one)
-        self.open.append((one, time.perf_counter()))
+        self.passes.append(record)
+        self.open.append((record, time.perf_counter()))
 
     def end(self, module, information):
-        one, start = self.open.pop()
-        one["after"], one["seconds"] = module, time.perf_counter() - start
-        if module is not None and not module.same_as(one["before"]):
-            recover(one["before"], module, self.files)
+        record, start = self.open.pop()
+        record["after"], record["seconds"] = module, time.perf_counter() - start
+        if module is not None and not module.same_as(record["before"]):
+            recover(record["before"], module, self.files)
         # Both pipelines end their first half with it.
-        self.legalized = self.legalized or one["name"] == "HoistNonRestrictParams"
+        self.legalized = self.legalized or record["name"] == "HoistNonRestrictParams"
 
 
 def summary(name):
@@ -429,9 +429,9 @@ def summary(name):
     import tilelang
     import tvm
 
-    places = [tilelang.transform, getattr(getattr(tilelang, "cuda", None), "transform", None), tvm.tirx.transform]
-    places += [getattr(tvm, "s_tir", None) and tvm.s_tir.transform, tilelang.analysis]
-    for module in places:
+    modules = [tilelang.transform, getattr(getattr(tilelang, "cuda", None), "transform", None), tvm.tirx.transform]
+    modules += [getattr(tvm, "s_tir", None) and tvm.s_tir.transform, tilelang.analysis]
+    for module in modules:
         text = getattr(getattr(module, name, None), "__doc__", None)
         if text:
             return re.split(r"(?<=\.)\s|\n\s*\n", " ".join(text.strip().split("\n\n")[0].split()))[0]
@@ -463,39 +463,45 @@ def lower(request, folder):
             recorder.end(module, information)
 
     target = tvm.target.Target(request["target"])
-    failed = made = None
+    failed = artifact = None
     start = time.perf_counter()
     try:
         with tvm.transform.PassContext(opt_level=3, instruments=[Instrument()]), target:
-            made = tilelang.lower(function, target=target)
+            artifact = tilelang.lower(function, target=target)
     except Exception as error:
         failed = error
     answer["seconds"] = time.perf_counter() - start
     listings = Listings(names.files)
-    known = {}
+    numbers = {}
 
     def number(module):
         # The same object is printed once.
-        if module not in known:
-            known[module] = listings.of_module(module)
-        return known[module]
+        if module not in numbers:
+            numbers[module] = listings.of_module(module)
+        return numbers[module]
 
-    for one in recorder.passes:
-        before = number(one["before"])
-        after = before if one["after"] is None else number(one["after"])
+    for record in recorder.passes:
+        before = number(record["before"])
+        after = before if record["after"] is None else number(record["after"])
         answer["passes"].append(
-            {**one, "before": before, "after": after, "failed": one["after"] is None, "summary": summary(one["name"])}
+            {
+                **record,
+                "before": before,
+                "after": after,
+                "failed": record["after"] is None,
+                "summary": summary(record["name"]),
+            }
         )
-    if made is not None:
-        source = made.kernel_source
+    if artifact is not None:
+        source = artifact.kernel_source
         context = create_backend_context(target, None, "auto")
         with target:
             begun = time.perf_counter()
-            again = device_codegen_without_compile(made.device_mod, context).inspect_source()
+            again = device_codegen_without_compile(artifact.device_mod, context).inspect_source()
             seconds = time.perf_counter() - begun
             marked = ""
             if again == source:
-                marked = device_codegen_without_compile(with_marks(made.device_mod, names.files), context)
+                marked = device_codegen_without_compile(with_marks(artifact.device_mod, names.files), context)
                 marked = marked.inspect_source()
         answer["source"] = listings.of_source(source, marked)
         answer["passes"].append(
@@ -504,7 +510,7 @@ def lower(request, folder):
                 "stage": "Code generation",
                 "depth": 0,
                 "seconds": seconds,
-                "before": number(made.device_mod),
+                "before": number(artifact.device_mod),
                 "after": answer["source"],
                 "failed": False,
                 "summary": "Write the kernel's source text.",

@@ -37,12 +37,12 @@ def _python() -> Finding:
 def _package(name: str, version: str | None) -> Finding:
     fix = install(f"{name}=={version}" if version else name)
     try:
-        found = metadata.version(name)
+        installed = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Finding(name, False, True, "not installed", fix)
-    if version not in (None, found):
-        return Finding(name, False, True, f"{found} is installed, {version} is required", fix)
-    return Finding(name, True, True, found)
+    if version not in (None, installed):
+        return Finding(name, False, True, f"{installed} is installed, {version} is required", fix)
+    return Finding(name, True, True, installed)
 
 
 def _backends(packages: tuple[Finding, ...]) -> tuple[Finding, ...]:

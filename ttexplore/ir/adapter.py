@@ -58,10 +58,10 @@ def call(
 
     Raises TypeError for None, which TVM would not survive.
     """
-    given = [to_expr(arg) for arg in args]
+    operands = [to_expr(arg) for arg in args]
     if attrs:
-        return ir.Call(register_op(op_name), given, attrs=dict(attrs), ret_ty=dtype)
-    return _ir_ffi.Call(_type_of(dtype), register_op(op_name), given, None, [], None)
+        return ir.Call(register_op(op_name), operands, attrs=dict(attrs), ret_ty=dtype)
+    return _ir_ffi.Call(_type_of(dtype), register_op(op_name), operands, None, [], None)
 
 
 @functools.cache
@@ -159,8 +159,8 @@ OPERATOR_NAMES = (
 def _chosen(name: str, usual: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(usual)
     def operator(*operands: object) -> object:
-        own = OPERATORS.get()
-        return usual(*operands) if own is None else own(name, usual, *operands)
+        override = OPERATORS.get()
+        return usual(*operands) if override is None else override(name, usual, *operands)
 
     return operator
 
@@ -181,10 +181,16 @@ def spans_of(node: Node) -> tuple[Span, ...]:
     span = node.span
     if span is None:
         return ()
-    parts = list(span.spans) if type(span) is ir.SequentialSpan else [span]
+    spans = list(span.spans) if type(span) is ir.SequentialSpan else [span]
     return tuple(
-        Span(str(part.source_name.name), int(part.line), int(part.column), int(part.end_line), int(part.end_column))
-        for part in parts
+        Span(
+            str(source_span.source_name.name),
+            int(source_span.line),
+            int(source_span.column),
+            int(source_span.end_line),
+            int(source_span.end_column),
+        )
+        for source_span in spans
     )
 
 
@@ -208,7 +214,7 @@ def to_tvm_span(span: Span) -> ir.Span:
 
 def to_tvm_spans(spans: Iterable[Span]) -> ir.SequentialSpan:
     """The TVM span of several source ranges."""
-    return ir.SequentialSpan([to_tvm_span(one) for one in spans])
+    return ir.SequentialSpan([to_tvm_span(span) for span in spans])
 
 
 @functools.cache
@@ -242,9 +248,9 @@ def with_other_body(function: tirx.PrimFunc, body: tirx.Stmt) -> tirx.PrimFunc:
 
 def variables_of(node: Node) -> list[ir.Var]:
     """Return the variables used in a statement or expression, buffers included, in order and with repetitions."""
-    found: list[ir.Var] = []
-    tvm_ffi.structural_walk(node, (ir.Var, found.append), order="pre")  # pyright: ignore[reportUnknownMemberType]
-    return found
+    variables: list[ir.Var] = []
+    tvm_ffi.structural_walk(node, (ir.Var, variables.append), order="pre")  # pyright: ignore[reportUnknownMemberType]
+    return variables
 
 
 def with_variables(expression: ir.Expr, value: Callable[[ir.Var], ir.Expr]) -> ir.Expr:

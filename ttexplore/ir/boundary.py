@@ -56,9 +56,9 @@ def _line(error: Exception) -> Span | None:
             # What failed to be made is no node yet: TVM crashes where it is asked for its span.
             continue
         for value in reversed(list(frame.f_locals.values())):
-            found = _span(value)
-            if found is not None:
-                return found
+            span = _span(value)
+            if span is not None:
+                return span
     return None
 
 

@@ -35,7 +35,7 @@ def statements(body: tirx.Stmt) -> list[tirx.Stmt]:
 
 def sequence(body: Sequence[tirx.Stmt]) -> tirx.Stmt:
     """Combine statements into one; no statements give one that does nothing."""
-    flat = [inner for part in body for inner in statements(part)]
+    flat = [inner for group in body for inner in statements(group)]
     if not flat:
         return tirx.Evaluate(tirx.const(0, "int32"))
     return flat[0] if len(flat) == 1 else sequence_of(flat)
@@ -43,9 +43,9 @@ def sequence(body: Sequence[tirx.Stmt]) -> tirx.Stmt:
 
 def op(name: str, *arguments: Number | str, span: ir.Span | None = None) -> tirx.Evaluate:
     """The statement that runs operation ``tt.<name>``. Raises TypeError where the arity is wrong."""
-    known = FORMS.get(f"tt.{name}")
-    if known is not None:
-        known.check(arguments)
+    form = FORMS.get(f"tt.{name}")
+    if form is not None:
+        form.check(arguments)
     return tirx.Evaluate(call(f"tt.{name}", arguments), span)
 
 
@@ -76,10 +76,10 @@ def with_body(statement: tirx.For, body: Sequence[tirx.Stmt]) -> tirx.For:
 
 def with_nest(loops: Sequence[tirx.For], body: Sequence[tirx.Stmt]) -> tirx.For:
     """The same loops, one inside of the other, around another body."""
-    made = with_body(loops[-1], body)
-    for one in reversed(loops[:-1]):
-        made = with_body(one, [made])
-    return made
+    nest = with_body(loops[-1], body)
+    for outer in reversed(loops[:-1]):
+        nest = with_body(outer, [nest])
+    return nest
 
 
 def parallel_nest(target: tirx.Buffer, value: Callable[[list[ir.Var]], ir.Expr]) -> tirx.Stmt:
@@ -113,7 +113,7 @@ def whole_region(buffer: tirx.Buffer) -> ir.TensorRegion:
 
 def is_whole(region: ir.TensorRegion) -> bool:
     """Whether a region is all of a buffer, whose shape is constant."""
-    return tuple(constant(part.extent) for part in region.region) == shape_of(region.source)
+    return tuple(constant(axis.extent) for axis in region.region) == shape_of(region.source)
 
 
 def whole_tensor(tensor: tirx.Buffer) -> ir.TensorRegion:
@@ -135,11 +135,11 @@ def allocation(
 ) -> tirx.AllocBuffer:  # fmt: skip
     """The statement that allocates a new buffer; the buffer is its `.buffer`."""
     buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span, layout=None)
-    made = tirx.AllocBuffer(buffer, annotations or {})
+    allocated = tirx.AllocBuffer(buffer, annotations or {})
     if span is not None:
         # The constructor takes no span of several places, as in a macro.
-        set_span(made, span)
-    return made
+        set_span(allocated, span)
+    return allocated
 
 
 def with_value(
@@ -148,11 +148,11 @@ def with_value(
     """The name or the store with another value, and a store with other indices; the same node if nothing changes."""
     if isinstance(statement, tirx.Bind):
         return statement if value.same_as(statement.value) else tirx.Bind(statement.var, value, statement.span)
-    places = [*statement.indices] if indices is None else [*indices]
-    same = [value, *places], [statement.value, *statement.indices]
-    if all(one.same_as(other) for one, other in zip(*same, strict=True)):
+    new_indices = [*statement.indices] if indices is None else [*indices]
+    same = [value, *new_indices], [statement.value, *statement.indices]
+    if all(new.same_as(old) for new, old in zip(*same, strict=True)):
         return statement
-    return tirx.BufferStore(statement.buffer, value, places, statement.span)
+    return tirx.BufferStore(statement.buffer, value, new_indices, statement.span)
 
 
 def with_function_body(
@@ -233,9 +233,9 @@ def attributes(statement: tirx.Stmt) -> dict[str, object]:
     return {} if attrs is None else {str(name): value for name, value in attrs.items()}
 
 
-def with_arguments(statement: tirx.Stmt, given: Sequence[ir.Expr]) -> tirx.Evaluate:
+def with_arguments(statement: tirx.Stmt, values: Sequence[ir.Expr]) -> tirx.Evaluate:
     """The statement that runs the same operation, with the same attributes, on other arguments."""
-    return tirx.Evaluate(call(op_name(statement), given, attributes(statement)), statement.span)
+    return tirx.Evaluate(call(op_name(statement), values, attributes(statement)), statement.span)
 
 
 def attribute(statement: tirx.Stmt, name: str) -> int:
@@ -261,15 +261,15 @@ def expressions_of(statement: tirx.Stmt) -> list[ir.Expr]:
     """The expressions of a statement itself."""
     match statement:
         case tirx.Evaluate() if op_name(statement):
-            given = arguments(statement)
+            values = arguments(statement)
             ends = [
                 bound
-                for one in given
-                if isinstance(one, ir.TensorRegion)
-                for part in elements(one.region)
-                for bound in (part.min, part.extent)
+                for operand in values
+                if isinstance(operand, ir.TensorRegion)
+                for axis in elements(operand.region)
+                for bound in (axis.min, axis.extent)
             ]
-            return [*(one for one in given if not isinstance(one, ir.TensorRegion)), *ends]
+            return [*(operand for operand in values if not isinstance(operand, ir.TensorRegion)), *ends]
         case tirx.BufferStore():
             return [statement.value, *statement.indices]
         case tirx.Bind():

@@ -34,8 +34,8 @@ def core_values(core: CoreWork, names: Collection[str]) -> tuple[object, ...]:
 
 def _exactly(symbol: UnarySymbol | BinarySymbol, *operands: int | None) -> int | None:
     """An operation on numbers; None where it has no result, as a division by 0."""
-    parts: list[Range] = [(operand, operand) for operand in operands if operand is not None]
-    result = range_of(symbol, parts) if len(parts) == len(operands) else None
+    ranges: list[Range] = [(operand, operand) for operand in operands if operand is not None]
+    result = range_of(symbol, ranges) if len(ranges) == len(operands) else None
     return None if result is None else int(result[0])
 
 
@@ -78,9 +78,9 @@ class CoreWalk(Walk):
                 return _exactly(symbol, first, self.computed(right))
             case Unary(symbol, operand):
                 return _exactly(symbol, self.computed(operand))
-            case Select(condition, chosen, other):
+            case Select(condition, chosen, otherwise):
                 holds = self.computed(condition)
-                return None if holds is None else self.computed(chosen if holds else other)
+                return None if holds is None else self.computed(chosen if holds else otherwise)
             case int():
                 return e
             case float() | Unknown():

@@ -56,11 +56,11 @@ def is_parallel(statement: tirx.Stmt) -> TypeGuard[tirx.For]:
 
 def blocks(body: tirx.Stmt) -> list[tirx.Stmt]:
     """All statements below `body` in pre-order, T.Parallel nests without what is in them."""
-    found: list[tirx.Stmt] = []
+    flat: list[tirx.Stmt] = []
     waiting = statements(body)[::-1]
     while waiting:
         statement = waiting.pop()
-        found.append(statement)
+        flat.append(statement)
         match statement:
             case tirx.For() | tirx.While() if not is_parallel(statement):
                 waiting += statements(statement.body)[::-1]
@@ -70,7 +70,7 @@ def blocks(body: tirx.Stmt) -> list[tirx.Stmt]:
                 waiting += statements(statement.then_case)[::-1]
             case _:
                 pass
-    return found
+    return flat
 
 
 def parallel_body(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.Stmt]]:
@@ -88,32 +88,32 @@ def parallel_body(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.Stmt]
 def nest_of(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.BufferStore | tirx.Bind]]:
     """Like :func:`parallel_body`. Raises Unsupported for a nest that holds anything but stores and names."""
     loops, body = parallel_body(statement)
-    found: list[tirx.BufferStore | tirx.Bind] = []
-    for one in body:
-        if type(one) is tirx.BufferStore or type(one) is tirx.Bind:
-            found.append(one)
+    body_statements: list[tirx.BufferStore | tirx.Bind] = []
+    for inner in body:
+        if type(inner) is tirx.BufferStore or type(inner) is tirx.Bind:
+            body_statements.append(inner)
         else:
-            raise _unsupported(one)
-    return loops, found
+            raise _unsupported(inner)
+    return loops, body_statements
 
 
 def loads_of(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The element loads in an expression, each once, in order."""
-    return [one for one in nodes_of(expression) if type(one) is ir.TensorLoad]
+    return [node for node in nodes_of(expression) if type(node) is ir.TensorLoad]
 
 
 def certain_loads(expression: ir.Expr) -> Iterator[ir.TensorLoad]:
     """The loads in an expression that no condition in it guards."""
-    waiting, seen = [expression], set[int]()
+    waiting, visited = [expression], set[int]()
     while waiting:
-        one = waiting.pop()
-        if identity(one) in seen:
+        node = waiting.pop()
+        if identity(node) in visited:
             continue
-        seen.add(identity(one))
-        if type(one) is ir.TensorLoad:
-            yield one
-        guards = type(one) is tirx.And or type(one) is tirx.Or or choice_of(one) is not None
-        waiting += parts_of(one)[:1] if guards else parts_of(one)
+        visited.add(identity(node))
+        if type(node) is ir.TensorLoad:
+            yield node
+        guards = type(node) is tirx.And or type(node) is tirx.Or or choice_of(node) is not None
+        waiting += parts_of(node)[:1] if guards else parts_of(node)
 
 
 def accesses(statement: tirx.Stmt) -> list[Access]:
@@ -152,10 +152,10 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
                 span=span_of(statement),
             )
         case tirx.BufferStore():
-            what = f"a store of single elements to {statement.buffer.name} outside T.Parallel"
+            construct = f"a store of single elements to {statement.buffer.name} outside T.Parallel"
             return Unsupported(
                 "L003",
-                what,
+                construct,
                 hint="put it into `for i, j in T.Parallel(...)`; write out the value of a scalar where it is used",
                 span=span_of(statement),
             )
@@ -169,10 +169,10 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
         case tirx.While() | tirx.Break() | tirx.Continue():
             return control_refused(statement)
         case _:
-            what = op_name(statement) or type(statement).__name__
+            construct = op_name(statement) or type(statement).__name__
             return Unsupported(
                 "L001",
-                f"no rule lowers {what}",
+                f"no rule lowers {construct}",
                 hint="write it with T.copy, T.fill, T.clear, T.gemm, T.reduce, loops, and stores in T.Parallel",
                 span=span_of(statement),
             )
@@ -181,20 +181,20 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
 def control_refused(statement: tirx.While | tirx.Break | tirx.Continue) -> Unsupported:
     """The refusal of a loop that finds out in its turns how many it takes, and of turns that are cut short."""
     span = span_of(statement)
-    known = "n may come from block and loop indices, sizes and elements of input tensors"
+    allowed = "n may come from block and loop indices, sizes and elements of input tensors"
     match statement:
         case tirx.While():
             return Unsupported(
                 "L005",
                 "`while`: how often it turns is only known when the kernel runs",
-                hint=f"write `for t in range(n)`: {known}, as in range(N[bx])",
+                hint=f"write `for t in range(n)`: {allowed}, as in range(N[bx])",
                 span=span,
             )
         case tirx.Break():
             return Unsupported(
                 "L005",
                 "`break`: how often the loop turns is only known when the kernel runs",
-                hint=f"write `for t in range(n)` with the turns that it takes: {known}, as in range(T.min(N[bx], 4))",
+                hint=f"write `for t in range(n)` with the turns that it takes: {allowed}, as in range(T.min(N[bx], 4))",
                 span=span,
             )
         case tirx.Continue():
@@ -211,7 +211,7 @@ def control_refused(statement: tirx.While | tirx.Break | tirx.Continue) -> Unsup
 def _parallel_accesses(statement: tirx.For) -> list[Access]:
     loops, body = parallel_body(statement)
     variables = [loop.loop_var for loop in loops]
-    found: dict[tuple[tirx.Buffer, str], Access] = {}
+    accessed: dict[tuple[tirx.Buffer, str], Access] = {}
     for store in body:
         if not isinstance(store, tirx.BufferStore | tirx.Bind):
             raise _unsupported(store)
@@ -232,7 +232,7 @@ def _parallel_accesses(statement: tirx.For) -> list[Access]:
                 )
             role = load_role(load, variables, span_of(store))
             _check_extents(load, loops, span_of(store))
-            found.setdefault((load.source, role), Access(load.source, "read", role))
+            accessed.setdefault((load.source, role), Access(load.source, "read", role))
         if isinstance(store, tirx.Bind):
             continue
         if not same_indices(store.indices, variables):
@@ -250,11 +250,11 @@ def _parallel_accesses(statement: tirx.For) -> list[Access]:
                 hint="cover the whole buffer",
                 span=span_of(store),
             )
-        before = found.get((store.buffer, "element"))
+        before = accessed.get((store.buffer, "element"))
         kind: AccessKind = "update" if before is not None and before.kind != "write" else "write"
-        found[store.buffer, "element"] = Access(store.buffer, kind, "element")
-    written = {access.buffer for access in found.values() if access.kind != "read"}
-    for access in found.values():
+        accessed[store.buffer, "element"] = Access(store.buffer, kind, "element")
+    written = {access.buffer for access in accessed.values() if access.kind != "read"}
+    for access in accessed.values():
         if access.kind == "read" and access.buffer in written:
             raise Unsupported(
                 "L003",
@@ -262,7 +262,7 @@ def _parallel_accesses(statement: tirx.For) -> list[Access]:
                 hint="store to a second buffer, or use two T.Parallel nests",
                 span=span_of(statement),
             )
-    return list(found.values())
+    return list(accessed.values())
 
 
 def same_indices(indices: Sequence[ir.Expr], variables: Sequence[ir.Var]) -> bool:
@@ -281,8 +281,8 @@ def load_role(load: ir.TensorLoad, variables: Sequence[ir.Var], span: Span | Non
         return "scalar"
     if len(variables) == 2:
         row, column = variables
-        for role, known in (("row", [column]), ("column", [row]), ("transposed", [column, row])):
-            if same_indices(indices, known):
+        for role, expected in (("row", [column]), ("column", [row]), ("transposed", [column, row])):
+            if same_indices(indices, expected):
                 return role
         if len(indices) == 2:
             if constant(indices[0]) == 0 and indices[1].same_as(column):
@@ -319,8 +319,12 @@ def _is_kept(buffer: tirx.Buffer, statement: tirx.Stmt) -> bool:
     if not is_parallel(statement):
         return False
     _, body = parallel_body(statement)
-    choices = (choice_of(one.value) for one in body if isinstance(one, tirx.BufferStore) and one.buffer == buffer)
-    return any(one is not None and isinstance(one[2], ir.TensorLoad) and one[2].source == buffer for one in choices)
+    choices = (
+        choice_of(store.value) for store in body if isinstance(store, tirx.BufferStore) and store.buffer == buffer
+    )
+    return any(
+        choice is not None and isinstance(choice[2], ir.TensorLoad) and choice[2].source == buffer for choice in choices
+    )
 
 
 def nothing_written(buffer: tirx.Buffer, statement: tirx.Stmt, *, branch: bool = False) -> KernelError:
@@ -383,8 +387,8 @@ class _Scan:
 
     def join(self, writes: frozenset[int]) -> int:
         roots = sorted({self.root(write) for write in writes})
-        for other in roots[1:]:
-            self.links[other] = roots[0]
+        for root in roots[1:]:
+            self.links[root] = roots[0]
         return roots[0]
 
     def body(self, body: tirx.Stmt, state: _State) -> _State:
@@ -396,12 +400,12 @@ class _Scan:
         if type(statement) is tirx.AllocBuffer or type(statement) is tirx.Bind:
             return state
         if type(statement) is tirx.For and not is_parallel(statement):
-            known = self.left.setdefault(statement, [])
-            for before, after in known:
+            transitions = self.left.setdefault(statement, [])
+            for before, after in transitions:
                 if before == state:
                     return after
-            known.append((state, self.loop(statement, state)))
-            return known[-1][1]
+            transitions.append((state, self.loop(statement, state)))
+            return transitions[-1][1]
         after = dict(state)
         if statement not in self.accesses:
             self.accesses[statement] = accesses(statement)
@@ -461,9 +465,9 @@ def webs(function: tirx.PrimFunc) -> tuple[Web, ...]:
     """
     scan = _Scan(empty_loops(function))
     scan.body(function.body, {})
-    found: dict[int, Web] = {}
+    by_root: dict[int, Web] = {}
     for number, (statement, buffer) in enumerate(scan.writes):
-        found.setdefault(scan.root(number), Web(buffer)).writes.append(statement)
+        by_root.setdefault(scan.root(number), Web(buffer)).writes.append(statement)
     for (statement, _, role), write in scan.reads.items():
-        found[scan.root(write)].reads.append((statement, role))
-    return tuple(found.values())
+        by_root[scan.root(write)].reads.append((statement, role))
+    return tuple(by_root.values())

@@ -220,18 +220,18 @@ class FunctionReader:
 
     def copy(self) -> FunctionReader:
         """A reader that has read the same functions, and goes on by itself."""
-        made = copy.copy(self)
-        made.fixed, made.numbers, made.seen = dict(self.fixed), dict(self.numbers), list(self.seen)
-        made.bound, made.known, made.held = dict(self.bound), dict(self.known), dict(self.held)
-        return made
+        duplicate = copy.copy(self)
+        duplicate.fixed, duplicate.numbers, duplicate.seen = dict(self.fixed), dict(self.numbers), list(self.seen)
+        duplicate.bound, duplicate.known, duplicate.held = dict(self.bound), dict(self.known), dict(self.held)
+        return duplicate
 
-    def variable(self, one: ir.Var) -> Variable:
-        number = identity(one)
-        found = self.numbers.get(number)
-        if found is None:
-            found = self.numbers[number] = Variable(len(self.numbers), str(one.name))
-            self.seen.append(one)
-        return found
+    def variable(self, var: ir.Var) -> Variable:
+        number = identity(var)
+        variable = self.numbers.get(number)
+        if variable is None:
+            variable = self.numbers[number] = Variable(len(self.numbers), str(var.name))
+            self.seen.append(var)
+        return variable
 
     def read(self, role: str, function: tirx.PrimFunc) -> Kernel:
         """Raises VerifyError for an operand of the wrong kind, Unsupported for what is in no table."""
@@ -239,89 +239,89 @@ class FunctionReader:
         self.buffers, self.unplaced = {}, None
         tensors: list[str] = []
         numbers: list[ir.Var] = []
-        for one in elements(function.params):
-            if (tensor := self.buffer(one)) is not None:
+        for param in elements(function.params):
+            if (tensor := self.buffer(param)) is not None:
                 tensors.append(tensor.name)
                 continue
-            numbers.append(one)
-            if f"{SIZE_PREFIX}{one.name}" in self.sizes:
-                self.fixed[self.variable(one)] = self.sizes[f"{SIZE_PREFIX}{one.name}"]
+            numbers.append(param)
+            if f"{SIZE_PREFIX}{param.name}" in self.sizes:
+                self.fixed[self.variable(param)] = self.sizes[f"{SIZE_PREFIX}{param.name}"]
         body, names, _ = self.body(function.body)
         sizes = tuple(map(self.variable, size_variables(function))) if numbers else ()
         blocks = block_ranges(function)
         return Kernel(
             role, body, frozenset(names), self.buffers, tuple(tensors), tuple(dict.fromkeys(_core_values(body))), sizes,
             frozenset(map(self.variable, bound_sizes(function))),
-            {self.variable(one): self.expression(count) for one, count in blocks.items()}, self.unplaced,
+            {self.variable(var): self.expression(count) for var, count in blocks.items()}, self.unplaced,
         )  # fmt: skip
 
     def place(self, statement: tirx.Stmt) -> SourceLocation:
-        made = SourceLocation(statement)
-        if not made.is_known:
-            self.unplaced = self.unplaced or made
-        return made
+        site = SourceLocation(statement)
+        if not site.is_known:
+            self.unplaced = self.unplaced or site
+        return site
 
     def body(self, body: tirx.Stmt) -> tuple[tuple[Statement, ...], set[str], set[Variable]]:
-        made: list[Statement] = []
+        converted: list[Statement] = []
         names, tested = set[str](), set[Variable]()
         for statement in statements(body):
             if type(statement) is tirx.Evaluate:
                 number = identity(statement)
-                one = self.known.get(number)
-                if one is None:
-                    one = self.evaluated(statement)
-                    if isinstance(one, Call):
-                        self.known[number] = one
-                if isinstance(one, Call):
-                    names.add(one.name)
-                    for buffer in one.buffers.values():
+                operation = self.known.get(number)
+                if operation is None:
+                    operation = self.evaluated(statement)
+                    if isinstance(operation, Call):
+                        self.known[number] = operation
+                if isinstance(operation, Call):
+                    names.add(operation.name)
+                    for buffer in operation.buffers.values():
                         if buffer.scope == CB_SCOPE:
                             self.buffers[buffer.name] = buffer
-                if one is not None:
-                    made.append(one)
+                if operation is not None:
+                    converted.append(operation)
             elif type(statement) is tirx.For:
                 inner, inner_names, inner_tested = self.body(statement.body)
                 test = branch_condition(statement)
                 if test is None:
-                    made.append(self.loop(statement, inner, frozenset(inner_names), frozenset(inner_tested)))
+                    converted.append(self.loop(statement, inner, frozenset(inner_names), frozenset(inner_tested)))
                 else:
                     condition = self.expression(test)
-                    made.append(Branch(self.place(statement), condition, inner, (), has_else=False))
+                    converted.append(Branch(self.place(statement), condition, inner, (), has_else=False))
                     tested |= variables(placed(condition, self.bound))
                 names |= inner_names
                 tested |= inner_tested
             elif type(statement) is tirx.IfThenElse:
                 condition, has_else = self.expression(statement.condition), statement.else_case is not None
                 arms = [self.body(arm) for arm in (statement.then_case, statement.else_case) if arm is not None]
-                made.append(
+                converted.append(
                     Branch(self.place(statement), condition, arms[0][0], arms[1][0] if has_else else (), has_else)
                 )
                 names = names.union(*(arm_names for _, arm_names, _ in arms))
-                tested = tested.union(variables(placed(condition, self.bound)), *(found for _, _, found in arms))
+                tested = tested.union(variables(placed(condition, self.bound)), *(in_arm for _, _, in_arm in arms))
             elif type(statement) is tirx.BufferStore and scope_of(statement.buffer) == "global":
-                made.append(Store(self.place(statement), str(statement.buffer.name), None))
+                converted.append(Store(self.place(statement), str(statement.buffer.name), None))
             elif type(statement) is tirx.Bind and (form := bound_form(statement)) is not None:
-                one = self.call(statement, form)
-                names.add(one.name)
-                for buffer in one.buffers.values():
+                operation = self.call(statement, form)
+                names.add(operation.name)
+                for buffer in operation.buffers.values():
                     if buffer.scope == CB_SCOPE:
                         self.buffers[buffer.name] = buffer
-                made.append(one)
+                converted.append(operation)
             elif type(statement) is tirx.Bind:
                 number = identity(statement)
-                one = self.known.get(number)
-                if one is None:
-                    one = self.known[number] = self.named(statement)
-                made.append(one)
+                operation = self.known.get(number)
+                if operation is None:
+                    operation = self.known[number] = self.named(statement)
+                converted.append(operation)
             elif type(statement) is tirx.AllocBuffer:
                 number = identity(statement)
-                one = self.known.get(number)
-                if one is None:
-                    one = self.known[number] = self.allocation(statement)
-                made.append(one)
+                operation = self.known.get(number)
+                if operation is None:
+                    operation = self.known[number] = self.allocation(statement)
+                converted.append(operation)
             elif self.role != "kernel":
                 raise _no_text(type(statement).__name__, statement)
-        return tuple(made), names, tested
+        return tuple(converted), names, tested
 
     def named(self, statement: tirx.Bind) -> Bind:
         bind = Bind(self.place(statement), self.variable(statement.var), self.expression(statement.value))
@@ -334,8 +334,8 @@ class FunctionReader:
         self, statement: tirx.For, body: tuple[Statement, ...], names: frozenset[str], tested: frozenset[Variable]
     ) -> Loop:
         low, extent = self.expression(statement.min), self.expression(statement.extent)
-        found = (extent, extent) if isinstance(extent, int) else value_range(extent, {})
-        turns = None if found is None else int(found[0])
+        interval = (extent, extent) if isinstance(extent, int) else value_range(extent, {})
+        turns = None if interval is None else int(interval[0])
         extent = extent if turns is None else turns
         end = extent
         if low != 0:
@@ -346,23 +346,25 @@ class FunctionReader:
     def allocation(self, statement: tirx.AllocBuffer) -> Allocation:
         buffer = self.buffer(statement.buffer)
         assert buffer is not None
-        place = SourceLocation(statement) if buffer.scope.startswith("tt.") else self.place(statement)
-        return Allocation(place, buffer, shape_of(statement.buffer))
+        site = SourceLocation(statement) if buffer.scope.startswith("tt.") else self.place(statement)
+        return Allocation(site, buffer, shape_of(statement.buffer))
 
     def expression(self, e: ir.Expr) -> Expression:
-        made = convert(e, self.variable)
-        return placed(made, self.fixed) if self.fixed else made
+        converted = convert(e, self.variable)
+        return placed(converted, self.fixed) if self.fixed else converted
 
     def buffer(self, value: ir.Expr) -> Buffer | None:
         """What an argument that is a buffer holds; None for another argument."""
         if type(value) is not ir.Var:
             return None
         number = identity(value)
-        found = self.held.get(number)
-        if found is None and is_buffer(value):
+        buffer = self.held.get(number)
+        if buffer is None and is_buffer(value):
             # Its place keeps the node, and so its number.
-            found = self.held[number] = Buffer(str(value.name), scope_of(value), dtype_of(value), SourceLocation(value))
-        return found
+            buffer = self.held[number] = Buffer(
+                str(value.name), scope_of(value), dtype_of(value), SourceLocation(value)
+            )
+        return buffer
 
     def evaluated(self, statement: tirx.Evaluate) -> Call | Store | None:
         name = op_name(statement)
@@ -374,21 +376,21 @@ class FunctionReader:
         target = regions(statement)[1] if name == tl.COPY.name else None
         if target is None or scope_of(target.source) != "global":
             return None
-        region = tuple((self.expression(part.min), self.expression(part.extent)) for part in target.region)
+        region = tuple((self.expression(axis.min), self.expression(axis.extent)) for axis in target.region)
         return Store(self.place(statement), str(target.source.name), region)
 
     def call(self, statement: tirx.Evaluate | tirx.Bind, form: Form) -> Call:
-        given, place = arguments(statement), self.place(statement)
+        operands, site = arguments(statement), self.place(statement)
         values: dict[str, Expression] = {}
         buffers: dict[str, Buffer] = {}
-        if len(given) not in form.arities:
+        if len(operands) not in form.arities:
             raise VerifyError(
                 "V043",
-                f"{self.who}: {form.name} has {len(given)} arguments, but it takes {form.arities[-1]}",
+                f"{self.who}: {form.name} has {len(operands)} arguments, but it takes {form.arities[-1]}",
                 hint=f"its operands are {', '.join(operand.name for operand in form.operands)}",
-                span=place.span,
+                span=site.span,
             )
-        for operand, value, slot, _ in form.given(given):
+        for operand, value, slot, _ in form.given(operands):
             buffer, scope = self.buffer(value), _SCOPES.get(operand.kind)
             if scope is None:
                 if buffer is not None:
@@ -396,7 +398,7 @@ class FunctionReader:
                         "V043",
                         f"{self.who}: {form.op.name} takes a number as {operand.name}, not the buffer {buffer.name}",
                         hint="give the operands in the order of the operation table",
-                        span=place.span,
+                        span=site.span,
                     )
                 values[operand.name] = self.expression(value)
                 continue
@@ -405,24 +407,24 @@ class FunctionReader:
                     "V043",
                     f"{self.who}: {form.op.name} takes a {operand.kind} as {operand.name}, not {value}",
                     hint="give the operands in the order of the operation table",
-                    span=place.span,
+                    span=site.span,
                 )
             buffers[operand.name] = buffer
             if slot is not None:
                 values[operand.name] = self.expression(slot)
         if type(statement) is not tirx.Bind:
-            return Call(place, form.name, form, values, buffers)
+            return Call(site, form.name, form, values, buffers)
         least, most = RANGES[str(statement.var.ty.dtype)]
-        return Call(place, form.name, form, values, buffers, self.variable(statement.var), least, most)
+        return Call(site, form.name, form, values, buffers, self.variable(statement.var), least, most)
 
 
 _SCOPES = {"cb": CB_SCOPE, "dst": DST_SCOPE, "tensor": "global"}
 
 
-def _no_text(what: str, statement: tirx.Stmt) -> Unsupported:
+def _no_text(construct: str, statement: tirx.Stmt) -> Unsupported:
     return Unsupported(
         "L012",
-        f"{what} cannot be written as C++",
+        f"{construct} cannot be written as C++",
         hint="a pass left an operation that it should have replaced: please report the kernel",
         span=span_of(statement),
     )
@@ -459,9 +461,9 @@ def walk(body: Body) -> Iterator[Statement]:
 
 def calls(body: Body) -> list[Call]:
     """The operations in a body, in order."""
-    found: list[Call] = []
-    _collect(body, found)
-    return found
+    collected: list[Call] = []
+    _collect(body, collected)
+    return collected
 
 
 def giving(body: Body) -> list[Call]:
@@ -469,40 +471,40 @@ def giving(body: Body) -> list[Call]:
     return [call for call in calls(body) if call.result is not None]
 
 
-def _collect(body: Body, found: list[Call]) -> None:
+def _collect(body: Body, collected: list[Call]) -> None:
     for statement in body:
         match statement:
             case Call():
-                found.append(statement)
+                collected.append(statement)
             case Loop():
-                _collect(statement.body, found)
+                _collect(statement.body, collected)
             case Branch():
-                _collect(statement.then, found)
-                _collect(statement.otherwise, found)
+                _collect(statement.then, collected)
+                _collect(statement.otherwise, collected)
             case Allocation() | Store() | Bind():
                 pass
             case _:
                 assert_never(statement)
 
 
-def alike(body: Body, other: Body, counts: Callable[[Statement], bool]) -> bool:
+def alike(body: Body, other_body: Body, counts: Callable[[Statement], bool]) -> bool:
     """Whether two bodies have the very same operations in the same loops and branches, of the statements that count."""
-    left, right = (list(filter(counts, one)) for one in (body, other))
+    left, right = (list(filter(counts, side)) for side in (body, other_body))
     return len(left) == len(right) and all(_alike(*pair, counts) for pair in zip(left, right, strict=True))
 
 
-def _alike(one: Statement, other: Statement, counts: Callable[[Statement], bool]) -> bool:
-    match one, other:
+def _alike(first: Statement, second: Statement, counts: Callable[[Statement], bool]) -> bool:
+    match first, second:
         case Loop(), Loop():
-            same = (one.variable, one.low, one.extent) == (other.variable, other.low, other.extent)
-            return same and alike(one.body, other.body, counts)
+            same = (first.variable, first.low, first.extent) == (second.variable, second.low, second.extent)
+            return same and alike(first.body, second.body, counts)
         case Branch(), Branch():
-            arms = (one.then, other.then), (one.otherwise, other.otherwise)
-            return one.condition == other.condition and all(alike(*both, counts) for both in arms)
+            arms = (first.then, second.then), (first.otherwise, second.otherwise)
+            return first.condition == second.condition and all(alike(*both, counts) for both in arms)
         case Bind(), Bind():
-            return (one.variable, one.value) == (other.variable, other.value)
+            return (first.variable, first.value) == (second.variable, second.value)
         case _:
-            return one is other
+            return first is second
 
 
 def uses(body: Body, variable: Variable) -> bool:
@@ -524,7 +526,7 @@ def _expressions(statement: Statement) -> Sequence[Expression]:
         case Branch():
             return (statement.condition,)
         case Store():
-            return [e for part in statement.region or () for e in part]
+            return [e for span in statement.region or () for e in span]
         case Allocation():
             return ()
         case _:

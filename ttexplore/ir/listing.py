@@ -68,11 +68,11 @@ class _Printer:
         self.body(function.body, 1, origins)
 
     def body(self, body: tirx.Stmt, depth: int, around: tuple[Origin, ...]) -> None:
-        parts = statements(body)
-        if not parts:
+        body_statements = statements(body)
+        if not body_statements:
             self.lines.append(Line(_INDENT * depth + "pass", tuple(Origin(o.span, "inferred") for o in around)))
-        for part in parts:
-            self.statement(part, depth, around)
+        for nested in body_statements:
+            self.statement(nested, depth, around)
 
     def emit(self, text: str, depth: int, origins: tuple[Origin, ...], work: Work = "controls") -> None:
         self.lines.append(Line(_INDENT * depth + text, origins, self.node, work))
@@ -155,6 +155,6 @@ def _simple(statement: tirx.Stmt) -> str:
     return str(statement).strip()
 
 
-def _argument(given: OperandArgument[ir.Expr]) -> str:
-    text = format_expression(given.value)
-    return text if given.slot is None else f"{text}[{format_expression(given.slot)}]"
+def _argument(argument: OperandArgument[ir.Expr]) -> str:
+    text = format_expression(argument.value)
+    return text if argument.slot is None else f"{text}[{format_expression(argument.slot)}]"

@@ -29,12 +29,12 @@ def firing_records(
 
 
 def _keys(statement: tirx.Stmt) -> tuple[_Key, ...]:
-    own = ("statement", identity(statement))
+    key = ("statement", identity(statement))
     if isinstance(statement, tirx.For):
-        return own, ("loop", identity(statement.loop_var))
+        return key, ("loop", identity(statement.loop_var))
     if isinstance(statement, tirx.IfThenElse):
-        return own, ("branch", identity(statement.condition))
-    return (own,)
+        return key, ("branch", identity(statement.condition))
+    return (key,)
 
 
 class _Side:
@@ -47,9 +47,9 @@ class _Side:
         self.statements: list[tirx.Stmt] = []
         self.roles: list[str] = []
         for role, function in program.functions.items():
-            own = walk(function.body)
-            self.statements += own
-            self.roles += [role] * len(own)
+            walked = walk(function.body)
+            self.statements += walked
+            self.roles += [role] * len(walked)
         for number, statement in enumerate(self.statements):
             for key in _keys(statement):
                 self.nodes.setdefault(key, []).append(number)
@@ -71,10 +71,12 @@ class _LineOrigins:
             key = next((key for key in _keys(statement) if key in self.old.nodes), None)
             if key is None:
                 continue
-            same = [one for one in self.old.nodes[key] if self.old.texts[one] == text]
+            same = [line for line in self.old.nodes[key] if self.old.texts[line] == text]
             # Of several kernels that have the statement, the same one.
-            same = [one for one in same if self.old.roles[one] == role] or same
-            again = [one for one in self.new.nodes[key] if self.new.texts[one] == text and self.new.roles[one] == role]
+            same = [line for line in same if self.old.roles[line] == role] or same
+            again = [
+                line for line in self.new.nodes[key] if self.new.texts[line] == text and self.new.roles[line] == role
+            ]
             # Of a statement that is there more often than before, a rule made all: they are all alike.
             if len(again) <= len(same):
                 self.stays.update(same)
@@ -84,36 +86,36 @@ class _LineOrigins:
         # By firing: the earlier one that made what it was made of, and the statements before and after it.
         parents: list[int | None] = []
         sources: list[tuple[int, ...]] = []
-        made: list[set[int]] = []
+        line_sets: list[set[int]] = []
         makers: dict[_Key, int] = {}
         claimed: set[int] = set()
         for position, (rule, source, statements) in enumerate(self.firings):
             if isinstance(rule, Placement):
                 parents.append(None)
                 sources.append(())
-                made.append(set())
+                line_sets.append(set())
                 continue
-            inner = [one for statement in statements for one in walk(statement)]
-            new = {number for one in inner for number in self.new.of(one)} - self.kept - claimed
+            inner = [nested for statement in statements for nested in walk(statement)]
+            new = {number for nested in inner for number in self.new.of(nested)} - self.kept - claimed
             claimed |= new
             parent = self._maker(source, makers)
             parents.append(parent)
             sources.append(self._replaced(source, statements, new) if parent is None else sources[parent])
-            made.append(new)
-            for one in inner:
-                for key in _keys(one):
+            line_sets.append(new)
+            for nested in inner:
+                for key in _keys(nested):
                     makers.setdefault(key, position)
-        for new, parent in zip(reversed(made), reversed(parents), strict=True):
+        for new, parent in zip(reversed(line_sets), reversed(parents), strict=True):
             if parent is not None:
-                made[parent] |= new
-        found: dict[tuple[str, tuple[int, ...]], set[int]] = {}
+                line_sets[parent] |= new
+        produced: dict[tuple[str, tuple[int, ...]], set[int]] = {}
         for rule, _, statements in self.firings:
             for statement in statements if isinstance(rule, Placement) else ():
-                found[rule.name, tuple(self.old.of(statement))] = {*self.new.of(statement)}
-        for firing, before, new in zip(self.firings, sources, made, strict=True):
+                produced[rule.name, tuple(self.old.of(statement))] = {*self.new.of(statement)}
+        for firing, before, new in zip(self.firings, sources, line_sets, strict=True):
             if new or not self.stays.issuperset(before):
-                found.setdefault((firing.rule.name, before), set()).update(new)
-        return tuple(FiringRecord(rule, before, tuple(sorted(new))) for (rule, before), new in found.items())
+                produced.setdefault((firing.rule.name, before), set()).update(new)
+        return tuple(FiringRecord(rule, before, tuple(sorted(new))) for (rule, before), new in produced.items())
 
     def _maker(self, source: tirx.Stmt | None, makers: dict[_Key, int]) -> int | None:
         """The firing that made a statement, if an earlier one of this pass did."""
@@ -128,14 +130,14 @@ class _LineOrigins:
             return ()
         if not statements:
             # Left out, in each kernel that has it no more.
-            inside = [number for one in walk(source) for number in self.old.of(one)]
+            inside = [number for nested in walk(source) for number in self.old.of(nested)]
             return tuple(sorted({number for number in inside if number not in self.stays}))
         header = self.old.of(source)[:1]
-        if self.stays.issuperset(header) and not any(set(_keys(one)) & {*_keys(source)} for one in statements):
+        if self.stays.issuperset(header) and not any(set(_keys(nested)) & {*_keys(source)} for nested in statements):
             return tuple(header)
-        inside = [number for one in walk(source) for number in self.old.of(one)]
+        inside = [number for nested in walk(source) for number in self.old.of(nested)]
         for number in inside:
-            same = next((one for one in sorted(new) if self.new.texts[one] == self.old.texts[number]), None)
+            same = next((line for line in sorted(new) if self.new.texts[line] == self.old.texts[number]), None)
             if same is not None and number not in self.stays:
                 new.remove(same)
                 self.stays.add(number)

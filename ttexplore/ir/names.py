@@ -8,18 +8,18 @@ from collections.abc import Container
 DST = "dst"
 
 
-def unused_name(wanted: str, taken: Container[str]) -> str:
+def unused_name(name: str, used: Container[str]) -> str:
     """`wanted`, or one of ``wanted_2``, ``wanted_3``, ... that is not `taken`."""
-    if wanted not in taken:
-        return wanted
+    if name not in used:
+        return name
     # Numbers are given one after another, so a search by halves finds one that is free, and mostly the first.
     taken_number, number = 1, 2
-    while f"{wanted}_{number}" in taken:
+    while f"{name}_{number}" in used:
         taken_number, number = number, number + 1 if number < 16 else number * 2
     while number - taken_number > 1:
         middle = (taken_number + number) // 2
-        if f"{wanted}_{middle}" in taken:
+        if f"{name}_{middle}" in used:
             taken_number = middle
         else:
             number = middle
-    return f"{wanted}_{number}"
+    return f"{name}_{number}"

@@ -57,7 +57,7 @@ class TirProgram:
     def shares_functions(self, other: TirProgram) -> bool:
         """Whether both have the very same functions, and not only equal ones."""
         same = self.functions.keys() == other.functions.keys()
-        return same and all(one.same_as(other.functions[role]) for role, one in self.functions.items())
+        return same and all(function.same_as(other.functions[role]) for role, function in self.functions.items())
 
     def with_plan(self, **changes: object) -> TirProgram:
         return replaced(self, plan=self.plan.replace(**changes))

@@ -56,9 +56,9 @@ class Firings:
     def __init__(self) -> None:
         self.all: list[Firing] = []
 
-    def made(self, rule: Rule, source: tirx.Stmt | None, made: Iterable[tirx.Stmt]) -> list[tirx.Stmt]:
+    def made(self, rule: Rule, source: tirx.Stmt | None, replacement: Iterable[tirx.Stmt]) -> list[tirx.Stmt]:
         """The statements that `rule` made of `source`. Those without a span, and those in them, get its span."""
-        new = tuple(made)
+        new = tuple(replacement)
         span = None if source is None else source.span
         for statement in new:
             _stamp(statement, span)
@@ -82,8 +82,8 @@ class Context:
         """What is known of the variables around the statement: of the loops that it is in, of the names before it."""
         if self._bounds is None:
             self._bounds = Bounds(self.function)
-        for one in self._passed:
-            self._bounds.enter(one)
+        for statement in self._passed:
+            self._bounds.enter(statement)
         self._passed.clear()
         return self._bounds
 
@@ -96,9 +96,9 @@ class Context:
         """Whether a statement is a T.Parallel nest, from its first loop on."""
         return is_parallel(statement) and not self.is_in_nest
 
-    def made(self, rule: Rule, source: tirx.Stmt | None, made: Iterable[tirx.Stmt]) -> list[tirx.Stmt]:
+    def made(self, rule: Rule, source: tirx.Stmt | None, replacement: Iterable[tirx.Stmt]) -> list[tirx.Stmt]:
         """See :meth:`Firings.made`."""
-        return self.firings.made(rule, source, made)
+        return self.firings.made(rule, source, replacement)
 
     def enter(self, statement: tirx.For | tirx.IfThenElse | tirx.Bind) -> None:
         """Enter a loop or branch, or pass a binding."""
@@ -108,16 +108,16 @@ class Context:
 
     def leave(self) -> None:
         """Leave the innermost loop or branch."""
-        left = self.around.pop()
-        if not isinstance(left, tirx.For):
+        ended = self.around.pop()
+        if not isinstance(ended, tirx.For):
             return
         # What has been checked in it holds no longer.
-        for place, one in enumerate(self._passed):
-            if one.same_as(left):
-                del self._passed[place:]
+        for index, passed in enumerate(self._passed):
+            if passed.same_as(ended):
+                del self._passed[index:]
                 return
         if self._bounds is not None:
-            self.bounds.leave(left)
+            self.bounds.leave(ended)
 
     @overload
     def inside(self, statement: tirx.For, rewritten: _Rewritten) -> tirx.For: ...
@@ -129,21 +129,21 @@ class Context:
         if isinstance(statement, tirx.For):
             before = statements(statement.body)
             body = rewritten(before)
-            made = statement if _same(before, body) else with_body(statement, body)
+            rebuilt = statement if _same(before, body) else with_body(statement, body)
         else:
             before = statements(statement.then_case)
             other_before = [] if statement.else_case is None else statements(statement.else_case)
             then, otherwise = rewritten(before), rewritten(other_before)
-            made = statement
+            rebuilt = statement
             if not (_same(before, then) and _same(other_before, otherwise)):
-                other = None if statement.else_case is None else sequence(otherwise)
-                made = tirx.IfThenElse(statement.condition, sequence(then), other, statement.span)
+                else_case = None if statement.else_case is None else sequence(otherwise)
+                rebuilt = tirx.IfThenElse(statement.condition, sequence(then), else_case, statement.span)
         self.leave()
-        return made
+        return rebuilt
 
 
 def _same(before: list[tirx.Stmt], after: list[tirx.Stmt]) -> bool:
-    return len(before) == len(after) and all(one.same_as(other) for one, other in zip(before, after, strict=True))
+    return len(before) == len(after) and all(old.same_as(new) for old, new in zip(before, after, strict=True))
 
 
 def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> tirx.PrimFunc:
@@ -159,22 +159,22 @@ def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> tirx
 
 def rewrite_body(body: list[tirx.Stmt], rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[tirx.Stmt]:
     """Rewrite a list of statements as :func:`rewrite` does."""
-    made: list[tirx.Stmt] = []
+    rewritten: list[tirx.Stmt] = []
     for statement in body:
-        made += _rewritten(statement, rules, context)
+        rewritten += _rewritten(statement, rules, context)
         if type(statement) is tirx.Bind:
             context.enter(statement)
-    return made
+    return rewritten
 
 
 def _rewritten(statement: tirx.Stmt, rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[tirx.Stmt]:
     for rule in rules:
         try:
-            made = rule.replacement(context, statement)
+            replacement = rule.replacement(context, statement)
         except TTExploreError as error:
             raise error.at(span_of(statement)) from error.__cause__
-        if made is not None:
-            new = context.made(rule, statement, made)
+        if replacement is not None:
+            new = context.made(rule, statement, replacement)
             inherit_places(statement, new)
             return new
     if type(statement) is tirx.For or type(statement) is tirx.IfThenElse:
@@ -185,85 +185,87 @@ def _rewritten(statement: tirx.Stmt, rules: Sequence[StatementRule[ContextT]], c
 def _stamp(statement: tirx.Stmt, span: ir.Span | None) -> None:
     if span is None:
         return
-    for part in statements(statement):
-        if part.span is None:
-            set_span(part, span)
-        if type(part) is tirx.For:
-            _stamp(part.body, span)
-        elif type(part) is tirx.IfThenElse:
-            _stamp(part.then_case, span)
-            if part.else_case is not None:
-                _stamp(part.else_case, span)
+    for nested in statements(statement):
+        if nested.span is None:
+            set_span(nested, span)
+        if type(nested) is tirx.For:
+            _stamp(nested.body, span)
+        elif type(nested) is tirx.IfThenElse:
+            _stamp(nested.then_case, span)
+            if nested.else_case is not None:
+                _stamp(nested.else_case, span)
 
 
-def inherit_places(source: tirx.Stmt, made: Sequence[tirx.Stmt]) -> None:
+def inherit_places(source: tirx.Stmt, replacement: Sequence[tirx.Stmt]) -> None:
     """Give the statements that replace `source` the places in the kernel that would be lost with it.
 
     What a statement in `source` said is now said by what came of it, if that has no place of its own any more, by what
     came of the statements in it, around it, and so on: the outermost new statements of these.
     """
     if not isinstance(source, tirx.For | tirx.IfThenElse | tirx.While) and any(
-        one.span is not None and one.span.same_as(source.span) for one in made
+        statement.span is not None and statement.span.same_as(source.span) for statement in replacement
     ):
         return
-    left = _places(made)
-    if left.issuperset(_places([source])):
+    remaining = _places(replacement)
+    if remaining.issuperset(_places([source])):
         return
-    heirs = _Heirs(made, {identity(one) for one in walk(source)})
+    heirs = _Heirs(replacement, {identity(nested) for nested in walk(source)})
     lost: dict[int, tuple[tirx.Stmt, dict[Span, None]]] = {}
 
     def look(statement: tirx.Stmt, around: tuple[tirx.Stmt, ...]) -> None:
         within = (*around, statement)
         # A declaration says nothing of what happens around it.
         alone = around and isinstance(statement, tirx.AllocBuffer)
-        if not alone and (places := [one for one in spans_of(statement) if one not in left]):
-            chosen = (found for part in reversed(within) if (found := heirs.of(part)))
+        if not alone and (spans := [span for span in spans_of(statement) if span not in remaining]):
+            chosen = (candidates for outer in reversed(within) if (candidates := heirs.of(outer)))
             for heir in next(chosen, heirs.first):
-                lost.setdefault(identity(heir), (heir, {}))[1].update(dict.fromkeys(places))
+                lost.setdefault(identity(heir), (heir, {}))[1].update(dict.fromkeys(spans))
         for body in bodies(statement):
-            for one in statements(body):
-                look(one, within)
+            for nested in statements(body):
+                look(nested, within)
 
     look(source, ())
-    for heir, places in lost.values():
-        set_span(heir, to_tvm_spans((*spans_of(heir), *places)))
+    for heir, spans in lost.values():
+        set_span(heir, to_tvm_spans((*spans_of(heir), *spans)))
 
 
 def _places(body: Sequence[tirx.Stmt]) -> set[Span]:
-    return {place for part in body for one in walk(part) for place in spans_of(one)}
+    return {span for statement in body for nested in walk(statement) for span in spans_of(nested)}
 
 
 class _Heirs:
     """Which new statements came of a statement: the outermost ones that have its place, or that of one in it."""
 
-    def __init__(self, made: Sequence[tirx.Stmt], old: set[int]) -> None:
+    def __init__(self, replacement: Sequence[tirx.Stmt], old: set[int]) -> None:
         # The new statements that have a place, in order, and the one around each.
         self.having: dict[Span, list[tirx.Stmt]] = {}
         self.around: dict[int, tirx.Stmt | None] = {}
         self.known: dict[int, list[tirx.Stmt]] = {}
-        self.first = [one for each in made for one in statements(each) if identity(one) not in old]
-        for each in made:
+        self.first = [
+            statement for each in replacement for statement in statements(each) if identity(statement) not in old
+        ]
+        for each in replacement:
             self._enter(each, None, old)
 
     def _enter(self, body: tirx.Stmt, around: tirx.Stmt | None, old: set[int]) -> None:
-        for one in statements(body):
-            is_new = identity(one) not in old
+        for statement in statements(body):
+            is_new = identity(statement) not in old
             if is_new:
-                self.around[identity(one)] = around
-                for place in dict.fromkeys(spans_of(one)):
-                    self.having.setdefault(place, []).append(one)
-            for inner in bodies(one):
-                self._enter(inner, one if is_new else around, old)
+                self.around[identity(statement)] = around
+                for span in dict.fromkeys(spans_of(statement)):
+                    self.having.setdefault(span, []).append(statement)
+            for inner in bodies(statement):
+                self._enter(inner, statement if is_new else around, old)
 
     def of(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         if identity(statement) not in self.known:
-            found = {identity(one): one for place in _places([statement]) for one in self.having.get(place, ())}
-            self.known[identity(statement)] = [one for one in found.values() if not self._is_within(one, found)]
+            heirs = {identity(heir): heir for span in _places([statement]) for heir in self.having.get(span, ())}
+            self.known[identity(statement)] = [heir for heir in heirs.values() if not self._is_within(heir, heirs)]
         return self.known[identity(statement)]
 
-    def _is_within(self, statement: tirx.Stmt, others: Container[int]) -> bool:
+    def _is_within(self, statement: tirx.Stmt, heirs: Container[int]) -> bool:
         outer = self.around[identity(statement)]
-        while outer is not None and identity(outer) not in others:
+        while outer is not None and identity(outer) not in heirs:
             outer = self.around[identity(outer)]
         return outer is not None
 
@@ -274,20 +276,20 @@ def bodies(statement: tirx.Stmt) -> list[tirx.Stmt]:
     if type(statement) is tirx.For or type(statement) is tirx.While:
         return [statement.body]
     if type(statement) is tirx.IfThenElse:
-        return [one for one in (statement.then_case, statement.else_case) if one is not None]
+        return [branch for branch in (statement.then_case, statement.else_case) if branch is not None]
     return []
 
 
 def walk(body: tirx.Stmt) -> list[tirx.Stmt]:
     """Return all statements below `body` in pre-order, without sequences."""
     look_around()
-    found: list[tirx.Stmt] = []
-    _collect(body, found)
-    return found
+    collected: list[tirx.Stmt] = []
+    _collect(body, collected)
+    return collected
 
 
-def _collect(body: tirx.Stmt, found: list[tirx.Stmt]) -> None:
+def _collect(body: tirx.Stmt, collected: list[tirx.Stmt]) -> None:
     for statement in statements(body):
-        found.append(statement)
+        collected.append(statement)
         for inner in bodies(statement):
-            _collect(inner, found)
+            _collect(inner, collected)

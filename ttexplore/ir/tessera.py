@@ -76,31 +76,34 @@ class _TesseraWriter:
         """The buffers that the loop loads, and that nothing outside of it uses."""
 
         def used(body: tirx.Stmt) -> list[str]:
-            inner = [one for one in blocks(body) if op_name(one) in _OPERATIONS or is_parallel(one)]
-            return [str(access.buffer.name) for one in inner for access in accesses(one)]
+            inner = [
+                statement for statement in blocks(body) if op_name(statement) in _OPERATIONS or is_parallel(statement)
+            ]
+            return [str(access.buffer.name) for statement in inner for access in accesses(statement)]
 
         try:
             everywhere, inside = used(self.kernel.body), used(loop.body)
         except Unsupported:
             # A statement whose accesses are not known: one place in memory is right as well.
             return
-        for one in statements(loop.body):
-            if runs(one, tl.COPY) and scope_of(regions(one)[1].source).startswith("shared"):
-                name = str(regions(one)[1].source.name)
+        for statement in statements(loop.body):
+            if runs(statement, tl.COPY) and scope_of(regions(statement)[1].source).startswith("shared"):
+                name = str(regions(statement)[1].source.name)
                 if everywhere.count(name) == inside.count(name):
                     self.stages[name] = (str(loop.loop_var.name), count)
 
     def text(self, name: str, written: frozenset[str]) -> str:
-        tensors = [one for one in elements(self.kernel.params) if is_buffer(one)]
+        tensors = [param for param in elements(self.kernel.params) if is_buffer(param)]
         if len(tensors) != len(elements(self.kernel.params)):
             raise UsageError("U028", "the Tessera form has no sizes that are known only at run time", hint=_HINT)
-        given = ", ".join(
-            f"{'' if str(one.name) in written else 'const '}{_type(dtype_of(one))}* {one.name}" for one in tensors
+        parameters = ", ".join(
+            f"{'' if str(tensor.name) in written else 'const '}{_type(dtype_of(tensor))}* {tensor.name}"
+            for tensor in tensors
         )
         self._put(0, "// Illustrative: the kernel in the style of the Tessera skeleton of TileLang's porting document.")
         self._put(0, "// Nothing compiles this text; the exported C++ of ttexplore is what runs.")
-        self._put(0, f"__global__ void {name}({given}) {{")
-        if any(runs(one, tl.COPY) for one in blocks(self.kernel.body)):
+        self._put(0, f"__global__ void {name}({parameters}) {{")
+        if any(runs(statement, tl.COPY) for statement in blocks(self.kernel.body)):
             self._put(1, "pipeline_t pipe;")
         self._body(statements(self.kernel.body), 1)
         self._put(0, "}")
@@ -112,53 +115,53 @@ class _TesseraWriter:
     # Statements
 
     def _body(self, body: Sequence[tirx.Stmt], depth: int) -> None:
-        for position, one in enumerate(body):
-            self._statement(one, depth)
+        for position, statement in enumerate(body):
+            self._statement(statement, depth)
             following = body[position + 1] if position + 1 < len(body) else None
-            if self._is_load(one) and not (following is not None and self._is_load(following)):
+            if self._is_load(statement) and not (following is not None and self._is_load(following)):
                 self._put(depth, "pipe.commit();")
                 self._put(depth, "pipe.wait();")
 
-    def _is_load(self, one: tirx.Stmt) -> bool:
-        if not runs(one, tl.COPY):
+    def _is_load(self, statement: tirx.Stmt) -> bool:
+        if not runs(statement, tl.COPY):
             return False
-        source, target = (region.source for region in regions(one)[:2])
+        source, target = (region.source for region in regions(statement)[:2])
         return scope_of(source) == "global" and scope_of(target).startswith("shared")
 
-    def _refused(self, at: Node, what: str) -> UsageError:
-        return _unsupported(at if span_of(at) else self.at, what)
+    def _refused(self, at: Node, construct: str) -> UsageError:
+        return _unsupported(at if span_of(at) else self.at, construct)
 
-    def _statement(self, one: tirx.Stmt, depth: int) -> None:
-        self.at = one
-        match one:
+    def _statement(self, statement: tirx.Stmt, depth: int) -> None:
+        self.at = statement
+        match statement:
             case tirx.AllocBuffer():
-                self._put(depth, self._declaration(one.buffer))
-            case tirx.For() if one.kind == tirx.ForKind.THREAD_BINDING:
-                assert one.thread_binding is not None, "its kind says so"
-                axis, count = one.thread_binding.thread_tag, _number(one.extent, one)
-                self._put(depth, f"const int {one.loop_var.name} = {axis};  // {count} block{'s' * (count != 1)}")
-                self._body(statements(one.body), depth)
-            case tirx.For() if is_parallel(one):
-                self._parallel(one, depth)
+                self._put(depth, self._declaration(statement.buffer))
+            case tirx.For() if statement.kind == tirx.ForKind.THREAD_BINDING:
+                assert statement.thread_binding is not None, "its kind says so"
+                axis, count = statement.thread_binding.thread_tag, _number(statement.extent, statement)
+                self._put(depth, f"const int {statement.loop_var.name} = {axis};  // {count} block{'s' * (count != 1)}")
+                self._body(statements(statement.body), depth)
+            case tirx.For() if is_parallel(statement):
+                self._parallel(statement, depth)
             case tirx.For():
-                start, name = self._value(one.min), str(one.loop_var.name)
-                end = self._value(one.extent) if start == "0" else f"{start} + {self._value(one.extent)}"
+                start, name = self._value(statement.min), str(statement.loop_var.name)
+                end = self._value(statement.extent) if start == "0" else f"{start} + {self._value(statement.extent)}"
                 self._put(depth, f"for (int {name} = {start}; {name} < {end}; ++{name}) {{")
-                self._body(statements(one.body), depth + 1)
+                self._body(statements(statement.body), depth + 1)
                 self._put(depth, "}")
             case tirx.IfThenElse():
-                self._put(depth, f"if ({self._value(one.condition)}) {{")
-                self._body(statements(one.then_case), depth + 1)
-                if one.else_case is not None:
+                self._put(depth, f"if ({self._value(statement.condition)}) {{")
+                self._body(statements(statement.then_case), depth + 1)
+                if statement.else_case is not None:
                     self._put(depth, "} else {")
-                    self._body(statements(one.else_case), depth + 1)
+                    self._body(statements(statement.else_case), depth + 1)
                 self._put(depth, "}")
             case tirx.Bind():
-                self._put(depth, f"const auto {one.var.name} = {self._value(one.value)};")
-            case _ if op_name(one) in _OPERATIONS:
-                self._put(depth, self._operation(one))
+                self._put(depth, f"const auto {statement.var.name} = {self._value(statement.value)};")
+            case _ if op_name(statement) in _OPERATIONS:
+                self._put(depth, self._operation(statement))
             case _:
-                raise self._refused(one, op_name(one).rpartition(".")[2] or type(one).__name__)
+                raise self._refused(statement, op_name(statement).rpartition(".")[2] or type(statement).__name__)
 
     def _declaration(self, buffer: tirx.Buffer) -> str:
         if scope_of(buffer).startswith("shared"):
@@ -172,108 +175,108 @@ class _TesseraWriter:
         while len(body) == 1 and is_parallel(body[0]):
             axes.append(body[0])
             body = statements(body[0].body)
-        extents = ", ".join(str(_number(one.extent, one)) for one in axes)
-        names = ", ".join(f"int {one.loop_var.name}" for one in axes)
+        extents = ", ".join(str(_number(axis.extent, axis)) for axis in axes)
+        names = ", ".join(f"int {axis.loop_var.name}" for axis in axes)
         self._put(depth, f"tile_for<{extents}>([&]({names}) {{")
         self._elements(body, depth + 1)
         self._put(depth, "});")
 
     def _elements(self, body: Sequence[tirx.Stmt], depth: int) -> None:
-        for one in body:
-            self.at = one
-            match one:
+        for statement in body:
+            self.at = statement
+            match statement:
                 case tirx.BufferStore():
-                    target = self._element(one.buffer, elements(one.indices), one)
-                    text = f"{target} = {self._value(value_of(one.value))};"
-                    condition = condition_of(one.value)
+                    target = self._element(statement.buffer, elements(statement.indices), statement)
+                    text = f"{target} = {self._value(value_of(statement.value))};"
+                    condition = condition_of(statement.value)
                     self._put(depth, text if condition is None else f"if ({self._value(condition)}) {text}")
                 case tirx.Bind():
-                    self._put(depth, f"const auto {one.var.name} = {self._value(one.value)};")
-                case tirx.IfThenElse() if one.else_case is None:
-                    self._put(depth, f"if ({self._value(one.condition)}) {{")
-                    self._elements(statements(one.then_case), depth + 1)
+                    self._put(depth, f"const auto {statement.var.name} = {self._value(statement.value)};")
+                case tirx.IfThenElse() if statement.else_case is None:
+                    self._put(depth, f"if ({self._value(statement.condition)}) {{")
+                    self._elements(statements(statement.then_case), depth + 1)
                     self._put(depth, "}")
                 case _:
-                    raise self._refused(one, f"{type(one).__name__} in T.Parallel")
+                    raise self._refused(statement, f"{type(statement).__name__} in T.Parallel")
 
-    def _operation(self, one: tirx.Stmt) -> str:
-        name, parts = op_name(one), regions(one)
-        target = parts[-1] if name != tl.FILL.name else parts[0]
+    def _operation(self, statement: tirx.Stmt) -> str:
+        name, operands = op_name(statement), regions(statement)
+        target = operands[-1] if name != tl.FILL.name else operands[0]
         match name:
             case tl.COPY.name:
-                return self._copy(one, *parts)
+                return self._copy(statement, *operands)
             case tl.FILL.name:
-                value = self._value(arguments(one)[1])
-                made = "tile_zero" if value in ("0", "0.0f") else "tile_fill"
-                filled = f"{made}<{_tile(target.source)}>({'' if made == 'tile_zero' else value})"
-                return f"{self._whole(target, one)} = {filled};"
+                value = self._value(arguments(statement)[1])
+                constructor = "tile_zero" if value in ("0", "0.0f") else "tile_fill"
+                filled = f"{constructor}<{_tile(target.source)}>({'' if constructor == 'tile_zero' else value})"
+                return f"{self._whole(target, statement)} = {filled};"
             case tl.GEMM.name:
-                left, right = (self._tile_of(part, one) for part in parts[:2])
-                left = f"transpose({left})" if attribute(one, "transpose_A") else left
-                right = f"transpose({right})" if attribute(one, "transpose_B") else right
-                into = self._whole(target, one)
-                start = f"tile_zero<{_tile(target.source)}>()" if attribute(one, "clear_accum") else into
+                left, right = (self._tile_of(operand, statement) for operand in operands[:2])
+                left = f"transpose({left})" if attribute(statement, "transpose_A") else left
+                right = f"transpose({right})" if attribute(statement, "transpose_B") else right
+                into = self._whole(target, statement)
+                start = f"tile_zero<{_tile(target.source)}>()" if attribute(statement, "clear_accum") else into
                 return f"{into} = mma_sync({start}, {left}, {right});"
             case _:
-                reduction = reduction_of(one)
+                reduction = reduction_of(statement)
                 assert reduction is not None, "it is among the operations"
                 if reduction.rank > 2:
-                    raise self._refused(one, f"a reduction of {reduction.rank} axes")
+                    raise self._refused(statement, f"a reduction of {reduction.rank} axes")
                 along = "row" if reduction.dim == reduction.rank - 1 else "col"
-                into = self._whole(target, one)
-                given = self._tile_of(parts[0], one)
-                if dtype_of(parts[0].source) != dtype_of(target.source):
-                    given = f"tile_cast<{_tile(parts[0].source, dtype_of(target.source))}>({given})"
-                reduced = f"tile_reduce<{along}, {reduction.kind}>({given})"
+                into = self._whole(target, statement)
+                source_tile = self._tile_of(operands[0], statement)
+                if dtype_of(operands[0].source) != dtype_of(target.source):
+                    source_tile = f"tile_cast<{_tile(operands[0].source, dtype_of(target.source))}>({source_tile})"
+                reduced = f"tile_reduce<{along}, {reduction.kind}>({source_tile})"
                 return f"{into} = {reduced if reduction.clear else f'tile_join<{reduction.kind}>({into}, {reduced})'};"
 
-    def _copy(self, one: tirx.Stmt, source: ir.TensorRegion, target: ir.TensorRegion) -> str:
-        if set(attributes(one)) - {"coalesced_width", "eviction_policy"}:
-            raise self._refused(one, "a copy with options")
-        from_tensor, to_tensor = (scope_of(part.source) == "global" for part in (source, target))
+    def _copy(self, statement: tirx.Stmt, source: ir.TensorRegion, target: ir.TensorRegion) -> str:
+        if set(attributes(statement)) - {"coalesced_width", "eviction_policy"}:
+            raise self._refused(statement, "a copy with options")
+        from_tensor, to_tensor = (scope_of(region.source) == "global" for region in (source, target))
         if from_tensor and to_tensor:
-            raise self._refused(one, "a copy from tensor to tensor")
+            raise self._refused(statement, "a copy from tensor to tensor")
         if from_tensor:
-            place, into = self._place(source, target.source, one), self._whole(target, one)
-            if self._is_load(one):
-                return f"async_copy_2d({into}, {place});"
-            return f"{into} = global_load<{_tile(target.source)}>({place});"
+            address, into = self._place(source, target.source, statement), self._whole(target, statement)
+            if self._is_load(statement):
+                return f"async_copy_2d({into}, {address});"
+            return f"{into} = global_load<{_tile(target.source)}>({address});"
         if to_tensor:
-            return f"global_store({self._tile_of(source, one)}, {self._place(target, source.source, one)});"
+            return f"global_store({self._tile_of(source, statement)}, {self._place(target, source.source, statement)});"
         if shape_of(source.source) != shape_of(target.source):
-            raise self._refused(one, "a copy between blocks of different shapes")
-        cast = f"tile_cast<{_tile(target.source)}>({self._tile_of(source, one)})"
+            raise self._refused(statement, "a copy between blocks of different shapes")
+        cast = f"tile_cast<{_tile(target.source)}>({self._tile_of(source, statement)})"
         same = dtype_of(source.source) == dtype_of(target.source)
-        return f"{self._whole(target, one)} = {self._tile_of(source, one) if same else cast};"
+        return f"{self._whole(target, statement)} = {self._tile_of(source, statement) if same else cast};"
 
     # Places and values
 
-    def _whole(self, region: ir.TensorRegion, one: tirx.Stmt) -> str:
+    def _whole(self, region: ir.TensorRegion, statement: tirx.Stmt) -> str:
         """A block on the chip, all of it."""
         buffer = region.source
-        if [constant(part.extent) for part in region.region] != list(shape_of(buffer)):
-            raise self._refused(one, f"a part of the block {buffer.name}")
+        if [constant(axis.extent) for axis in region.region] != list(shape_of(buffer)):
+            raise self._refused(statement, f"a part of the block {buffer.name}")
         if not scope_of(buffer).startswith("shared"):
             return str(buffer.name)
         variable, count = self.stages.get(str(buffer.name), ("0", 1))
         return f"{buffer.name}[{f'{variable} % {count}' if count > 1 else '0'}]"
 
-    def _tile_of(self, region: ir.TensorRegion, one: tirx.Stmt) -> str:
-        text = self._whole(region, one)
+    def _tile_of(self, region: ir.TensorRegion, statement: tirx.Stmt) -> str:
+        text = self._whole(region, statement)
         return f"smem_load<{_tile(region.source)}>({text})" if scope_of(region.source).startswith("shared") else text
 
-    def _place(self, region: ir.TensorRegion, block: tirx.Buffer, one: tirx.Stmt) -> str:
+    def _place(self, region: ir.TensorRegion, block: tirx.Buffer, statement: tirx.Stmt) -> str:
         """Where a block of rows begins in a tensor, and how far the next row is."""
-        extents = [constant(part.extent) for part in region.region]
+        extents = [constant(axis.extent) for axis in region.region]
         if None in extents:
-            raise self._refused(one, "a copy of a part that is known only at run time")
+            raise self._refused(statement, "a copy of a part that is known only at run time")
         steps = _steps(region.source)
         long = [(extent, step) for extent, step in zip(extents, steps, strict=True) if extent != 1]
-        wanted = [extent for extent in shape_of(block) if extent != 1]
-        if [extent for extent, _ in long] != wanted or len(long) > 2 or (long and long[-1][1] != 1):
-            raise self._refused(one, "a copy whose rows do not lie one after the other")
+        expected = [extent for extent in shape_of(block) if extent != 1]
+        if [extent for extent, _ in long] != expected or len(long) > 2 or (long and long[-1][1] != 1):
+            raise self._refused(statement, "a copy whose rows do not lie one after the other")
         row = long[-2][1] if len(long) == 2 else 0
-        starts = [part.min for part in region.region]
+        starts = [axis.min for axis in region.region]
         return f"&{self._flat(region.source, starts)}, {row}"
 
     def _flat(self, tensor: tirx.Buffer, indices: Sequence[ir.Expr]) -> str:
@@ -285,11 +288,11 @@ class _TesseraWriter:
                              f"{text} * {step}" if step != 1 else text)  # fmt: skip
         return f"{tensor.name}[{' + '.join(terms) or '0'}]"
 
-    def _element(self, buffer: tirx.Buffer, indices: Sequence[ir.Expr], one: Node) -> str:
+    def _element(self, buffer: tirx.Buffer, indices: Sequence[ir.Expr], node: Node) -> str:
         if scope_of(buffer) == "global":
             return self._flat(buffer, indices)
         if len(indices) > 2:
-            raise self._refused(one, f"an element of {buffer.name}, which has {len(indices)} axes")
+            raise self._refused(node, f"an element of {buffer.name}, which has {len(indices)} axes")
         staged = ""
         if scope_of(buffer).startswith("shared"):
             variable, count = self.stages.get(str(buffer.name), ("0", 1))
@@ -321,11 +324,11 @@ class _TesseraWriter:
                 return self._loaded(e)
             case ir.Call():
                 word = operation_name(e).rpartition(".")[2]
-                given = ", ".join(map(self._value, elements(e.args)))
+                operands = ", ".join(map(self._value, elements(e.args)))
                 if word == "if_then_else":
-                    return f"select({given})"
+                    return f"select({operands})"
                 if word in _FUNCTIONS:
-                    return f"{word}({given})"
+                    return f"{word}({operands})"
                 raise self._refused(e, word)
             case _:
                 raise self._refused(e, kind.__name__)
@@ -347,10 +350,10 @@ def _infinity(number: float) -> str:
 
 def _steps(tensor: tirx.Buffer) -> list[int]:
     """How many elements apart neighbours along each axis of a tensor are."""
-    found = [1]
+    steps = [1]
     for extent in reversed(shape_of(tensor)[1:]):
-        found.insert(0, found[0] * extent)
-    return found
+        steps.insert(0, steps[0] * extent)
+    return steps
 
 
 def _type(dtype: str) -> str:
@@ -362,11 +365,11 @@ def _tile(buffer: tirx.Buffer, dtype: str = "") -> str:
 
 
 def _number(extent: ir.Expr, at: tirx.Stmt) -> int:
-    found = constant(extent)
-    if found is None:
+    length = constant(extent)
+    if length is None:
         raise _unsupported(at, "an extent that is known only at run time")
-    return found
+    return length
 
 
-def _unsupported(at: Node, what: str) -> UsageError:
-    return UsageError("U028", f"the Tessera form has no word for {what}", hint=_HINT, span=span_of(at))
+def _unsupported(at: Node, construct: str) -> UsageError:
+    return UsageError("U028", f"the Tessera form has no word for {construct}", hint=_HINT, span=span_of(at))

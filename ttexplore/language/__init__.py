@@ -148,7 +148,7 @@ And, Or, Not, all, any, Select = logical_and, logical_or, logical_not, conjuncti
 power = pow
 c2d_im2col = im2col
 # The functions that are faster and less exact on a GPU; the chip has one of each.
-globals().update({f"__{one.__name__}": one for one in (exp, exp10, log, log2, log10, sin, cos, tan)})
+globals().update({f"__{function.__name__}": function for function in (exp, exp10, log, log2, log10, sin, cos, tan)})
 symbolic = dynamic
 mbarrier_arrive, mbarrier_wait_parity = barrier_arrive, barrier_wait
 parallel = Parallel

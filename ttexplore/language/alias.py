@@ -72,21 +72,21 @@ def tilelang_alias(folder: Path) -> Generator[None]:
 
 def _alias(folder: Path) -> Generator[None]:
     before, ours = set(sys.modules), tilelang_modules()
-    finder, place = _StandInFinder(), str(folder)
+    finder, search_path = _StandInFinder(), str(folder)
     # There are over a thousand modules; those of a package come after it.
     hidden = {name: sys.modules[name] for name in before if _is_tilelang(name)} if "tilelang" in before else {}
     for name in hidden:
         del sys.modules[name]
     sys.modules.update(ours)
     sys.meta_path.append(finder)
-    sys.path.insert(0, place)
+    sys.path.insert(0, search_path)
     token = loading_file.set(True)
     try:
         with older_names():
             yield
     finally:
         loading_file.reset(token)
-        sys.path.remove(place)
+        sys.path.remove(search_path)
         sys.meta_path.remove(finder)
         for name in {*ours, *(sys.modules.keys() - before)}:
             if name in sys.modules and (_is_tilelang(name) or _is_temporary(sys.modules[name], folder)):

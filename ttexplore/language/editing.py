@@ -55,17 +55,17 @@ def _defined(kernel: TracedKernel, surroundings: Surroundings, text: str) -> Tra
     above = "\n" * (kernel.first_line - 2)
     if kernel.first_line > 1:
         above += "if True:\n" if _is_indented(text) else "\n"
-    whole = above + text
-    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    full_text = above + text
+    digest = hashlib.sha256(full_text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     file = code_file(kernel.file, digest, edited=text != kernel.source.text)
-    linecache.cache[file] = (len(whole), None, [line + "\n" for line in lines_of(whole)], file)
+    linecache.cache[file] = (len(full_text), None, [line + "\n" for line in lines_of(full_text)], file)
     try:
-        name, code = _compiled(whole, file, kernel.first_line, surroundings)
+        name, code = _compiled(full_text, file, kernel.first_line, surroundings)
         namespace = dict(surroundings.module)
         with errors_at({file: display_name(file)}, None):
             exec(code, namespace)
-            made = namespace[_NAME](**_visible(surroundings))
-        traced = trace_named(made, {} if isinstance(made, PrimFunc) else dict(surroundings.arguments), name)
+            defined = namespace[_NAME](**_visible(surroundings))
+        traced = trace_named(defined, {} if isinstance(defined, PrimFunc) else dict(surroundings.arguments), name)
         # Also what stands around the function in the text, such as a comment above it.
         source = numbered_listing(lines_of(text), kernel.first_line, traced.file, traced.source.name)
         return dataclasses.replace(traced, source=source, first_line=kernel.first_line)
@@ -82,14 +82,14 @@ def _visible(surroundings: Surroundings) -> dict[str, object]:
     return {name: value for name, value in surroundings.around.items() if name.isidentifier()}
 
 
-def _compiled(whole: str, file: str, first: int, surroundings: Surroundings) -> tuple[str, types.CodeType]:
+def _compiled(full_text: str, file: str, first: int, surroundings: Surroundings) -> tuple[str, types.CodeType]:
     """The name of the last function of a text, and code that defines a function which gives it. The text begins at line
     `first`."""
     try:
-        body = ast.parse(whole, file).body
+        body = ast.parse(full_text, file).body
         if body and isinstance(body[0], ast.If):
             body = [*body[0].body, *body[1:]]
-        names = [one.name for one in body if isinstance(one, ast.FunctionDef)]
+        names = [statement.name for statement in body if isinstance(statement, ast.FunctionDef)]
         if not names:
             raise KernelError(
                 "K011",
@@ -118,34 +118,36 @@ def _line(file: str, line: int) -> Span:
     return Span(display_name(file), line, 1, line, 1)
 
 
-def _completed(made: TracedKernel, plain: TracedKernel, first: TracedKernel) -> TracedKernel:
+def _completed(traced: TracedKernel, plain: TracedKernel, first: TracedKernel) -> TracedKernel:
     """The kernel of an edited text with what was done to the `first` one after its definition, which `plain` lacks.
 
     Raises UsageError if the first text alone does not give the first kernel: it depends on more than its surroundings.
     """
     assert first.surroundings is not None, "an edited kernel has them"
     again = zip((first.notes, first.annotations), (plain.notes, plain.annotations), strict=True)
-    if not _same(first, plain) or any(known[: len(own)] != own for known, own in again):
+    if not _same(first, plain) or any(
+        first_items[: len(plain_items)] != plain_items for first_items, plain_items in again
+    ):
         raise UsageError(
             "U020",
             f"{first.name} cannot be edited: its text, executed alone, defines another kernel",
             hint=_ELSEWHERE,
         )
-    notes = (*made.notes, *first.notes[len(plain.notes) :])
+    notes = (*traced.notes, *first.notes[len(plain.notes) :])
     surroundings = dataclasses.replace(first.surroundings, unedited=first)
-    whole = dataclasses.replace(made, notes=notes, surroundings=surroundings)
-    whole = whole.annotated(first.annotations[len(plain.annotations) :])
+    completed = dataclasses.replace(traced, notes=notes, surroundings=surroundings)
+    completed = completed.annotated(first.annotations[len(plain.annotations) :])
     if first.outputs == plain.outputs:
-        return whole
-    if len(made.function.params) != len(first.function.params):
+        return completed
+    if len(traced.function.params) != len(first.function.params):
         raise UsageError(
             "U020",
             f"the outputs of {first.name} are selected by their positions, and its text now has other parameters",
             hint=_ELSEWHERE,
         )
-    return with_outputs(whole, first.outputs)
+    return with_outputs(completed, first.outputs)
 
 
 def _same(first: TracedKernel, plain: TracedKernel) -> bool:
-    one, other = (tirx.PrimFunc(list(each.function.params), each.function.body) for each in (first, plain))
-    return bool(tvm_ffi.structural_equal(one, other))
+    first_func, second_func = (tirx.PrimFunc(list(each.function.params), each.function.body) for each in (first, plain))
+    return bool(tvm_ffi.structural_equal(first_func, second_func))

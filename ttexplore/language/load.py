@@ -144,14 +144,14 @@ def load_text(text: str, display: str, name: str, arguments: dict[str, object]) 
 
 def kernels_in(module: types.ModuleType) -> dict[str, object]:
     """The kernels of a loaded file by name: eager ones, factories and T.prim_funcs."""
-    found: dict[str, object] = {}
+    kernels: dict[str, object] = {}
     for name, value in vars(module).items():
         is_own_function = isinstance(value, types.FunctionType) and value.__module__ == module.__name__
         if isinstance(value, JitKernel | PrimFunc | Tuned | TracedKernel) or (
             is_own_function and is_kernel_function(value)
         ):
-            found[name] = value
-    return found
+            kernels[name] = value
+    return kernels
 
 
 @dataclass(frozen=True, eq=False)

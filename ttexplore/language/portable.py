@@ -61,15 +61,15 @@ class _Sending:
     places: list[TextLocation] = field(default_factory=list[TextLocation])
     numbers: dict[types.CodeType, int] = field(default_factory=dict[types.CodeType, int])
 
-    def text(self, name: str, text: str, place: TextLocation, surroundings: Surroundings) -> int:
+    def text(self, name: str, text: str, origin: TextLocation, surroundings: Surroundings) -> int:
         number = len(self.texts)
         sent: JsonObject = {"name": name, "text": text, "flags": surroundings.flags, "names": {}}
         self.texts.append(sent)
-        self.places.append(place)
+        self.places.append(origin)
         for used, line in _used_names(text).items():
-            for known in (surroundings.around, surroundings.module):
-                if used in known and used != name:
-                    sent["names"][used] = self.value(known[used], used, place.span(line))
+            for namespace in (surroundings.around, surroundings.module):
+                if used in namespace and used != name:
+                    sent["names"][used] = self.value(namespace[used], used, origin.span(line))
                     break
         return number
 
@@ -102,14 +102,14 @@ class _Sending:
             return {"dict": [[self.value(key, name, span), self.value(item, name, span)] for key, item in pairs]}
         if isinstance(value, types.ModuleType):
             return self.module(value, name, span)
-        own = next((key for key, known in vars(language).items() if known is value), None)
-        if own is not None:
-            return {"language": own}
-        for one in _MODULES:
-            members = vars(sys.modules[one]) if one in sys.modules else {}
-            member = next((key for key, known in members.items() if known is value), None)
+        language_name = next((key for key, exported in vars(language).items() if exported is value), None)
+        if language_name is not None:
+            return {"language": language_name}
+        for module_name in _MODULES:
+            members = vars(sys.modules[module_name]) if module_name in sys.modules else {}
+            member = next((key for key, exported in members.items() if exported is value), None)
             if member is not None:
-                return {"module": one, "member": member}
+                return {"module": module_name, "member": member}
         if isinstance(value, Macro):
             return self.function(value.function)
         if isinstance(value, types.FunctionType):
@@ -166,8 +166,8 @@ def portable(kernel: TracedKernel) -> PortableKernel:
         )
     sending = _Sending()
     text = "\n".join(lines_of(kernel.source.text))
-    place = TextLocation(kernel.file, kernel.first_line)
-    sending.text(kernel.name, text, place, surroundings)
-    span = place.span(1)
+    origin = TextLocation(kernel.file, kernel.first_line)
+    sending.text(kernel.name, text, origin, surroundings)
+    span = origin.span(1)
     arguments = {name: sending.value(value, name, span) for name, value in surroundings.arguments.items()}
     return PortableKernel(sending.texts, tuple(sending.places), arguments)

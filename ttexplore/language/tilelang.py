@@ -41,10 +41,10 @@ def next_power_of_2(n: SupportsIndex) -> int:
 
 def determine_fp8_type(fp8_format: str = "e4m3") -> dtype:
     """The float8 of a GPU with four or with five bits of exponent. Raises KernelError for other formats."""
-    known = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
-    if fp8_format not in known:
+    formats = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+    if fp8_format not in formats:
         raise KernelError("K009", f"{shown(fp8_format)} is no format of float8", hint="use e4m3 or e5m2")
-    return DTYPES[known[fp8_format]]
+    return DTYPES[formats[fp8_format]]
 
 
 def tilelang_modules() -> dict[str, types.ModuleType]:
@@ -98,8 +98,8 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
             "Fragment": StandIn("tilelang.Fragment"),
         },
     )
-    made = [root, dtypes, tuner, mathematics, carver, arch, driver, policy, fp8, tools, cuda, iket]
-    return {**{one.__name__: one for one in made}, "tilelang.language": language}
+    modules = [root, dtypes, tuner, mathematics, carver, arch, driver, policy, fp8, tools, cuda, iket]
+    return {**{module.__name__: module for module in modules}, "tilelang.language": language}
 
 
 def made_module(name: str) -> types.ModuleType:
@@ -107,7 +107,7 @@ def made_module(name: str) -> types.ModuleType:
     if name != "tilelang":
         return stand_in(name)
     modules = tilelang_modules()
-    sys.modules.update({one: module for one, module in modules.items() if one != name})
+    sys.modules.update({module_name: module for module_name, module in modules.items() if module_name != name})
     return modules[name]
 
 
@@ -132,23 +132,23 @@ def _marked_range(*_names: object, **_options: object) -> contextlib.AbstractCon
 def stand_in(name: str) -> StandInModule:
     """The stand-in for a module that is not installed. For torch, the dtypes are known, there is no GPU, and device
     properties are those of the chip."""
-    known: dict[str, object] = {}
+    members: dict[str, object] = {}
     if name == "torch":
-        known = {
+        members = {
             **DTYPES,
-            **{alias: DTYPES[one] for alias, one in ALIASES.items()},
+            **{alias: DTYPES[name] for alias, name in ALIASES.items()},
             "dtype": dtype,
             "Tensor": type("Tensor", (StandInBase,), {}),
             "cuda": stand_in("torch.cuda"),
             "version": stand_in("torch.version"),
         }
     elif name == "torch.cuda":
-        known = {
+        members = {
             "is_available": lambda: False,
             "device_count": lambda: 0,
             "get_device_name": get_device_name,
             "get_device_properties": get_device_properties,
         }
     elif name == "torch.version":
-        known = {"cuda": None, "hip": None}
-    return StandInModule(name, known)
+        members = {"cuda": None, "hip": None}
+    return StandInModule(name, members)

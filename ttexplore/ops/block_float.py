@@ -43,10 +43,10 @@ def rounded_in_groups(values: Any) -> NDArray[np.float32]:
     """Round a tensor (..., n) as packing does, with shared exponents for groups of 16 along the last axis."""
     numbers = np.asarray(values, np.float32)
     columns = numbers.shape[-1]
-    whole = np.zeros((*numbers.shape[:-1], -(-columns // GROUP) * GROUP), np.float32)
-    whole[..., :columns] = numbers
-    left = _decoded(*_encoded(whole.reshape(-1, GROUP)))
-    return left.reshape(whole.shape)[..., :columns]
+    extended = np.zeros((*numbers.shape[:-1], -(-columns // GROUP) * GROUP), np.float32)
+    extended[..., :columns] = numbers
+    rounded = _decoded(*_encoded(extended.reshape(-1, GROUP)))
+    return rounded.reshape(extended.shape)[..., :columns]
 
 
 def _encoded(groups: NDArray[np.float32]) -> tuple[Bytes, Bytes]:

@@ -43,7 +43,7 @@ def _block(name: str, role: KernelRole, operands: tuple[Operand, ...], note: str
 
 # Of a block that is moved element by element: what a step along its rows, and along its columns, adds to the page and
 # to the row and column in the matrix.
-_STEPS = tuple(integer(f"{axis}_{part}_step") for axis in ("row", "column") for part in ("page", "row", "column"))
+_STEPS = tuple(integer(f"{axis}_{unit}_step") for axis in ("row", "column") for unit in ("page", "row", "column"))
 _ELEMENTS = (
     *map(integer, ("row_stride", "row", "column", "rows", "columns")), *_STEPS, integer("row_slots"),
     integer("column_slots"),

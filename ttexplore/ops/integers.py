@@ -20,24 +20,24 @@ SMALL_INTEGERS: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 
 
-def shifted_left(a: Any, places: Any) -> Any:
+def shifted_left(a: Any, amounts: Any) -> Any:
     """``a << places``, or 0 if `places` is not in 0 to 31: on the chip, in NumPy and in PTX."""
-    inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
-    return np.where(inside, np.left_shift(a, np.where(inside, places, 0)), 0)
+    inside = (np.asarray(amounts) >= 0) & (np.asarray(amounts) < _BITS)
+    return np.where(inside, np.left_shift(a, np.where(inside, amounts, 0)), 0)
 
 
-def shifted_right(a: Any, places: Any) -> Any:
+def shifted_right(a: Any, amounts: Any) -> Any:
     """``a >> places`` with sign extension: of places that are not in 0 to 31, only the sign is left, as in NumPy and in
     PTX."""
-    inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
+    inside = (np.asarray(amounts) >= 0) & (np.asarray(amounts) < _BITS)
     # The last place apart, which numbers of 32 bits without a sign need.
-    return np.right_shift(np.right_shift(a, np.where(inside, places, _BITS - 1)), ~inside)
+    return np.right_shift(np.right_shift(a, np.where(inside, amounts, _BITS - 1)), ~inside)
 
 
-def shifted_right_by_sfpu(a: Any, places: Any) -> Any:
+def shifted_right_by_sfpu(a: Any, amounts: Any) -> Any:
     """``a >> places`` as the chip has it: 0 if `places` is not in 0 to 31."""
-    inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
-    return np.where(inside, shifted_right(a, places), 0)
+    inside = (np.asarray(amounts) >= 0) & (np.asarray(amounts) < _BITS)
+    return np.where(inside, shifted_right(a, amounts), 0)
 
 
 def _filled(value: int) -> NDArray[np.int32]:

@@ -96,8 +96,8 @@ class Form:
         """Raises TypeError for too few or too many arguments."""
         if len(values) not in self.arities:
             least, most = self.arities[0], self.arities[-1]
-            wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise TypeError(f"{self.name} takes {wanted} arguments, not {len(values)}")
+            arity = f"{least}" if least == most else f"{least} to {most}"
+            raise TypeError(f"{self.name} takes {arity} arguments, not {len(values)}")
 
     def given(self, values: Sequence[Value]) -> list[OperandArgument[Value]]:
         """Assign the IR's arguments to the operands, in order. Raises TypeError for too few or too many."""
@@ -206,25 +206,25 @@ class Op:
     def forms(self) -> tuple[Form, ...]:
         """Its operations in the IR."""
         by_name = {operand.name: operand for operand in self.operands}
-        made = [_form(self, "", self.operands, self.cpp)]
+        forms = [_form(self, "", self.operands, self.cpp)]
         phases: tuple[tuple[Phase, str, tuple[str, ...]], ...] = (
             ("init", self.init, self.init_operands), ("uninit", self.uninit, self.uninit_operands)
         )  # fmt: skip
         for phase, cpp, names in phases:
             if cpp:
-                made.append(_form(self, phase, tuple(by_name[name] for name in names), cpp))
-        return tuple(made)
+                forms.append(_form(self, phase, tuple(by_name[name] for name in names), cpp))
+        return tuple(forms)
 
 
 def _form(op: Op, phase: Phase, operands: tuple[Operand, ...], cpp: str) -> Form:
-    places: list[tuple[Operand, int]] = []
+    positions: list[tuple[Operand, int]] = []
     most = 0
     for operand in operands:
-        places.append((operand, most))
+        positions.append((operand, most))
         most += 2 if operand.kind == "dst" else 1
     arities = range(most - sum(operand.optional for operand in operands), most + 1)
     name = f"{op.ir_name}_{phase}" if phase else op.ir_name
-    return Form(op, phase, name, operands, cpp, arities, tuple(places))
+    return Form(op, phase, name, operands, cpp, arities, tuple(positions))
 
 
 def circular_buffer(name: str, access: Literal["read", "write", "update"] = "read") -> Operand:

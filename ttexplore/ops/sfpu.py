@@ -40,7 +40,7 @@ def _reciprocal_root(a: Tile) -> Tile:
 
 def _erf(a: Tile) -> Tile:
     values = np.asarray(a, np.float32)
-    return np.fromiter((math.erf(one) for one in values.flat), np.float32, values.size).reshape(values.shape)
+    return np.fromiter((math.erf(number) for number in values.flat), np.float32, values.size).reshape(values.shape)
 
 
 def _sigmoid(a: Tile) -> Tile:

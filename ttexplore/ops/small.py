@@ -71,25 +71,25 @@ def rounded_to(values: Any, dtype: str) -> Array:
         return np.where(np.isnan(numbers), numbers, inside)
     is_float = numbers.dtype.kind not in "iub"
     if dtype == "bool":
-        made = (numbers != 0).astype(np.float32)
+        rounded = (numbers != 0).astype(np.float32)
     else:
         low, high = SMALL_INTEGERS[dtype]
-        whole = np.asarray(as_int32(numbers) if is_float else numbers, np.int64)
-        made = ((whole - low & high - low) + low).astype(np.float32)
-    return np.where(np.isnan(np.asarray(numbers, np.float32)), np.float32(np.nan), made) if is_float else made
+        integers = np.asarray(as_int32(numbers) if is_float else numbers, np.int64)
+        rounded = ((integers - low & high - low) + low).astype(np.float32)
+    return np.where(np.isnan(np.asarray(numbers, np.float32)), np.float32(np.nan), rounded) if is_float else rounded
 
 
 def on_host(numbers: Any, dtype: str) -> Array:
     """The numbers that a device stores as bfloat16, in their own dtype. What the dtype does not hold comes from an
     unwritten element or from a fault of the program, and becomes NaN, or a conspicuous integer."""
     values = np.asarray(numbers, np.float32)
-    held = rounded_to(values, dtype)
+    stored = rounded_to(values, dtype)
     if dtype in SMALL_FLOATS:
         # NaN is the only number that such a dtype can tell a fault with.
-        return np.where(held == values, held, np.nan).astype(numpy_dtype(dtype))
+        return np.where(stored == values, stored, np.nan).astype(numpy_dtype(dtype))
     strange = {"uint8": 0xDE, "int8": -0x22, "bool": True, "int4": -3, "uint4": 13}[dtype]
     with np.errstate(invalid="ignore"):
-        return np.where(held == values, held, strange).astype(numpy_dtype(dtype))
+        return np.where(stored == values, stored, strange).astype(numpy_dtype(dtype))
 
 
 def largest_magnitude(dtype: str) -> int:

@@ -31,7 +31,7 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
         if np.result_type(*operands) != np.float32:
             return function(*operands)
         # An item of arrays without axes is a scalar, as the function itself returns for scalars.
-        return np.asarray(function(*(np.asarray(one, np.float64) for one in operands))).astype(np.float32)[()]
+        return np.asarray(function(*(np.asarray(operand, np.float64) for operand in operands))).astype(np.float32)[()]
 
     return wide
 

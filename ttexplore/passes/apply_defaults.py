@@ -85,8 +85,8 @@ def apply_defaults(
     """
     *normalizing, choosing, owning = PARTS
     assert (choosing.function, owning.function) == (choose_partial_sums, give_updates_owners), "they have options"
-    for part in normalizing:
-        program = part.function(program, target)
+    for step in normalizing:
+        program = step.function(program, target)
     return give_updates_owners(
         choose_partial_sums(program, target, lowered, partials=partials), target, partials=partials
     )
@@ -386,7 +386,7 @@ def give_updates_owners(program: TirProgram, target: Target, *, partials: Partia
     Raises KernelError where two work items use an element that one of them writes without T.atomic_add, Unsupported
     where the places of other reads and writes are not known.
     """
-    chosen = next((one.chosen for one in program.plan.choices if one.name == "partials"), partials)
+    chosen = next((choice.chosen for choice in program.plan.choices if choice.name == "partials"), partials)
     firings = Firings()
     kernel, notes = with_owners(program.kernel, program.plan.size_values, firings, over_noc=chosen == "noc")
     program = _with_kernel(program, kernel, firings)

@@ -23,24 +23,24 @@ from ttexplore.target import Target
 _FIRST_SIZE, _LESS_EACH, _SMALLEST = 200, 32, 40
 
 
-def sizes_of(function: tirx.PrimFunc, given: Mapping[str, object] | None = None) -> tuple[Size, ...]:
+def sizes_of(function: tirx.PrimFunc, requested: Mapping[str, object] | None = None) -> tuple[Size, ...]:
     """The sizes of a traced kernel, with the values that are `given`.
 
     Raises UsageError for unknown names and for invalid values.
     """
     names = [str(variable.name) for variable in size_variables(function)]
-    given = dictionary("sizes", {} if given is None else given, "names", '{"n": 64}')
-    for name, value in given.items():
+    requested = dictionary("sizes", {} if requested is None else requested, "names", '{"n": 64}')
+    for name, value in requested.items():
         if name not in names:
             close = difflib.get_close_matches(name, names, 1)
-            known = f"it has {', '.join(names)}" if names else "give its tensors T.dynamic sizes"
+            hint = f"it has {', '.join(names)}" if names else "give its tensors T.dynamic sizes"
             raise UsageError(
-                "U015", f"the kernel has no size {name}", hint=f"did you mean {close[0]}?" if close else known
+                "U015", f"the kernel has no size {name}", hint=f"did you mean {close[0]}?" if close else hint
             )
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < MAX_SIZE:
             raise UsageError("U010", f"the size {name} is {shown(value)}", hint=f"sizes are 1 to {MAX_SIZE - 1:,}")
     return tuple(
-        Size(name, given.get(name, max(_FIRST_SIZE - index * _LESS_EACH, _SMALLEST)))
+        Size(name, requested.get(name, max(_FIRST_SIZE - index * _LESS_EACH, _SMALLEST)))
         for index, name in enumerate(names)
     )
 
@@ -50,24 +50,28 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
 
     Raises the errors of the deciding passes and of the verifier if a size does not work.
     """
-    made: list[Applied] = []
+    bound_steps: list[Applied] = []
     now = Plan("", "")
-    for one in steps:
-        before = _bound(one.before, now, sizes)
-        if not made:
+    for applied in steps:
+        before = _bound(applied.before, now, sizes)
+        if not bound_steps:
             check_integers(before.kernel, before.plan.size_values)
-        if one.step.by_sizes:
-            now = one.step.function(before, target, **one.options).plan
-        after = _bound(one.after, now, sizes)
-        if one.error is None:
+        if applied.step.by_sizes:
+            now = applied.step.function(before, target, **applied.options).plan
+        after = _bound(applied.after, now, sizes)
+        if applied.error is None:
             verify(after, target)
         # What the parts of a step decide by sizes is the same after each of them: nothing is shared then.
         parts = tuple(
-            dataclasses.replace(part, before=_bound(part.before, now, sizes), after=_bound(part.after, now, sizes))
-            for part in one.parts
+            dataclasses.replace(
+                applied_part,
+                before=_bound(applied_part.before, now, sizes),
+                after=_bound(applied_part.after, now, sizes),
+            )
+            for applied_part in applied.parts
         )
-        made.append(dataclasses.replace(one, before=before, after=after, inputs=None, parts=parts))
-    return tuple(made)
+        bound_steps.append(dataclasses.replace(applied, before=before, after=after, inputs=None, parts=parts))
+    return tuple(bound_steps)
 
 
 def _bound(program: TirProgram, now: Plan, sizes: tuple[Size, ...]) -> TirProgram:
@@ -75,7 +79,9 @@ def _bound(program: TirProgram, now: Plan, sizes: tuple[Size, ...]) -> TirProgra
     plan = program.plan
     bindings = {accessor.tensor: accessor.bindings for accessor in plan.accessors}
     accessors = tuple(
-        dataclasses.replace(one, bindings=bindings[one.tensor]) for one in now.accessors if one.tensor in bindings
+        dataclasses.replace(accessor, bindings=bindings[accessor.tensor])
+        for accessor in now.accessors
+        if accessor.tensor in bindings
     )
     return program.with_plan(
         sizes=sizes,

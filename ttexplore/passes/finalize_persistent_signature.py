@@ -46,22 +46,22 @@ def core_arguments(function: tirx.PrimFunc) -> list[Argument]:
 
 def _placed(argument: Argument, plan: Plan) -> Argument:
     """The argument for a core value: for the place of a core its coordinate on the NoC, which the host finds out."""
-    for place in (place for one in (*plan.shared, *plan.partials) for place in one.places):
-        if argument.of == f"{place}_x":
-            return Argument(argument.name, "noc_x", place)
-        if argument.of == f"{place}_y":
-            return Argument(argument.name, "noc_y", place)
+    for prefix in (prefix for sharing in (*plan.shared, *plan.partials) for prefix in sharing.places):
+        if argument.of == f"{prefix}_x":
+            return Argument(argument.name, "noc_x", prefix)
+        if argument.of == f"{prefix}_y":
+            return Argument(argument.name, "noc_y", prefix)
     return argument
 
 
 def _signature(program: TirProgram, role: KernelRole, target: Target) -> KernelSignature:
     tensors = [accessor for accessor in program.plan.accessors if any(b.kernel == role for b in accessor.bindings)]
-    compile_time = tuple(Argument(f"{one.tensor}_accessor", "accessor", one.tensor) for one in tensors)
-    common = tuple(Argument(f"{one.tensor}_address", "tensor_address", one.tensor) for one in tensors)
-    runtime = tuple(_placed(one, program.plan) for one in core_arguments(program.functions[role]))
+    compile_time = tuple(Argument(f"{accessor.tensor}_accessor", "accessor", accessor.tensor) for accessor in tensors)
+    common = tuple(Argument(f"{accessor.tensor}_address", "tensor_address", accessor.tensor) for accessor in tensors)
+    runtime = tuple(_placed(argument, program.plan) for argument in core_arguments(program.functions[role]))
     partition = program.plan.partition
     listed = max((len(core.listed) for core in partition.cores), default=0) if partition is not None else 0
-    words = len(common) + sum(listed if one.source == "core_list" else 1 for one in runtime)
+    words = len(common) + sum(listed if argument.source == "core_list" else 1 for argument in runtime)
     if words > target.max_kernel_arguments:
         raise ResourceError(
             "R004",

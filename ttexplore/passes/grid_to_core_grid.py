@@ -34,38 +34,38 @@ def grid_to_core_grid(program: TirProgram, target: Target) -> TirProgram:
     loops = grid_loops(program.kernel)
     partition = program.plan.partition
     assert partition is not None, "B1 decides the partition"
-    blocks = [one.loop_var for one in loops]
+    blocks = [grid_loop.loop_var for grid_loop in loops]
     body = statements(loops[-1].body)
     named = size_variables(program.kernel)
     sizes = [
-        bind(one, call(CORE_VALUE, [size.core_value], dtype="int32"))
-        for one, size in zip(named, program.plan.sizes, strict=True)
+        bind(size_variable, call(CORE_VALUE, [size.core_value], dtype="int32"))
+        for size_variable, size in zip(named, program.plan.sizes, strict=True)
     ]
     counts, extents = _extents(loops)
-    made = (
+    nest = (
         _rectangular(partition, blocks, extents, body)
         if partition.form == "rectangle"
         else _linear(partition, blocks, extents, body)
     )
     firings = Firings()
-    made = firings.made(_WORK, loops[0], [*sizes, *counts, *made])
+    nest = firings.made(_WORK, loops[0], [*sizes, *counts, *nest])
     tensors = [parameter for parameter in program.kernel.params if is_buffer(parameter)]
-    function = with_function_body(program.kernel, made, tensors)
-    ranges = {one.loop_var: one.extent for one in loops}
+    function = with_function_body(program.kernel, nest, tensors)
+    ranges = {grid_loop.loop_var: grid_loop.extent for grid_loop in loops}
     return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges).with_attr(BOUND_SIZES, named), firings)
 
 
 def _extents(loops: list[tirx.For]) -> tuple[list[tirx.Stmt], list[ir.Expr | int]]:
     """Bindings for block counts that depend on T.dynamic sizes, and the block counts of all axes."""
-    made: list[tirx.Stmt] = []
+    bindings: list[tirx.Stmt] = []
     extents: list[ir.Expr | int] = []
-    for one, axis in zip(loops, "xyz", strict=False):
-        count = constant(one.extent)
+    for grid_loop, axis in zip(loops, "xyz", strict=False):
+        count = constant(grid_loop.extent)
         if count is None:
             count = variable(f"blocks_{axis}")
-            made.append(bind(count, one.extent))
+            bindings.append(bind(count, grid_loop.extent))
         extents.append(count)
-    return made, extents
+    return bindings, extents
 
 
 def _core_value(name: str) -> tuple[ir.Var, tirx.Stmt]:
@@ -102,18 +102,18 @@ def _linear(
 def _rectangular(
     partition: Partition, blocks: list[ir.Var], extents: list[ir.Expr | int], body: list[tirx.Stmt]
 ) -> list[tirx.Stmt]:
-    made = body
+    inner = body
     prologue: list[tirx.Stmt] = []
     nest = list(enumerate(zip(blocks, "xyz", strict=False)))
     if partition.order == "column_major":
         nest[:2] = nest[1::-1]
     for axis, (block, name) in nest:
         if axis == 2:
-            made = [loop(block, extents[2], made)]
+            inner = [loop(block, extents[2], inner)]
             continue
         start, bind_start = _core_value(f"{name}_start")
         count, bind_count = _core_value(f"{name}_count")
         item = variable(f"item_{name}")
         prologue += [bind_start, bind_count]
-        made = [loop(item, count, [bind(block, start + item), *made])]
-    return [*prologue, *made]
+        inner = [loop(item, count, [bind(block, start + item), *inner])]
+    return [*prologue, *inner]

@@ -50,16 +50,18 @@ def lower_shared_to_cb(program: TirProgram, target: Target) -> TirProgram:
     """
     kernel, staging = program.kernel, program.staging
     assert staging is not None, "A2 decides it"
-    made = {
-        name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
-        for name, one in staging.buffers.items()
+    allocations = {
+        name: allocation(
+            name, buffer.shape, buffer.dtype, f"tt.{buffer.kind}", to_tvm_span(buffer.span) if buffer.span else None
+        )
+        for name, buffer in staging.buffers.items()
     }
-    storage = _Storage(kernel, staging, {name: statement.buffer for name, statement in made.items()})
+    storage = _Storage(kernel, staging, {name: statement.buffer for name, statement in allocations.items()})
     body = rewrite_body(statements(kernel.body), _RULES, storage)
-    for name, statement in made.items():
+    for name, statement in allocations.items():
         original = storage.originals.get(name)
         storage.made(_BUFFER, None if original is None else storage.allocations.get(original), [statement])
-    program = program.with_kernel(with_function_body(kernel, [*made.values(), *body]), storage.firings)
+    program = program.with_kernel(with_function_body(kernel, [*allocations.values(), *body]), storage.firings)
     return dataclasses.replace(program, staging=None)
 
 
@@ -72,22 +74,22 @@ class _BufferNames:
 
 
 def _names(staging: Staging) -> dict[tirx.Stmt, _BufferNames]:
-    found: dict[tirx.Stmt, _BufferNames] = defaultdict(_BufferNames)
+    names_of: dict[tirx.Stmt, _BufferNames] = defaultdict(_BufferNames)
     for (reader, buffer, role), name in staging.reads.items():
-        found[reader].reads[(buffer, role)] = name
+        names_of[reader].reads[(buffer, role)] = name
     for (writer, buffer), name in staging.writes.items():
-        found[writer].writes[buffer] = name
-    return found
+        names_of[writer].writes[buffer] = name
+    return names_of
 
 
 def _originals(staging: Staging) -> dict[str, tirx.Buffer]:
     """For each new buffer, by name, the buffer of the kernel whose values it holds."""
-    found = {name: buffer for (_, buffer, _), name in staging.reads.items()}
-    found |= {name: buffer for (_, buffer), name in staging.writes.items()}
-    copies = [one for around in (staging.before, staging.after) for some in around.values() for one in some]
-    while missing := [(found[a], b) for a, b, _ in copies if a in found and b not in found]:
-        found |= {name: buffer for buffer, name in missing}
-    return found
+    originals = {name: buffer for (_, buffer, _), name in staging.reads.items()}
+    originals |= {name: buffer for (_, buffer), name in staging.writes.items()}
+    copies = [copy for around in (staging.before, staging.after) for some in around.values() for copy in some]
+    while missing := [(originals[a], b) for a, b, _ in copies if a in originals and b not in originals]:
+        originals |= {name: buffer for buffer, name in missing}
+    return originals
 
 
 class _Storage(Context):
@@ -108,17 +110,17 @@ class _Storage(Context):
 
     def block(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if is_parallel(statement):
-            made = _parallel(statement, self.names[statement], self.buffers)
+            lowered = _parallel(statement, self.names[statement], self.buffers)
         elif op_name(statement) in tl.STATEMENTS:
-            made = _operation(statement, self.staging, self.buffers)
+            lowered = _operation(statement, self.staging, self.buffers)
         else:
             return None
-        before, after = (self.copies(statement, one) for one in (self.staging.before, self.staging.after))
-        return [*before, made, *after]
+        before, after = (self.copies(statement, around) for around in (self.staging.before, self.staging.after))
+        return [*before, lowered, *after]
 
     def copies(self, statement: tirx.Stmt, around: Mapping[tirx.Stmt, Sequence[TileCopy]]) -> list[tirx.Stmt]:
-        found = [_copy(self.buffers, *one) for one in around.get(statement, [])]
-        return self.made(_STAGED, statement, found) if found else []
+        copies = [_copy(self.buffers, *copy) for copy in around.get(statement, [])]
+        return self.made(_STAGED, statement, copies) if copies else []
 
     def loop(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Make a loop count from 0, so that its variable identifies the first iteration, and mark a loop that may run
@@ -133,14 +135,14 @@ class _Storage(Context):
         starts, marks = constant(statement.min) != 0, statement.loop_var in self.empty
         if not starts and not marks:
             return None
-        turn = tirx.Var(f"{statement.loop_var.name}_turn", statement.loop_var.ty) if starts else statement.loop_var
+        iteration = tirx.Var(f"{statement.loop_var.name}_turn", statement.loop_var.ty) if starts else statement.loop_var
         inner = statements(self.inside(statement, lambda body: rewrite_body(body, _RULES, self)).body)
         if starts:
-            inner = [bind(statement.loop_var, statement.min + turn), *inner]
+            inner = [bind(statement.loop_var, statement.min + iteration), *inner]
         annotations: dict[str, object] = {MAY_BE_EMPTY: 1} if marks else {}
         return [
             tirx.For(
-                turn, tirx.const(0, "int32"), statement.extent, statement.kind, sequence(inner),
+                iteration, tirx.const(0, "int32"), statement.extent, statement.kind, sequence(inner),
                 statement.thread_binding, dict(statement.annotations) | annotations, statement.step, statement.span,
             )
         ]  # fmt: skip
@@ -153,21 +155,21 @@ def _copy(buffers: dict[str, tirx.Buffer], source: str, target: str, transpose: 
 
 def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.Buffer]) -> tirx.Stmt:
     operation = tl.BLOCKS[op_name(statement)]
-    made: list[ir.Expr] = []
-    for position, part in enumerate(arguments(statement)):
-        if not isinstance(part, ir.TensorRegion) or not is_on_chip(part.source):
-            made.append(part)
+    values: list[ir.Expr] = []
+    for position, argument in enumerate(arguments(statement)):
+        if not isinstance(argument, ir.TensorRegion) or not is_on_chip(argument.source):
+            values.append(argument)
             continue
         role = operation.regions[position]
         if position == operation.target:
-            name = staging.writes[(statement, part.source)]
+            name = staging.writes[(statement, argument.source)]
         else:
-            name = staging.reads[(statement, part.source, role)]
-        made.append(whole_region(buffers[name]))
+            name = staging.reads[(statement, argument.source, role)]
+        values.append(whole_region(buffers[name]))
     attrs = attributes(statement)
     # The operand buffer of a transposed A is transposed already.
     attrs.pop("transpose_A", None)
-    return tirx.Evaluate(call(op_name(statement), made, attrs), statement.span)
+    return tirx.Evaluate(call(op_name(statement), values, attrs), statement.span)
 
 
 def _parallel(statement: tirx.For, names: _BufferNames, buffers: dict[str, tirx.Buffer]) -> tirx.For:
@@ -177,16 +179,16 @@ def _parallel(statement: tirx.For, names: _BufferNames, buffers: dict[str, tirx.
     Vectors in columns of tiles are blocks of one column: a nest over such vectors goes over this column, too.
     """
     loops, body = parallel_body(statement)
-    variables = [one.loop_var for one in loops]
+    variables = [axis_loop.loop_var for axis_loop in loops]
     around = [*loops]
-    places = variables
+    target_indices = variables
     if len(loops) == 1 and all(len(shape_of(buffers[name])) == 2 for name in names.writes.values()):
         (rows,) = loops
         column = variable("z")
         around.append(
             tirx.For(column, tirx.const(0, "int32"), tirx.const(1, "int32"), rows.kind, rows.body, span=rows.span)
         )
-        places = [*variables, column]
+        target_indices = [*variables, column]
 
     def load(expression: ir.TensorLoad) -> ir.Expr:
         role = load_role(expression, variables)
@@ -194,7 +196,7 @@ def _parallel(statement: tirx.For, names: _BufferNames, buffers: dict[str, tirx.
         indices = list(expression.indices)
         rank = len(shape_of(buffers[name]))
         if role == "element":
-            indices = [*places]
+            indices = [*target_indices]
         elif role == "scalar":
             indices = [tirx.const(0, "int32")] * rank
         elif role == "transposed":
@@ -202,21 +204,21 @@ def _parallel(statement: tirx.For, names: _BufferNames, buffers: dict[str, tirx.
         elif role == "column" and len(indices) == 1:
             # A column of tiles, transposed from the vector's row of tiles.
             indices = [*indices, tirx.const(0, "int32")]
-        made = tirx.BufferLoad(buffers[name], indices, expression.span)
-        return made if made.ty == expression.ty else tirx.Cast(expression.ty, made)
+        block_load = tirx.BufferLoad(buffers[name], indices, expression.span)
+        return block_load if block_load.ty == expression.ty else tirx.Cast(expression.ty, block_load)
 
     def loaded(value: ir.Expr) -> ir.Expr:
-        return replaced(value, lambda part: load(part) if isinstance(part, ir.TensorLoad) else part)
+        return replaced(value, lambda expr: load(expr) if isinstance(expr, ir.TensorLoad) else expr)
 
-    def stored(one: tirx.Stmt) -> tirx.Stmt:
-        if isinstance(one, tirx.Bind):
-            return tirx.Bind(one.var, loaded(one.value), one.span)
-        assert isinstance(one, tirx.BufferStore)
-        buffer, value = buffers[names.writes[one.buffer]], loaded(one.value)
+    def stored(inner: tirx.Stmt) -> tirx.Stmt:
+        if isinstance(inner, tirx.Bind):
+            return tirx.Bind(inner.var, loaded(inner.value), inner.span)
+        assert isinstance(inner, tirx.BufferStore)
+        buffer, value = buffers[names.writes[inner.buffer]], loaded(inner.value)
         value = value if value.ty == buffer.ty.dtype else tirx.Cast(buffer.ty.dtype, value)
-        return tirx.BufferStore(buffer, value, places, one.span)
+        return tirx.BufferStore(buffer, value, target_indices, inner.span)
 
-    return with_nest(around, [stored(one) for one in body])
+    return with_nest(around, [stored(inner) for inner in body])
 
 
 _BUFFER = StatementRule(

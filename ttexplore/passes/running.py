@@ -36,7 +36,7 @@ class Runner:
         # The program before the step, what the step reads besides, and what it sees of the program.
         self.shown: tuple[TirProgram, set[str], TirProgram] | None = None
         # The runs of the lowerings whose programs were the same so far, but for the facts.
-        self.alike = [[leaf for one in lowering for leaf in one.leaves] for lowering in like if lowering]
+        self.alike = [[leaf for applied in lowering for leaf in applied.leaves] for lowering in like if lowering]
         self.number = 0
 
     def run(self, step: Pass, program: TirProgram) -> Applied:
@@ -45,37 +45,41 @@ class Runner:
         Raises BackendError at the time limit and where the lowering is cancelled.
         """
         if not self.number:
-            self.alike = [one for one in self.alike if _is_alike(one[0].before, program)]
+            self.alike = [lowering for lowering in self.alike if _is_alike(lowering[0].before, program)]
         number = self.number
         self.number += 1
-        own = {name: self.by_name[name] for name in step.options}
-        others = [one[number] for one in self.alike if number < len(one) and _can_be_shared(one[number], step)]
-        reads = {name for one in (step, *self._later(step)) for name in one.inputs(program)}
+        own_options = {name: self.by_name[name] for name in step.options}
+        alike = [
+            lowering[number]
+            for lowering in self.alike
+            if number < len(lowering) and _can_be_shared(lowering[number], step)
+        ]
+        reads = {name for applied in (step, *self._later(step)) for name in applied.inputs(program)}
         inputs = declared(self.by_name, program.plan, reads)
         start = time.perf_counter()
         try:
             with errors_of_ours(f"the step {step.letter} {step.name}"):
-                same = next((one for one in others if _gives_the_same(one, inputs)), None)
+                same = next((one for one in alike if _gives_the_same(one, inputs)), None)
                 if same is not None:
                     after, made = same.after, same.plan
                 else:
                     self.verifier.contracts.before(step, program.functions)
                     shown = self._shown(program, reads)
-                    after = self._applied(step, shown, shown_options(own, reads))
+                    after = self._applied(step, shown, shown_options(own_options, reads))
                     made = after.plan
-                    if after is shown and not others and number:
+                    if after is shown and not alike and number:
                         # Nothing is new, and all of it is verified.
                         self.alike = []
                         self._establish(step, program)
                         seconds = time.perf_counter() - start
-                        return Applied(step, program, program, own, seconds, None, inputs, made, self.verifier)
-                others = [one for one in others if one is same or _is_alike(one.after, after)]
+                        return Applied(step, program, program, own_options, seconds, None, inputs, made, self.verifier)
+                alike = [applied for applied in alike if applied is same or _is_alike(applied.after, after)]
                 assert made is not None, "others whose plan is not known are not shared"
                 # The plan of one that is alike, so that what follows sees at once that it is.
-                plan = with_facts(others[0].after.plan if others else made, made, program.plan, self.options)
+                plan = with_facts(alike[0].after.plan if alike else made, made, program.plan, self.options)
                 after = replaced(after, plan=plan, options=self.options)
-                if others and others[0].verifier is not None:
-                    self.verifier = others[0].verifier
+                if alike and alike[0].verifier is not None:
+                    self.verifier = alike[0].verifier
                 else:
                     self.verifier = self.verifier.copy()
                     self._establish(step, after)
@@ -84,13 +88,17 @@ class Runner:
             # The lowering was cancelled, or is at its time limit: the kernel is not at fault.
             raise
         except TTExploreError as error:
-            error.at(_annotation_line(program, own))
+            error.at(_annotation_line(program, own_options))
             if not isinstance(error, VerifyError):
                 _tell(error, self.verifier.contracts.left_by(error))
-            return Applied(step, program, program, own, time.perf_counter() - start, error)
-        self.alike = [one for one in self.alike if any(one[number] is other for other in others if number < len(one))]
+            return Applied(step, program, program, own_options, time.perf_counter() - start, error)
+        self.alike = [
+            lowering
+            for lowering in self.alike
+            if any(lowering[number] is applied for applied in alike if number < len(lowering))
+        ]
         seconds = time.perf_counter() - start
-        return Applied(step, program, after, own, seconds, None, inputs, made, self.verifier)
+        return Applied(step, program, after, own_options, seconds, None, inputs, made, self.verifier)
 
     def _shown(self, program: TirProgram, reads: set[str]) -> TirProgram:
         """What a step with these inputs sees of a program: the same as the step before, if that has changed nothing."""
@@ -106,10 +114,10 @@ class Runner:
         contracts.after(step, program.functions)
         self.verifier = self.verifier.with_contracts(contracts)
 
-    def _applied(self, step: Pass, program: TirProgram, own: Mapping[str, object]) -> TirProgram:
+    def _applied(self, step: Pass, program: TirProgram, own_options: Mapping[str, object]) -> TirProgram:
         if not step.trial_until:
-            return step.function(program, self.target, **own)
-        return step.function(program, self.target, self._trial(step, program, own), **own)
+            return step.function(program, self.target, **own_options)
+        return step.function(program, self.target, self._trial(step, program, own_options), **own_options)
 
     def _later(self, step: Pass) -> Sequence[Pass]:
         """The steps that a step lowers on trial."""
@@ -118,46 +126,50 @@ class Runner:
         letters = [one.letter for one in self.pipeline]
         return self.pipeline[letters.index(step.letter) + 1 : letters.index(step.trial_until) + 1]
 
-    def _trial(self, step: Pass, program: TirProgram, own: Mapping[str, object]) -> Callable[..., TirProgram]:
+    def _trial(self, step: Pass, program: TirProgram, own_options: Mapping[str, object]) -> Callable[..., TirProgram]:
         """A function that lowers on trial, with other options of the step, and without verifying."""
         later = self._later(step)
 
         def lowered(**changed: object) -> TirProgram:
-            after = step.function(program, self.target, lowered, **{**own, **changed})
-            for one in later:
-                options = {name: getattr(program.options, name) for name in one.options}
+            after = step.function(program, self.target, lowered, **{**own_options, **changed})
+            for leaf in later:
+                options = {name: getattr(program.options, name) for name in leaf.options}
                 options |= {name: value for name, value in changed.items() if name in options}
-                after = one.function(after, self.target, **options)
+                after = leaf.function(after, self.target, **options)
             return after
 
         return lowered
 
 
-def _is_alike(one: TirProgram, other: TirProgram) -> bool:
+def _is_alike(first: TirProgram, second: TirProgram) -> bool:
     """Whether two programs are the same, but for the facts that most passes hand on."""
     return (
-        one.shares_functions(other) and one.staging is other.staging and one.moves is other.moves
-        and hidden(one.plan) == hidden(other.plan)
+        first.shares_functions(second) and first.staging is second.staging and first.moves is second.moves
+        and hidden(first.plan) == hidden(second.plan)
     )  # fmt: skip
 
 
-def _can_be_shared(one: Applied, step: Pass) -> bool:
-    return one.step is step and one.error is None and one.inputs is not None
+def _can_be_shared(applied: Applied, step: Pass) -> bool:
+    return applied.step is step and applied.error is None and applied.inputs is not None
 
 
-def _gives_the_same(one: Applied, inputs: Mapping[str, object]) -> bool:
+def _gives_the_same(applied: Applied, inputs: Mapping[str, object]) -> bool:
     """Whether a step that ran on such a program gives the same for these inputs."""
-    assert one.inputs is not None, "it can be shared"
+    assert applied.inputs is not None, "it can be shared"
     # By their texts, which also tell dictionaries in another order apart.
-    return all(repr(inputs[name]) == repr(value) for name, value in one.inputs.items())
+    return all(repr(inputs[name]) == repr(value) for name, value in applied.inputs.items())
 
 
 def _tell(error: TTExploreError, reasons: Iterable[str]) -> None:
     """Add to an error's hint which steps could have made the kernel lowerable, and what stopped them."""
-    error.hint = "\n".join([*([error.hint] if error.hint else []), *(f"why: {one}" for one in reasons)])
+    error.hint = "\n".join([*([error.hint] if error.hint else []), *(f"why: {reason}" for reason in reasons)])
 
 
 def _annotation_line(program: TirProgram, options: Mapping[str, Any]) -> Span | None:
     """The line of the first annotation that set one of these options."""
-    taken = (one for one in program.plan.annotations if one.taken and one.option in options and not one.tensor)
-    return next((one.origin for one in taken if one.origin is not None), None)
+    effective = (
+        annotation
+        for annotation in program.plan.annotations
+        if annotation.taken and annotation.option in options and not annotation.tensor
+    )
+    return next((annotation.origin for annotation in effective if annotation.origin is not None), None)

@@ -69,9 +69,9 @@ class Pass:
     def options(self) -> tuple[str, ...]:
         """The names of the options; :class:`Options` has their types and defaults."""
         if self.parts:
-            return tuple(dict.fromkeys(name for part in self.parts for name in part.options))
+            return tuple(dict.fromkeys(name for step_part in self.parts for name in step_part.options))
         parameters = inspect.signature(self.function).parameters.values()
-        return tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
+        return tuple(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Applied:
             (alone,) = parts
             return alone
         before, last = parts[0].before, parts[-1]
-        firings = tuple(firing for part in parts for firing in part.after.firings)
+        firings = tuple(firing for step_run in parts for firing in step_run.after.firings)
         after = before if last.error else replaced(last.after, firings=firings)
-        own = {name: options[name] for name in step.options}
-        seconds = sum(part.seconds for part in parts)
-        return cls(step, before, after, own, seconds, last.error, parts=tuple(parts))
+        own_options = {name: options[name] for name in step.options}
+        seconds = sum(step_run.seconds for step_run in parts)
+        return cls(step, before, after, own_options, seconds, last.error, parts=tuple(parts))

@@ -71,51 +71,53 @@ class PortingChecks(Printed, tuple[PortingCheck, ...]):
     @property
     def failed(self) -> tuple[PortingCheck, ...]:
         """The checks that fail."""
-        return tuple(one for one in self if one.verdict == "fail")
+        return tuple(check for check in self if check.verdict == "fail")
 
     @property
     def summary(self) -> str:
         """How many checks passed, failed and do not apply."""
-        counts = [sum(one.verdict == verdict for one in self) for verdict in _GLYPHS]
+        counts = [sum(check.verdict == verdict for check in self) for verdict in _GLYPHS]
         return f"{counts[0]} passed, {counts[1]} failed, {counts[2]} not applicable"
 
     def __str__(self) -> str:
-        width = max((len(one.name) for one in self), default=0)
-        several = any(one.launch for one in self)
+        width = max((len(check.name) for check in self), default=0)
+        several = any(check.launch for check in self)
         lines = [f"porting checklist: {self.summary}"]
         item = ""
-        for one in self:
-            if one.item != item:
-                item = one.item
+        for check in self:
+            if check.item != item:
+                item = check.item
                 lines.append(item)
-            launch = f"launch {one.launch}  " if several else ""
-            place = f"  {one.line}" if one.line else ""
+            launch = f"launch {check.launch}  " if several else ""
+            line = f"  {check.line}" if check.line else ""
             lines.append(
-                f"  {_GLYPHS[one.verdict][0]} {launch}{one.name:<{width}}  {visible(one.number)}{visible(place)}"
+                f"  {_GLYPHS[check.verdict][0]} {launch}{check.name:<{width}}  {visible(check.number)}{visible(line)}"
             )
-            if one.verdict == "fail":
+            if check.verdict == "fail":
                 indent = " " * 6
-                lines += textwrap.wrap(one.advice, _WIDTH, initial_indent=indent, subsequent_indent=indent)
+                lines += textwrap.wrap(check.advice, _WIDTH, initial_indent=indent, subsequent_indent=indent)
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        several = any(one.launch for one in self)
+        several = any(check.launch for check in self)
         names = ("", "check", *(("launch",) if several else ()), "found", "line")
         heads = "".join(f'<th scope="col">{name}</th>' for name in names)
         rows: list[str] = []
-        for position, one in enumerate(self):
-            if not position or self[position - 1].item != one.item:
-                rows.append(f'<tr><th scope="rowgroup" colspan="{len(names)}">{defined(one.item)}</th></tr>')
-            glyph, state = _GLYPHS[one.verdict]
-            mark = f'<span class="{state}" role="img" aria-label="{one.verdict}" title="{one.verdict}">{glyph}</span>'
-            line = f"<code>{escape(str(one.line))}</code>" if one.line else ""
-            launch = (str(one.launch),) if several else ()
-            cells = (mark, defined(one.name), *launch, escape(one.number), line)
+        for position, check in enumerate(self):
+            if not position or self[position - 1].item != check.item:
+                rows.append(f'<tr><th scope="rowgroup" colspan="{len(names)}">{defined(check.item)}</th></tr>')
+            glyph, state = _GLYPHS[check.verdict]
+            mark = (
+                f'<span class="{state}" role="img" aria-label="{check.verdict}" title="{check.verdict}">{glyph}</span>'
+            )
+            line = f"<code>{escape(str(check.line))}</code>" if check.line else ""
+            launch = (str(check.launch),) if several else ()
+            cells = (mark, defined(check.name), *launch, escape(check.number), line)
             rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-            if one.verdict == "fail":
-                rows.append(f'<tr><td></td><td colspan="{len(names) - 1}">{escape(one.advice)}</td></tr>')
+            if check.verdict == "fail":
+                rows.append(f'<tr><td></td><td colspan="{len(names) - 1}">{escape(check.advice)}</td></tr>')
         table = (
             f'<table class="t facts" aria-label="porting checklist"><thead><tr>{heads}</tr></thead>'
             f"<tbody>{''.join(rows)}</tbody></table>"
@@ -163,7 +165,7 @@ class LaunchFacts:
     @property
     def computed_lines(self) -> tuple[Span, ...]:
         """The kernel's lines that the compute kernel computes for, in its order."""
-        return tuple(one.span for line in self.compute.lines if line.work == "computes" for one in line.origins)
+        return tuple(origin.span for line in self.compute.lines if line.work == "computes" for origin in line.origins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,22 +178,24 @@ class _CheckResult:
 
 def porting_checks(launches: Sequence[LaunchFacts]) -> PortingChecks:
     """Go through the checklist for a kernel of these launches."""
-    made: list[PortingCheck] = []
+    results: list[PortingCheck] = []
     for item, checks in _CHECKLIST.items():
         for name, _, check in checks:
             for number, facts in enumerate(launches):
-                found = check(facts, launches[:number])
-                made.append(PortingCheck(item, name, found.verdict, found.number, found.line, found.advice, number))
-    return PortingChecks(made)
+                finding = check(facts, launches[:number])
+                results.append(
+                    PortingCheck(item, name, finding.verdict, finding.number, finding.line, finding.advice, number)
+                )
+    return PortingChecks(results)
 
 
 def _padding(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     # A vector is one row of tiles: that its other rows are padding cannot be changed.
-    tiled = [one for one in facts.plan.layouts if one.page == "tile" and len(one.shape) > 1]
+    tiled = [layout for layout in facts.plan.layouts if layout.page == "tile" and len(layout.shape) > 1]
     if not tiled:
         return _CheckResult("not applicable", "no tensor of rows and columns is stored in tiles")
-    shares = {one: 1 - prod(one.shape) / prod(one.padded_shape) for one in tiled}
-    worst = max(tiled, key=lambda one: shares[one])
+    shares = {layout: 1 - prod(layout.shape) / prod(layout.padded_shape) for layout in tiled}
+    worst = max(tiled, key=lambda layout: shares[layout])
     shape, padded = ("x".join(map(str, sizes)) for sizes in (worst.shape, worst.padded_shape))
     number = f"{worst.name}: {shape} in {padded}, {shares[worst]:.0%} padding"
     return _verdict(
@@ -202,26 +206,26 @@ def _padding(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
 
 
 def _dtypes(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
-    own = {one.dtype for one in DATA_FORMATS.values()}
-    other = [one for one in facts.plan.layouts if one.dtype not in own]
-    if not other:
+    native_dtypes = {data_format.dtype for data_format in DATA_FORMATS.values()}
+    converted = [layout for layout in facts.plan.layouts if layout.dtype not in native_dtypes]
+    if not converted:
         return _CheckResult(
-            "pass", f"{', '.join(sorted({one.dtype for one in facts.plan.layouts}))}, stored as they are"
+            "pass", f"{', '.join(sorted({layout.dtype for layout in facts.plan.layouts}))}, stored as they are"
         )
-    number = ", ".join(f"{one.name}: {one.dtype} is stored as {one.data_format}" for one in other)
+    number = ", ".join(f"{layout.name}: {layout.dtype} is stored as {layout.data_format}" for layout in converted)
     return _CheckResult(
-        "fail", number, facts.lines.get(other[0].name),
+        "fail", number, facts.lines.get(converted[0].name),
         "Use bfloat16, float32 or int32, for which tiles have a format. Float16_b has the range of float32 and 8 bits "
         "of mantissa: compare with a tolerance for that.",
     )  # fmt: skip
 
 
 def _layout(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
-    converted = [one for one in facts.plan.layouts if one.through]
+    converted = [layout for layout in facts.plan.layouts if layout.through]
     if not converted:
         return _CheckResult("pass", f"pages of {plural(len(facts.plan.layouts), 'tensor')} move as they are stored")
-    count = sum(prod(one.shape) * one.element_bytes for one in converted)
-    names = ", ".join(one.name for one in converted)
+    count = sum(prod(layout.shape) * layout.element_bytes for layout in converted)
+    names = ", ".join(layout.name for layout in converted)
     return _CheckResult(
         "fail", f"{names}: {byte_size(count)} in rows are converted on the chip", facts.lines.get(converted[0].name),
         "Store the tensor in tiles, once, before the launch: its layout is an option of the lowering (layouts). Rows "
@@ -233,15 +237,15 @@ def _stages(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     most = max(core.items for core in facts.partition.cores)
     # Constant tiles have no line of the kernel; shards are there already.
     loaded = [
-        one for one in facts.plan.buffers
-        if one.producer != "compute" and one.consumer == "compute" and one.origin and not one.shard_of
+        buffer for buffer in facts.plan.buffers
+        if buffer.producer != "compute" and buffer.consumer == "compute" and buffer.origin and not buffer.shard_of
     ]  # fmt: skip
     if not loaded:
         return _CheckResult("not applicable", "the compute kernel takes nothing that is loaded")
-    blocks = {one.name: _blocks(facts, one, most) for one in loaded}
-    single = [one for one in loaded if one.stages == 1 and (blocks[one.name] or 2) > 1]
+    blocks = {buffer.name: _blocks(facts, buffer, most) for buffer in loaded}
+    single = [buffer for buffer in loaded if buffer.stages == 1 and (blocks[buffer.name] or 2) > 1]
     if not single:
-        fewest = min(loaded, key=lambda one: one.stages)
+        fewest = min(loaded, key=lambda buffer: buffer.stages)
         return _CheckResult(
             "pass", f"{plural(len(loaded), 'buffer')}, {plural(fewest.stages, 'block')} deep or deeper", fewest.origin
         )
@@ -258,15 +262,15 @@ def _stages(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
 def _blocks(facts: LaunchFacts, buffer: CircularBuffer, items: int) -> int | None:
     """How many blocks go through a buffer of the busiest core; None if that varies."""
     assert facts.plan.graph is not None, "a lowering that succeeded has a graph"
-    tiles = [one.tiles_per_item for one in facts.plan.graph.edges if one.target == buffer.name]
-    counts = [one for one in tiles if one is not None]
+    tiles = [edge.tiles_per_item for edge in facts.plan.graph.edges if edge.target == buffer.name]
+    counts = [count for count in tiles if count is not None]
     return sum(counts) * items // buffer.block_pages if len(counts) == len(tiles) else None
 
 
 def _accumulator(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     if not facts.plan.products or facts.plan.compute is None:
         return _CheckResult("not applicable", "no T.gemm")
-    worst = max(facts.plan.products, key=lambda one: one.rows * one.columns)
+    worst = max(facts.plan.products, key=lambda product: product.rows * product.columns)
     tiles, room = worst.rows * worst.columns, facts.plan.compute.dst_tiles
     return _verdict(
         tiles <= room, f"an accumulator of {plural(tiles, 'tile')}, DST holds {room}", worst.origin,
@@ -276,21 +280,21 @@ def _accumulator(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
 
 
 def _epilogue(facts: LaunchFacts, before: Sequence[LaunchFacts]) -> _CheckResult:
-    products = {one.origin for one in facts.plan.products if one.origin}
+    products = {product.origin for product in facts.plan.products if product.origin}
     if products:
         lines = facts.computed_lines
-        last = max(place for place, line in enumerate(lines) if line in products)
+        last = max(index for index, line in enumerate(lines) if line in products)
         after = [*dict.fromkeys(lines[last + 1 :])]
         if not after:
             return _CheckResult("not applicable", "the product is stored as it is")
         return _CheckResult("pass", f"{plural(len(after), 'line')} before the product is stored", after[0])
-    made = {name for one in before if one.plan.products for name in one.writes}
-    taken = [name for name in facts.reads if name in made]
-    if not taken or not facts.computed_lines:
+    product_outputs = {name for launch in before if launch.plan.products for name in launch.writes}
+    reloaded = [name for name in facts.reads if name in product_outputs]
+    if not reloaded or not facts.computed_lines:
         return _CheckResult("not applicable", "no T.gemm")
-    count = sum(prod(one.shape) * one.element_bytes for one in facts.plan.layouts if one.name in taken)
+    count = sum(prod(layout.shape) * layout.element_bytes for layout in facts.plan.layouts if layout.name in reloaded)
     return _CheckResult(
-        "fail", f"{', '.join(taken)}: {byte_size(count)} are stored by a product and loaded again",
+        "fail", f"{', '.join(reloaded)}: {byte_size(count)} are stored by a product and loaded again",
         facts.computed_lines[0],
         "Compute it in the launch of the product, in T.Parallel before the accumulator is copied to its tensor: the "
         "tiles are still in DST then.",
@@ -324,7 +328,7 @@ def _results(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
 
 def _load(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     partition = facts.partition
-    allowed = len({core for one in partition.core_ranges for core in one.cores}) or facts.target.cores
+    allowed = len({core for core_range in partition.core_ranges for core in core_range.cores}) or facts.target.cores
     counts = [core.items for core in partition.cores]
     load = sum(counts) / (max(counts) * allowed)
     used = sum(count > 0 for count in counts)
@@ -340,8 +344,8 @@ def _load(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
 def _reuse(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
     if facts.estimate is None:
         return _unpredicted(facts)
-    inputs = {one.name for one in facts.plan.layouts if one.role != "output" and one.memory == "dram"}
-    least = sum(one.pages * one.page_bytes for one in facts.plan.accessors if one.tensor in inputs)
+    inputs = {layout.name for layout in facts.plan.layouts if layout.role != "output" and layout.memory == "dram"}
+    least = sum(accessor.pages * accessor.page_bytes for accessor in facts.plan.accessors if accessor.tensor in inputs)
     if not least:
         return _CheckResult("not applicable", "no input is in DRAM")
     read = facts.estimate.read_bytes
@@ -370,21 +374,21 @@ _REMEDIES: dict[str, str] = {
 
 
 def _roofline(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
-    one = facts.estimate
-    if one is None:
+    estimate = facts.estimate
+    if estimate is None:
         return _unpredicted(facts)
-    if not one.roofline_us:
+    if not estimate.roofline_us:
         return _CheckResult("not applicable", "nothing is computed or moved to and from DRAM")
-    times = one.us / one.roofline_us
-    number = f"{plain_time(one.us)} (estimate), {times:.1f} times the roofline, bound by {one.bound}"
-    return _verdict(times <= FARTHEST, number, facts.launch_line, _REMEDIES[one.bound])
+    times = estimate.us / estimate.roofline_us
+    number = f"{plain_time(estimate.us)} (estimate), {times:.1f} times the roofline, bound by {estimate.bound}"
+    return _verdict(times <= FARTHEST, number, facts.launch_line, _REMEDIES[estimate.bound])
 
 
 def _issue(facts: LaunchFacts, _: Sequence[LaunchFacts]) -> _CheckResult:
-    one = facts.estimate
-    if one is None:
+    estimate = facts.estimate
+    if estimate is None:
         return _unpredicted(facts)
-    share = one.gains_us["RISC-V"] / one.us
+    share = estimate.gains_us["RISC-V"] / estimate.us
     return _verdict(
         share <= LARGEST_ISSUE, f"instructions of the processors cost {share:.0%} of the time", facts.launch_line,
         _REMEDIES["RISC-V"],

@@ -24,30 +24,33 @@ def linked_source(port: Port, kernel: PortedKernel, ours: Listing) -> Listing:
     the construct's own name comes first, as T.exp for tl.exp. These links are inferred: they say what stands for what,
     not which value is which. Kernels of the source that have a skeleton of their own have none.
     """
-    others = [one.line for one in port.kernels if one.skeleton and one != kernel]
-    begins = sorted(one.line for one in port.kernels)
-    found: dict[int, dict[Origin, None]] = {}
+    other_lines = [ported.line for ported in port.kernels if ported.skeleton and ported != kernel]
+    begins = sorted(ported.line for ported in port.kernels)
+    origins_of: dict[int, dict[Origin, None]] = {}
     for mark in port.marks:
         begin = max((line for line in begins if line <= mark.line), default=0)
-        if mark.row and begin not in others:
+        if mark.row and begin not in other_lines:
             lines = _equivalents(mark, port.language, ours)
-            found.setdefault(mark.line, {}).update(
-                dict.fromkeys(Origin(one.origins[0].span, "inferred") for one in lines)
+            origins_of.setdefault(mark.line, {}).update(
+                dict.fromkeys(Origin(line.origins[0].span, "inferred") for line in lines)
             )
     language = "python" if port.language == "Triton" else "cpp"
     return Listing(
-        language, tuple(Line(text, tuple(found.get(number, ()))) for number, text in enumerate(lines_of(port.text), 1))
+        language,
+        tuple(Line(text, tuple(origins_of.get(number, ()))) for number, text in enumerate(lines_of(port.text), 1)),
     )
 
 
 def _equivalents(mark: Mark, language: str, ours: Listing) -> list[Line]:
-    rows = [one for one in patterns().values() if one.name == mark.row or mark.text in one.words[language]]
+    rows = [
+        pattern for pattern in patterns().values() if pattern.name == mark.row or mark.text in pattern.words[language]
+    ]
     words = list(dict.fromkeys(word for row in rows for word in row.tilelang))
     named = re.findall(r"\w+", mark.text)
-    own = [f"T.{named[-1]}"] if named else []
+    own_words = [f"T.{named[-1]}"] if named else []
     like = [word for word in words if named and re.search(rf"(_|\b){named[-1]}\b", word)]
-    for wanted in (own, like, words):
-        lines = [line for line in ours.lines if line.origins and _has(line.text, wanted)]
+    for candidates in (own_words, like, words):
+        lines = [line for line in ours.lines if line.origins and _has(line.text, candidates)]
         if lines:
             return lines
     return []
@@ -61,7 +64,7 @@ def port_data(port: Port, kernel: PortedKernel, ours: Listing, offered: Mapping[
     """What the explorer shows of a port beside the lowering of the kernel that was written from it, in the form of a
     GPU lane (``ttexplore/gpu/shown.py``): the foreign source with its constructs in place of a generated one."""
     tables, (number,) = listings_data([linked_source(port, kernel, ours)])
-    names = list(dict.fromkeys(one.row for one in port.marks if one.row))
+    names = list(dict.fromkeys(mark.row for mark in port.marks if mark.row))
     return {
         "arch": NAME, "offered": list(map(list, offered.items())), "recorded": False,
         "file": {"name": _FILE[port.language], "listing": number},
@@ -77,7 +80,7 @@ def port_data(port: Port, kernel: PortedKernel, ours: Listing, offered: Mapping[
                 for row in map(patterns().__getitem__, names)
             ],
             "marks": [
-                [one.line, one.column, visible(one.text), names.index(one.row) if one.row else -1] for one in port.marks
+                [mark.line, mark.column, visible(mark.text), names.index(mark.row) if mark.row else -1] for mark in port.marks
             ],
         },
         **tables,

@@ -63,19 +63,19 @@ class Port(Printed):
 
     def __getitem__(self, name: str) -> Port:
         """The port with only the kernel of this name to explore. Raises UsageError if the source has none."""
-        found = {one.name: one for one in self.kernels}
-        chosen = found[named("kernel", name, found)]
+        by_name = {kernel.name: kernel for kernel in self.kernels}
+        chosen = by_name[named("kernel", name, by_name)]
         return dataclasses.replace(self, kernels=(chosen,))
 
     @property
     def unknown(self) -> tuple[Mark, ...]:
         """The constructs that no row of the porting table is about."""
-        return tuple(one for one in self.marks if not one.row)
+        return tuple(mark for mark in self.marks if not mark.row)
 
     @property
     def table(self) -> Table:
         """The rows of the porting table that its constructs belong to."""
-        rows = dict.fromkeys(one.row for one in self.marks if one.row)
+        rows = dict.fromkeys(mark.row for mark in self.marks if mark.row)
         return Table(tuple(patterns()[name] for name in rows), f"porting: constructs of {self.language}")
 
     def pattern(self, mark: Mark) -> Pattern | None:
@@ -98,10 +98,10 @@ class Port(Printed):
 
         Raises UsageError as `skeleton` does.
         """
-        for one in self.kernels:
-            if one.skeleton:
-                return one
-        reasons = "; ".join(f"{one.name}: {one.outside}" for one in self.kernels) or "the source has no kernel"
+        for kernel in self.kernels:
+            if kernel.skeleton:
+                return kernel
+        reasons = "; ".join(f"{kernel.name}: {kernel.outside}" for kernel in self.kernels) or "the source has no kernel"
         raise UsageError(
             "U027", f"no kernel of the source is of a known family ({reasons})",
             hint="families are GEMM with epilogue, element-wise kernels, reductions, norms, softmax, RoPE and "
@@ -111,10 +111,10 @@ class Port(Printed):
     @property
     def summary(self) -> str:
         """How much was recognized, in one line."""
-        known = len(self.marks) - len(self.unknown)
-        written = sum(bool(one.skeleton) for one in self.kernels)
+        recognized = len(self.marks) - len(self.unknown)
+        written = sum(bool(kernel.skeleton) for kernel in self.kernels)
         return (
-            f"{self.language}: {known} of {plural(len(self.marks), 'construct')} recognized, "
+            f"{self.language}: {recognized} of {plural(len(self.marks), 'construct')} recognized, "
             f"{written} of {plural(len(self.kernels), 'kernel')} written in TileLang"
         )
 
@@ -128,8 +128,10 @@ class Port(Printed):
             ours = ", ".join(row.tilelang or row.metalium) if row else ""
             told = f"{mark.row}{f': {ours}' if ours else ''}" if row else "unknown"
             rows.append(f"{mark.line:>5}  {visible(mark.text)[:40]:<40}  {told}")
-        for one in self.kernels:
-            rows.append(f"{one.name} (line {one.line}): {one.family or f'no skeleton: {visible(one.outside)}'}")
+        for kernel in self.kernels:
+            rows.append(
+                f"{kernel.name} (line {kernel.line}): {kernel.family or f'no skeleton: {visible(kernel.outside)}'}"
+            )
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
@@ -138,30 +140,32 @@ class Port(Printed):
             marked.setdefault(mark.line, []).append(mark)
         rows: list[str] = []
         for number, line in enumerate(lines_of(self.text), 1):
-            found = marked.get(number, [])
-            known = dict.fromkeys(one.row for one in found if one.row)
-            unknown = dict.fromkeys(one.text for one in found if not one.row)
+            marks = marked.get(number, [])
+            row_names = dict.fromkeys(mark.row for mark in marks if mark.row)
+            unknown = dict.fromkeys(mark.text for mark in marks if not mark.row)
             told = ", ".join(
-                f'<abbr tabindex="0" title="{escape(patterns()[one].note)}">{escape(one)}</abbr>' for one in known
+                f'<abbr tabindex="0" title="{escape(patterns()[row].note)}">{escape(row)}</abbr>' for row in row_names
             )
-            told += "".join(f' <span class="bad">✖</span> <code>{escape(one)}</code> is unknown' for one in unknown)
+            told += "".join(f' <span class="bad">✖</span> <code>{escape(word)}</code> is unknown' for word in unknown)
             below = f'<div class="q">{told}</div>' if told else ""
             rows.append(f'<tr><td class="q">{number}</td><td><pre>{escape(line) or " "}</pre>{below}</td></tr>')
         title = f"{escape(self.language)}, and rows of the porting table"
         heads = f'<th scope="col">line</th><th scope="col">{title}</th>'
-        left = (
+        source_html = (
             f'<table class="t facts" aria-label="constructs"><thead><tr>{heads}</tr></thead>'
             f"<tbody>{''.join(rows)}</tbody></table>"
         )
         ours: list[str] = []
-        for one in self.kernels:
+        for kernel in self.kernels:
             text = (
-                f"<pre>{_lines(one.skeleton)}</pre>" if one.skeleton else f"<p>No skeleton: {escape(one.outside)}.</p>"
+                f"<pre>{_lines(kernel.skeleton)}</pre>"
+                if kernel.skeleton
+                else f"<p>No skeleton: {escape(kernel.outside)}.</p>"
             )
-            ours.append(f"<h4>{escape(one.name)}{f': {escape(one.family)}' if one.family else ''}</h4>{text}")
+            ours.append(f"<h4>{escape(kernel.name)}{f': {escape(kernel.family)}' if kernel.family else ''}</h4>{text}")
         content = (
             f'{_STYLE}<div class="head"><h3>port</h3><span>{escape(self.summary)}</span></div>'
-            f'<div class="ported"><div>{left}</div><div>{"".join(ours)}</div></div>'
+            f'<div class="ported"><div>{source_html}</div><div>{"".join(ours)}</div></div>'
         )
         return fragment(content_id("ttx-port", content), "port of a kernel", content)
 
@@ -186,22 +190,27 @@ def port(
     work.check()
     reading = _read(text, file, work)
     kernels: list[PortedKernel] = []
-    for one in reading.kernels:
+    for kernel in reading.kernels:
         work.check()
-        family = family_of(one)
+        family = family_of(kernel)
         if isinstance(family, Outside):
-            kernels.append(PortedKernel(one.name, one.line, outside=family.reason))
+            kernels.append(PortedKernel(kernel.name, kernel.line, outside=family.reason))
         else:
-            kernels.append(PortedKernel(one.name, one.line, family.row, skeleton(one, family), factory_name(one)))
+            kernels.append(
+                PortedKernel(kernel.name, kernel.line, family.row, skeleton(kernel, family), factory_name(kernel))
+            )
     return Port(reading.language, text, reading.marks, tuple(kernels))
 
 
 def _readable(text: str, file: str) -> str:
     """The text, in which each character can be encoded. Raises UsageError."""
-    if found := re.search("[\\0\ud800-\udfff]", text):
-        line, column = text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start())
+    if unreadable := re.search("[\\0\ud800-\udfff]", text):
+        line, column = (
+            text.count("\n", 0, unreadable.start()) + 1,
+            unreadable.start() - text.rfind("\n", 0, unreadable.start()),
+        )
         raise UsageError(
-            "U027", f"the source has a character that no text has: U+{ord(found[0]):04X}",
+            "U027", f"the source has a character that no text has: U+{ord(unreadable[0]):04X}",
             hint="read the file as UTF-8", span=Span(file, line, column, line, column + 1),
         )  # fmt: skip
     return text

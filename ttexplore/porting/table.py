@@ -47,20 +47,20 @@ class Table(Printed):
         """
         query = text_of("the text to search for", query).strip().casefold()
         ranked = [(_rank(pattern, query), pattern) for pattern in self.patterns]
-        found = [pattern for rank, pattern in sorted(ranked, key=lambda one: one[0] or 0) if rank is not None]
-        if not found and (words := query.split()):
-            found = [one for one in self.patterns if all(_rank(one, word) is not None for word in words)]
-        return Table(tuple(found), f"{self.title}: {query}")
+        matches = [pattern for rank, pattern in sorted(ranked, key=lambda pair: pair[0] or 0) if rank is not None]
+        if not matches and (words := query.split()):
+            matches = [pattern for pattern in self.patterns if all(_rank(pattern, word) is not None for word in words)]
+        return Table(tuple(matches), f"{self.title}: {query}")
 
     @property
     def markdown(self) -> str:
         """The rows as tables of Markdown: the words of each language, and below them the notes of each row."""
         lines = [f"| | {' | '.join(LANGUAGES.values())} |", f"|---|{'---|' * len(LANGUAGES)}"]
-        for one in self.patterns:
-            cells = [", ".join(map(_code, words)) or _NONE for words in one.words.values()]
-            lines.append(f"| **{one.name}** | {' | '.join(cells)} |")
-        for one in self.patterns:
-            lines += ["", f"**{one.name}.** {one.note} *Pitfall:* {one.pitfall}"]
+        for pattern in self.patterns:
+            cells = [", ".join(map(_code, words)) or _NONE for words in pattern.words.values()]
+            lines.append(f"| **{pattern.name}** | {' | '.join(cells)} |")
+        for pattern in self.patterns:
+            lines += ["", f"**{pattern.name}.** {pattern.note} *Pitfall:* {pattern.pitfall}"]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ def _record(exploration: Explored, question: JsonObject, control: Control) -> An
 
 
 def _tile(exploration: Explored, question: JsonObject, control: Control) -> Answer:
-    outputs: list[str] = [one.name for one in ordered_layouts(exploration.plan) if one.role != "input"]
+    outputs: list[str] = [layout.name for layout in ordered_layouts(exploration.plan) if layout.role != "input"]
     history = exploration.tile(
         outputs[int(question["output"])], *question["tile"], code=question.get("code") or None,
         **_for_run(question, control),
@@ -79,20 +79,20 @@ def _check(exploration: Explored, question: JsonObject, control: Control) -> Ans
     check = exploration._with_kernel("executing each step").check(**_for_run(question, control))
     results = [
         {
-            "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",
-            "error": f"{one.max_rel_error:.2e}", "message": "" if len(one.rows) > 1 else visible(one.message),
+            "letter": row.letter, "step": row.step, "passed": row.passed, "pcc": f"{row.pcc:.7f}",
+            "error": f"{row.max_rel_error:.2e}", "message": "" if len(row.rows) > 1 else visible(row.message),
         }
-        for one in check.rows
+        for row in check.rows
     ]  # fmt: skip
     return {"results": results, "first_bad": check.first_bad}, []
 
 
 def _estimate(exploration: Explored, question: JsonObject, control: Control) -> Answer:
     lowering = exploration._with_kernel("an estimate")
-    found = lowering.estimate_data(*_estimated(question), Control(control.cancel, ESTIMATE_SECONDS))
-    if found["of_inputs"]:
-        found["facts"].insert(0, ["inputs", visible(str(question["words"]))])
-    return {"estimate": found}, []
+    prediction = lowering.estimate_data(*_estimated(question), Control(control.cancel, ESTIMATE_SECONDS))
+    if prediction["of_inputs"]:
+        prediction["facts"].insert(0, ["inputs", visible(str(question["words"]))])
+    return {"estimate": prediction}, []
 
 
 def _trace(exploration: Explored, question: JsonObject, control: Control) -> Answer:
@@ -123,10 +123,10 @@ def failure_data(error: TTExploreError, exploration: Explored | None) -> JsonObj
     if isinstance(error, KernelFault):
         data["places"] = [
             {
-                "file": f"{place.kernel}.cpp", "line": place.cpp_line, "kind": "stuck" if place.stuck else "error",
-                "message": visible(place.what.partition("\n")[0]),
+                "file": f"{fault.kernel}.cpp", "line": fault.cpp_line, "kind": "stuck" if fault.stuck else "error",
+                "message": visible(fault.what.partition("\n")[0]),
             }
-            for place in error.places
+            for fault in error.places
         ]  # fmt: skip
     if isinstance(error, Deadlock):
         data["drawing"] = error.svg

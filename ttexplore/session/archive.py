@@ -157,8 +157,8 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
         target = from_json(Target, head.get("target"))
         # Whether the steps' own are consistent is checked one by one, later.
         for step in _with_parts(trace):
-            for one in (step.plan_before, step.plan_after):
-                _check_work(from_json(Plan, one))
+            for plan_data in (step.plan_before, step.plan_after):
+                _check_work(from_json(Plan, plan_data))
         _check_work(plan)
         _check(trace, plan, target)
     except MALFORMED as error:
@@ -166,16 +166,16 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
     names = file.namelist()
     if "inputs" not in names or "reference" not in names:
         return Archive(trace, plan, target, None)
-    kept = KeptRun(
+    stored = KeptRun(
         _arrays(file, "inputs", tensors(plan, ("input", "inout")), path),
         _arrays(file, "reference", tensors(plan, ("output", "inout")), path),
     )
-    return Archive(trace, plan, target, kept)
+    return Archive(trace, plan, target, stored)
 
 
 def _with_parts(trace: Trace) -> list[StepRecord]:
     """The steps, each followed by its parts. Raises ValueError for too many of them, and for parts of parts."""
-    steps = [one for step in trace.steps for one in (step, *step.parts)]
+    steps = [nested for step in trace.steps for nested in (step, *step.parts)]
     if len(steps) > _MOST_STEPS:
         raise ValueError(f"there are {len(steps):,} steps and parts, and at most {_MOST_STEPS:,} occur")
     if any(part.parts for step in trace.steps for part in step.parts):
@@ -190,9 +190,9 @@ def _refuse_long(name: str, value: object, lists: _Lists) -> None:
         raise ValueError(f"{name} has {len(items):,} items, and at most {most:,} occur")
     for item in items:
         if isinstance(item, dict):
-            parts = cast(dict[str, object], item)
-            for inner in lists.keys() & parts.keys():
-                _refuse_long(inner, parts[inner], lists[inner])
+            fields = cast(dict[str, object], item)
+            for inner in lists.keys() & fields.keys():
+                _refuse_long(inner, fields[inner], lists[inner])
 
 
 def _check_work(plan: Plan) -> None:
@@ -203,7 +203,7 @@ def _check_work(plan: Plan) -> None:
     if (most := max(plan.partition.work_items, of_cores)) > (lowered := plan.partition.most_work_items):
         raise ValueError(f"there are {most:,} work items, and at most {lowered:,} are lowered")
     groups: list[Iterable[CoreRange]] = [plan.partition.core_ranges]
-    groups += [[one.cores for one in shared.multicasts] for shared in plan.shared]
+    groups += [[multicast.cores for multicast in shared.multicasts] for shared in plan.shared]
     if any(sum(map(_area, ranges)) > _MOST_CORES for ranges in groups) or any(
         sum(map(len, sums.chains)) > _MOST_CORES for sums in plan.partials
     ):
@@ -221,8 +221,8 @@ def _count(partition: Partition, core: CoreWork) -> int:
             return len(core.listed)
 
 
-def _area(one: CoreRange) -> int:
-    return (one.last[0] - one.first[0] + 1) * (one.last[1] - one.first[1] + 1)
+def _area(rectangle: CoreRange) -> int:
+    return (rectangle.last[0] - rectangle.first[0] + 1) * (rectangle.last[1] - rectangle.first[1] + 1)
 
 
 def _check(trace: Trace, plan: Plan, target: Target) -> None:
@@ -233,25 +233,25 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
     if strange := trace.files.keys() - set(EXPORTED_FILES):
         raise ValueError(f"it has a file {min(strange)!r}, but exports contain only {', '.join(EXPORTED_FILES)}")
     ranges = plan.partition.core_ranges if plan.partition else ()
-    corners = [coordinate for one in ranges for corner in (one.first, one.last) for coordinate in corner]
+    corners = [coordinate for area in ranges for corner in (area.first, area.last) for coordinate in corner]
     grids = (*target.compute_grid, *target.noc_grid, *(plan.partition.core_grid if plan.partition else ()))
     if not all(1 <= extent <= _LARGEST_GRID for extent in grids) or not all(0 <= c < _LARGEST_GRID for c in corners):
         raise ValueError(f"no chip has more than {_LARGEST_GRID} columns or rows")
-    places = [(core.x, core.y) for core in (plan.partition.cores if plan.partition else ())]
+    coordinates = [(core.x, core.y) for core in (plan.partition.cores if plan.partition else ())]
     columns, rows = target.compute_grid
-    if strange := [at for at in places if not (0 <= at[0] < columns and 0 <= at[1] < rows)]:
+    if strange := [at for at in coordinates if not (0 <= at[0] < columns and 0 <= at[1] < rows)]:
         raise ValueError(f"core {strange[0]} has work, but {target.name} has {columns}x{rows} cores")
-    if len(set(places)) < len(places):
+    if len(set(coordinates)) < len(coordinates):
         raise ValueError("a core is there twice")
     values = [value for core in (plan.partition.cores if plan.partition else ()) for value in core.values.values()]
     if any(abs(value) > _LARGEST_VALUE for value in values):
         raise ValueError(f"a core has a value beyond {_LARGEST_VALUE:,}")
     # These names become part of texts that the runner parses.
-    if strange := [one.name for one in (*plan.layouts, *plan.buffers) if not one.name.isidentifier()]:
+    if strange := [declared.name for declared in (*plan.layouts, *plan.buffers) if not declared.name.isidentifier()]:
         raise ValueError(f"{strange[0]!r} is not a valid name of a tensor or buffer")
-    if strange := [one.dtype for one in plan.layouts if one.dtype not in FORMAT_OF_DTYPE]:
+    if strange := [layout.dtype for layout in plan.layouts if layout.dtype not in FORMAT_OF_DTYPE]:
         raise ValueError(f"{strange[0]!r} is not a dtype of a tensor")
-    if strange := [f for one in (*plan.layouts, *plan.buffers) if (f := one.data_format) not in DATA_FORMATS]:
+    if strange := [f for declared in (*plan.layouts, *plan.buffers) if (f := declared.data_format) not in DATA_FORMATS]:
         raise ValueError(f"{strange[0]!r} is not a data format")
     if any(extent < 1 for layout in plan.layouts for extent in layout.shape):
         raise ValueError("a tensor has an extent below 1")
@@ -261,7 +261,7 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
 
 def tensors(plan: Plan, roles: Sequence[str]) -> list[TensorLayout]:
     """The tensors of `plan` with these roles, in parameter order."""
-    return sorted((one for one in plan.layouts if one.role in roles), key=lambda layout: layout.position)
+    return sorted((layout for layout in plan.layouts if layout.role in roles), key=lambda layout: layout.position)
 
 
 def _json(value: Any) -> bytes:
@@ -294,7 +294,9 @@ def _member(file: zipfile.ZipFile, name: str, largest_bytes: int, path: str | Pa
 
 
 def _bytes(arrays: Sequence[Array]) -> bytes:
-    return b"".join(np.ascontiguousarray(one, "<i4" if one.dtype.kind == "i" else "<f4").tobytes() for one in arrays)
+    return b"".join(
+        np.ascontiguousarray(array, "<i4" if array.dtype.kind == "i" else "<f4").tobytes() for array in arrays
+    )
 
 
 def _arrays(
@@ -304,13 +306,13 @@ def _arrays(
     sizes = [prod(layout.shape) for layout in layouts]
     if len(content) != 4 * sum(sizes):
         raise malformed(path, f"{name} has {len(content):,} B, but the tensors of the plan have {4 * sum(sizes):,} B")
-    made: list[Array] = []
+    arrays: list[Array] = []
     start = 0
     for layout, size in zip(layouts, sizes, strict=True):
         kind = "<i4" if layout.dtype == "int32" else "<f4"
-        made.append(np.frombuffer(content, kind, size, start).reshape(layout.shape))
+        arrays.append(np.frombuffer(content, kind, size, start).reshape(layout.shape))
         start += 4 * size
-    return tuple(made)
+    return tuple(arrays)
 
 
 def _short(error: BaseException) -> str:

@@ -44,8 +44,8 @@ NO_TIME = "-"
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
 
 
-def needs_kernel(what: str) -> UsageError:
-    return UsageError("U017", f"{what} {NEEDS_KERNEL}", hint="explore the kernel again: ttx.explore(kernel)")
+def needs_kernel(action: str) -> UsageError:
+    return UsageError("U017", f"{action} {NEEDS_KERNEL}", hint="explore the kernel again: ttx.explore(kernel)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,22 +73,22 @@ class Explored(Printed):
 
     # One launch or several
 
-    def _of_each(self, what: str) -> UsageError:
+    def _of_each(self, subject: str) -> UsageError:
         return UsageError(
-            "U019", f"{self.kernel.name} has {plural(len(self._lowerings), 'launch')}, each with {what} of its own",
+            "U019", f"{self.kernel.name} has {plural(len(self._lowerings), 'launch')}, each with {subject} of its own",
             hint="use those of one launch: ex.launches[0], and so on",
         )  # fmt: skip
 
-    def _only(self, what: str) -> Lowering:
+    def _only(self, subject: str) -> Lowering:
         """The lowering of the only launch. Raises UsageError where there are several, each with `what` of its own."""
         if self._is_several:
-            raise self._of_each(what)
+            raise self._of_each(subject)
         return self._lowerings[0]
 
-    def _with_kernel(self, what: str) -> Exploration:
+    def _with_kernel(self, action: str) -> Exploration:
         """The same with its kernel, which `what` needs. Raises UsageError where it is not there."""
         if not self._has_kernel:
-            raise needs_kernel(what)
+            raise needs_kernel(action)
         return cast("Exploration", self)
 
     # Reading and drawing
@@ -106,7 +106,7 @@ class Explored(Printed):
     @property
     def error(self) -> TTExploreError | None:
         """The error that ended the lowering, None if it succeeded."""
-        return next((one.error for one in self._lowerings if one.error is not None), None)
+        return next((launch.error for launch in self._lowerings if launch.error is not None), None)
 
     @property
     def files(self) -> dict[str, Listing]:
@@ -172,7 +172,7 @@ class Explored(Printed):
     @property
     def _output_names(self) -> list[str]:
         """What messages call the outputs."""
-        return [visible(one.name) for one in self._tensors(WRITTEN)]
+        return [visible(tensor.name) for tensor in self._tensors(WRITTEN)]
 
     @functools.cached_property
     def _recorded_moves(self) -> list[tuple[dict[str, str], tuple[Array, ...], Moves]]:
@@ -207,13 +207,13 @@ class Explored(Printed):
         """For each backend its name, what it lacks to run (empty if nothing), whether it offers a choice of arithmetic,
         and its default time limit in seconds (None for none)."""
         # Backends of every installation come first, the fastest before the others.
-        shown = sorted(reversed(BACKENDS.values()), key=lambda one: not one.required)
+        shown = sorted(reversed(BACKENDS.values()), key=lambda entry: not entry.required)
         return [
             {
-                "name": one.name, "missing": self._backend_missing(one), "arithmetic": "arithmetic" in one.takes,
-                "limit": one.time_limit_seconds if math.isfinite(one.time_limit_seconds) else None,
+                "name": entry.name, "missing": self._backend_missing(entry), "arithmetic": "arithmetic" in entry.takes,
+                "limit": entry.time_limit_seconds if math.isfinite(entry.time_limit_seconds) else None,
             }
-            for one in shown
+            for entry in shown
         ]  # fmt: skip
 
     def _backend_missing(self, backend: BackendEntry) -> str:

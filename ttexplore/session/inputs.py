@@ -36,8 +36,8 @@ _EXTREMES: dict[str, tuple[float, ...]] = {
     "int4": (0, 1, -1, 7, -8),
     "bool": (0, 1),
     **{
-        name: (0.0, -0.0, 1.0, -1.0, 2.0**known.least_exponent, -known.largest, known.largest)
-        for name, known in FLOATS.items()
+        name: (0.0, -0.0, 1.0, -1.0, 2.0**float_format.least_exponent, -float_format.largest, float_format.largest)
+        for name, float_format in FLOATS.items()
     },
 }
 
@@ -162,30 +162,30 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor], reasons: Sequence[st
                 raise UsageError("U005", f"input {name} is missing", hint=hint)
         inputs = [inputs[name] for name in names]
     # Sets have no order, and iterators can be read only once.
-    given = cast(object, inputs)
-    is_array = isinstance(given, np.ndarray) and given.ndim > 0
-    if not (is_array or isinstance(given, Sequence)) or isinstance(given, bytes | bytearray | range):
+    provided = cast(object, inputs)
+    is_array = isinstance(provided, np.ndarray) and provided.ndim > 0
+    if not (is_array or isinstance(provided, Sequence)) or isinstance(provided, bytes | bytearray | range):
         raise wrong("inputs", inputs, f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
     if len(inputs) != len(tensors):
         message = f"the number of inputs is {len(inputs)}, but the kernel takes {len(tensors)}"
         raise UsageError("U005", message, hint=hint)
-    return [_array(place, one, tensor) for place, (one, tensor) in enumerate(zip(inputs, tensors, strict=True))]
+    return [_array(index, array, tensor) for index, (array, tensor) in enumerate(zip(inputs, tensors, strict=True))]
 
 
-def _array(place: int, given: object, tensor: Tensor) -> Array:
+def _array(index: int, data: object, tensor: Tensor) -> Array:
     try:
-        array = np.asarray(given)
+        array = np.asarray(data)
     except Exception as error:  # A user's __array__ may raise anything.
         raise UsageError(
             "U005",
-            f"input {place} ({tensor.name}) has the type {type(given).__name__}, but the kernel takes arrays",
+            f"input {index} ({tensor.name}) has the type {type(data).__name__}, but the kernel takes arrays",
             hint=f"pass an array; NumPy says: {error}",
         ) from None
     # The names of ml_dtypes' dtypes denote numbers as well.
     if not array.dtype.name.startswith(("bool", "int", "uint", "float", "bfloat")):
         raise UsageError(
             "U005",
-            f"input {place} ({tensor.name}) has the dtype {array.dtype.name}, but the kernel takes {tensor.dtype}",
+            f"input {index} ({tensor.name}) has the dtype {array.dtype.name}, but the kernel takes {tensor.dtype}",
             hint="pass an array of numbers",
         )
     return array
@@ -206,11 +206,11 @@ def arrays_for(
         array.reshape(1) if not array.ndim and tensor.shape == (1,) else array
         for array, tensor in zip(arrays, tensors, strict=True)
     ]
-    for place, (array, tensor) in enumerate(zip(arrays, tensors, strict=True)):
+    for index, (array, tensor) in enumerate(zip(arrays, tensors, strict=True)):
         if array.shape != tensor.shape:
             raise UsageError(
                 "U005",
-                f"input {place} ({tensor.name}) has the shape {array.shape}, but the kernel takes {tensor.shape}",
+                f"input {index} ({tensor.name}) has the shape {array.shape}, but the kernel takes {tensor.shape}",
                 hint="reshape it",
             )
     return tuple(arrays)
@@ -222,8 +222,8 @@ def named_inputs(names: str, variables: Mapping[str, object]) -> Inputs:
 
     Raises UsageError for text that is not a name, and for undefined variables.
     """
-    found: list[object] = []
-    for name in (part.strip() for part in names.split(",") if part.strip()):
+    values: list[object] = []
+    for name in (word.strip() for word in names.split(",") if word.strip()):
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UsageError(
                 "U005",
@@ -232,11 +232,11 @@ def named_inputs(names: str, variables: Mapping[str, object]) -> Inputs:
             )
         if name not in variables:
             raise unknown("variable", name, _arrays_among(variables))
-        found.append(variables[name])
-    if not found:
+        values.append(variables[name])
+    if not values:
         raise UsageError("U005", "no variable is named for the inputs", hint="enter names of arrays, for example a, b")
-    alone = len(found) == 1 and isinstance(found[0], list | tuple | Mapping)
-    return cast(Inputs, found[0]) if alone else found
+    alone = len(values) == 1 and isinstance(values[0], list | tuple | Mapping)
+    return cast(Inputs, values[0]) if alone else values
 
 
 def _arrays_among(variables: Mapping[str, object]) -> list[str]:

@@ -104,7 +104,7 @@ def tensors(explored: Explored, roles: Sequence[str]) -> list[Tensor]:
 
 def reasons(explored: Explored) -> tuple[str, ...]:
     """Why outputs are inputs, too."""
-    notes = {name: note for one in explored._lowerings for name, note in one.plan.notes_on_inputs.items()}
+    notes = {name: note for lowering in explored._lowerings for name, note in lowering.plan.notes_on_inputs.items()}
     return tuple(notes[tensor.name] for tensor in tensors(explored, READ) if tensor.name in notes)
 
 
@@ -112,14 +112,14 @@ def precisions(explored: Explored) -> tuple[Precision, ...]:
     """The precision that each output is held to: of several launches the lowest, because errors are passed on."""
     if not explored._is_several:
         return explored.plan.precisions
-    used: set[Precision] = {one for lowering in explored._lowerings for one in lowering.plan.precisions}
+    used: set[Precision] = {precision for lowering in explored._lowerings for precision in lowering.plan.precisions}
     lowest = max(used, key=_PRECISIONS.index)
     return (lowest,) * len(tensors(explored, WRITTEN))
 
 
 def in_own_dtypes(explored: Explored, outputs: Sequence[Array]) -> tuple[Array, ...]:
-    own = tensors(explored, WRITTEN)
-    return tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(outputs, own, strict=True))
+    written = tensors(explored, WRITTEN)
+    return tuple(o.astype(numpy_dtype(tensor.dtype)) for o, tensor in zip(outputs, written, strict=True))
 
 
 @memory_for("making the inputs")
@@ -159,8 +159,8 @@ def sized(explored: ExploredT, inputs: Inputs, sizes: Mapping[str, int] | None) 
     """The exploration for the given sizes, or for those of the inputs."""
     if explored._has_kernel:
         return cast(ExploredT, explored._with_kernel("other sizes")._sized(inputs, sizes))
-    wanted = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
-    if any(whole(f"the size {name}", wanted[name]) != explored.plan.size_values.get(name) for name in wanted):
+    new_sizes = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
+    if any(whole(f"the size {name}", new_sizes[name]) != explored.plan.size_values.get(name) for name in new_sizes):
         explored._with_kernel("a lowering for other sizes")
     return explored
 
@@ -169,11 +169,11 @@ def reference_of(explored: Explored, arrays: tuple[Array, ...], control: Control
     """The outputs of the traced kernel for these inputs; of a file, those that it keeps, for its own inputs only."""
     if explored._has_kernel:
         return explored._with_kernel("the reference")._reference(arrays, control)
-    kept = explored._lowerings[0].kept
-    if kept is None or not all(map(np.array_equal, arrays, kept.inputs)):
+    stored = explored._lowerings[0].kept
+    if stored is None or not all(map(np.array_equal, arrays, stored.inputs)):
         return None
     layouts = [layout for layout in ordered_layouts(explored.plan) if layout.role in WRITTEN]
-    return tuple(one.astype(storage_dtype(layout)) for one, layout in zip(kept.reference, layouts, strict=True))
+    return tuple(array.astype(storage_dtype(layout)) for array, layout in zip(stored.reference, layouts, strict=True))
 
 
 def rounding_of(explored: Explored, arrays: tuple[Array, ...], control: Control) -> RoundingErrors | None:
@@ -188,10 +188,10 @@ def chained(
     what one launch writes, a later one reads."""
     if not explored._is_several:
         return run(explored, arrays)
-    contents = dict(zip((one.name for one in tensors(explored, READ)), arrays, strict=True))
+    contents = dict(zip((tensor.name for tensor in tensors(explored, READ)), arrays, strict=True))
     for launch in explored.launches:
         # What nothing has been stored to holds zeros.
         read = tuple(contents[t.name] if t.name in contents else np.zeros(t.shape) for t in tensors(launch, READ))
         outputs = run(launch, stored_inputs(launch, read, 0))
-        contents |= zip((one.name for one in tensors(launch, WRITTEN)), outputs, strict=True)
-    return tuple(contents[one.name] for one in tensors(explored, WRITTEN))
+        contents |= zip((tensor.name for tensor in tensors(launch, WRITTEN)), outputs, strict=True)
+    return tuple(contents[tensor.name] for tensor in tensors(explored, WRITTEN))

@@ -39,8 +39,8 @@ def _rows(explored: Explored) -> list[LaunchRow]:
     """What goes from launch to launch."""
     return [
         LaunchRow(
-            launch.kernel.name, tuple(one.name for one in launch._tensors(READ)),
-            tuple(one.name for one in launch._tensors(WRITTEN)), launch._lowerings[0].state, launch.error is not None,
+            launch.kernel.name, tuple(tensor.name for tensor in launch._tensors(READ)),
+            tuple(out.name for out in launch._tensors(WRITTEN)), launch._lowerings[0].state, launch.error is not None,
         )
         for launch in explored.launches
     ]  # fmt: skip
@@ -80,10 +80,10 @@ def widget(explored: Explored, place: Mapping[str, str] | None = None) -> Explor
     """The interactive explorer, opened at the place of a view. A notebook shows it for an exploration by itself."""
     from ttexplore.session.watching import watched_explorer
 
-    places = dictionary("place", {} if place is None else place, "parts of a place", '{"tab": "Code"}')
-    for part, where in places.items():
-        text_of(f"the {named('part of a place', part, _PLACE)} of the place", where)
-    return watched_explorer(explored, places)
+    location = dictionary("place", {} if place is None else place, "parts of a place", '{"tab": "Code"}')
+    for key, where in location.items():
+        text_of(f"the {named('part of a place', key, _PLACE)} of the place", where)
+    return watched_explorer(explored, location)
 
 
 def view(
@@ -100,24 +100,24 @@ def view(
     A step opens Steps and a file Code, unless a tab is given. Raises UsageError if there is no such tab, step, line
     or file.
     """
-    place: dict[str, str] = {}
+    location: dict[str, str] = {}
     if file is not None:
-        place |= {"tab": "Code", "file": named("file", file, explored.files)}
+        location |= {"tab": "Code", "file": named("file", file, explored.files)}
     if step is not None:
-        place |= {"tab": "Steps", "step": explored.steps.single("step", step).letter}
+        location |= {"tab": "Steps", "step": explored.steps.single("step", step).letter}
     if pin is not None:
         lines = sorted({line for _, line in explored.data["places"]})
         pin = plain(pin)
         if not isinstance(pin, int) or isinstance(pin, bool) or pin not in lines:
             raise wrong("the line to pin", pin, f"a line of the kernel that the lowering uses: {ranges(lines)}")
-        place["pin"] = str(pin)
+        location["pin"] = str(pin)
     if tab is not None:
         tabs = {name.lower(): name for name in TABS}
-        place["tab"] = tabs[named("tab", text_of("tab", tab).lower(), tabs)]
-    return View(explored, place)
+        location["tab"] = tabs[named("tab", text_of("tab", tab).lower(), tabs)]
+    return View(explored, location)
 
 
-def display(explored: Explored, place: Mapping[str, str]) -> None:
+def display(explored: Explored, location: Mapping[str, str]) -> None:
     """Show the widget, and below it the static page for readers without a running kernel; of several launches which
     tensors go from one to another, and below that the explorers of all."""
     from IPython.display import publish_display_data  # pyright: ignore[reportUnknownVariableType]
@@ -125,10 +125,10 @@ def display(explored: Explored, place: Mapping[str, str]) -> None:
     if explored._is_several:
         publish_display_data({"text/html": _summary(explored), "text/plain": repr(explored)})
         for launch in explored.launches:
-            launch._display(place)
+            launch._display(location)
         return
     still = still_html(explored._repr_html_())
-    publish_display_data({**explored.widget(place).view(), "text/html": PLACE, "text/plain": repr(explored)})
+    publish_display_data({**explored.widget(location).view(), "text/html": PLACE, "text/plain": repr(explored)})
     publish_display_data({"text/html": still})
 
 
@@ -178,7 +178,9 @@ def reported(explored: Explored, run: bool | None) -> list[Reported]:
 
 def write_report(path: str | Path, explorations: Sequence[Explored], pages: Sequence[Reported]) -> Path:
     """Write the pages of some explorations as one."""
-    title = ", ".join(dict.fromkeys(f"{one.kernel.name} on {one.target.name}" for one in explorations))
+    title = ", ".join(
+        dict.fromkeys(f"{exploration.kernel.name} on {exploration.target.name}" for exploration in explorations)
+    )
     return write_file(path, report_html(title, pages))
 
 

@@ -82,8 +82,8 @@ def export(explored: Explored, folder: str | Path, *, dot: bool = False, dialect
     if not explored._is_several:
         return write_files(contents[0], folder)
     folders, beside = explored._with_kernel("a runner of launches")._in_folders
-    own = path_of("the folder", folder)
-    written = [path for name, texts in zip(folders, contents, strict=True) for path in write_files(texts, own / name)]
+    root = path_of("the folder", folder)
+    written = [path for name, texts in zip(folders, contents, strict=True) for path in write_files(texts, root / name)]
     return written if dialect else [*written, *write_files(beside, folder)]
 
 
@@ -107,5 +107,5 @@ def save(explored: Explored, path: str | Path) -> Path:
     written.
     """
     only = explored._only("a file")
-    kept = explored._with_kernel("a reference")._kept() if explored._has_kernel else only.kept
-    return write_archive(path, Archive(explored.trace, explored.plan, explored.target, kept))
+    stored = explored._with_kernel("a reference")._kept() if explored._has_kernel else only.kept
+    return write_archive(path, Archive(explored.trace, explored.plan, explored.target, stored))

@@ -61,7 +61,7 @@ def _timeline(explored: Explored, request: RunRequest, core: tuple[int, int] | N
         raise explored.error
     listings = kernel_listings(explored, request.code)
     # The logical coordinates of the cores that have kernels.
-    cores = [(one.x, one.y) for one in explored.plan.partition.cores] if explored.plan.partition else []
+    cores = [(core.x, core.y) for core in explored.plan.partition.cores] if explored.plan.partition else []
     chosen = core or busiest_core(explored)
     execution, deadlock = _record(explored, request, listings, place_of(chosen, cores))
     if deadlock is not None:
@@ -96,7 +96,9 @@ def busiest_core(explored: Explored, events: Events | None = None) -> tuple[int,
     """The core with the most work items, of those whose events are kept."""
     assert explored.plan.partition is not None, "a program that runs has a partition"
     cores = explored.plan.partition.cores
-    busiest = max((one for i, one in enumerate(cores) if events is None or events.has(i)), key=lambda one: one.items)
+    busiest = max(
+        (core for i, core in enumerate(cores) if events is None or events.has(i)), key=lambda core: core.items
+    )
     return busiest.x, busiest.y
 
 
@@ -144,20 +146,20 @@ def _tile(explored: Explored, request: RunRequest, tensor: str, tile: tuple[int,
     layouts = ordered_layouts(explored.plan)
     outputs = {layout.name: layout for layout in layouts if layout.role != "input"}
     layout = outputs[named("output", tensor, outputs)]
-    parts = tile_parts(layout, tile)
+    locations = tile_parts(layout, tile)
     listings = kernel_listings(explored, request.code)
     moves = _moves(explored, request, listings)
     request.control.tell("following the tile")
     number = layouts.index(layout)
-    followed = moves.follow(ByteRange("tensor", number, *part) for part in parts)
+    followed = moves.follow(ByteRange("tensor", number, *location) for location in locations)
     return tile_history(followed, moves, explored.plan, layouts, layout, tile, listings)
 
 
 def _moves(explored: Explored, request: RunRequest, listings: Mapping[str, Listing]) -> Moves:
     """The moves of a run, recorded again only for other inputs or texts than those of the last time."""
     program, arrays = emitted(explored, listings), explored._inputs(request.inputs, request.seed)
-    for texts, given, moves in explored._recorded_moves:
-        if texts == program.texts and all(map(np.array_equal, given, arrays)):
+    for texts, inputs, moves in explored._recorded_moves:
+        if texts == program.texts and all(map(np.array_equal, inputs, arrays)):
             return moves
     request.control.tell(f"recording on {request.backend.name}")
     make = request.backend.make

@@ -24,9 +24,9 @@ def report(
     instead of the names of their kernels; the launches of one keep theirs. Raises UsageError if an argument is not an
     exploration or the file cannot be written, and what a run raises.
     """
-    for one in cast(tuple[object, ...], explorations):
-        if not isinstance(one, Explored):
-            raise wrong("what to report", one, "explorations, as ttx.explore returns them")
+    for exploration in cast(tuple[object, ...], explorations):
+        if not isinstance(exploration, Explored):
+            raise wrong("what to report", exploration, "explorations, as ttx.explore returns them")
     if not explorations:
         raise wrong("what to report", explorations, "explorations, as ttx.explore returns them")
     run, called = None if run is None else flag("run", run), plain(names)
@@ -36,16 +36,16 @@ def report(
         or not all(isinstance(name, str) for name in cast(Sequence[object], called))
     ):
         raise wrong("names", cast(object, called), f"a list of strings, one for each exploration: {len(explorations)}")
-    pages = [reported(one, run) for one in explorations]
+    pages = [reported(exploration, run) for exploration in explorations]
     if called is not None:
         pages = [
             # As the page and its links can have it.
-            [dataclasses.replace(own[0], name=name.encode("utf-8", "backslashreplace").decode())]
-            if len(own) == 1
-            else own
-            for own, name in zip(pages, cast(Sequence[str], called), strict=True)
+            [dataclasses.replace(group[0], name=name.encode("utf-8", "backslashreplace").decode())]
+            if len(group) == 1
+            else group
+            for group, name in zip(pages, cast(Sequence[str], called), strict=True)
         ]
-    return write_report(path, explorations, [page for own in pages for page in own])
+    return write_report(path, explorations, [page for group in pages for page in group])
 
 
 def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:
@@ -53,16 +53,16 @@ def compare_explorations(first: Explored, second: Explored) -> LoweringCompariso
 
     Raises UsageError if an argument is not an exploration.
     """
-    for one in cast(tuple[object, ...], (first, second)):
-        if not isinstance(one, Explored):
-            raise wrong("one side of the comparison", one, "an exploration, as ttx.explore returns it")
+    for this_side in cast(tuple[object, ...], (first, second)):
+        if not isinstance(this_side, Explored):
+            raise wrong("one side of the comparison", this_side, "an exploration, as ttx.explore returns it")
     rows: list[tuple[str, str, str]] = [("target", first.target.name, second.target.name)]
     names = sorted({*first.plan.options, *second.plan.options})
     for name in names:
-        one, other = (_option_told(name, side.plan.options.get(name)) for side in (first, second))
-        rows.append((name, one, other))
-    for what, measure in _MEASURES.items():
-        rows.append((what, measure(first), measure(second)))
+        this_side, that_side = (_option_told(name, side.plan.options.get(name)) for side in (first, second))
+        rows.append((name, this_side, that_side))
+    for title, measure in _MEASURES.items():
+        rows.append((title, measure(first), measure(second)))
     times = first.estimated, second.estimated
     if NO_TIME not in times:
         rows.append(("time", *times))

@@ -57,9 +57,9 @@ class Code(Printed, str):
     listing: Listing
 
     def __new__(cls, listing: Listing) -> Code:
-        made = super().__new__(cls, listing.text)
-        made.listing = listing
-        return made
+        code = super().__new__(cls, listing.text)
+        code.listing = listing
+        return code
 
     @property
     def text(self) -> str:
@@ -171,7 +171,7 @@ class Run(Printed):
     def alone(cls, backend: str, outputs: tuple[Array, ...], execution: Execution) -> Run:
         """A run that was not to be compared."""
         nothing = Comparison.of_nothing("the outputs were not to be compared")
-        message = "\n".join(part for part in (execution.message, nothing.message) if part)
+        message = "\n".join(text for text in (execution.message, nothing.message) if text)
         return cls.of(backend, outputs, execution, (), nothing, message, passed=None)
 
     @classmethod
@@ -245,11 +245,11 @@ class StepCheck:
     @classmethod
     def of_parts(cls, step: str, letter: str, parts: Sequence[StepCheck]) -> StepCheck:
         """The result of a step that consists of parts: that of the first that fails, or of the last one."""
-        shown = next((one for one in parts if not one.passed), parts[-1])
+        shown = next((check for check in parts if not check.passed), parts[-1])
         message = shown.message if shown.passed else f"{shown.letter} {shown.step}: {shown.message}"
         return cls(
             step, letter, shown.passed, shown.pcc, shown.max_rel_error, message,
-            any(one.executed for one in parts), tuple(parts),
+            any(check.executed for check in parts), tuple(parts),
         )  # fmt: skip
 
     @property
@@ -260,7 +260,7 @@ class StepCheck:
     @property
     def rows(self) -> tuple[StepCheck, ...]:
         """The result, and those of the parts that were executed or fail."""
-        return (self, *(part for part in self.parts if part.executed or not part.passed))
+        return (self, *(check for check in self.parts if check.executed or not check.passed))
 
     @property
     def headline(self) -> str:
@@ -294,14 +294,14 @@ class Check(Printed):
         return tuple(row for result in self.results for row in result.rows)
 
     def __str__(self) -> str:
-        width = max((len(one.step) for one in self.rows), default=0)
-        letters = max([3, *(len(one.letter) for one in self.rows)])
+        width = max((len(row.step) for row in self.rows), default=0)
+        letters = max([3, *(len(row.letter) for row in self.rows)])
         lines = [f"{'':<{5 + letters}} {'step':<{width}}  {'PCC':<9}  max relative error"]
-        for one in self.rows:
-            verdict = f"{'ok' if one.passed else 'BAD':<3}  {one.letter:<{letters}}"
-            lines.append(f"{verdict} {one.step:<{width}}  {one.pcc:.7f}  {one.max_rel_error:.2e}")
+        for row in self.rows:
+            verdict = f"{'ok' if row.passed else 'BAD':<3}  {row.letter:<{letters}}"
+            lines.append(f"{verdict} {row.step:<{width}}  {row.pcc:.7f}  {row.max_rel_error:.2e}")
             # That of a step with parts is one of theirs.
-            lines += [] if one.passed or len(one.rows) > 1 else [f"     {one.message}"]
+            lines += [] if row.passed or len(row.rows) > 1 else [f"     {row.message}"]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -322,10 +322,10 @@ class LoweringComparison(Printed, str):
     _sides: tuple[Trace, Trace]
 
     def __new__(cls, rows: Sequence[tuple[str, str, str]], sides: tuple[Trace, Trace]) -> LoweringComparison:
-        made = super().__new__(cls, comparison_text(rows))
-        made.rows = tuple(rows)
-        made._sides = sides
-        return made
+        text = super().__new__(cls, comparison_text(rows))
+        text.rows = tuple(rows)
+        text._sides = sides
+        return text
 
     @functools.cached_property
     def steps(self) -> StepChanges:
@@ -344,18 +344,18 @@ class LoweringComparison(Printed, str):
         Raises UsageError for any other name, and for a step that one of the lowerings did not reach.
         """
         what = text_of("a step or a file", what)
-        steps = [[one for step in side.steps for one in (step, *step.parts)] for side in self._sides]
-        found = [next((one for one in side if what in (one.letter, one.name)), None) for side in steps]
-        if all(found):
-            first, second = cast(list[StepRecord], found)
+        steps = [[nested for step in side.steps for nested in (step, *step.parts)] for side in self._sides]
+        records = [next((record for record in side if what in (record.letter, record.name)), None) for side in steps]
+        if all(records):
+            first, second = cast(list[StepRecord], records)
             return StepDiff(between(first, second))
         files = [side.files.get(what) for side in self._sides]
         if all(files):
             first, second = cast(list[Listing], files)
             return StepDiff(between_files(first, second))
-        if any(found) or any(files):
+        if any(records) or any(files):
             raise UsageError("U006", f"only one of the lowerings has {what}", hint="see the error of the other")
-        names = [name for one in steps[0] for name in (one.letter, one.name)]
+        names = [name for record in steps[0] for name in (record.letter, record.name)]
         raise unknown("step or file", what, [*names, *self._sides[0].files])
 
     def __str__(self) -> str:
@@ -368,11 +368,11 @@ class LoweringComparison(Printed, str):
 
 
 def _figures(side: NamedComparison) -> SideFigures:
-    one = side.comparison
-    tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
+    figures = side.comparison
+    tile = str(figures.worst_tile.index) if figures.worst_tile and figures.equal_share < 1 else "-"
     return SideFigures(
-        side.name, one.passed, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile,
-        tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True)), _tile_errors(side),
+        side.name, figures.passed, figures.pcc, figures.max_rel_error, figures.max_ulp, figures.equal_share, tile,
+        tuple(zip(ULP_CLASSES, figures.ulp_histogram, strict=True)), _tile_errors(side),
     )  # fmt: skip
 
 

@@ -54,12 +54,12 @@ def emitted(explored: Explored, listings: Mapping[str, Listing]) -> Program:
     return Program({role: listing.text for role, listing in listings.items()}, explored.plan)
 
 
-def kernel_line(place: KernelFault | BlockedKernel, listings: Mapping[str, Listing]) -> Span | None:
+def kernel_line(fault: KernelFault | BlockedKernel, listings: Mapping[str, Listing]) -> Span | None:
     """The kernel line from which the C++ line of a fault or of a waiting kernel comes."""
-    if place.kernel is None or place.cpp_line is None or place.kernel not in listings:
+    if fault.kernel is None or fault.cpp_line is None or fault.kernel not in listings:
         return None
     # A compiler may name the line after the last one, and takes what a text says of its lines for granted.
-    lines = listings[place.kernel].lines[place.cpp_line - 1 : place.cpp_line]
+    lines = listings[fault.kernel].lines[fault.cpp_line - 1 : fault.cpp_line]
     return lines[0].origins[0].span if lines and lines[0].origins else None
 
 
@@ -70,7 +70,7 @@ def edited_listing(listing: Listing, text: str | None) -> Listing:
         return listing
     new = lines_of(text)
     matcher = difflib.SequenceMatcher(None, [line.text for line in listing.lines], new, autojunk=False)
-    lines = [Line(one) for one in new]
+    lines = [Line(line) for line in new]
     for tag, first, last, at, end in matcher.get_opcodes():
         if tag == "equal":
             lines[at:end] = listing.lines[first:last]
@@ -154,24 +154,24 @@ def _ran_alone(explored: Explored, request: RunRequest, arrays: tuple[Array, ...
     sides: list[NamedComparison] = []
 
     def compare(
-        name: str, outputs: tuple[Array, ...], wanted: tuple[Array, ...], exactness: Sequence[Precision]
+        name: str, outputs: tuple[Array, ...], expected: tuple[Array, ...], exactness: Sequence[Precision]
     ) -> None:
-        sides.append(NamedComparison.of(name, outputs, wanted, exactness, rounding, explored._output_names))
+        sides.append(NamedComparison.of(name, outputs, expected, exactness, rounding, explored._output_names))
 
     if reference is not None:
         control.tell("comparing with the reference")
         compare(f"{backend.name} against reference", execution.outputs, reference, explored.plan.precisions)
-    other = BACKENDS[backend.compared_with] if backend.compared_with else None
-    if other is not None and other.make is not None and other.missing() is None:
-        control.tell(f"running on {other.name}, to compare")
-        second = other.make(request.settings).run(
-            emitted(explored, listings), arrays, time_limit_seconds=other.time_limit_seconds, cancel=control.cancel
+    checker = BACKENDS[backend.compared_with] if backend.compared_with else None
+    if checker is not None and checker.make is not None and checker.missing() is None:
+        control.tell(f"running on {checker.name}, to compare")
+        second = checker.make(request.settings).run(
+            emitted(explored, listings), arrays, time_limit_seconds=checker.time_limit_seconds, cancel=control.cancel
         )
-        compare(f"{backend.name} against {other.name}", execution.outputs, second.outputs, ())
+        compare(f"{backend.name} against {checker.name}", execution.outputs, second.outputs, ())
         if reference is not None:
-            compare(f"{other.name} against reference", second.outputs, reference, explored.plan.precisions)
+            compare(f"{checker.name} against reference", second.outputs, reference, explored.plan.precisions)
     comparison = sides[0].comparison if reference is not None else Comparison.of_nothing(_NO_REFERENCE)
-    message = "\n".join(part for part in (execution.message, comparison.message) if part)
+    message = "\n".join(text for text in (execution.message, comparison.message) if text)
     return Run.of(
         backend.name, in_own_dtypes(explored, execution.outputs), execution, sides, comparison, message,
         passed=None if reference is None else comparison.passed,
@@ -191,26 +191,28 @@ def _ran_in_order(explored: Explored, request: RunRequest, arrays: tuple[Array, 
         return execution.outputs
 
     outputs = chained(explored, run, arrays)
-    on_card = all(one.execution is not None and one.execution.on_card for one in runs)
-    seconds = sum(one.seconds for one in runs)
-    name, own = request.backend.name, in_own_dtypes(explored, outputs)
+    on_card = all(run.execution is not None and run.execution.on_card for run in runs)
+    seconds = sum(run.seconds for run in runs)
+    name, typed_outputs = request.backend.name, in_own_dtypes(explored, outputs)
     execution = Execution(outputs, seconds, None, "", on_card=on_card)
     if not request.compared:
-        return Run.alone(name, own, execution)
+        return Run.alone(name, typed_outputs, execution)
     request.control.tell("computing the reference of the whole")
     of_reference = request.control.of("the reference")
     reference, rounding = reference_of(explored, arrays, of_reference), rounding_of(explored, arrays, of_reference)
     assert reference is not None, "the kernel is there"
     called = explored._output_names
-    whole = NamedComparison.of(f"{name} against reference", outputs, reference, precisions(explored), rounding, called)
+    overall = NamedComparison.of(
+        f"{name} against reference", outputs, reference, precisions(explored), rounding, called
+    )
     named = [(launch.kernel.name, run) for launch, run in zip(explored.launches, runs, strict=True)]
     sides = [dataclasses.replace(side, name=f"{launch}: {side.name}") for launch, run in named for side in run.sides]
     failed = [f"{launch}: {run.message}" for launch, run in named if not run.passed]
     took = f"{len(runs)} launches, {card_time(seconds) if on_card else simulation_time(seconds)}"
-    message = "\n".join([took, whole.comparison.message, *failed])
+    message = "\n".join([took, overall.comparison.message, *failed])
     return Run.of(
-        name, own, execution, [whole, *sides], whole.comparison, message,
-        passed=whole.comparison.passed and not failed,
+        name, typed_outputs, execution, [overall, *sides], overall.comparison, message,
+        passed=overall.comparison.passed and not failed,
     )  # fmt: skip
 
 
@@ -241,12 +243,12 @@ def _explained(
     plan = explored.plan
     lines = {wait.kernel: kernel_line(wait, listings) for wait in deadlock.waits}
     control.tell("a deadlock: looking for the smallest change that resolves it")
-    found = remedy(deadlock, emitted(explored, listings), arrays, control.cancel)
+    fix = remedy(deadlock, emitted(explored, listings), arrays, control.cancel)
     drawn = deadlock_svg(deadlock.waits, plan, listings, lines)
     explained = Deadlock(
-        deadlock.message, hint=f"the program ends when {found}" if found else deadlock.hint, core=deadlock.core,
+        deadlock.message, hint=f"the program ends when {fix}" if fix else deadlock.hint, core=deadlock.core,
         waits=deadlock.waits, stuck=deadlock.stuck, event_counts=deadlock.event_counts, events=deadlock.events,
-        svg=drawn, fix=found,
+        svg=drawn, fix=fix,
     )  # fmt: skip
     explained.span = kernel_line(deadlock, listings)
     return explained

@@ -186,10 +186,10 @@ class Steps(Printed, Sequence[StepT], Generic[StepT]):
         hint = f"{meant[0]}? steps are {letters}" if meant[1] else f"steps are {letters}"
         raise UsageError("U001", f"there is no step {shown(key)}", hint=hint)
 
-    def single(self, what: str, key: object) -> StepT:
+    def single(self, argument: str, key: object) -> StepT:
         """The step that an argument called `what` names. Raises UsageError for any other value, and for a slice."""
         if isinstance(key, slice):
-            raise wrong(what, cast(object, key), "the number, name or letter of one step, for example B1")
+            raise wrong(argument, cast(object, key), "the number, name or letter of one step, for example B1")
         return self[key]
 
     def __getattr__(self, name: str) -> StepT:

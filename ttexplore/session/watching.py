@@ -39,18 +39,18 @@ class _Cells:
         self._cell, self._new = None, []
         text = str(result.info.raw_cell or "")
         text = self._shell.transform_cell(text.partition("\n")[2] if text.startswith(MAGIC) else text)
-        self._open = [one for one in self._open if (explorer := one()) is not None and explorer.comm is not None]
-        for one in self._open:
-            if (explorer := one()) is not None:
+        self._open = [ref for ref in self._open if (explorer := ref()) is not None and explorer.comm is not None]
+        for ref in self._open:
+            if (explorer := ref()) is not None:
                 explorer.kernel_changed(text)
 
     def left(self, exploration: Explored) -> dict[str, str]:
         """Where the reader has left the explorer that this one replaces: the first, second ... of the same kernel that
         the cell made when it ran before."""
         name = str(exploration.kernel.name)
-        before = [one() for one in self._of_cells.get(self._cell or "", [])]
-        same = [one for one in before if one is not None and one.kernel_name == name]
-        count = sum((explorer := one()) is not None and explorer.kernel_name == name for one in self._new)
+        before = [ref() for ref in self._of_cells.get(self._cell or "", [])]
+        same = [widget for widget in before if widget is not None and widget.kernel_name == name]
+        count = sum((explorer := ref()) is not None and explorer.kernel_name == name for ref in self._new)
         return same[count].left_for(exploration) if count < len(same) else {}
 
     def add(self, explorer: ExplorerWidget) -> None:
@@ -58,14 +58,14 @@ class _Cells:
         self._new.append(weakref.ref(explorer))
 
 
-def watched_explorer(exploration: Explored, place: dict[str, str] | None) -> ExplorerWidget:
+def watched_explorer(exploration: Explored, location: dict[str, str] | None) -> ExplorerWidget:
     """An explorer at a place, by default the one where that which it replaces was left. In a notebook, it notices which
     cells run from now on, as long as it is open."""
     shell = notebook_shell()
     if shell is None:
-        return ExplorerWidget(exploration, place)
-    owners = (getattr(one, "__self__", None) for one in shell.events.callbacks["post_run_cell"])
-    cells = next((one for one in owners if isinstance(one, _Cells)), None) or _Cells(shell)
-    made = ExplorerWidget(exploration, place or cells.left(exploration))
-    cells.add(made)
-    return made
+        return ExplorerWidget(exploration, location)
+    owners = (getattr(callback, "__self__", None) for callback in shell.events.callbacks["post_run_cell"])
+    cells = next((owner for owner in owners if isinstance(owner, _Cells)), None) or _Cells(shell)
+    explorer = ExplorerWidget(exploration, location or cells.left(exploration))
+    cells.add(explorer)
+    return explorer

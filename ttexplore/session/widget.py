@@ -111,7 +111,7 @@ class ExplorerWidget(anywidget.AnyWidget):
             # A launch has a name of its own, and the text of the whole kernel.
             named = re.search(r"^\s*def\s+(\w+)", source, re.MULTILINE)
             name = named[1] if named else kernel.name
-            changed = any(_plain(one) != _plain(source) for one in _definitions(cell, name))
+            changed = any(_plain(text) != _plain(source) for text in _definitions(cell, name))
         if changed:
             self.stale = f"{visible(kernel.name)} has changed since this exploration was made: explore it again"
 
@@ -123,10 +123,10 @@ class ExplorerWidget(anywidget.AnyWidget):
         if do == "cancel":
             # An edit ends when another one takes its place, not with what the explorer is busy with; an estimate is
             # short.
-            wanted = question.get("edit")
-            for identifier, (what, one) in tuple(self._running.items()):
-                if identifier == wanted if wanted else what not in _UNLISTED:
-                    one.set()
+            edit = question.get("edit")
+            for identifier, (kind, event) in tuple(self._running.items()):
+                if identifier == edit if edit else kind not in _UNLISTED:
+                    event.set()
             return
         if do == "waiting":
             for identifier in question["ids"]:
@@ -178,32 +178,32 @@ class ExplorerWidget(anywidget.AnyWidget):
     def _list(self, request: JsonObject | None, ended: object = None) -> None:
         """Add a request to those in progress, or take the one that has `ended` away."""
         with self._changing:
-            self.running = [one for one in self.running if one["id"] != ended] + ([request] if request else [])
+            self.running = [active for active in self.running if active["id"] != ended] + ([request] if request else [])
 
     def _tell(self, message: JsonObject, buffers: list[bytes] | None = None) -> None:
         self.send(message, buffers)  # pyright: ignore[reportUnknownMemberType]
 
     def _fork(self, exploration: Explored, question: JsonObject, control: Control) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
-        other = exploration._with_kernel("lowering again").lower_again(question["options"], target, control)
-        steps = step_changes(exploration.trace.steps, other.trace.steps).with_parts
+        variant = exploration._with_kernel("lowering again").lower_again(question["options"], target, control)
+        steps = step_changes(exploration.trace.steps, variant.trace.steps).with_parts
         return {
-            "variant": self._added(other), "steps": [[one.glyph, one.words] for one in steps],
-            "files": list(changed_files(exploration.trace, other.trace)),
-        }, [packed(other.data)]  # fmt: skip
+            "variant": self._added(variant), "steps": [[change.glyph, change.words] for change in steps],
+            "files": list(changed_files(exploration.trace, variant.trace)),
+        }, [packed(variant.data)]  # fmt: skip
 
     def _edit(self, exploration: Explored, question: JsonObject, cancel: threading.Event) -> Answer:
         # What earlier edits gave and the page shows no longer.
         for name in question["unused"]:
             if name:
                 self._explorations.pop(name, None)
-        other = exploration._with_kernel("lowering another text").lower_text(str(question["text"]), Control(cancel))
-        data = packed(other.data)
+        variant = exploration._with_kernel("lowering another text").lower_text(str(question["text"]), Control(cancel))
+        data = packed(variant.data)
         refuse_cancelled(cancel)
-        moved = moved_lines(*([line.text for line in one.kernel.source.lines] for one in (exploration, other)))
+        moved = moved_lines(*([line.text for line in side.kernel.source.lines] for side in (exploration, variant)))
         return {
-            "variant": self._added(other), "moved": moved,
-            "error": error_data(other.error.record()) if other.error else None,
+            "variant": self._added(variant), "moved": moved,
+            "error": error_data(variant.error.record()) if variant.error else None,
         }, [data]  # fmt: skip
 
     def _added(self, exploration: Explored) -> str:
@@ -216,16 +216,16 @@ class ExplorerWidget(anywidget.AnyWidget):
         for a lowering that failed, which opens where it did."""
         if exploration.error is not None:
             return {}
-        place: JsonObject = dict(self.here or {})
+        location: JsonObject = dict(self.here or {})
         kernel, now = self._explorations[""].kernel, exploration.kernel
-        before = lines_of(str(place.pop("text", "") or kernel.source.text))
+        before = lines_of(str(location.pop("text", "") or kernel.source.text))
         moved = moved_lines(before, [line.text for line in now.source.lines])
         pins: list[int] = []
-        for word in str(place.get("pin") or "").split(","):
+        for word in str(location.get("pin") or "").split(","):
             row = int(word) - kernel.first_line if word.isdecimal() else -1
             if 0 <= row < len(moved) and moved[row] >= 0:
                 pins.append(now.first_line + moved[row])
-        return {**place, "pin": ",".join(map(str, pins))} if place else {}
+        return {**location, "pin": ",".join(map(str, pins))} if location else {}
 
     @property
     def kernel_name(self) -> str:
@@ -240,12 +240,12 @@ def _definitions(cell: str, name: str) -> list[str]:
         # The cell contains a magic, or did not run.
         return []
     lines = lines_of(cell)
-    found: list[str] = []
+    definitions: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found.append("\n".join(lines[first - 1 : node.end_lineno]))
-    return found
+            definitions.append("\n".join(lines[first - 1 : node.end_lineno]))
+    return definitions
 
 
 def _plain(text: str) -> str:

@@ -34,9 +34,9 @@ def figures(lowered: Exploration) -> LoweringFigures:
     l1_bytes = max(map(l1_used_bytes, plans))
     cores = max(sum(1 for core in plan.partition.cores if core.items) if plan.partition else 0 for plan in plans)
     try:
-        whole = lowered.estimate()
+        estimate = lowered.estimate()
     except (UsageError, Unsupported):
         return LoweringFigures(None, None, l1_bytes, cores)
-    parts = whole.launches if isinstance(whole, LaunchEstimates) else (whole,)
-    dram_bytes = sum(one.read_bytes + one.written_bytes for one in parts)
-    return LoweringFigures(round(whole.us, 3), dram_bytes, l1_bytes, cores)
+    launches = estimate.launches if isinstance(estimate, LaunchEstimates) else (estimate,)
+    dram_bytes = sum(launch.read_bytes + launch.written_bytes for launch in launches)
+    return LoweringFigures(round(estimate.us, 3), dram_bytes, l1_bytes, cores)

@@ -76,21 +76,21 @@ def evaluate(task: Task) -> Answered:
                 "a worker runs another version of ttexplore, Python, TVM, NumPy or ml_dtypes",
                 hint="install the versions of this process where the workers run, and start them again",
             )
-        found = received(task.kernel) if isinstance(task.kernel, Shipped) else task.kernel
+        kernel = received(task.kernel) if isinstance(task.kernel, Shipped) else task.kernel
         spelled = task.kernel.spelled if isinstance(task.kernel, Shipped) else ()
-        return Answered(tuple(_spelled(_outcome(found, point, task.lowerings), spelled) for point in task.points))
+        return Answered(tuple(_spelled(_outcome(kernel, point, task.lowerings), spelled) for point in task.points))
     except TTExploreError as error:
         return Answered(error=error.record())
 
 
-def _outcome(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> PointResult:
+def _outcome(kernel: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> PointResult:
     try:
-        return PointResult(figures=_lowered(found, point, lowerings))
+        return PointResult(figures=_lowered(kernel, point, lowerings))
     except TTExploreError as error:
         return PointResult(error=error.record())
 
 
-def _lowered(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> LoweringFigures:
+def _lowered(kernel: Any, point: Point, lowerings: dict[str, list[Exploration]]) -> LoweringFigures:
     from ttexplore.exploration import explore
     from ttexplore.ir.boundary import errors_of_ours
     from ttexplore.language.machine import machine
@@ -102,7 +102,7 @@ def _lowered(found: Any, point: Point, lowerings: dict[str, list[Exploration]]) 
         if len(lowerings) == _TRACES:
             del lowerings[next(iter(lowerings))]
         with machine(point.target), errors_of_ours("reading the kernel"):
-            traced = found.trace(dict(point.arguments))
+            traced = kernel.trace(dict(point.arguments))
         lowered = explore(traced, target=point.target, options=point.options)
     lowerings[key] = [*lowerings.get(key, ())[1 - _LOWERINGS :], lowered]
     if lowered.error is not None:

@@ -45,15 +45,15 @@ class SweepFile:
         if not digest:
             return cls(None)
         cache = default_cache_folder() if folder is None else folder
-        place = cache / "sweeps"
-        path = place / f"{digest[:32]}.jsonl"
-        for one in (cache, place):
-            refuse_foreign(one)
+        sweeps = cache / "sweeps"
+        path = sweeps / f"{digest[:32]}.jsonl"
+        for directory in (cache, sweeps):
+            refuse_foreign(directory)
         try:
-            make_private(place)
+            make_private(sweeps)
             path.touch()
         except OSError as error:
-            raise unusable(place, error.strerror or str(error)) from error
+            raise unusable(sweeps, error.strerror or str(error)) from error
         return cls(path)
 
     def found(self, keys: Iterable[str | None]) -> list[PointResult | None]:
@@ -89,17 +89,17 @@ def keys_of(points: Iterable[Point]) -> list[str | None]:
     """A text for each point that is the same for the same lowering of a kernel; None if a value has no text."""
     # There are few targets, and each has hundreds of numbers.
     targets: dict[int, str] = {}
-    found: list[str | None] = []
+    keys: list[str | None] = []
     for point in points:
         target = targets.setdefault(id(point.target), "") or json.dumps(point.target.to_json())
         targets[id(point.target)] = target
         try:
             text = json.dumps([_plain(point.arguments), _plain(point.options), target])
         except (TypeError, RecursionError):  # a list may be its own element
-            found.append(None)
+            keys.append(None)
         else:
-            found.append(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32])
-    return found
+            keys.append(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32])
+    return keys
 
 
 def _plain(value: object) -> object:
@@ -111,7 +111,7 @@ def _plain(value: object) -> object:
             return value
         case Mapping():
             pairs = cast(Mapping[object, object], value).items()
-            return ["dict", sorted(([_plain(key), _plain(one)] for key, one in pairs), key=repr)]
+            return ["dict", sorted(([_plain(key), _plain(inner)] for key, inner in pairs), key=repr)]
         case list() | tuple():
             items = cast(Sequence[object], value)
             return [type(items).__name__, *map(_plain, items)]

@@ -24,16 +24,16 @@ def parts_of(points: Sequence[Point], numbers: Iterable[int], size: int) -> list
     traces: dict[str, list[int]] = {}
     for number in numbers:
         traces.setdefault(trace_of(points[number]), []).append(number)
-    made: list[list[int]] = []
+    batches: list[list[int]] = []
     room = 0
     for trace in traces.values():
         trace.sort(key=lambda number: [repr(points[number].options.get(name)) for name in _SLOWEST_FIRST])
         count = -(-len(trace) // size)
         if len(trace) <= room:
-            made[-1] += trace
+            batches[-1] += trace
             room -= len(trace)
         else:
-            edges = [len(trace) * part // count for part in range(count + 1)]
-            made += [trace[first:last] for first, last in itertools.pairwise(edges)]
+            edges = [len(trace) * index // count for index in range(count + 1)]
+            batches += [trace[first:last] for first, last in itertools.pairwise(edges)]
             room = size - len(trace) if count == 1 else 0
-    return made
+    return batches

@@ -63,8 +63,8 @@ class Sweep(Printed):
         return [self._row(number) for number in range(len(self.points))]
 
     def _row(self, number: int) -> dict[str, Any]:
-        given, outcome = self.points[number].given, self.outcomes[number] or PointResult()
-        row: dict[str, Any] = {name: _plain(given.get(name)) for name in self.names}
+        settings, outcome = self.points[number].given, self.outcomes[number] or PointResult()
+        row: dict[str, Any] = {name: _plain(settings.get(name)) for name in self.names}
         row["state"] = self.state(number)
         row |= {name: getattr(outcome.figures, name, None) for name in _FIGURES}
         row["bound"] = outcome.bound
@@ -97,12 +97,12 @@ class Sweep(Printed):
     def ranking(self) -> tuple[int, ...]:
         """The numbers of the usable points, the best first: those with the shorter time, and of the same time those
         that need less L1. Points whose time is not known come last, and of several that are alike the first."""
-        found: list[tuple[bool, float, int, int]] = []
+        ranked: list[tuple[bool, float, int, int]] = []
         for number, outcome in enumerate(self.outcomes):
             if outcome is not None and outcome.figures is not None and self.state(number) != "wrong":
                 time = outcome.figures.estimate_us
-                found.append((time is None, time or 0.0, outcome.figures.l1_bytes, number))
-        return tuple(one[-1] for one in sorted(found))
+                ranked.append((time is None, time or 0.0, outcome.figures.l1_bytes, number))
+        return tuple(row[-1] for row in sorted(ranked))
 
     @property
     def winner(self) -> int:
@@ -111,9 +111,16 @@ class Sweep(Printed):
         Raises UsageError if no point of the space can be lowered.
         """
         if not self.ranking:
-            counted = collections.Counter(one.error.code for one in self.outcomes if one and one.error)
+            counted = collections.Counter(outcome.error.code for outcome in self.outcomes if outcome and outcome.error)
             most = counted.most_common(1)[0][0] if counted else ""
-            first = next((one.error for one in self.outcomes if one and one.error and one.error.code == most), None)
+            first = next(
+                (
+                    outcome.error
+                    for outcome in self.outcomes
+                    if outcome and outcome.error and outcome.error.code == most
+                ),
+                None,
+            )
             why = f"the most frequent reason: {from_record(first)}" if first else "the sweep was stopped before"
             raise UsageError("U023", "no schedule of the space can be lowered", hint=why)
         return next((number for number in self.ranking if self.state(number) == "proven"), self.ranking[0])
@@ -144,38 +151,38 @@ class Sweep(Printed):
         """
         x, y = named("x", x, _AXES), named("y", y, _AXES)
         winner = self.winner if self.ranking else None
-        places: list[ParetoPoint] = []
+        plotted: list[ParetoPoint] = []
         for number in self.ranking:
             row = self._row(number)
             if row[x] is not None and row[y] is not None:
-                places.append(ParetoPoint(float(row[x]), float(row[y]), self.schedule(number), number == winner))
-        return Drawing(pareto_svg(places, _AXES[x], _AXES[y], f"schedules of {self.kernel}"))
+                plotted.append(ParetoPoint(float(row[x]), float(row[y]), self.schedule(number), number == winner))
+        return Drawing(pareto_svg(plotted, _AXES[x], _AXES[y], f"schedules of {self.kernel}"))
 
     # Showing
 
     def schedule(self, number: int) -> str:
         """The values of a point as text: ``block_M=64 policy=strided``. Raises UsageError for numbers of no point."""
-        given = self.points[self._checked(number)].given
-        return " ".join(f"{name}={visible(_text(given[name]))}" for name in self.names if name in given)
+        settings = self.points[self._checked(number)].given
+        return " ".join(f"{name}={visible(_text(settings[name]))}" for name in self.names if name in settings)
 
     @property
     def summary(self) -> str:
         """What became of the points, in one line."""
         counted = collections.Counter(self.state(number) for number in range(len(self.points)))
         verified = counted["verified"] + counted["proven"] + counted["wrong"]
-        parts = [f"{plural(len(self.points), 'point')}: {verified:,} verified"]
-        parts += [f"{counted[state]:,} {told}" for state, told in _COUNTED.items() if counted[state]]
-        return ", ".join(parts)
+        phrases = [f"{plural(len(self.points), 'point')}: {verified:,} verified"]
+        phrases += [f"{counted[state]:,} {told}" for state, told in _COUNTED.items() if counted[state]]
+        return ", ".join(phrases)
 
     def _best_rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []
-        for place, number in enumerate(self.ranking[:SHOWN_ROWS], 1):
+        for rank, number in enumerate(self.ranking[:SHOWN_ROWS], 1):
             row = self._row(number)
             time = "–" if row["estimate_us"] is None else f"{row['estimate_us']:,.1f}"
             dram = "–" if row["dram_bytes"] is None else f"{row['dram_bytes'] / 1024:,.0f}"
             proven = "✓" if row["state"] == "proven" else ""
             l1 = f"{row['l1_bytes'] / 1024:,.0f}"
-            rows.append((str(place), proven, time, row["bound"] or "–", dram, l1, self.schedule(number)))
+            rows.append((str(rank), proven, time, row["bound"] or "–", dram, l1, self.schedule(number)))
         return rows
 
     def _refusals(self) -> list[tuple[int, str, str]]:
@@ -184,13 +191,13 @@ class Sweep(Printed):
         for number, outcome in enumerate(self.outcomes):
             if outcome is not None and outcome.error is not None:
                 groups.setdefault((outcome.error.code, str(outcome.error.span or "")), []).append(number)
-        found: list[tuple[int, str, str]] = []
+        refusals: list[tuple[int, str, str]] = []
         for numbers in groups.values():
             first = self.outcomes[numbers[0]]
             assert first is not None, "it is one of the refused"
             assert first.error is not None, "it is one of the refused"
-            found.append((len(numbers), first.error.headline, self.schedule(numbers[0])))
-        return sorted(found, key=lambda one: -one[0])
+            refusals.append((len(numbers), first.error.headline, self.schedule(numbers[0])))
+        return sorted(refusals, key=lambda refusal: -refusal[0])
 
     def __repr__(self) -> str:
         return f"<sweep of {self.kernel}, {self.summary}>"
@@ -206,8 +213,8 @@ class Sweep(Printed):
             lines[-1] = "no schedule of the space can be lowered"
         elif len(self.ranking) > SHOWN_ROWS:
             lines.append(f"and {len(self.ranking) - SHOWN_ROWS:,} more")
-        for count, what, schedule in self._refusals():
-            lines += ["", f"{count:,} refused: {what}", f"  the first: {schedule}"]
+        for count, headline, schedule in self._refusals():
+            lines += ["", f"{count:,} refused: {headline}", f"  the first: {schedule}"]
         for number, outcome in enumerate(self.outcomes):
             if outcome is not None and outcome.proof is not None and not outcome.proof.passed:
                 lines += ["", f"not proven: {self.schedule(number)}", f"  {outcome.proof.message}"]
@@ -217,8 +224,8 @@ class Sweep(Printed):
         head = "".join(f"<th>{escape(cell)}</th>" for cell in _HEAD)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._best_rows())
         refused = "".join(
-            f'<p>{count:,} refused: {escape(what)} <span class="q">the first: {escape(schedule)}</span></p>'
-            for count, what, schedule in self._refusals()
+            f'<p>{count:,} refused: {escape(headline)} <span class="q">the first: {escape(schedule)}</span></p>'
+            for count, headline, schedule in self._refusals()
         )
         drawn = f'<div class="scroll drawn">{self.pareto().svg}</div>' if self.ranking else ""
         content = (

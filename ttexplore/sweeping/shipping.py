@@ -81,9 +81,9 @@ def shipped_object(kernel: object) -> Shipped | None:
     name = str(getattr(kernel, "__name__", type(kernel).__name__))
     spelled = tuple((file, display_name(file)) for file in texts)
     loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    own = sorted({Path(file) for file in loaded if isinstance(file, str) and _is_own(Path(file))})
+    own_files = sorted({Path(file) for file in loaded if isinstance(file, str) and _is_own(Path(file))})
     try:
-        digest = _digest([hashlib.sha256(pickled).hexdigest(), ttexplore_digest()], own)
+        digest = _digest([hashlib.sha256(pickled).hexdigest(), ttexplore_digest()], own_files)
     except OSError:
         digest = ""
     return Shipped(name, pickled=pickled, texts=texts, spelled=spelled, digest=digest)
@@ -163,15 +163,15 @@ def ttexplore_digest() -> str:
 
 
 def _digest(texts: Iterable[str], files: Iterable[Path], folder: Path | None = None) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for text in texts:
-        made.update(f"{len(text)}:{text}".encode("utf-8", "surrogatepass"))
+        digest.update(f"{len(text)}:{text}".encode("utf-8", "surrogatepass"))
     for file in files:
         content = file.read_bytes()
         name = str(file.relative_to(folder) if folder else file)
-        made.update(f"{name}:{len(content)}:".encode("utf-8", "surrogatepass"))
-        made.update(content)
-    return made.hexdigest()
+        digest.update(f"{name}:{len(content)}:".encode("utf-8", "surrogatepass"))
+        digest.update(content)
+    return digest.hexdigest()
 
 
 _PACKAGES = frozenset({"site-packages", "dist-packages"})
@@ -193,22 +193,22 @@ def _imported(file: Path) -> set[Path]:
 
     Raises OSError for a file that cannot be read, and ValueError for a name that no file can have.
     """
-    found: set[Path] = set()
+    imported: set[Path] = set()
     waiting = [file]
     while waiting:
-        one = waiting.pop()
-        if one in found:
+        path = waiting.pop()
+        if path in imported:
             continue
-        found.add(one)
+        imported.add(path)
         try:
-            tree = ast.parse(one.read_bytes(), str(one))
+            tree = ast.parse(path.read_bytes(), str(path))
         except (SyntaxError, ValueError):
             # It imports nothing. If the kernel needs it, loading the kernel says what is wrong with it.
             continue
         for name in _top_names(tree):
             spec = importlib.machinery.PathFinder.find_spec(name, [str(file.parent), *sys.path])
             waiting += _files_of(spec)
-    return found
+    return imported
 
 
 def _top_names(tree: ast.AST) -> set[str]:

@@ -52,16 +52,16 @@ def space_of(
     for wrong values of options, and for values that cannot be printed. Whether the kernel takes the arguments is not
     checked here.
     """
-    parts = cast(Sequence[object], space) if isinstance(space, list | tuple) else [space]
-    if not parts or not all(isinstance(part, Mapping) for part in parts):
+    spaces = cast(Sequence[object], space) if isinstance(space, list | tuple) else [space]
+    if not spaces or not all(isinstance(mapping, Mapping) for mapping in spaces):
         raise wrong("the space", cast(object, space), f"a dictionary of names and their values, for example {_EXAMPLE}")
     chip, asked = get_target(DEFAULT_TARGET if target is None else target), parse_options(options)
     for name, value in arguments.items():
         _key(name, value)
     names: dict[str, None] = {}
     points: list[Point] = []
-    for part in cast(Sequence[Mapping[object, object]], parts):
-        axes = {_name(name): _values(_name(name), values) for name, values in part.items()}
+    for mapping in cast(Sequence[Mapping[object, object]], spaces):
+        axes = {_name(name): _values(_name(name), values) for name, values in mapping.items()}
         _refuse_twice(axes, asked, arguments)
         names |= dict.fromkeys(axes)
         count = math.prod(map(len, axes.values())) + len(points)
@@ -72,7 +72,7 @@ def space_of(
                 hint=f"at most {MOST_POINTS:,} are searched: give fewer values",
             )
         points += _points(axes, chip, asked, arguments)
-    if target is not None and all(TARGET in part for part in cast(Sequence[Mapping[object, object]], parts)):
+    if target is not None and all(TARGET in mapping for mapping in cast(Sequence[Mapping[object, object]], spaces)):
         raise _in_two_places(TARGET)
     if not names:
         raise UsageError("U023", "the space is empty", hint=f"name what varies, and its values: {_EXAMPLE}")
@@ -84,42 +84,42 @@ def _merged(points: Iterable[Point]) -> Iterator[Point]:
     # There are few targets, and each has hundreds of numbers.
     targets: list[Target] = []
     numbers: dict[int, int] = {}
-    seen: set[tuple[object, ...]] = set()
+    keys: set[tuple[object, ...]] = set()
     for point in points:
         target = point.target
         if id(target) not in numbers:
             targets += [] if target in targets else [target]
             numbers[id(target)] = targets.index(target)
-        values = (sorted((name, _key(name, value)) for name, value in given.items())
-                  for given in (point.arguments, point.options))  # fmt: skip
+        values = (sorted((name, _key(name, value)) for name, value in settings.items())
+                  for settings in (point.arguments, point.options))  # fmt: skip
         key = (numbers[id(target)], *map(tuple, values))
-        if key not in seen:
-            seen.add(key)
+        if key not in keys:
+            keys.add(key)
             yield point
 
 
-def _name(given: object) -> str:
-    if not isinstance(given, str):
-        raise wrong("a name of the space", given, f"the name of an argument of the kernel or of an option: {_EXAMPLE}")
-    return given
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise wrong("a name of the space", name, f"the name of an argument of the kernel or of an option: {_EXAMPLE}")
+    return name
 
 
-def _values(name: str, given: object) -> tuple[object, ...]:
+def _values(name: str, candidates: object) -> tuple[object, ...]:
     """The values of one name; a value that is no list is the only one."""
-    if isinstance(given, Set | Iterator | ValuesView):
+    if isinstance(candidates, Set | Iterator | ValuesView):
         raise wrong(
             f"the space for {name}",
-            cast(object, given),
+            cast(object, candidates),
             "a list or a range: a set has no order, and a generator gives its values once",
         )
-    given = _plain(given)
-    if isinstance(given, tuple) and _is_value(name, cast(object, given)):
+    candidates = _plain(candidates)
+    if isinstance(candidates, tuple) and _is_value(name, cast(object, candidates)):
         raise UsageError(
             "U023",
-            f"the space for {name} is {shown(cast(object, given))}, which is one value",
-            hint=f"list the values: {{{name!r}: [{shown(cast(object, given))}]}}",
+            f"the space for {name} is {shown(cast(object, candidates))}, which is one value",
+            hint=f"list the values: {{{name!r}: [{shown(cast(object, candidates))}]}}",
         )
-    items = cast(Sequence[object], given) if isinstance(given, list | tuple | range) else (given,)
+    items = cast(Sequence[object], candidates) if isinstance(candidates, list | tuple | range) else (candidates,)
     values = tuple(_plain(value) for value in itertools.islice(items, MOST_POINTS + 1))
     if len(values) > MOST_POINTS:
         raise UsageError(
@@ -130,19 +130,19 @@ def _values(name: str, given: object) -> tuple[object, ...]:
     if not values:
         raise UsageError("U023", f"the space has no values for {name}", hint=f"list them: {_EXAMPLE}")
     # True and 1 are two values, though they are equal; not all values can be in a set.
-    seen: set[str] = set()
+    keys: set[str] = set()
     for value in values:
         key = _key(name, value)
-        if key in seen:
+        if key in keys:
             raise UsageError("U023", f"the space lists {shown(value)} for {name} twice", hint="list each value once")
-        seen.add(key)
+        keys.add(key)
     return values
 
 
-def _is_value(name: str, given: object) -> bool:
+def _is_value(name: str, candidate: object) -> bool:
     """Whether an option takes what is given as its value."""
     try:
-        return bool(parse_options({name: given}))
+        return bool(parse_options({name: candidate}))
     except UsageError:
         return False
 
@@ -187,9 +187,11 @@ def _points(
     }
     for chosen in itertools.product(*(range(len(values)) for values in axes.values())):
         at = dict(zip(axes, chosen, strict=True))
-        given = {name: axes[name][number] for name, number in at.items()}
-        own = dict(options)
-        for place in at.items():
-            own |= parsed.get(place, {})
-        taken = {name: value for name, value in given.items() if name not in OPTIONS and name != TARGET}
-        yield Point(given, {**arguments, **taken}, own, chips[at[TARGET]] if TARGET in at else target)
+        settings = {name: axes[name][number] for name, number in at.items()}
+        point_options = dict(options)
+        for choice in at.items():
+            point_options |= parsed.get(choice, {})
+        kernel_arguments = {name: value for name, value in settings.items() if name not in OPTIONS and name != TARGET}
+        yield Point(
+            settings, {**arguments, **kernel_arguments}, point_options, chips[at[TARGET]] if TARGET in at else target
+        )

@@ -79,29 +79,36 @@ def sweep(
     _refuse_columns(points.names)
     whole("prove", prove, 0)
     flag("fresh", fresh)
-    if sum(one is not None for one in (workers, client, scheduler)) > 1:
+    if sum(executor is not None for executor in (workers, client, scheduler)) > 1:
         raise UsageError("U010", "workers, client and scheduler are several answers", hint="give one of them")
     if client is not None and not hasattr(client, "scheduler_info"):
         raise wrong("client", client, "a distributed.Client; use scheduler= for the address of a scheduler")
     count = whole("workers", workers, 1, _MOST_WORKERS) if workers is not None else None
     address = None if scheduler is None else text_of("scheduler", scheduler, "the address of one, as a string")
     shipped = shipped_file(kernel) if isinstance(kernel, str) else shipped_object(kernel)
-    kept = SweepFile.of(shipped.digest if shipped is not None else "")
+    store = SweepFile.of(shipped.digest if shipped is not None else "")
     keys = keys_of(points.points)
-    known = [None] * len(points.points) if fresh else kept.found(keys)
+    stored = [None] * len(points.points) if fresh else store.found(keys)
     with one_line() if auto else contextlib.nullcontext(control.progress) as told:
         control = replace(control, progress=told)
         # What is kept saves time and shows nowhere: a proof counts only where this sweep would have run the point.
         state = _SweepState(
-            points, keys, kept, control, [one and replace(one, proof=None, bound=None) for one in known], known
+            points,
+            keys,
+            store,
+            control,
+            [outcome and replace(outcome, proof=None, bound=None) for outcome in stored],
+            stored,
         )
         complete = True
         try:
             pending = state.pending
             if pending:
-                found = _checked(kernel, points)
+                found_kernel = _checked(kernel, points)
                 with _chosen(count, client, address, shipped, points, len(pending)) as used:
-                    state.evaluate(shipped if shipped is not None and not isinstance(used, Here) else found, used)
+                    state.evaluate(
+                        shipped if shipped is not None and not isinstance(used, Here) else found_kernel, used
+                    )
             lowered = functools.cache(state.result(kernel, complete=True).explore)
             _prove(state, kernel, prove, lowered)
             _find_bounds(state, kernel, lowered)
@@ -128,23 +135,23 @@ def _checked(kernel: Any, space: Space) -> Any:
     from ttexplore.language.tracer.kernel import parameters_of
 
     with errors_of_ours("reading the kernel"):
-        found = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())
+        found_kernel = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())
     for name in space.names:
-        if name in OPTIONS and name in parameters_of(found.kernel):
+        if name in OPTIONS and name in parameters_of(found_kernel.kernel):
             raise UsageError(
                 "U023",
                 f"{name} is an option of the passes and an argument of the kernel",
                 hint="rename the argument, or give it outside of the space",
             )
     # Points with the same names are called in the same way: the first of them shows whether that is right.
-    for point in {frozenset(one.arguments): one for one in reversed(space.points)}.values():
+    for point in {frozenset(candidate.arguments): candidate for candidate in reversed(space.points)}.values():
         try:
             with machine(point.target), errors_of_ours("reading the kernel"):
-                found.trace(dict(point.arguments))
+                found_kernel.trace(dict(point.arguments))
         except TTExploreError as error:
             if error.code in _OF_THE_CALL:
                 raise _meant(error, space) from None
-    return found
+    return found_kernel
 
 
 def _meant(error: TTExploreError, space: Space) -> TTExploreError:
@@ -171,8 +178,8 @@ def _chosen(
     elif shipped is None or not _can_travel(points):
         yield Here()
     else:
-        wanted = min(os.cpu_count() or 1, pending // _POINTS_WORTH_A_PROCESS) if count is None else count
-        yield Processes(wanted) if wanted > 1 else Here()
+        worker_count = min(os.cpu_count() or 1, pending // _POINTS_WORTH_A_PROCESS) if count is None else count
+        yield Processes(worker_count) if worker_count > 1 else Here()
 
 
 def _check_shippable(shipped: Shipped | None, points: Space) -> None:
@@ -214,7 +221,7 @@ class _SweepState:
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.outcomes[number] = outcome
         if keep:
-            merged = [_merged(one, self.known[number]) for number, one in zip(numbers, outcomes, strict=True)]
+            merged = [_merged(outcome, self.known[number]) for number, outcome in zip(numbers, outcomes, strict=True)]
             self.kept.keep([self.keys[number] for number in numbers], merged)
 
     def evaluate(self, kernel: Any, workers: Workers) -> None:
@@ -223,11 +230,11 @@ class _SweepState:
         # Ctrl-C loses what this process is at; other processes are told little by little what to do.
         most = 1 if isinstance(workers, Here) else _TASK_POINTS
         size = max(1, min(most, len(pending) // (4 * workers.count)))
-        parts = parts_of(self.space.points, pending, size)
+        batches = parts_of(self.space.points, pending, size)
         self._tell(len(pending))
-        lost = self._answered(kernel, workers, parts, len(pending))
+        lost = self._answered(kernel, workers, batches, len(pending))
         # One point may have ended the worker of all points of its task.
-        alone = [[number] for number in sorted(number for part in lost for number in part)]
+        alone = [[number] for number in sorted(number for batch in lost for number in batch)]
         for numbers, why in self._answered(kernel, workers, alone, len(pending)).items():
             error = BackendError(
                 "B033",
@@ -237,60 +244,62 @@ class _SweepState:
             self.learn(numbers, [PointResult(error=error.record())], keep=False)
 
     def _answered(
-        self, kernel: Any, workers: Workers, parts: Sequence[Sequence[int]], total: int
+        self, kernel: Any, workers: Workers, batches: Sequence[Sequence[int]], total: int
     ) -> dict[tuple[int, ...], str]:
         """Evaluate the points of these numbers, each part as one task; return the parts that no worker survived."""
         lost: dict[tuple[int, ...], str] = {}
         points, digest = self.space.points, ttexplore_digest()
-        tasks = [Task(kernel, tuple(points[number] for number in part), digest) for part in parts]
+        tasks = [Task(kernel, tuple(points[number] for number in batch), digest) for batch in batches]
         if isinstance(workers, Here):
             tasks = [replace(task, lowerings=tasks[0].lowerings) for task in tasks]
         with contextlib.closing(workers.answers(evaluate, tasks, self.control)) as answers:
             for number, answer in answers:
                 match answer:
                     case LostTask():
-                        lost[tuple(parts[number])] = answer.why
+                        lost[tuple(batches[number])] = answer.why
                     case Answered():
-                        self.learn(parts[number], answer.checked())
+                        self.learn(batches[number], answer.checked())
                 self._tell(total)
         return lost
 
     def _tell(self, total: int) -> None:
         """Report how far the evaluation is, now and then and at its end."""
-        left = len(self.pending)
+        remaining = len(self.pending)
         now = time.monotonic()
-        if self.control.progress is None or (left and now - self.told < _TELL_SECONDS):
+        if self.control.progress is None or (remaining and now - self.told < _TELL_SECONDS):
             return
         self.told = now
-        done, everything = total - left, len(self.outcomes)
-        refused = sum(1 for one in self.outcomes if one is not None and one.error is not None)
-        full = _BAR * (everything - left) // everything
-        rest = f", about {math.ceil((now - self.start) / done * left)} s left" if done and left else ""
+        done, everything = total - remaining, len(self.outcomes)
+        refused = sum(1 for outcome in self.outcomes if outcome is not None and outcome.error is not None)
+        full = _BAR * (everything - remaining) // everything
+        rest = f", about {math.ceil((now - self.start) / done * remaining)} s left" if done and remaining else ""
         bar = f"[{'#' * full}{'.' * (_BAR - full)}]"
-        self.control.tell(f"{bar} {everything - left:,} of {everything:,} points, {refused:,} refused{rest}")
+        self.control.tell(f"{bar} {everything - remaining:,} of {everything:,} points, {refused:,} refused{rest}")
 
     def result(self, kernel: Any, complete: bool) -> Sweep:
         name = kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", type(kernel).__name__))
         return Sweep(name, self.space.names, self.space.points, tuple(self.outcomes), complete, kernel)
 
 
-def _prove(state: _SweepState, kernel: Any, wanted: int, lowered: Callable[[int], Exploration]) -> None:
+def _prove(state: _SweepState, kernel: Any, most: int, lowered: Callable[[int], Exploration]) -> None:
     """Run the best points on the emulator until `wanted` of them are proven; one that is wrong makes room for the next.
 
     Those whose proof is known do not run again. A point that cannot be run, for its time or for want of a compiler,
     says so in its proof, which is not kept.
     """
     while True:
-        made = state.result(kernel, complete=True)
+        result = state.result(kernel, complete=True)
         # A wrong one is not in the ranking.
-        number = next((one for one in made.ranking[:wanted] if not _is_tried(state.outcomes[one])), None)
+        number = next(
+            (candidate for candidate in result.ranking[:most] if not _is_tried(state.outcomes[candidate])), None
+        )
         if number is None:
             return
-        outcome, known = state.outcomes[number], state.known[number]
+        outcome, stored = state.outcomes[number], state.known[number]
         assert outcome is not None, "it is in the ranking"
-        proof = known.proof if known is not None else None
+        proof = stored.proof if stored is not None else None
         if proof is None:
-            state.control.tell(f"running on the emulator: {made.schedule(number)}")
+            state.control.tell(f"running on the emulator: {result.schedule(number)}")
             proof = _proof(lowered(number), state.control)
             state.learn([number], [replace(outcome, proof=proof)])
         else:
@@ -300,12 +309,12 @@ def _prove(state: _SweepState, kernel: Any, wanted: int, lowered: Callable[[int]
 def _find_bounds(state: _SweepState, kernel: Any, lowered: Callable[[int], Exploration]) -> None:
     """Find what bounds the points that are shown. It takes as long as lowering them, so the others do without."""
     for number in state.result(kernel, complete=True).ranking[:SHOWN_ROWS]:
-        outcome, known = state.outcomes[number], state.known[number]
+        outcome, stored = state.outcomes[number], state.known[number]
         assert outcome is not None, "it is in the ranking"
         assert outcome.figures is not None, "it is in the ranking"
         if outcome.figures.estimate_us is None:
             continue
-        bound = known.bound if known is not None else None
+        bound = stored.bound if stored is not None else None
         if bound is None:
             refuse_cancelled(state.control.cancel)
             bound = lowered(number).estimate().bound

@@ -44,25 +44,27 @@ class Roles:
 
 def roles_of(arguments: Mapping[str, object], inspect: Inspect) -> Roles:
     """Which arguments are sizes and which are dtypes. Raises what the kernel raises with `arguments` as they are."""
-    known = inspect(arguments)
+    inputs = inspect(arguments)
     sizes: dict[str, int] = {}
     dtypes: dict[str, str] = {}
 
     def changes(name: str, value: object) -> Iterator[int]:
         """Which halves of the inputs, their shapes (0) and their dtypes (1), are others with another value."""
         try:
-            other = inspect({**arguments, name: value})
+            changed = inspect({**arguments, name: value})
         except TTExploreError:
             return
         for half in (0, 1):
-            if [one[half] for one in other] != [one[half] for one in known]:
+            if [tensor[half] for tensor in changed] != [tensor[half] for tensor in inputs]:
                 yield half
 
     for name, value in arguments.items():
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             if 0 in changes(name, 2 * value):
                 sizes[name] = value
-        elif str(value) in FORMAT_OF_DTYPE and 1 in changes(name, next(one for one in _DTYPES if one != str(value))):
+        elif str(value) in FORMAT_OF_DTYPE and 1 in changes(
+            name, next(dtype for dtype in _DTYPES if dtype != str(value))
+        ):
             dtypes[name] = str(value)
     return Roles(sizes, dtypes)
 
@@ -81,19 +83,19 @@ def cases_of(arguments: Mapping[str, object], roles: Roles, inspect: Inspect, ta
         shapes[f"odd {name}"] = {name: size}
     shapes["odd"] = odd
     shapes["large"] = {name: 2 * size if size >= TILE_ROWS else size for name, size in sizes.items()}
-    made: list[Case] = []
-    seen: set[str] = set()
+    cases: list[Case] = []
+    keys: set[str] = set()
     chips = list(targets)
     for dtype in _dtypes(roles):
         for called, shape in shapes.items():
             chosen = {**arguments, **shape, **dtype}
-            key = repr(sorted(chosen.items(), key=lambda one: one[0]))
-            if key in seen or (called == "large" and _elements(inspect, chosen) > MOST_ELEMENTS):
+            key = repr(sorted(chosen.items(), key=lambda pair: pair[0]))
+            if key in keys or (called == "large" and _elements(inspect, chosen) > MOST_ELEMENTS):
                 continue
-            seen.add(key)
+            keys.add(key)
             told = " ".join([called, *dict.fromkeys(dtype.values())])
-            made += [Case(told, chosen, chip) for chip in chips]
-    return made
+            cases += [Case(told, chosen, chip) for chip in chips]
+    return cases
 
 
 def _odd(size: int) -> int:
@@ -108,11 +110,11 @@ def _dtypes(roles: Roles) -> list[dict[str, str]]:
     if not roles.dtypes:
         return [{}]
     of_inputs = list(dict.fromkeys(roles.dtypes.values()))
-    found = [dict(roles.dtypes)]
-    for other in _DTYPES:
-        if [other] != of_inputs:
-            found.append(dict.fromkeys(roles.dtypes, other))
-    return found
+    dtypes = [dict(roles.dtypes)]
+    for dtype in _DTYPES:
+        if [dtype] != of_inputs:
+            dtypes.append(dict.fromkeys(roles.dtypes, dtype))
+    return dtypes
 
 
 def _elements(inspect: Inspect, arguments: Mapping[str, object]) -> int:

@@ -79,7 +79,7 @@ class Validation(Printed):
     by_reference: bool
 
     def __bool__(self) -> bool:
-        states = [self._state(one) for one in self.findings]
+        states = [self._state(finding) for finding in self.findings]
         return self.complete and "failed" not in states and "passed" in states
 
     def table(self) -> list[dict[str, Any]]:
@@ -131,9 +131,9 @@ class Validation(Printed):
     def summary(self) -> str:
         """What became of the cases, in one line."""
         counted = collections.Counter(map(self._state, self.findings))
-        parts = [f"{counted['passed']:,} of {plural(len(self.cases), 'case')} passed"]
-        others: tuple[State, ...] = ("failed", "refused", "not done")
-        return ", ".join([*parts, *(f"{counted[state]:,} {state}" for state in others if counted[state])])
+        phrases = [f"{counted['passed']:,} of {plural(len(self.cases), 'case')} passed"]
+        states: tuple[State, ...] = ("failed", "refused", "not done")
+        return ", ".join([*phrases, *(f"{counted[state]:,} {state}" for state in states if counted[state])])
 
     @property
     def against(self) -> str:
@@ -143,20 +143,22 @@ class Validation(Printed):
     def _rows(self) -> list[tuple[str, ...]]:
         """The cells of the table that is shown: a row for each case, with its times on each target."""
         targets = list(dict.fromkeys(case.target.name for case in self.cases))
-        found: dict[str, dict[str, CaseResult | None]] = {}
+        findings_of: dict[str, dict[str, CaseResult | None]] = {}
         for case, finding in zip(self.cases, self.findings, strict=True):
-            found.setdefault(case.called, {})[case.target.name] = finding
+            findings_of.setdefault(case.called, {})[case.target.name] = finding
         heads = [head for name in targets for head in (f"{name} µs", "of roofline")]
         rows: list[tuple[str, ...]] = [(*_HEAD, *heads)]
-        for called, findings in found.items():
-            known = [one.figures for one in findings.values() if one is not None and one.figures is not None]
-            state = _WORST[min(_WORST.index(self._state(one)) for one in findings.values())]
-            shapes = " ".join("x".join(map(str, shape)) for shape in known[0].shapes) if known else "–"
+        for called, findings in findings_of.items():
+            measured = [
+                finding.figures for finding in findings.values() if finding is not None and finding.figures is not None
+            ]
+            state = _WORST[min(_WORST.index(self._state(finding)) for finding in findings.values())]
+            shapes = " ".join("x".join(map(str, shape)) for shape in measured[0].shapes) if measured else "–"
             worst = ("–",) * 3
-            if known:
-                cores = dict.fromkeys(", ".join(map(str, one.cores)) for one in known)
+            if measured:
+                cores = dict.fromkeys(", ".join(map(str, figures.cores)) for figures in measured)
                 worst = (
-                    _ulps(max(one.max_ulp for one in known)), f"{max(one.max_rel_error for one in known):.1e}",
+                    _ulps(max(figures.max_ulp for figures in measured)), f"{max(figures.max_rel_error for figures in measured):.1e}",
                     " / ".join(cores),
                 )  # fmt: skip
             times = [cell for name in targets for cell in _times(findings.get(name), self._state(findings.get(name)))]
@@ -165,13 +167,13 @@ class Validation(Printed):
 
     def _complaints(self) -> list[str]:
         """What is wrong with cases, and how many have it, those that failed first."""
-        found: dict[tuple[State, str], list[str]] = {}
+        cases_of: dict[tuple[State, str], list[str]] = {}
         for case, finding in zip(self.cases, self.findings, strict=True):
             if finding is None or finding.state == "passed":
                 continue
             why = finding.error.headline if finding.error else finding.figures.message if finding.figures else ""
-            found.setdefault((finding.state, why), []).append(f"{case.called} on {case.target.name}")
-        told = sorted(found.items(), key=lambda one: one[0][0] != "failed")
+            cases_of.setdefault((finding.state, why), []).append(f"{case.called} on {case.target.name}")
+        told = sorted(cases_of.items(), key=lambda complaint: complaint[0][0] != "failed")
         return [f"{len(cases)} {state}, {visible(cases[0])} first: {visible(why)}" for (state, why), cases in told]
 
     def error(self, number: int) -> TTExploreError | None:
@@ -190,13 +192,13 @@ class Validation(Printed):
         for row in rows:
             cells = [_padded(cell, width, column) for column, (cell, width) in enumerate(zip(row, widths, strict=True))]
             lines.append("  ".join(cells).rstrip())
-        return "\n".join([*lines, *(line for one in self._complaints() for line in ("", one))])
+        return "\n".join([*lines, *(line for complaint in self._complaints() for line in ("", complaint))])
 
     def _repr_html_(self) -> str:
         heads, *cells = self._rows()
         head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
-        wrong = "".join(f"<p>{escape(one)}</p>" for one in self._complaints())
+        wrong = "".join(f"<p>{escape(complaint)}</p>" for complaint in self._complaints())
         content = (
             f'<div class="head"><h3>{escape(self.kernel)}</h3><span>{escape(self.summary)}</span>'
             f'<span class="q">errors are those against {self.against}</span></div>'

@@ -82,10 +82,10 @@ def validate(
         whole("runs", runs, 1, _MOST_RUNS),
         flag("cores", cores), time_limit_seconds,
     )  # fmt: skip
-    found = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())
+    found_kernel = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())
     chips = _targets(TARGETS if target is None else target)
     if space is None:
-        dynamic, cases = _automatic(found, chips, sizes, kernel_arguments)
+        dynamic, cases = _automatic(found_kernel, chips, sizes, kernel_arguments)
     else:
         if sizes is not None:
             raise UsageError("U010", "sizes are given beside a space", hint="give one of the two")
@@ -96,14 +96,14 @@ def validate(
         heard = Control(control.cancel, progress=told)
         try:
             for number, case in enumerate(cases):
-                refused = sum(1 for one in findings if one is not None and one.error is not None)
+                refused = sum(1 for finding in findings if finding is not None and finding.error is not None)
                 heard.tell(f"{number} of {len(cases)} cases, {refused} refused: {case.called} on {case.target.name}")
                 findings[number] = _found(case, asked, dynamic, cancel)
         except (KeyboardInterrupt, Cancelled):
             complete = False
-    name = found.reference or str(getattr(kernel, "__name__", type(kernel).__name__))
+    name = found_kernel.reference or str(getattr(kernel, "__name__", type(kernel).__name__))
     names = dict.fromkeys(name for case in cases for name in case.arguments)
-    varied = tuple(one for one in names if len({repr(case.arguments.get(one)) for case in cases}) > 1)
+    varied = tuple(name for name in names if len({repr(case.arguments.get(name)) for case in cases}) > 1)
     return Validation(name, varied, tuple(cases), tuple(findings), complete, reference is not None)
 
 
@@ -121,50 +121,50 @@ class _Request:
     time_limit_seconds: float | None
 
 
-def _targets(given: str | Target | Sequence[str | Target]) -> list[Target]:
-    several = [given] if isinstance(given, str | Target) else given
+def _targets(requested: str | Target | Sequence[str | Target]) -> list[Target]:
+    several = [requested] if isinstance(requested, str | Target) else requested
     if not isinstance(several, list | tuple) or not several:
-        raise wrong("target", given, f"the name of a target, or a list of them, such as {list(TARGETS)}")
-    return [get_target(one) for one in several]
+        raise wrong("target", requested, f"the name of a target, or a list of them, such as {list(TARGETS)}")
+    return [get_target(target) for target in several]
 
 
 # Cases
 
 
 def _automatic(
-    found: FoundKernel, chips: Sequence[Target], sizes: Mapping[str, int] | None, given: Mapping[str, Any]
+    found_kernel: FoundKernel, chips: Sequence[Target], sizes: Mapping[str, int] | None, kernel_arguments: Mapping[str, Any]
 ) -> tuple[frozenset[str], list[Case]]:  # fmt: skip
     """The names of the T.dynamic sizes, and the cases that suit the kernel."""
     defaults = {
         name: parameter.default
-        for name, parameter in parameters_of(found.kernel).items()
+        for name, parameter in parameters_of(found_kernel.kernel).items()
         if parameter.default is not parameter.empty
     }
     with machine(chips[0]), errors_of_ours("reading the kernel"):
-        traced = found.trace(dict(given))
+        traced = found_kernel.trace(dict(kernel_arguments))
         dynamic = {size.name: size.value for size in sizes_of(traced.function, sizes)}
 
         def inspect(arguments: Mapping[str, object]) -> Inputs:
-            own = {name: value for name, value in arguments.items() if name not in dynamic}
-            kernel = found.trace(own)
+            traced_arguments = {name: value for name, value in arguments.items() if name not in dynamic}
+            kernel = found_kernel.trace(traced_arguments)
             values = {name: cast(int, arguments[name]) for name in dynamic}
             roles = tensor_roles(kernel.function)
-            read = [one for one in kernel.tensors if roles.get(str(one.name)) in ("input", "inout")]
-            return tuple((bound_shape(one, values), dtype_of(one)) for one in read)
+            read = [tensor for tensor in kernel.tensors if roles.get(str(tensor.name)) in ("input", "inout")]
+            return tuple((bound_shape(tensor, values), dtype_of(tensor)) for tensor in read)
 
-        arguments = {**defaults, **given, **dynamic}
+        arguments = {**defaults, **kernel_arguments, **dynamic}
         cases = cases_of(arguments, roles_of(arguments, inspect), inspect, chips)
     return frozenset(dynamic), cases
 
 
 def _listed(
-    space: Any, chips: Sequence[Target], target: object, options: Mapping[str, Any] | None, given: Mapping[str, Any]
+    space: Any, chips: Sequence[Target], target: object, options: Mapping[str, Any] | None, kernel_arguments: Mapping[str, Any]
 ) -> list[Case]:  # fmt: skip
-    made: list[Case] = []
-    for point in space_of(space, None if target is None else chips[0], options, given).points:
+    cases: list[Case] = []
+    for point in space_of(space, None if target is None else chips[0], options, kernel_arguments).points:
         told = " ".join(f"{name}={value}" for name, value in point.given.items() if name != TARGET)
-        made += [Case(told, point.arguments, chip) for chip in ([point.target] if TARGET in point.given else chips)]
-    return made
+        cases += [Case(told, point.arguments, chip) for chip in ([point.target] if TARGET in point.given else chips)]
+    return cases
 
 
 # One case
@@ -172,10 +172,12 @@ def _listed(
 
 def _found(case: Case, asked: _Request, dynamic: frozenset[str], cancel: threading.Event | None) -> CaseResult:
     """What became of a case. Raises Cancelled, and BackendError if nothing runs on the emulator."""
-    own: dict[str, Any] = {name: value for name, value in case.arguments.items() if name not in dynamic}
+    kernel_arguments: dict[str, Any] = {name: value for name, value in case.arguments.items() if name not in dynamic}
     sizes = {name: cast(int, value) for name, value in case.arguments.items() if name in dynamic}
     try:
-        lowered = explore(asked.kernel, target=case.target, options=asked.options, sizes=sizes or None, **own)
+        lowered = explore(
+            asked.kernel, target=case.target, options=asked.options, sizes=sizes or None, **kernel_arguments
+        )
     except TTExploreError as error:
         return CaseResult(error=error.record())
     if lowered.error is not None:
@@ -193,31 +195,31 @@ def _figures(lowered: Exploration, asked: _Request, cancel: threading.Event | No
     arrays = lowered.inputs(asked.seed, asked.inputs)
     run = functools.partial(_ran, arrays=arrays, asked=asked, cancel=cancel)
     first = run(lowered, compared=True)
-    wanted = _wanted(lowered, arrays, asked.reference)
-    near = compare(first.outputs, wanted)
+    expected = _wanted(lowered, arrays, asked.reference)
+    near = compare(first.outputs, expected)
     again = [run(lowered).outputs for _ in range(1, asked.runs)]
-    others = [(count, run(other).outputs) for count, other in _on_fewer_cores(lowered)] if asked.cores else []
-    wrong_runs = sum(not _alike(first.outputs, one) for one in again)
-    wrong_cores = tuple(count for count, one in others if not _alike(first.outputs, one))
+    on_fewer = [(count, run(variant).outputs) for count, variant in _on_fewer_cores(lowered)] if asked.cores else []
+    wrong_runs = sum(not _alike(first.outputs, outputs) for outputs in again)
+    wrong_cores = tuple(count for count, outputs in on_fewer if not _alike(first.outputs, outputs))
     right = near.passed or asked.reference is None
     messages = [first.message] if not first.passed else []
     messages += [f"far from the given reference: {near.message}"] if not right else []
     messages += [f"{wrong_runs} of {asked.runs} runs gave other numbers"] if wrong_runs else []
     messages += [f"on {count} cores the numbers are others" for count in wrong_cores]
-    shapes = tuple(one.shape for one in arrays)
+    shapes = tuple(array.shape for array in arrays)
     return CaseFigures(
         not messages, near.max_ulp, near.max_rel_error, near.pcc, asked.runs,
-        (_used(lowered), *(count for count, _ in others)), shapes, *_times(lowered), "; ".join(messages),
+        (_used(lowered), *(count for count, _ in on_fewer)), shapes, *_times(lowered), "; ".join(messages),
     )  # fmt: skip
 
 
 def _times(lowered: Exploration) -> tuple[float | None, float | None]:
     """The predicted time and that of the roofline, in microseconds; None where elements of tensors decide them."""
     try:
-        found = lowered.estimate()
+        estimate = lowered.estimate()
     except (UsageError, Unsupported):
         return None, None
-    return found.us, found.roofline_us
+    return estimate.us, estimate.roofline_us
 
 
 def _ran(
@@ -234,43 +236,46 @@ def _wanted(lowered: Exploration, arrays: Sequence[Array], reference: Reference 
     if reference is None:
         return in_float64
     try:
-        found: object = reference(*(one if one.dtype.kind in "iub" else one.astype(np.float64) for one in arrays))
-        outputs = cast("tuple[object, ...]", found) if isinstance(found, tuple) else (found,)
-        given = tuple(np.asarray(one, np.float64) for one in outputs)
+        returned: object = reference(
+            *(array if array.dtype.kind in "iub" else array.astype(np.float64) for array in arrays)
+        )
+        outputs = cast("tuple[object, ...]", returned) if isinstance(returned, tuple) else (returned,)
+        expected = tuple(np.asarray(output, np.float64) for output in outputs)
     except Exception as error:  # It is the user's, and may raise anything.
         raise UsageError(
             "U026",
             f"the given reference raises {type(error).__name__}: {error}",
-            hint=f"it is called with the inputs, of the shapes {', '.join(str(one.shape) for one in arrays)}",
+            hint=f"it is called with the inputs, of the shapes {', '.join(str(array.shape) for array in arrays)}",
         ) from error
-    shapes = [[one.shape for one in outputs] for outputs in (given, in_float64)]
+    shapes = [[output.shape for output in outputs] for outputs in (expected, in_float64)]
     if shapes[0] != shapes[1]:
-        told = [", ".join(map(str, one)) or "no outputs" for one in shapes]
+        told = [", ".join(map(str, output_shapes)) or "no outputs" for output_shapes in shapes]
         raise UsageError("U026", f"the given reference returns {told[0]}", hint=f"the outputs are {told[1]}")
-    return given
+    return expected
 
 
 def _on_fewer_cores(lowered: Exploration) -> Iterator[tuple[int, Exploration]]:
     """The kernel on one core, and on a part of the cores that it uses, with the numbers of cores with work. Schedules
     that name their cores, or need all of them, have no such."""
-    seen = {_used(lowered)}
+    counts = {_used(lowered)}
     for cores in ((1, 1), (2, 1), (3, 2)):
-        other = lowered.fork(cores=cores)
-        if other.error is None and (used := _used(other)) not in seen:
-            seen.add(used)
-            yield used, other
+        variant = lowered.fork(cores=cores)
+        if variant.error is None and (used := _used(variant)) not in counts:
+            counts.add(used)
+            yield used, variant
 
 
 def _used(lowered: Exploration) -> int:
     partitions = [launch.plan.partition for launch in lowered.launches]
-    return max(sum(1 for core in one.cores if core.items) for one in partitions if one is not None)
+    return max(sum(1 for core in partition.cores if core.items) for partition in partitions if partition is not None)
 
 
 def _alike(first: Sequence[Array], second: Sequence[Array]) -> bool:
     """Whether all bits are the same. NaN have a payload that no chip keeps."""
     return all(
-        np.array_equal(np.signbit(one), np.signbit(other)) and np.array_equal(one, other, equal_nan=True)
-        if one.dtype.kind not in "iub"
-        else np.array_equal(one, other)
-        for one, other in zip(first, second, strict=True)
+        np.array_equal(np.signbit(array), np.signbit(counterpart))
+        and np.array_equal(array, counterpart, equal_nan=True)
+        if array.dtype.kind not in "iub"
+        else np.array_equal(array, counterpart)
+        for array, counterpart in zip(first, second, strict=True)
     )

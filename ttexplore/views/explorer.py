@@ -63,10 +63,10 @@ class _Tables:
         if origins not in self._by_origin:
             best: dict[int, int] = {}
             for origin in origins:
-                place = self.places.setdefault((origin.span.file, origin.span.line), len(self.places))
+                index = self.places.setdefault((origin.span.file, origin.span.line), len(self.places))
                 kind = ORIGIN_KINDS.index(origin.kind)
-                best[place] = min(kind, best.get(place, kind))
-            flat = tuple(part for place, kind in sorted(best.items()) for part in (place, kind))
+                best[index] = min(kind, best.get(index, kind))
+            flat = tuple(number for index, kind in sorted(best.items()) for number in (index, kind))
             self._by_origin[origins] = self.origins.setdefault(flat, len(self.origins))
         return self._by_origin[origins]
 
@@ -91,7 +91,7 @@ class _Tables:
 def listings_data(listings: Sequence[Listing]) -> tuple[dict[str, Any], tuple[int, ...]]:
     """Listings with tables of their own, which the page adds to those of a lowering; and their numbers."""
     tables = _Tables()
-    numbers = tuple(tables.listing_of(one.lines) for one in listings)
+    numbers = tuple(tables.listing_of(listing.lines) for listing in listings)
     return tables.data(), numbers
 
 
@@ -105,12 +105,12 @@ def explorer_data(
     """The lowering as the widget wants it. `forms` say how options are given, `settings` what they are set to."""
     tables = _Tables()
     source = tables.listing_of(trace.source.lines)
-    set_to = {one.name: one for one in settings}
+    set_to = {setting.name: setting for setting in settings}
     steps: list[dict[str, Any]] = []
     for step in trace.steps:
-        whole = len(steps)
+        count = len(steps)
         steps.append(_step(tables, step, forms or {}, set_to, -1))
-        steps += [_step(tables, part, forms or {}, set_to, whole) for part in step.parts]
+        steps += [_step(tables, part, forms or {}, set_to, count) for part in step.parts]
     files = [_file(tables, name, listing) for name, listing in trace.files.items()]
     data: dict[str, Any] = {
         "form": FORM,
@@ -123,18 +123,18 @@ def explorer_data(
         "files": files,
         "classes": list(LINE_CLASSES),
         "inputs": [
-            f"{visible(one.name)} {one.dtype} {one.shape}"
-            for one in sorted(plan.layouts, key=lambda one: one.position)
-            if one.role != "output"
+            f"{visible(layout.name)} {layout.dtype} {layout.shape}"
+            for layout in sorted(plan.layouts, key=lambda layout: layout.position)
+            if layout.role != "output"
         ],
         "outputs": [
-            {"name": visible(one.name), "tiles": list(tile_grid(one))}
-            for one in sorted(plan.layouts, key=lambda one: one.position)
-            if one.role != "input"
+            {"name": visible(layout.name), "tiles": list(tile_grid(layout))}
+            for layout in sorted(plan.layouts, key=lambda layout: layout.position)
+            if layout.role != "input"
         ],
         "cores": _cores(plan, target),
         "buffers": _buffers(plan, target),
-        "figures": [list(one) for one in figures(trace, plan)],
+        "figures": [list(figure) for figure in figures(trace, plan)],
         "terms": definitions(),
     }
     return data | tables.data()
@@ -182,21 +182,23 @@ _Rules = tuple[tuple[str, tuple[int, ...]], ...]
 
 def _whys(step: StepRecord) -> tuple[list[_Rules], list[_Rules]]:
     """For each line of the program before the step what replaced it, and for each line after it which rules made it."""
-    numbers = [{line.node: number for number, line in enumerate(one.lines)} for one in (step.before, step.after)]
-    before, after = ([_Rules()] * len(one.lines) for one in (step.before, step.after))
+    numbers = [
+        {line.node: number for number, line in enumerate(listing.lines)} for listing in (step.before, step.after)
+    ]
+    before, after = ([_Rules()] * len(listing.lines) for listing in (step.before, step.after))
     for firing in step.firings:
-        made = ((firing.rule, tuple(sorted(numbers[0][node] for node in firing.before))),)
-        for number in made[0][1]:
-            before[number] += made
+        rule = ((firing.rule, tuple(sorted(numbers[0][node] for node in firing.before))),)
+        for number in rule[0][1]:
+            before[number] += rule
         for node in firing.after:
-            after[numbers[1][node]] += made
+            after[numbers[1][node]] += rule
     return before, after
 
 
 def _option(name: str, value: Any, form: OptionForm, setting: OptionSetting | None) -> dict[str, Any]:
     return {
         "name": name, "text": option_text(value), "shown": inline_value(value), "example": form.example,
-        "choices": [option_text(one) for one in form.choices], "policy": form.policy,
+        "choices": [option_text(choice) for choice in form.choices], "policy": form.policy,
         "by": visible(setting.by) if setting else "", "help": visible(setting.sentence) if setting else "",
     }  # fmt: skip
 
@@ -221,8 +223,11 @@ def _diff(
     names = renames(rows)
     rules = [*step.rules] if step else []
     # Position 0 stands for none.
-    known: dict[_Rules, int] = {(): 0}
-    why = [[known.setdefault(one, len(known)) for one in side] for side in (_whys(step) if step else ())]
+    numbers: dict[_Rules, int] = {(): 0}
+    why = [
+        [numbers.setdefault(rules_of_line, len(numbers)) for rules_of_line in side]
+        for side in (_whys(step) if step else ())
+    ]
     return {
         "before": tables.listing_of(before),
         "after": tables.listing_of(after),
@@ -230,7 +235,7 @@ def _diff(
         "counts": [number.added, number.removed, number.indented, number.renamed, number.moved],
         "rules": [[visible(rule), visible(step.rules[rule])] for rule in rules] if step else [],
         "why": why,
-        "made": [[[rules.index(rule), list(lines)] for rule, lines in one] for one in known],
+        "made": [[[rules.index(rule), list(lines)] for rule, lines in rules_of_line] for rules_of_line in numbers],
         "renames": [[visible(old), visible(new)] for old, new in names.items()],
     }
 
@@ -259,14 +264,14 @@ def _packed_rows(rows: Sequence[DiffRow]) -> list[list[Any]]:
 def _piece_lengths(tokens: Tokens) -> list[int]:
     lengths: list[int] = []
     differs = True
-    for text, other in tokens:
-        if other == differs and lengths:
+    for text, differs_here in tokens:
+        if differs_here == differs and lengths:
             lengths[-1] += len(visible(text))
             continue
-        if not lengths and other:
+        if not lengths and differs_here:
             lengths.append(0)
         lengths.append(len(visible(text)))
-        differs = other
+        differs = differs_here
     return lengths
 
 
@@ -288,7 +293,7 @@ def _cores(plan: Plan, target: Target | None) -> dict[str, Any] | None:
         "work": work_map_svg(partition),
         "summary": summary(partition),
         "cores": [_core(plan, core, target) for core in partition.cores],
-        "measures": [asdict(one) for one in core_measures(plan)],
+        "measures": [asdict(measure) for measure in core_measures(plan)],
     }
 
 
@@ -299,8 +304,8 @@ def _core(plan: Plan, core: CoreWork, target: Target | None) -> dict[str, Any]:
         "values": [[visible(name), value] for name, value in core.values.items()],
         "listed": list(core.listed),
         "arguments": {
-            one.kernel: [[visible(each.name), _argument_value(core, each)] for each in one.runtime]
-            for one in plan.signature
+            arguments.kernel: [[visible(each.name), _argument_value(core, each)] for each in arguments.runtime]
+            for arguments in plan.signature
         },
     }  # fmt: skip
 
@@ -332,12 +337,12 @@ def _buffers(plan: Plan, target: Target | None) -> dict[str, Any] | None:
         "l1": l1_map_svg(plan, target) if target else "",
         "buffers": [
             {
-                "name": visible(one.name), "index": one.index, "format": one.data_format, "pages": one.pages,
-                "block_pages": one.block_pages, "stages": one.stages, "page_size": byte_size(one.page_bytes),
-                "size": byte_size(one.total_bytes), "producer": one.producer, "consumer": one.consumer,
-                "line": one.origin.line if one.origin else 0, "reason": visible(one.reason),
-                "in": rates.get((one.producer, one.name)), "out": rates.get((one.name, one.consumer)),
+                "name": visible(buffer.name), "index": buffer.index, "format": buffer.data_format, "pages": buffer.pages,
+                "block_pages": buffer.block_pages, "stages": buffer.stages, "page_size": byte_size(buffer.page_bytes),
+                "size": byte_size(buffer.total_bytes), "producer": buffer.producer, "consumer": buffer.consumer,
+                "line": buffer.origin.line if buffer.origin else 0, "reason": visible(buffer.reason),
+                "in": rates.get((buffer.producer, buffer.name)), "out": rates.get((buffer.name, buffer.consumer)),
             }
-            for one in plan.buffers
+            for buffer in plan.buffers
         ],
     }  # fmt: skip

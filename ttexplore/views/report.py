@@ -45,16 +45,16 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
 
     It names no folder of the machine on which it is made: of absolute paths to kernels only the file's name stays.
     """
-    lowerings = [_without_folders(one) for one in lowerings]
-    names = _names([one.name or one.data["kernel"] for one in lowerings])
+    lowerings = [_without_folders(lowering) for lowering in lowerings]
+    names = _names([lowering.name or lowering.data["kernel"] for lowering in lowerings])
     sent = [
         {
-            "name": name, "data": base64.b64encode(packed(one.data)).decode(), "state": one.state,
-            "timeline": base64.b64encode(packed(one.timeline)).decode() if one.timeline else "",
+            "name": name, "data": base64.b64encode(packed(lowering.data)).decode(), "state": lowering.state,
+            "timeline": base64.b64encode(packed(lowering.timeline)).decode() if lowering.timeline else "",
         }
-        for name, one in zip(names, lowerings, strict=True)
+        for name, lowering in zip(names, lowerings, strict=True)
     ]  # fmt: skip
-    with_gpu = any(one.state.get("gpu") for one in lowerings)
+    with_gpu = any(lowering.state.get("gpu") for lowering in lowerings)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · ttexplore</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(_START)}">'
@@ -62,7 +62,7 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
         '<meta name="color-scheme" content="light dark">'
         f"<style>{widget_style()}{_STYLE}</style></head><body>"
         f'<main>{_index(names, lowerings)}<div id="explorer" class="ttx-filled"></div>'
-        f'<div id="static">{"".join(one.static for one in lowerings)}</div></main>'
+        f'<div id="static">{"".join(lowering.static for lowering in lowerings)}</div></main>'
         f'<script type="application/json" id="module">{_in_script(widget_module())}</script>'
         f'<script type="application/json" id="gpu">{_in_script(gpu_module() if with_gpu else "")}</script>'
         f'<script type="application/json" id="lowerings">{_in_script(sent)}</script>'
@@ -88,8 +88,8 @@ def _index(names: Sequence[str], lowerings: Sequence[Reported]) -> str:
     if len(lowerings) == 1:
         return ""
     links = "".join(
-        f'<a href="#lowering={quote(name, safe="")}">{escape(name)} <span>{escape(one.note)}</span></a>'
-        for name, one in zip(names, lowerings, strict=True)
+        f'<a href="#lowering={quote(name, safe="")}">{escape(name)} <span>{escape(lowering.note)}</span></a>'
+        for name, lowering in zip(names, lowerings, strict=True)
     )
     return f'<nav aria-label="{plural(len(lowerings), "lowering")}">{links}</nav>'
 
@@ -97,11 +97,11 @@ def _index(names: Sequence[str], lowerings: Sequence[Reported]) -> str:
 def _names(kernels: Sequence[str]) -> list[str]:
     """A name for each lowering; those of kernels of the same name are numbered."""
     count = Counter(kernels)
-    seen: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     names: list[str] = []
     for kernel in kernels:
-        seen[kernel] += 1
-        names.append(kernel if count[kernel] == 1 else f"{kernel} {seen[kernel]}")
+        used[kernel] += 1
+        names.append(kernel if count[kernel] == 1 else f"{kernel} {used[kernel]}")
     return names
 
 
@@ -116,9 +116,9 @@ def _without_folders(lowering: Reported) -> Reported:
                     value = value.replace(folder, "")
                 return value
             case dict():
-                return {name: plain(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+                return {name: plain(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
             case list() | tuple():
-                return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+                return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
             case _:
                 return value
 

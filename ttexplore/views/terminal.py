@@ -32,7 +32,7 @@ def fold(text: str, columns: int, *, code: bool = False) -> str:
     if not columns:
         return text
     columns = max(columns, _FEWEST_COLUMNS)
-    return "\n".join(part for line in text.split("\n") for part in _folded(line, columns, code))
+    return "\n".join(piece for line in text.split("\n") for piece in _folded(line, columns, code))
 
 
 def _folded(line: str, columns: int, code: bool) -> Iterator[str]:
@@ -53,9 +53,9 @@ def _folded(line: str, columns: int, code: bool) -> Iterator[str]:
 def _start(line: str, columns: int, code: bool) -> int:
     """Where the continuations of a line begin."""
     if code:
-        found = _CODE_START.match(line)
-        start = (found.end() if found else 0) + _CODE_INDENT
+        prefix = _CODE_START.match(line)
+        start = (prefix.end() if prefix else 0) + _CODE_INDENT
     else:
-        ends = [found.end() for found in _COLUMN.finditer(line) if found.end() <= columns // 2]
+        ends = [match.end() for match in _COLUMN.finditer(line) if match.end() <= columns // 2]
         start = ends[-1] if ends else len(line) - len(line.lstrip()) + _CODE_INDENT
     return min(start, columns // 2)

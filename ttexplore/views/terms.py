@@ -20,13 +20,13 @@ def definitions() -> dict[str, str]:
 
 def defined(label: str) -> str:
     """`label` as HTML, each term in it an `<abbr>` that shows its definition on hovering and has the focus in turn."""
-    parts: list[str] = []
-    known = definitions()
-    for position, part in enumerate(_TERM.split(label)):
+    markup: list[str] = []
+    meanings = definitions()
+    for position, piece in enumerate(_TERM.split(label)):
         if position % 2 == 0:
-            parts.append(escape(part))
+            markup.append(escape(piece))
             continue
-        word = part.casefold()
-        meaning = paragraphs(known.get(word) or known[word.removesuffix("s")])
-        parts.append(f'<abbr tabindex="0" title="{meaning}">{escape(part)}</abbr>')
-    return "".join(parts)
+        word = piece.casefold()
+        meaning = paragraphs(meanings.get(word) or meanings[word.removesuffix("s")])
+        markup.append(f'<abbr tabindex="0" title="{meaning}">{escape(piece)}</abbr>')
+    return "".join(markup)

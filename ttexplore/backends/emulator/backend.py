@@ -311,12 +311,12 @@ def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subproces
 
 def _wait(line: str) -> tuple[int, BlockedKernel]:
     """The index of a core, and what one of its kernels waits for."""
-    core, kernel, operation, *numbers, what = line.split(maxsplit=8)
+    core, kernel, operation, *numbers, description = line.split(maxsplit=8)
     role = _role(kernel)
     assert role is not None, "only kernels wait"
     assert operation in ("reserve_back", "wait_front", "semaphore"), "see explain_deadlock in runner.cpp"
     number, needed, there, capacity, cpp_line = map(int, numbers)
-    return int(core), BlockedKernel(role, operation, number, needed, there, capacity, cpp_line, what)
+    return int(core), BlockedKernel(role, operation, number, needed, there, capacity, cpp_line, description)
 
 
 def _role(name: str) -> KernelRole | None:

@@ -123,8 +123,8 @@ class Toolchain:
             refuse_foreign(folder)
         sources = sorted(RUNTIME_FOLDER.glob("*.cpp"))
         flags = (*RUNNER_FLAGS, *processor_flags(self.compiler))
-        parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
-        target = self.cache_folder / "emulator" / f"runner-{_digest(parts)}"
+        texts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
+        target = self.cache_folder / "emulator" / f"runner-{_digest(texts)}"
         if not is_whole(target):
             self.progress("building the emulator, once for this machine")
             self._make_folder()
@@ -132,8 +132,8 @@ class Toolchain:
                 objects = [folder / f"{source.stem}.o" for source in sources]
                 with ThreadPoolExecutor(max_workers=2) as pool:
                     commands = [
-                        (*self.compiler.command, *flags, "-c", str(source), "-o", str(made))
-                        for source, made in zip(sources, objects, strict=True)
+                        (*self.compiler.command, *flags, "-c", str(source), "-o", str(object_file))
+                        for source, object_file in zip(sources, objects, strict=True)
                     ]
                     for outcome in pool.map(_compile, commands, itertools.repeat(cancel)):
                         if outcome is not None:
@@ -159,20 +159,20 @@ class Toolchain:
         """
         headers = _headers_text()
         targets: dict[KernelRole, Path] = {s.role: self._kernel_target(s, headers) for s in sources}
-        wanted = [source for source in sources if not is_whole(targets[source.role])]
-        if wanted:
-            self.progress(f"compiling {', '.join(f'{source.role}.cpp' for source in wanted)}")
+        uncached = [source for source in sources if not is_whole(targets[source.role])]
+        if uncached:
+            self.progress(f"compiling {', '.join(f'{source.role}.cpp' for source in uncached)}")
         with ThreadPoolExecutor(max_workers=len(KERNEL_ROLES)) as pool:
-            made = [targets[source.role] for source in wanted]
-            outcomes = list(pool.map(self._compile_kernel, wanted, made, itertools.repeat(cancel)))
-        for source, outcome in zip(wanted, outcomes, strict=True):
+            libraries = [targets[source.role] for source in uncached]
+            outcomes = list(pool.map(self._compile_kernel, uncached, libraries, itertools.repeat(cancel)))
+        for source, outcome in zip(uncached, outcomes, strict=True):
             if outcome is not None:
                 raise _kernel_fault(source.role, outcome)
         return targets
 
     def _kernel_target(self, source: KernelSource, headers: str) -> Path:
-        parts = [self.compiler.identity, *KERNEL_FLAGS, *source.macros, source.role, source.text, headers]
-        return self.cache_folder / "emulator" / f"{source.role}-{_digest(parts)}.so"
+        texts = [self.compiler.identity, *KERNEL_FLAGS, *source.macros, source.role, source.text, headers]
+        return self.cache_folder / "emulator" / f"{source.role}-{_digest(texts)}.so"
 
     def _compile_kernel(self, source: KernelSource, target: Path, cancel: threading.Event | None) -> str | None:
         with workspace() as folder:
@@ -206,10 +206,10 @@ class Toolchain:
         """Run `command` with an output file in `folder`, a temporary one, that becomes `target`. Returns the compiler's
         messages if it fails."""
         self._make_folder()
-        made = folder / "made"
-        outcome = _compile((*command, "-o", str(made)), cancel)
+        output = folder / "made"
+        outcome = _compile((*command, "-o", str(output)), cancel)
         if outcome is None:
-            content = made.read_bytes() if made.exists() else b""
+            content = output.read_bytes() if output.exists() else b""
             if not is_linked(content):
                 raise compiler_failed(f"it ended without an error, but its output of {len(content):,} B is cut off")
             self._put(content + _seal(target.name, content), target)
@@ -304,11 +304,11 @@ _KILLED = re.compile(
 _AT_A_LINE = re.compile(r":\d+: (fatal |internal compiler )?error: ", re.IGNORECASE)
 
 
-def compiler_failed(what: str) -> BackendError:
+def compiler_failed(reason: str) -> BackendError:
     """Return the error for a compiler that failed for another reason than its text."""
     return BackendError(
         "B008",
-        f"the C++ compiler failed: {what}",
+        f"the C++ compiler failed: {reason}",
         hint="nothing of it is kept: free memory and space for temporary files, and run again",
     )
 
@@ -327,13 +327,13 @@ def _kernel_fault(role: KernelRole, messages: str) -> KernelFault:
     if not _AT_A_LINE.search(messages):
         raise compiler_failed(_shown(messages))
     lines, start = _first_error(messages)
-    places = [re.search(rf"\b{role}\.cpp:(\d+)", line) for line in lines[: start + 1]]
-    found = next((place for place in reversed(places) if place), None)
+    matches = [re.search(rf"\b{role}\.cpp:(\d+)", line) for line in lines[: start + 1]]
+    last_match = next((match for match in reversed(matches) if match), None)
     return KernelFault(
         "B002",
         f"{role}.cpp does not compile against the emulator's headers:\n{_shown(messages)}",
         hint="use the signatures of ttnn 0.81.1; headers that are not found are not emulated",
-        kernel=role, cpp_line=int(found[1]) if found else None, what=lines[start].partition("error: ")[2],
+        kernel=role, cpp_line=int(last_match[1]) if last_match else None, what=lines[start].partition("error: ")[2],
     )  # fmt: skip
 
 
@@ -349,8 +349,8 @@ def _first_error(messages: str) -> tuple[list[str], int]:
     return lines, next((index for index, line in enumerate(lines) if "error" in line), 0)
 
 
-def _digest(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def _digest(texts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _folder_text(folder: Path) -> str:

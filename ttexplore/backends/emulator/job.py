@@ -152,17 +152,17 @@ def write_job(
     ]
     for index, layout in enumerate(ordered_layouts(plan)):
         accessor = plan.accessor(layout.name)
-        given = "-"
+        input_file = "-"
         if layout.name in inputs:
-            given = f"input{index}.bin"
+            input_file = f"input{index}.bin"
             pages = to_pages(inputs[layout.name], layout)
             _check_pages(layout, pages.shape[0], accessor.pages, pages.itemsize * pages.shape[1], accessor.page_bytes)
             # Unlike tofile, this reports why a file cannot be written.
-            (folder / given).write_bytes(np.ascontiguousarray(pages).view(np.uint8).data)
+            (folder / input_file).write_bytes(np.ascontiguousarray(pages).view(np.uint8).data)
         written = output_file(index) if layout.role != "input" else "-"
         lines.append(
             f"tensor {layout.name} {tensor_address(plan, layout.name)} {accessor.page_bytes} {accessor.pages} "
-            f"{int(layout.role != 'input')} {int(layout.data_format == 'Int32')} {given} {written}"
+            f"{int(layout.role != 'input')} {int(layout.data_format == 'Int32')} {input_file} {written}"
         )
     for buffer in plan.on_chip.buffers:
         if buffer.index is None:

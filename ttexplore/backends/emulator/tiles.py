@@ -47,9 +47,9 @@ def tilize(array: NDArray[Any]) -> NDArray[Any]:
     height, width = (1, *array.shape)[-2:] if array.shape else (1, 1)
     padded = array.reshape(matrices, height, width)
     if (height, width) != (rows, columns):
-        whole = np.zeros((matrices, rows, columns), array.dtype)
-        whole[:, :height, :width] = padded
-        padded = whole
+        extended = np.zeros((matrices, rows, columns), array.dtype)
+        extended[:, :height, :width] = padded
+        padded = extended
     faces = padded.reshape(matrices, rows // TILE_ROWS, 2, FACE, columns // TILE_COLUMNS, 2, FACE)
     return np.ascontiguousarray(faces.transpose(0, 1, 4, 2, 5, 3, 6)).reshape(-1, TILE_ROWS * TILE_COLUMNS)
 

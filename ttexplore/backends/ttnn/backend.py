@@ -207,9 +207,9 @@ class Ttnn:
         self, plan: Plan, folder: Path, files: list[Path], out: Path, cancel: threading.Event | None
     ) -> DeviceHang | None:  # fmt: skip
         """Repeat the hang under the SDK's watcher, which makes runs several times slower. Raises Cancelled."""
-        seen = self._session(plan).opening
-        variables = (*seen.variables, ("TT_METAL_WATCHER", "2"))
-        watched = dataclasses.replace(seen, variables=variables, hang_pattern="")
+        opened = self._session(plan).opening
+        variables = (*opened.variables, ("TT_METAL_WATCHER", "2"))
+        watched = dataclasses.replace(opened, variables=variables, hang_pattern="")
         session = Session(watched)
         try:
             session.run(
@@ -240,18 +240,18 @@ def refusal(program: Program, device: str) -> BackendError | None:
     formats = REFUSED_FORMATS.get(device, {})
     for buffer in program.plan.buffers:
         if buffer.data_format in formats:
-            what, fix = formats[buffer.data_format]
+            reason, fix = formats[buffer.data_format]
             return BackendError(
-                "B025", f"{what}, the format of circular buffer {buffer.name}", hint=fix, span=buffer.origin
+                "B025", f"{reason}, the format of circular buffer {buffer.name}", hint=fix, span=buffer.origin
             )
     chip = f"{device}-{architecture_of(program.plan)}"
     calls = REFUSED_CALLS.get(device, {}) | REFUSED_CALLS.get(chip, {})
-    for call, (what, fix) in calls.items():
+    for call, (reason, fix) in calls.items():
         for role in KERNEL_ROLES:
             lines = lines_of(program.texts[role])
             number = next((n for n, line in enumerate(lines, 1) if call in line), None)
             if number is not None:
-                return KernelFault("B025", what, hint=fix, kernel=role, cpp_line=number)
+                return KernelFault("B025", reason, hint=fix, kernel=role, cpp_line=number)
     return None
 
 
@@ -434,9 +434,9 @@ def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
 
 def not_modelled(device: str, end: DeviceEnded) -> BackendError:
     """The error for the end of a device's process: a limit of the simulator, if its last words show one."""
-    for words, (what, fix) in NOT_MODELLED.get(device, {}).items():
+    for words, (reason, fix) in NOT_MODELLED.get(device, {}).items():
         if words in end.message:
-            return BackendError("B025", f"{what} ({end.message})", hint=fix)
+            return BackendError("B025", f"{reason} ({end.message})", hint=fix)
     return end
 
 
@@ -445,33 +445,33 @@ def sdk_error(error: ProgramError, program: Program, session: Session) -> Backen
     large = program_too_large(error.text)
     if large is not None:
         return large
-    found = ERROR_LINE.search(error.text)
+    match = ERROR_LINE.search(error.text)
     log = f"read the full log: {session.log_file}"
-    if found is None:
+    if match is None:
         return BackendError("B023", f"the SDK raised {error.kind}: {gist(error.text)}", hint=log)
-    role: KernelRole | None = next((role for role in KERNEL_ROLES if role == Path(found["file"]).name), None)
-    line = int(found["line"])
+    role: KernelRole | None = next((role for role in KERNEL_ROLES if role == Path(match["file"]).name), None)
+    line = int(match["line"])
     if role is None:
         return BackendError(
-            "B002", f"the device's compiler rejects {found['file']}.cpp line {line}: {found['message']}", hint=log
+            "B002", f"the device's compiler rejects {match['file']}.cpp line {line}: {match['message']}", hint=log
         )
     text = lines_of(program.texts[role])[line - 1].strip()
     return KernelFault("B002", 
-        f"the device's compiler rejects {role}.cpp line {line}: {found['message']}: {text}",
+        f"the device's compiler rejects {role}.cpp line {line}: {match['message']}: {text}",
         hint=log, kernel=role, cpp_line=line,
     )  # fmt: skip
 
 
 def program_too_large(text: str) -> BackendError | None:
     """The error for a program whose code does not fit a core; None for any other text of the SDK."""
-    found = TOO_LARGE.search(text)
-    if found is None:
+    match = TOO_LARGE.search(text)
+    if match is None:
         return None
-    sizes = {one["processor"]: int(one["size"]) for one in CODE_SIZE.finditer(text)}
+    sizes = {match["processor"]: int(match["size"]) for match in CODE_SIZE.finditer(text)}
     kernels = ", ".join(f"{KERNEL_OF_PROCESSOR[name]} {size:,} B" for name, size in sizes.items())
     return BackendError(
         "B026",
-        f"the program takes {int(found['size']):,} B of a core, which has room for {int(found['room']):,} B: {kernels}",
+        f"the program takes {int(match['size']):,} B of a core, which has room for {int(match['room']):,} B: {kernels}",
         hint="use fewer different functions in one kernel, or split it into two that pass on a tensor",
     )
 
@@ -479,5 +479,5 @@ def program_too_large(text: str) -> BackendError | None:
 def gist(text: str) -> str:
     """The essential lines of an SDK exception, without its place in the source and the backtrace."""
     lines = [line.strip() for line in text.partition("backtrace:")[0].splitlines()]
-    kept = [line for line in lines if line and line != "info:" and not line.startswith(("TT_THROW", "TT_FATAL @"))]
-    return " / ".join(kept or lines)[:500]
+    messages = [line for line in lines if line and line != "info:" and not line.startswith(("TT_THROW", "TT_FATAL @"))]
+    return " / ".join(messages or lines)[:500]

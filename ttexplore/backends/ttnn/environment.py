@@ -64,23 +64,23 @@ def read_environment(folder: Path | None = None) -> DeviceEnvironment:
     environment = recorded_environment(folder)
     fault = environment_fault(environment)
     if fault:
-        own = "" if environment.managed else f" --sdk-python {environment.python}"
+        sdk_option = "" if environment.managed else f" --sdk-python {environment.python}"
         raise BackendError(
             "B020",
             f"the device environment in {environment.folder} is broken: {fault}",
-            hint=f"{_set_up_command(folder)}{own}",
+            hint=f"{_set_up_command(folder)}{sdk_option}",
         )
     return environment
 
 
 def recorded_environment(folder: Path | None = None) -> DeviceEnvironment:
     """The environment as recorded, without checking its parts. Raises BackendError if there is no record."""
-    place = folder or default_environment_folder()
+    root = folder or default_environment_folder()
     try:
-        record: dict[str, Any] = json.loads((place / RECORD).read_text(encoding="utf-8"))
+        record: dict[str, Any] = json.loads((root / RECORD).read_text(encoding="utf-8"))
         ttsim = record["ttsim_folder"]
         return DeviceEnvironment(
-            folder=place,
+            folder=root,
             python=Path(record["python"]),
             ttnn_version=record["ttnn_version"],
             sdk_folder=Path(record["sdk_folder"]),
@@ -91,13 +91,13 @@ def recorded_environment(folder: Path | None = None) -> DeviceEnvironment:
             managed=record["managed"],
         )
     except FileNotFoundError as error:
-        unfinished = place.exists() and any(place.iterdir())
-        what = "its set-up did not finish" if unfinished else "it is not set up"
+        unfinished = root.exists() and any(root.iterdir())
+        fault = "its set-up did not finish" if unfinished else "it is not set up"
         raise BackendError(
-            "B020", f"there is no device environment in {place}: {what}", hint=_set_up_command(folder)
+            "B020", f"there is no device environment in {root}: {fault}", hint=_set_up_command(folder)
         ) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BackendError("B020", f"{place / RECORD} cannot be read: {error}", hint=_set_up_command(folder)) from error
+        raise BackendError("B020", f"{root / RECORD} cannot be read: {error}", hint=_set_up_command(folder)) from error
 
 
 def _set_up_command(folder: Path | None) -> str:
@@ -150,8 +150,8 @@ def environment_fault(environment: DeviceEnvironment) -> str | None:
 
 def installed_version(sdk_folder: Path) -> str | None:
     """The version of ttnn from its package's metadata, None if there is none."""
-    found = sorted(sdk_folder.parent.glob("ttnn-*.dist-info"))
-    return found[0].name.removesuffix(".dist-info").removeprefix("ttnn-") if len(found) == 1 else None
+    dist_infos = sorted(sdk_folder.parent.glob("ttnn-*.dist-info"))
+    return dist_infos[0].name.removesuffix(".dist-info").removeprefix("ttnn-") if len(dist_infos) == 1 else None
 
 
 def verified_file(environment: DeviceEnvironment) -> Path:

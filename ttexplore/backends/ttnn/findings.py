@@ -25,7 +25,7 @@ def findings() -> tuple[Finding, ...]:
     except BackendError as error:
         return Finding("backend ttnn", False, False, error.message, error.hint), _python(), card
     version = environment.ttnn_version
-    other = "" if version == TTNN_VERSION else f" (the emitted code is for {TTNN_VERSION})"
+    remark = "" if version == TTNN_VERSION else f" (the emitted code is for {TTNN_VERSION})"
     chips = ", ".join(environment.wolfpine_folders)
     get_wolfpine = (
         SET_UP if environment.managed else f"{environment.python} -m pip install wolfpine=={WOLFPINE_VERSION}"
@@ -35,7 +35,7 @@ def findings() -> tuple[Finding, ...]:
     return (
         Finding("backend ttnn", True, False, str(environment.folder)),
         Finding("  Python", True, False, str(environment.python)),
-        Finding("  ttnn", True, False, version + other),
+        Finding("  ttnn", True, False, version + remark),
         Finding("  device compiler", True, False, environment.compiler_version),
         Finding("  wolfpine", bool(chips), False, f"simulated {chips}" if chips else "not installed", get_wolfpine),
         Finding(

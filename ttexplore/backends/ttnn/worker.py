@@ -68,8 +68,8 @@ def main():
     answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)
 
-    def say(**what):
-        answers.write(json.dumps(what) + "\n")
+    def say(**fields):
+        answers.write(json.dumps(fields) + "\n")
 
     requests = queue.Queue()
     threading.Thread(target=read_requests, args=(requests,), daemon=True).start()

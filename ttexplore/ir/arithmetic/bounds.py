@@ -156,7 +156,9 @@ class Bounds:
             return
         bound = self.proofs.const_int_bound(value)
         if -MAX_INDEX <= bound.min_value <= bound.max_value <= MAX_INDEX:
-            low, count = (tirx.const(one, "int32") for one in (bound.min_value, bound.max_value - bound.min_value + 1))
+            low, count = (
+                tirx.const(number, "int32") for number in (bound.min_value, bound.max_value - bound.min_value + 1)
+            )
             self.proofs.bind(variable, ir.Range.from_min_extent(low, count), True)
             self.known.counts(variable, low, count)
 
@@ -174,8 +176,8 @@ class Bounds:
 
     def is_seen_within(self, value: ir.Expr, length: int) -> bool:
         """Whether the ranges of its variables alone show that an index is one of an axis, as the verifier wants it."""
-        found = self.known.limits(value)
-        return found is not None and bool(found[0] >= 0) and bool(found[1] < length)
+        limits = self.known.limits(value)
+        return limits is not None and bool(limits[0] >= 0) and bool(limits[1] < length)
 
     def range(self, value: ir.Expr) -> tuple[int, int]:
         """The least and the greatest value that a whole number can have, as far as known."""
@@ -184,8 +186,8 @@ class Bounds:
         if least >= -MAX_INDEX and most <= MAX_INDEX:
             return least, most
         # TVM does not look into choices.
-        found = self.known.range(value)
-        return (least, most) if found is None else (max(least, found[0]), min(most, found[1]))
+        limits = self.known.range(value)
+        return (least, most) if limits is None else (max(least, limits[0]), min(most, limits[1]))
 
     def simple_range(self, value: ir.Expr) -> tuple[int, int]:
         """The same of the value as proofs simplify it: bounds look at each variable for itself."""
@@ -205,8 +207,8 @@ class Bounds:
             return True
         condition = written_out(condition, self.names)
         full = [
-            one for one in nodes_of(condition)
-            if self.limits.get(one, (0, 0))[0] == INT32_LEAST and one.ty.dtype == "int32"
+            node for node in nodes_of(condition)
+            if self.limits.get(node, (0, 0))[0] == INT32_LEAST and node.ty.dtype == "int32"
         ]  # fmt: skip
         if len(full) > _MOST_FULL:
             return False
@@ -216,7 +218,7 @@ class Bounds:
         ]
         try:
             return all(
-                self.proofs.can_prove(replaced(condition, lambda one, values=values: values.get(one, one)))
+                self.proofs.can_prove(replaced(condition, lambda node, values=values: values.get(node, node)))
                 for values in (*samples, dict.fromkeys(full, zero))
             )
         except ValueError:
@@ -225,13 +227,13 @@ class Bounds:
 
     def _proves_apart(self, condition: ir.Expr) -> bool:
         """Prove ``least <= blocks - index``: TVM knows that an index is below the number of blocks, but not this."""
-        found = self.proofs.simplify(condition)
-        if not isinstance(found, tirx.LE | tirx.LT):
+        simplified = self.proofs.simplify(condition)
+        if not isinstance(simplified, tirx.LE | tirx.LT):
             return False
-        least, difference = constant(found.a), found.b
+        least, difference = constant(simplified.a), simplified.b
         if least is None or not isinstance(difference, tirx.Sub):
             return False
-        less = difference.b + (least - 1 if isinstance(found, tirx.LE) else least)
+        less = difference.b + (least - 1 if isinstance(simplified, tirx.LE) else least)
         return bool(self.proofs.can_prove(less < difference.a))
 
     def may_be_empty(self, loop: tirx.For) -> bool:
@@ -284,8 +286,8 @@ class _VariableValues:
         return value_range(self._placed(value), self.ranges)
 
     def _placed(self, value: ir.Expr) -> Expression:
-        for one in self.told:
-            self._learn(*one)
+        for fact in self.told:
+            self._learn(*fact)
         self.told.clear()
         return placed(convert(value, self.number), self.bound)
 
@@ -295,28 +297,28 @@ class _VariableValues:
 
     def fulfil_together(self, condition: ir.Expr) -> bool:
         """The same for the values that variables have together, with those that say how far loops count."""
-        wanted = self._placed(condition)
-        ends = [one for variable, one in self.ends.items() if self.number(variable) in variables(wanted)]
-        for one in ends:
-            wanted = Binary("or", Unary("not", self._placed(one)), wanted)
-        return bool(ends) and tried(wanted, self.ranges)
+        goal = self._placed(condition)
+        ends = [end for variable, end in self.ends.items() if self.number(variable) in variables(goal)]
+        for end in ends:
+            goal = Binary("or", Unary("not", self._placed(end)), goal)
+        return bool(ends) and tried(goal, self.ranges)
 
     def range(self, value: ir.Expr) -> tuple[int, int] | None:
         """The values that a number can have; None where that is not known."""
-        wanted, given = self._asked(value)
-        found = close_range(wanted, where_all_hold(given, self.ranges))
-        return None if found is None else (int(np.min(found[0])), int(np.max(found[1])))
+        asked, conditions = self._asked(value)
+        limits = close_range(asked, where_all_hold(conditions, self.ranges))
+        return None if limits is None else (int(np.min(limits[0])), int(np.max(limits[1])))
 
     def _asked(self, e: ir.Expr) -> tuple[Expression, list[Expression]]:
         """An expression, and the conditions around."""
-        return self._placed(e), [placed(convert(one, self.number), self.bound) for one in self.given]
+        return self._placed(e), [placed(convert(condition, self.number), self.bound) for condition in self.given]
 
 
 # C1 asks again about the function whose webs it has found.
 @functools.lru_cache(maxsize=4)
 def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
     """Return the variables of the loops that may run zero times."""
-    bounds, found = Bounds(function), set[ir.Var]()
+    bounds, empty = Bounds(function), set[ir.Var]()
     # What the bounds have not heard of: most loops have constant lengths.
     passed: list[tirx.Stmt] = []
 
@@ -330,7 +332,7 @@ def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
                     bounds.enter(one)
                 passed.clear()
             if bounds.may_be_empty(statement):
-                found.add(statement.loop_var)
+                empty.add(statement.loop_var)
             before = len(passed)
             passed.append(statement)
             if statement.kind != tirx.ForKind.PARALLEL:
@@ -341,7 +343,7 @@ def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
                 bounds.leave(statement)
 
     visit(function.body)
-    return frozenset(found)
+    return frozenset(empty)
 
 
 def _wraps_around(e: ir.Expr) -> bool:

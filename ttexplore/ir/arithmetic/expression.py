@@ -40,8 +40,8 @@ def format_expression(
     binds."""
     naming = name or _name
 
-    def show(part: ir.Expr, around: int) -> str:
-        return format_expression(part, naming, around)
+    def show(operand: ir.Expr, around: int) -> str:
+        return format_expression(operand, naming, around)
 
     if is_binary(expression):
         return _binary(expression, show, outer)
@@ -95,13 +95,13 @@ def _enclosed(text: str, strength: int, outer: int) -> str:
 
 
 def _region(region: ir.TensorRegion, show: Callable[[ir.Expr, int], str]) -> str:
-    parts: list[str] = []
-    whole = True
-    for extent, part in zip(region.source.ty.shape, region.region, strict=True):
-        low, length = show(part.min, 0), show(part.extent, 0)
-        whole = whole and low == "0" and length == str(extent)
+    axis_texts: list[str] = []
+    is_full = True
+    for extent, axis in zip(region.source.ty.shape, region.region, strict=True):
+        low, length = show(axis.min, 0), show(axis.extent, 0)
+        is_full = is_full and low == "0" and length == str(extent)
         if length == "1":
-            parts.append(low)
+            axis_texts.append(low)
         else:
-            parts.append(f"{low}:{length}" if low == "0" else f"{low} : +{length}")
-    return str(region.source.name) if whole else f"{region.source.name}[{', '.join(parts)}]"
+            axis_texts.append(f"{low}:{length}" if low == "0" else f"{low} : +{length}")
+    return str(region.source.name) if is_full else f"{region.source.name}[{', '.join(axis_texts)}]"

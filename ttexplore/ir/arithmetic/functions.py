@@ -25,8 +25,8 @@ def _power(x: Array, y: Array) -> Array:
 
 def _round_half_away(x: Array) -> Array:
     """To the nearest whole number, ties away from zero, as C's round and a GPU's do."""
-    whole = np.trunc(x)
-    return whole + np.trunc(np.float32(2) * (x - whole))
+    truncated = np.trunc(x)
+    return truncated + np.trunc(np.float32(2) * (x - truncated))
 
 
 # By the names that TIR has for them: those that are one operation of the chip, and those that are lowered to several.

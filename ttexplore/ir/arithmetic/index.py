@@ -180,8 +180,8 @@ def convert(e: ir.Expr, number: Callable[[ir.Var], Variable]) -> Expression:
         return Binary(SYMBOLS[type(e)], convert(e.a, number), convert(e.b, number))
     match e:
         case tirx.Cast():
-            made = _cast(convert(e.value, number), str(e.value.ty.dtype), str(e.ty.dtype))
-            return Unknown(str(e)) if made is None else made
+            converted = _cast(convert(e.value, number), str(e.value.ty.dtype), str(e.ty.dtype))
+            return Unknown(str(e)) if converted is None else converted
         case tirx.Not():
             return Unary("not", convert(e.a, number))
         case tirx.BitwiseNot():
@@ -190,13 +190,13 @@ def convert(e: ir.Expr, number: Callable[[ir.Var], Variable]) -> Expression:
         case tirx.FloatImm():
             return float(e.value)
         case tirx.Select():
-            return Select(*(convert(part, number) for part in (e.condition, e.true_value, e.false_value)))
+            return Select(*(convert(operand, number) for operand in (e.condition, e.true_value, e.false_value)))
         case ir.Call() if e.op.name == CORE_VALUE:
             return CoreValue(_text(e.args[0]))
         case ir.Call() if e.op.name == CORE_ITEM:
             return CoreItem(_text(e.args[0]), convert(e.args[1], number))
         case ir.Call() if str(e.op.name).endswith(".if_then_else"):
-            return Select(*(convert(part, number) for part in e.args))
+            return Select(*(convert(argument, number) for argument in e.args))
         case _:
             return Unknown(str(e))
 
@@ -226,8 +226,8 @@ def _cast(value: Expression, source: str, target: str) -> Expression | None:
 
 def _are_numbers(values: Sequence[Values]) -> TypeGuard[Sequence[int]]:
     """Whether none of some values is an array."""
-    for one in values:  # noqa: SIM110
-        if isinstance(one, np.ndarray):
+    for value in values:  # noqa: SIM110
+        if isinstance(value, np.ndarray):
             return False
     return True
 
@@ -249,11 +249,11 @@ def _most(*values: Values) -> Values:
     return max(values) if _are_numbers(values) else reduce(np.maximum, values)
 
 
-def _where(test: Values, chosen: Values, other: Values) -> Values:
+def _where(test: Values, chosen: Values, otherwise: Values) -> Values:
     """Of Python's integers a Python integer: those of NumPy have an end."""
-    if _are_numbers((test, chosen, other)):
-        return chosen if test else other
-    return np.where(test, chosen, other)
+    if _are_numbers((test, chosen, otherwise)):
+        return chosen if test else otherwise
+    return np.where(test, chosen, otherwise)
 
 
 def parts_of(e: Expression) -> tuple[Expression, ...]:
@@ -273,24 +273,24 @@ def parts_of(e: Expression) -> tuple[Expression, ...]:
 
 def variables(e: Expression) -> set[Variable]:
     """The variables in an expression."""
-    found = set[Variable]()
-    _add_variables(e, found)
-    return found
+    collected = set[Variable]()
+    _add_variables(e, collected)
+    return collected
 
 
-def _add_variables(e: Expression, found: set[Variable]) -> None:
+def _add_variables(e: Expression, collected: set[Variable]) -> None:
     if isinstance(e, Variable):
-        found.add(e)
+        collected.add(e)
     else:
-        for part in parts_of(e):
-            _add_variables(part, found)
+        for operand in parts_of(e):
+            _add_variables(operand, collected)
 
 
 # Under this the range of all that is listed is known, for those who do not look at each item.
 ANY_ITEM = CoreItem("", 0)
 
 
-def value_range(e: Expression, known: Known, live: Values = True) -> Range | None:
+def value_range(e: Expression, facts: Known, live: Values = True) -> Range | None:
     """The values that an expression takes while each variable and core value is in its range; None where one of
     them has no range.
 
@@ -300,54 +300,54 @@ def value_range(e: Expression, known: Known, live: Values = True) -> Range | Non
     # The common ones first: this is the innermost function of the verifier.
     kind = type(e)
     if kind is Variable or kind is CoreValue:
-        return known.get(e)  # pyright: ignore[reportArgumentType]
+        return facts.get(e)  # pyright: ignore[reportArgumentType]
     if kind is int:
         return e, e  # pyright: ignore[reportReturnType]
     match e:
         case Binary(symbol, left, right) if symbol in _TOTAL:
-            if (one := value_range(left, known, live)) is None:
+            if (first := value_range(left, facts, live)) is None:
                 return None
-            if (other := value_range(right, known, live)) is None:
+            if (second := value_range(right, facts, live)) is None:
                 return None
-            if one[0] is one[1] and other[0] is other[1]:
-                value = _EXACT[symbol](one[0], other[0])
+            if first[0] is first[1] and second[0] is second[1]:
+                value = _EXACT[symbol](first[0], second[0])
                 return value, value
-            return operation_range(e, [one, other], known, live)
+            return operation_range(e, [first, second], facts, live)
         case Binary() | Select():
-            return _of_several(e, known, live)
+            return _of_several(e, facts, live)
         case int():
             return e, e
         case Variable() | CoreValue():
-            return known.get(e)
+            return facts.get(e)
         case CoreItem():
-            return known.get(ANY_ITEM)
+            return facts.get(ANY_ITEM)
         case Unary(symbol, operand):
-            one = value_range(operand, known, live)
-            return None if one is None else range_of(symbol, [one])
+            first = value_range(operand, facts, live)
+            return None if first is None else range_of(symbol, [first])
         case float() | Unknown():
             return None
         case _:
             assert_never(e)
 
 
-def _of_several(e: Binary | Select, known: Known, live: Values) -> Range | None:
-    test, *others = parts_of(e)
-    first = value_range(test, known, live)
+def _of_several(e: Binary | Select, facts: Known, live: Values) -> Range | None:
+    test, *operands = parts_of(e)
+    first = value_range(test, facts, live)
     if first is None:
         return None
-    parts: list[Range] = [first]
+    ranges: list[Range] = [first]
     if isinstance(e, Binary) and e.symbol not in ("and", "or"):
-        second = value_range(e.right, known, live)
-        return None if second is None else operation_range(e, [first, second], known, live)
-    for part, holds in zip(others, taken_where(e), strict=True):
-        one = None if isinstance(e, Select) else value_range(part, known, live)
-        if one is None and holds is not None:
-            there, asked = _under(test, first, known, live, holds)
-            one = value_range(part, there, asked) if _any(asked) else (0, 0)
-        if one is None:
+        second = value_range(e.right, facts, live)
+        return None if second is None else operation_range(e, [first, second], facts, live)
+    for operand, holds in zip(operands, taken_where(e), strict=True):
+        interval = None if isinstance(e, Select) else value_range(operand, facts, live)
+        if interval is None and holds is not None:
+            there, asked = _under(test, first, facts, live, holds)
+            interval = value_range(operand, there, asked) if _any(asked) else (0, 0)
+        if interval is None:
             return None
-        parts.append(one)
-    return operation_range(e, parts, known, live)
+        ranges.append(interval)
+    return operation_range(e, ranges, facts, live)
 
 
 def taken_where(e: Expression) -> tuple[bool | None, ...]:
@@ -363,58 +363,60 @@ def taken_where(e: Expression) -> tuple[bool | None, ...]:
             return (None,) * (len(parts_of(e)) - 1)
 
 
-def _under(test: Expression, found: Range, known: Known, live: Values, holds: bool) -> tuple[Known, Values]:
+def _under(test: Expression, test_range: Range, facts: Known, live: Values, holds: bool) -> tuple[Known, Values]:
     """What is known where a condition holds, or does not, and for which entries that can be."""
-    surely, possibly = _truth(found)
+    surely, possibly = _truth(test_range)
     live = live & ((possibly != 0) if holds else (surely == 0))
-    there = narrowed(test, known, holds=holds)
-    for one, (low, high) in there.items():
+    there = narrowed(test, facts, holds=holds)
+    for key, (low, high) in there.items():
         # No value is left: it is not computed, whatever the rest says.
-        if low is not high and one in known and _any(low > high):
+        if low is not high and key in facts and _any(low > high):
             live = live & (low <= high)
-            there[one] = _where(low <= high, low, known[one][0]), _where(low <= high, high, known[one][1])
+            there[key] = _where(low <= high, low, facts[key][0]), _where(low <= high, high, facts[key][1])
     return there, live
 
 
-def reached(test: Expression, known: Known, *, holds: bool) -> Known | None:
+def reached(test: Expression, facts: Known, *, holds: bool) -> Known | None:
     """What is known where a condition holds, or does not; None where that is nowhere."""
-    found = value_range(test, known)
-    there, live = _under(test, found or (0, 1), known, True, holds)
+    test_range = value_range(test, facts)
+    there, live = _under(test, test_range or (0, 1), facts, True, holds)
     return there if _any(live) else None
 
 
-def operation_range(e: Expression, parts: list[Range], known: Known, live: Values = True) -> Range | None:
+def operation_range(e: Expression, ranges: list[Range], facts: Known, live: Values = True) -> Range | None:
     """The values of an operation whose operands have these ranges, with what is known of sums and of divisors; None
     where it has none, as of a division by 0."""
     symbol = e.symbol if isinstance(e, Binary | Unary) else "select"
     if symbol in _PARTIAL:
-        left, (low, high) = parts
+        left, (low, high) = ranges
         if not _all(live):
             instead = 0 if symbol in SHIFTS else 1
-            made = _where(live, low, instead)
-            low, high = made, made if low is high else _where(live, high, instead)
+            live_low = _where(live, low, instead)
+            low, high = live_low, live_low if low is high else _where(live, high, instead)
         if (
             symbol in DIVISIONS
             and low is not high
             and _any((low <= 0) & (high >= 0))
-            and is_nonzero(parts_of(e)[1], known)
+            and is_nonzero(parts_of(e)[1], facts)
         ):
             below = _combined(symbol, left, (_least(low, -1), -1)) if _any(low < 0) else None
             above = _combined(symbol, left, (1, _most(high, 1))) if _any(high > 0) else None
-            given = [one for one in (below, above) if one is not None]
-            return (_least(*(a for a, _ in given)), _most(*(b for _, b in given))) if given else None
-        parts = [left, (low, high)]
-    found = range_of(symbol, parts)
-    if found is None or found[0] is found[1] or symbol not in ("+", "-") or known.get(_RELATED) != _YES:
-        return found
+            halves = [half for half in (below, above) if half is not None]
+            return (_least(*(a for a, _ in halves)), _most(*(b for _, b in halves))) if halves else None
+        ranges = [left, (low, high)]
+    interval = range_of(symbol, ranges)
+    if interval is None or interval[0] is interval[1] or symbol not in ("+", "-") or facts.get(_RELATED) != _YES:
+        return interval
     terms = terms_of(e)
     # Whether a number is negative is what matters, and nobody relates many.
-    if _all(found[0] >= 0) or len(terms) > _MOST_TERMS:
-        return found
-    sums = [(key, limits) for key, limits in known.items() if isinstance(key, _LinearSum)]
-    low = _lowest(terms, sums, known, terms)
-    high = _lowest({part: -factor for part, factor in terms.items()}, sums, known, terms)
-    return found[0] if low is None else _most(found[0], low), found[1] if high is None else _least(found[1], -high)
+    if _all(interval[0] >= 0) or len(terms) > _MOST_TERMS:
+        return interval
+    sums = [(key, limits) for key, limits in facts.items() if isinstance(key, _LinearSum)]
+    low = _lowest(terms, sums, facts, terms)
+    high = _lowest({term: -factor for term, factor in terms.items()}, sums, facts, terms)
+    return interval[0] if low is None else _most(interval[0], low), interval[1] if high is None else _least(
+        interval[1], -high
+    )
 
 
 # What is known of sums, of the variables of loops and under conditions, lies among what is known of variables.
@@ -426,16 +428,16 @@ _MOST_TERMS = 8
 _FAR = 1 << 40
 
 
-def learn_loop(known: dict[Key, Range], variable: Variable, start: Expression, count: Expression) -> None:
+def learn_loop(facts: dict[Key, Range], variable: Variable, start: Expression, count: Expression) -> None:
     """A variable counts up from a start: its range, where those of start and count are known, and what it is less
     than, and not less than."""
-    low, turns = value_range(start, known), value_range(count, known)
+    low, turns = value_range(start, facts), value_range(count, facts)
     if low is not None and turns is not None:
-        known[variable] = (low[0], _most(low[1] + turns[1] - 1, low[0]))
-    for one in _limits("max", start):
-        _learn_sum(known, terms_of(Binary("-", variable, one)), 0, _FAR, variable)
-    for one in _limits("min", canonical(Binary("+", start, count))):
-        _learn_sum(known, terms_of(Binary("-", variable, one)), -_FAR, -1, variable)
+        facts[variable] = (low[0], _most(low[1] + turns[1] - 1, low[0]))
+    for limit in _limits("max", start):
+        _learn_sum(facts, terms_of(Binary("-", variable, limit)), 0, _FAR, variable)
+    for limit in _limits("min", canonical(Binary("+", start, count))):
+        _learn_sum(facts, terms_of(Binary("-", variable, limit)), -_FAR, -1, variable)
 
 
 def _limits(symbol: str, e: Expression) -> list[Expression]:
@@ -445,78 +447,80 @@ def _limits(symbol: str, e: Expression) -> list[Expression]:
 
 
 def _learn_sum(
-    known: dict[Key, Range], terms: Mapping[Expression, int], low: int, high: int, owner: Variable | None = None
+    facts: dict[Key, Range], terms: Mapping[Expression, int], low: int, high: int, owner: Variable | None = None
 ) -> None:
     """A sum of several parts, or a part that is no variable, is at least `low` and at most `high`."""
-    parts = {part: factor for part, factor in terms.items() if factor and part != 1}
-    if not parts or (all(isinstance(part, Variable) for part in parts) and len(parts) == 1):
+    factors = {term: factor for term, factor in terms.items() if factor and term != 1}
+    if not factors or (all(isinstance(term, Variable) for term in factors) and len(factors) == 1):
         return
-    if known.get(_RELATED) == _NO:
+    if facts.get(_RELATED) == _NO:
         return
-    share = gcd(*parts.values())
+    share = gcd(*factors.values())
     offset = terms.get(1, 0)
-    key = _LinearSum(frozenset((part, factor // share) for part, factor in parts.items()), owner)
-    before = known.get(key, (-_FAR, _FAR))
+    key = _LinearSum(frozenset((term, factor // share) for term, factor in factors.items()), owner)
+    before = facts.get(key, (-_FAR, _FAR))
     low = -_FAR if low == -_FAR else -((offset - low) // share)
     high = _FAR if high == _FAR else (high - offset) // share
-    known[key] = (_most(before[0], low), _least(before[1], high))
-    known[_RELATED] = _YES
+    facts[key] = (_most(before[0], low), _least(before[1], high))
+    facts[_RELATED] = _YES
 
 
 def _lowest(
-    terms: Mapping[Expression, int], sums: Sequence[tuple[_LinearSum, Range]], known: Known,
-    asked: Container[Expression], seen: frozenset[Variable] = frozenset(), steps: int = 3,
+    terms: Mapping[Expression, int], sums: Sequence[tuple[_LinearSum, Range]], facts: Known,
+    asked: Container[Expression], visited: frozenset[Variable] = frozenset(), steps: int = 3,
 ) -> Values | None:  # fmt: skip
     """The least value of a sum: by the ranges of its parts, or by one known sum in it and what is left.
 
     Parts of the sum that is `asked` for are smaller than it. The others come from known sums, and these may hold each
     other: their ranges are taken without what is known of sums.
     """
-    parts = {part: factor for part, factor in terms.items() if factor}
-    seen = seen.union(*(variables(part) for part in parts))
+    factors = {term: factor for term, factor in terms.items() if factor}
+    visited = visited.union(*(variables(term) for term in factors))
     best: Values | None = 0
-    for part, factor in parts.items():
-        one = value_range(part, known if part in asked else {**known, _RELATED: _NO})
-        best = None if one is None or best is None else best + factor * one[0 if factor > 0 else 1]
-    operations = any(isinstance(part, Unary | Binary | Select) for part in parts)
-    if not steps or (len(parts.keys() - {1}) < 2 and not operations):
+    for term, factor in factors.items():
+        interval = value_range(term, facts if term in asked else {**facts, _RELATED: _NO})
+        best = None if interval is None or best is None else best + factor * interval[0 if factor > 0 else 1]
+    operations = any(isinstance(term, Unary | Binary | Select) for term in factors)
+    if not steps or (len(factors.keys() - {1}) < 2 and not operations):
         return best
     for key, (low, high) in sums:
-        if key.owner is not None and key.owner not in seen:
+        if key.owner is not None and key.owner not in visited:
             continue
         inner = dict(key.terms)
-        for times in {parts[part] // inner[part] for part in inner if part in parts and not parts[part] % inner[part]}:
+        for times in {
+            factors[term] // inner[term] for term in inner if term in factors and not factors[term] % inner[term]
+        }:
             limit = low if times > 0 else high
             if abs(limit) == _FAR:
                 continue
-            rest = {part: parts.get(part, 0) - times * inner.get(part, 0) for part in parts.keys() | inner.keys()}
-            least = _lowest(rest, sums, known, asked, seen, steps - 1)
+            rest = {term: factors.get(term, 0) - times * inner.get(term, 0) for term in factors.keys() | inner.keys()}
+            least = _lowest(rest, sums, facts, asked, visited, steps - 1)
             if least is not None:
                 best = least + times * limit if best is None else _most(best, least + times * limit)
     return best
 
 
-def is_nonzero(e: Expression, known: Known) -> bool:
+def is_nonzero(e: Expression, facts: Known) -> bool:
     """Whether a condition around says that it is not 0."""
-    return _nonzero(terms_of(e)) in known
+    return _nonzero(terms_of(e)) in facts
 
 
 def _nonzero(terms: Mapping[Expression, int]) -> tuple[Literal["nonzero"], _Terms]:
     return "nonzero", min(
-        (frozenset((part, sign * factor) for part, factor in terms.items() if factor) for sign in (1, -1)),
-        key=lambda one: sorted(map(str, one)),
+        (frozenset((term, sign * factor) for term, factor in terms.items() if factor) for sign in (1, -1)),
+        key=lambda signed: sorted(map(str, signed)),
     )
 
 
-def range_of(symbol: str, parts: list[Range]) -> Range | None:
+def range_of(symbol: str, ranges: list[Range]) -> Range | None:
     """The values of an operation on parts with these ranges; None where it has none, as of a division by 0."""
     if symbol == "~":
-        low, high = parts[0]
+        low, high = ranges[0]
         return _exactly(~low) if low is high else (~high, ~low)
     if symbol in ("not", "select"):
-        made = _not(parts[0]) if symbol == "not" else _select(*parts)
-        return _exactly(made[0]) if all(low is high for low, high in parts) else made
-    return _combined(symbol, parts[0], parts[1])
+        interval = _not(ranges[0]) if symbol == "not" else _select(*ranges)
+        return _exactly(interval[0]) if all(low is high for low, high in ranges) else interval
+    return _combined(symbol, ranges[0], ranges[1])
 
 
 def _exactly(value: Values) -> Range:
@@ -588,8 +592,8 @@ def _of_bits(symbol: str, left: Range, right: Range) -> Range:
             return _where((a < 0) | (c < 0), -span, 0), span - 1
 
 
-def _bit_count(one: Range) -> int:
-    ends = int(np.min(one[0])), int(np.max(one[1]))
+def _bit_count(interval: Range) -> int:
+    ends = int(np.min(interval[0])), int(np.max(interval[1]))
     return max((~end if end < 0 else end).bit_length() for end in ends)
 
 
@@ -610,30 +614,30 @@ def _compared(symbol: str, left: Range, right: Range) -> Range:
             return 1 - (((a <= d) & (c <= b)) + 0), 1 - (((a == b) & (c == d) & (a == c)) + 0)
 
 
-def _truth(one: Range) -> Range:
+def _truth(interval: Range) -> Range:
     """0 or 1: whether a value is surely, and possibly, not zero."""
-    low, high = one
+    low, high = interval
     return ((low > 0) | (high < 0)) + 0, ((low != 0) | (high != 0)) + 0
 
 
-def _not(one: Range) -> Range:
-    surely, possibly = _truth(one)
+def _not(interval: Range) -> Range:
+    surely, possibly = _truth(interval)
     return 1 - possibly, 1 - surely
 
 
-def _select(test: Range, chosen: Range, other: Range) -> Range:
+def _select(test: Range, chosen: Range, otherwise: Range) -> Range:
     surely, possibly = _truth(test)
-    low = _where(surely, chosen[0], _where(possibly, _least(chosen[0], other[0]), other[0]))
-    high = _where(surely, chosen[1], _where(possibly, _most(chosen[1], other[1]), other[1]))
+    low = _where(surely, chosen[0], _where(possibly, _least(chosen[0], otherwise[0]), otherwise[0]))
+    high = _where(surely, chosen[1], _where(possibly, _most(chosen[1], otherwise[1]), otherwise[1]))
     return low, high
 
 
-def decided(e: Expression, known: Known) -> bool | None:
+def decided(e: Expression, facts: Known) -> bool | None:
     """Whether a condition is true, false, or not decided by what is known."""
-    found = value_range(e, known)
-    if found is None:
+    interval = value_range(e, facts)
+    if interval is None:
         return None
-    surely, possibly = _truth(found)
+    surely, possibly = _truth(interval)
     if _all(surely):
         return True
     return None if _any(possibly) else False
@@ -643,47 +647,47 @@ def decided(e: Expression, known: Known) -> bool | None:
 _TRIED = 1 << 13
 
 
-def always(e: Expression, known: Known) -> bool:
+def always(e: Expression, facts: Known) -> bool:
     """Whether a condition holds for all values that its variables can have, each for itself; False where that is not
     known."""
     used = variables(e)
-    if not used <= known.keys():
+    if not used <= facts.keys():
         return False
-    return decided(e, known) is True or _always_by_sides(e, known) or tried(e, known)
+    return decided(e, facts) is True or _always_by_sides(e, facts) or tried(e, facts)
 
 
-def tried(e: Expression, known: Known) -> bool:
+def tried(e: Expression, facts: Known) -> bool:
     """Whether a condition holds for all values of its variables, tried one after another; False where they are too
     many, or not known."""
     used = variables(e)
-    if not used <= known.keys():
+    if not used <= facts.keys():
         return False
-    ranges = {one: (int(np.min(known[one][0])), int(np.max(known[one][1]))) for one in used}
+    ranges = {variable: (int(np.min(facts[variable][0])), int(np.max(facts[variable][1]))) for variable in used}
     if prod(high - low + 1 for low, high in ranges.values()) > _TRIED:
         return False
     axes = np.ix_(*(np.arange(low, high + 1) for low, high in ranges.values()))
-    return bool(decided(e, {one: (values, values) for one, values in zip(ranges, axes, strict=True)}))
+    return bool(decided(e, {variable: (values, values) for variable, values in zip(ranges, axes, strict=True)}))
 
 
-def _always_by_sides(e: Expression, known: Known) -> bool:
+def _always_by_sides(e: Expression, facts: Known) -> bool:
     match e:
         case Binary(">=" | ">" as symbol, a, b) | Binary("<=" | "<" as symbol, b, a):
-            found = close_range(Binary("-", a, b), known)
-            return found is not None and _all(found[0] >= (1 if symbol in "<>" else 0))
+            interval = close_range(Binary("-", a, b), facts)
+            return interval is not None and _all(interval[0] >= (1 if symbol in "<>" else 0))
         case _:
             return False
 
 
-def follows(e: Expression, given: Sequence[Expression], known: Known) -> bool:
+def follows(e: Expression, conditions: Sequence[Expression], facts: Known) -> bool:
     """Whether a condition holds wherever all the given ones do, for all values that variables can have; False where
     that is not known."""
-    there = where_all_hold(given, known)
+    there = where_all_hold(conditions, facts)
     if always(e, there):
         return True
     # What conditions say of several variables together shows where each of their values is tried.
-    for one in given:
-        e = Binary("or", Unary("not", one), e)
-    return bool(given) and always(e, there)
+    for condition in conditions:
+        e = Binary("or", Unary("not", condition), e)
+    return bool(conditions) and always(e, there)
 
 
 def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
@@ -696,7 +700,7 @@ def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
         case Unary(symbol, operand):
             return Unary(symbol, placed(operand, bound))
         case Select():
-            return Select(*(placed(part, bound) for part in e))
+            return Select(*(placed(operand, bound) for operand in e))
         case int() | float() | CoreValue() | CoreItem() | Unknown():
             return e
         case _:
@@ -716,8 +720,8 @@ def compiled(
 
 
 def _python(e: Expression, names: Mapping[Variable, str]) -> str | None:
-    parts = [_python(part, names) for part in parts_of(e)]
-    if any(part is None for part in parts):
+    texts = [_python(operand, names) for operand in parts_of(e)]
+    if any(text is None for text in texts):
         return None
     match e:
         case int():
@@ -725,15 +729,15 @@ def _python(e: Expression, names: Mapping[Variable, str]) -> str | None:
         case Variable():
             return names.get(e)
         case Unary(symbol):
-            return f"({symbol} {parts[0]})"
+            return f"({symbol} {texts[0]})"
         case Select():
-            return f"({parts[1]} if {parts[0]} else {parts[2]})"
+            return f"({texts[1]} if {texts[0]} else {texts[2]})"
         case Binary("min" | "max" as symbol):
-            return f"{symbol}({parts[0]}, {parts[1]})"
+            return f"{symbol}({texts[0]}, {texts[1]})"
         case Binary("truncdiv" | "truncmod" as symbol):
-            return f"{'quotient' if symbol == 'truncdiv' else 'rest'}({parts[0]}, {parts[1]})"
+            return f"{'quotient' if symbol == 'truncdiv' else 'rest'}({texts[0]}, {texts[1]})"
         case Binary(symbol):
-            return f"({parts[0]} {symbol} {parts[1]})"
+            return f"({texts[0]} {symbol} {texts[1]})"
         case float() | CoreValue() | CoreItem() | Unknown():
             return None
         case _:
@@ -753,38 +757,42 @@ def affine(e: Expression) -> dict[Variable | None, int] | None:
         return None
     if e.symbol == "*":
         scale, terms = (left, right) if left.keys() <= {None} else (right, left)
-        return {one: factor * scale.get(None, 0) for one, factor in terms.items()} if scale.keys() <= {None} else None
+        return (
+            {variable: factor * scale.get(None, 0) for variable, factor in terms.items()}
+            if scale.keys() <= {None}
+            else None
+        )
     sign = 1 if e.symbol == "+" else -1
-    return {one: left.get(one, 0) + sign * right.get(one, 0) for one in left.keys() | right.keys()}
+    return {variable: left.get(variable, 0) + sign * right.get(variable, 0) for variable in left.keys() | right.keys()}
 
 
 def canonical(e: Expression) -> Expression:
     """A sum in one of the ways to write it: functions simplify what they have in common apart."""
-    terms = {part: factor for part, factor in terms_of(e).items() if factor}
-    made: Expression = terms.pop(1, 0)
-    for part in sorted(terms, key=lambda one: (isinstance(one, Variable), str(one))):
-        one = part if terms[part] == 1 else Binary("*", part, terms[part])
-        made = one if made == 0 else Binary("+", made, one)
-    return made
+    terms = {term: factor for term, factor in terms_of(e).items() if factor}
+    total: Expression = terms.pop(1, 0)
+    for term in sorted(terms, key=lambda term: (isinstance(term, Variable), str(term))):
+        scaled = term if terms[term] == 1 else Binary("*", term, terms[term])
+        total = scaled if total == 0 else Binary("+", total, scaled)
+    return total
 
 
 def folded(e: Expression) -> Expression:
     """An expression in one of the ways to write it: operations on numbers are computed, sums are canonical."""
     match e:
         case Binary(symbol, left, right):
-            made: Expression = Binary(symbol, folded(left), folded(right))
+            rebuilt: Expression = Binary(symbol, folded(left), folded(right))
         case Unary(symbol, operand):
-            made = Unary(symbol, folded(operand))
+            rebuilt = Unary(symbol, folded(operand))
         case Select():
-            made = Select(*(folded(part) for part in e))
-            if isinstance(made.condition, int):
-                return made.chosen if made.condition else made.other
+            rebuilt = Select(*(folded(operand) for operand in e))
+            if isinstance(rebuilt.condition, int):
+                return rebuilt.chosen if rebuilt.condition else rebuilt.other
         case _:
             return e
-    if all(isinstance(part, int) for part in parts_of(made)):
-        found = value_range(made, {})
-        return made if found is None else int(found[0])
-    return canonical(made) if isinstance(made, Binary) and made.symbol in ("+", "-", "*") else made
+    if all(isinstance(operand, int) for operand in parts_of(rebuilt)):
+        interval = value_range(rebuilt, {})
+        return rebuilt if interval is None else int(interval[0])
+    return canonical(rebuilt) if isinstance(rebuilt, Binary) and rebuilt.symbol in ("+", "-", "*") else rebuilt
 
 
 def terms_of(e: Expression) -> dict[Expression, int]:
@@ -795,26 +803,26 @@ def terms_of(e: Expression) -> dict[Expression, int]:
         case Binary("+" | "-" as symbol):
             left, right = terms_of(e.left), terms_of(e.right)
             sign = 1 if symbol == "+" else -1
-            return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
+            return {term: left.get(term, 0) + sign * right.get(term, 0) for term in {**left, **right}}
         case Binary("*", int(scale), rest) | Binary("*", rest, int(scale)):
-            return {part: factor * scale for part, factor in terms_of(rest).items()}
+            return {term: factor * scale for term, factor in terms_of(rest).items()}
         case _:
             return {e: 1}
 
 
-def close_range(e: Expression, known: Known) -> Range | None:
+def close_range(e: Expression, facts: Known) -> Range | None:
     """As :func:`value_range`, closer for sums with a minimum, a maximum or a choice in them: each of its sides is
     looked at alone, so that what the sum takes away elsewhere cancels: n - max(n - 2, 0) is at least min(2, n)."""
-    found = value_range(e, known)
+    interval = value_range(e, facts)
     sides = _sides(e)
-    if found is None or len(sides) == 1:
-        return found
-    ranges = [value_range(canonical(side), known) for side in sides]
-    if any(one is None for one in ranges):
-        return found
-    low = _least(*(one[0] for one in ranges if one is not None))
-    high = _most(*(one[1] for one in ranges if one is not None))
-    return _most(found[0], low), _least(found[1], high)
+    if interval is None or len(sides) == 1:
+        return interval
+    ranges = [value_range(canonical(side), facts) for side in sides]
+    if any(side_range is None for side_range in ranges):
+        return interval
+    low = _least(*(side_range[0] for side_range in ranges if side_range is not None))
+    high = _most(*(side_range[1] for side_range in ranges if side_range is not None))
+    return _most(interval[0], low), _least(interval[1], high)
 
 
 # An expression has more sides than this only where nobody reads it any more.
@@ -824,39 +832,39 @@ _MOST_SIDES = 16
 def _sides(e: Expression) -> list[Expression]:
     """Sums without minima, maxima and choices, of which an expression is one or the other; itself where they are too
     many, or where it is no sum."""
-    made: list[Expression]
+    combined: list[Expression]
     match e:
         case Binary("min" | "max", a, b) | Select(_, a, b):
-            made = [*_sides(a), *_sides(b)]
+            combined = [*_sides(a), *_sides(b)]
         case Binary("+" | "-" | "*" as symbol, a, b):
-            made = [Binary(symbol, one, other) for one in _sides(a) for other in _sides(b)]
+            combined = [Binary(symbol, first, second) for first in _sides(a) for second in _sides(b)]
         case _:
             return [e]
-    return made if len(made) <= _MOST_SIDES else [e]
+    return combined if len(combined) <= _MOST_SIDES else [e]
 
 
-def narrowed(test: Expression, known: Known, *, holds: bool) -> dict[Key, Range]:
+def narrowed(test: Expression, facts: Known, *, holds: bool) -> dict[Key, Range]:
     """The ranges where a condition holds, or where it does not."""
-    made = dict(known)
+    narrower = dict(facts)
     if isinstance(test, Unary) and test.symbol == "not":
-        return narrowed(test.operand, known, holds=not holds)
+        return narrowed(test.operand, facts, holds=not holds)
     if isinstance(test, Variable):
         test = Binary("!=", test, 0)
     if not isinstance(test, Binary):
-        return made
+        return narrower
     symbol: str = test.symbol
     # Bits that two numbers have in common are bits of each.
     if symbol in (("and", "&") if holds else ("or", "|")):
-        return narrowed(test.right, narrowed(test.left, known, holds=holds), holds=holds)
+        return narrowed(test.right, narrowed(test.left, facts, holds=holds), holds=holds)
     if symbol not in COMPARISONS:
-        return made if symbol in _CONDITIONS else narrowed(Binary("!=", test, 0), known, holds=holds)
+        return narrower if symbol in _CONDITIONS else narrowed(Binary("!=", test, 0), facts, holds=holds)
     if not holds:
         symbol = _OPPOSITE[symbol]
-    for one, other, sense in ((test.left, test.right, symbol), (test.right, test.left, _MIRRORED[symbol])):
-        limit = value_range(other, known)
-        if not isinstance(one, Variable) or one not in made or limit is None:
+    for variable, opposite, sense in ((test.left, test.right, symbol), (test.right, test.left, _MIRRORED[symbol])):
+        limit = value_range(opposite, facts)
+        if not isinstance(variable, Variable) or variable not in narrower or limit is None:
             continue
-        low, high = made[one]
+        low, high = narrower[variable]
         if low is high:
             # It has one value, which the condition does not change.
             continue
@@ -875,65 +883,65 @@ def narrowed(test: Expression, known: Known, *, holds: bool) -> dict[Key, Range]
                 low, high = low + (low == limit[0]), high - (high == limit[0])
             case _:
                 continue
-        made[one] = (low, high)
+        narrower[variable] = (low, high)
     # What depends on sizes is a number for each core: it counts like a variable that has its value already.
-    _learn_difference(made, symbol, terms_of(Binary("-", test.left, test.right)))
-    difference = affine(Binary("-", _named(test.left, made), _named(test.right, made)))
+    _learn_difference(narrower, symbol, terms_of(Binary("-", test.left, test.right)))
+    difference = affine(Binary("-", _named(test.left, narrower), _named(test.right, narrower)))
     if difference is not None and symbol in _BOUNDS:
         for sign, limit in _BOUNDS[symbol]:
-            _bound(made, {one: sign * factor for one, factor in difference.items()}, limit)
-    return made
+            _bound(narrower, {variable: sign * factor for variable, factor in difference.items()}, limit)
+    return narrower
 
 
-def where_all_hold(tests: Sequence[Expression], known: Known) -> Known:
+def where_all_hold(tests: Sequence[Expression], facts: Known) -> Known:
     """The ranges where several conditions hold."""
-    for one in tests:
-        known = narrowed(one, known, holds=True)
-    return known
+    for test in tests:
+        facts = narrowed(test, facts, holds=True)
+    return facts
 
 
-def _learn_difference(known: dict[Key, Range], symbol: str, terms: Mapping[Expression, int]) -> None:
+def _learn_difference(facts: dict[Key, Range], symbol: str, terms: Mapping[Expression, int]) -> None:
     if symbol == "!=":
-        known[_nonzero(terms)] = (1, 1)
+        facts[_nonzero(terms)] = (1, 1)
     for sign, limit in _BOUNDS.get(symbol, ()):
         low, high = (-_FAR, limit) if sign > 0 else (-limit, _FAR)
-        _learn_sum(known, terms, low, high)
+        _learn_sum(facts, terms, low, high)
 
 
-def _named(e: Expression, known: dict[Key, Range]) -> Expression:
+def _named(e: Expression, facts: dict[Key, Range]) -> Expression:
     """The expression with a variable for each part that is no sum and has exactly one value."""
     match e:
         case Binary("+" | "-" | "*" as symbol, left, right):
-            return Binary(symbol, _named(left, known), _named(right, known))
+            return Binary(symbol, _named(left, facts), _named(right, facts))
         case int() | float() | Variable():
             return e
         case _:
-            found = value_range(e, known)
-    if found is None or found[0] is not found[1]:
+            interval = value_range(e, facts)
+    if interval is None or interval[0] is not interval[1]:
         return e
-    name = Variable(-1 - len(known), show(e))
-    known[name] = found
+    name = Variable(-1 - len(facts), show(e))
+    facts[name] = interval
     return name
 
 
-def _bound(known: dict[Key, Range], terms: dict[Variable | None, int], limit: int) -> None:
+def _bound(facts: dict[Key, Range], terms: dict[Variable | None, int], limit: int) -> None:
     """Narrow the variables that have no one value, where a sum is at most `limit`."""
-    for one, factor in terms.items():
-        if one is None or not factor or one not in known or known[one][0] is known[one][1]:
+    for variable, factor in terms.items():
+        if variable is None or not factor or variable not in facts or facts[variable][0] is facts[variable][1]:
             continue
         least: Values = terms.get(None, 0)
-        for other, scale in terms.items():
-            if other is None or other is one:
+        for other_variable, scale in terms.items():
+            if other_variable is None or other_variable is variable:
                 continue
-            if other not in known:
+            if other_variable not in facts:
                 return
-            least = least + scale * known[other][0 if scale > 0 else 1]
-        low, high = known[one]
+            least = least + scale * facts[other_variable][0 if scale > 0 else 1]
+        low, high = facts[variable]
         # factor * one <= limit - least, rounded to where the product is still small enough
         if factor > 0:
-            known[one] = (low, _least(high, (limit - least) // factor))
+            facts[variable] = (low, _least(high, (limit - least) // factor))
         else:
-            known[one] = (_most(low, -((limit - least) // -factor)), high)
+            facts[variable] = (_most(low, -((limit - least) // -factor)), high)
 
 
 # sign * (left - right) <= limit

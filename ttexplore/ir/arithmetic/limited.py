@@ -30,20 +30,20 @@ def value_of(value: ir.Expr) -> ir.Expr:
 
 def is_limited(region: ir.TensorRegion) -> bool:
     """Whether a copy to a region stores a part of its block."""
-    return any(constant(part.extent) is None for part in region.region)
+    return any(constant(axis.extent) is None for axis in region.region)
 
 
 def full_extents(region: ir.TensorRegion, block: tuple[int, ...]) -> list[int] | None:
     """The extents of a region that holds the whole of a block; None where they do not fit together."""
     long = iter([extent for extent in block if extent != 1])
-    found: list[int] = []
-    for part in region.region:
-        extent = constant(part.extent)
+    extents: list[int] = []
+    for axis in region.region:
+        extent = constant(axis.extent)
         if extent != 1:
-            whole = next(long, None)
-            if extent is None and whole is None:
+            full_extent = next(long, None)
+            if extent is None and full_extent is None:
                 return None
-            extent = whole if extent is None else extent
+            extent = full_extent if extent is None else extent
         assert extent is not None
-        found.append(extent)
-    return found
+        extents.append(extent)
+    return extents

@@ -34,11 +34,11 @@ class _Extent:
     may_fail: bool = False
 
     @classmethod
-    def around(cls, one: ir.Expr, parts: list[_Extent]) -> _Extent:
-        divides = isinstance(one, tirx.FloorDiv | tirx.FloorMod | tirx.Mod | tirx.Div) and constant(one.b) is None
+    def around(cls, node: ir.Expr, args: list[_Extent]) -> _Extent:
+        divides = isinstance(node, tirx.FloorDiv | tirx.FloorMod | tirx.Mod | tirx.Div) and constant(node.b) is None
         return cls(
-            1 + max((part.depth for part in parts), default=-1), 1 + sum(part.size for part in parts),
-            (divides and not str(one.ty.dtype).startswith(("float", "bfloat"))) or any(part.may_fail for part in parts),
+            1 + max((arg.depth for arg in args), default=-1), 1 + sum(arg.size for arg in args),
+            (divides and not str(node.ty.dtype).startswith(("float", "bfloat"))) or any(arg.may_fail for arg in args),
         )  # fmt: skip
 
 
@@ -47,23 +47,23 @@ def shallow(value: ir.Expr, name: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
 
     Raises Unsupported where parts cannot be computed before the whole.
     """
-    made: dict[int, ir.Expr] = {}
+    rebuilt: dict[int, ir.Expr] = {}
     extents: dict[int, _Extent] = {}
-    for one in nodes_of(value):
+    for node in nodes_of(value):
         # The indices of a load say what it is.
-        parts = [] if isinstance(one, ir.TensorLoad) else parts_of(one)
-        keys = [identity(part) for part in parts]
-        extent = _Extent.around(one, [extents[key] for key in keys])
+        operands = [] if isinstance(node, ir.TensorLoad) else parts_of(node)
+        keys = [identity(operand) for operand in operands]
+        extent = _Extent.around(node, [extents[key] for key in keys])
         if extent.depth > LARGEST_DEPTH or extent.size > LARGEST_SIZE:
             for key in keys:
                 if extents[key].depth and not extents[key].may_fail:
-                    made[key], extents[key] = name(made[key]), _Extent()
-            extent = _Extent.around(one, [extents[key] for key in keys])
-        new = [made[key] for key in keys]
-        same = all(a.same_as(b) for a, b in zip(parts, new, strict=True))
-        made[identity(one)], extents[identity(one)] = one if same else with_parts(one, new), extent
+                    rebuilt[key], extents[key] = name(rebuilt[key]), _Extent()
+            extent = _Extent.around(node, [extents[key] for key in keys])
+        new = [rebuilt[key] for key in keys]
+        same = all(a.same_as(b) for a, b in zip(operands, new, strict=True))
+        rebuilt[identity(node)], extents[identity(node)] = node if same else with_parts(node, new), extent
     _refuse(extents[identity(value)])
-    return made[identity(value)]
+    return rebuilt[identity(value)]
 
 
 def refuse_deep(values: Sequence[ir.Expr]) -> None:

@@ -30,8 +30,8 @@ def size_variables(function: tirx.PrimFunc) -> list[ir.Var]:
 
 def bound_sizes(function: tirx.PrimFunc) -> list[ir.Var]:
     """The variables of a persistent kernel that stand for sizes which the host gives to each core."""
-    found = function.attrs.get(BOUND_SIZES)
-    return [] if found is None else list(found)
+    sizes = function.attrs.get(BOUND_SIZES)
+    return [] if sizes is None else list(sizes)
 
 
 def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:
@@ -41,18 +41,18 @@ def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:
 
 def constant_extents(region: ir.TensorRegion) -> list[int]:
     """The extents of a region, in elements. Raises Unsupported for one of variable size."""
-    found = [extent for part in region.region if (extent := constant(part.extent)) is not None]
-    if len(found) < len(region.region):
+    extents = [extent for axis in region.region if (extent := constant(axis.extent)) is not None]
+    if len(extents) < len(region.region):
         raise variable_size(region.source)
-    return found
+    return extents
 
 
 def matrix_extents(region: ir.TensorRegion) -> list[int]:
     """As :func:`constant_extents`, without leading axes of one element beyond those of a matrix."""
-    found = constant_extents(region)
-    while len(found) > 2 and found[0] == 1:
-        found.pop(0)
-    return found
+    extents = constant_extents(region)
+    while len(extents) > 2 and extents[0] == 1:
+        extents.pop(0)
+    return extents
 
 
 def variable_size(buffer: tirx.Buffer) -> Unsupported:

@@ -92,7 +92,7 @@ class Uncertain(NDArrayOperatorsMixin):
         if not kept or not isinstance(result, Uncertain):
             return result
         low, high = _ends(self)
-        below, above = (np.where(np.isfinite(one), one, 0) for one in (result.value - low, high - result.value))
+        below, above = (np.where(np.isfinite(error), error, 0) for error in (result.value - low, high - result.value))
         low, high = (
             np.maximum(*both).astype(np.float32) for both in ((result.below, below), (result.above, above))
         )  # fmt: skip
@@ -136,7 +136,7 @@ def lifted(function: Callable[Parameters, Result], *, to_whole: bool = False) ->
 
     @wraps(function)
     def either(*operands: Parameters.args, **options: Parameters.kwargs) -> Result:
-        if any(isinstance(one, Uncertain) for one in operands):
+        if any(isinstance(operand, Uncertain) for operand in operands):
             return cast(Result, _applied(function, cast(Sequence[Operand], operands), to_whole=to_whole))
         return function(*operands, **options)
 
@@ -145,9 +145,9 @@ def lifted(function: Callable[Parameters, Result], *, to_whole: bool = False) ->
 
 def whole_product(left: Elements, right: Elements) -> Elements:
     """The product of matrices of whole numbers. Their sums may wrap around; float64 holds those of one product."""
-    values = [np.asarray(value_of(one), np.float64) for one in (left, right)]
+    values = [np.asarray(value_of(operand), np.float64) for operand in (left, right)]
     result = product(*values).astype(np.int64)
-    uncertain = [one for one in (left, right) if isinstance(one, Uncertain)]
+    uncertain = [operand for operand in (left, right) if isinstance(operand, Uncertain)]
     if not uncertain:
         return result
     errors = _of_products((left, right), exact=True)
@@ -166,7 +166,7 @@ def _errors_of(operand: Operand) -> _Errors:
 
 
 def _applied(function: Callable[..., object], operands: Sequence[Operand], *, to_whole: bool = False) -> Elements:
-    uncertain = [one for one in operands if isinstance(one, Uncertain)]
+    uncertain = [operand for operand in operands if isinstance(operand, Uncertain)]
     exact = to_whole or (function in _OF_WHOLE and all(map(_is_whole, operands)))
     result = np.asarray(function(*map(value_of, operands)))
     if function in (np.add, np.subtract):
@@ -197,20 +197,20 @@ def _together(exact: bool, first: _Errors, second: _Errors) -> _Errors:
     return add(first[0], second[0]), add(first[1], second[1])
 
 
-def _scaled(one: Operand, other: Operand) -> _Errors:
+def _scaled(operand: Operand, factor: Operand) -> _Errors:
     """The errors of a product that come from one factor."""
-    below, above = _errors_of(one)
-    size, rising = np.abs(value_of(other)) + np.maximum(*_errors_of(other)), np.greater_equal(value_of(other), 0)
+    below, above = _errors_of(operand)
+    size, rising = np.abs(value_of(factor)) + np.maximum(*_errors_of(factor)), np.greater_equal(value_of(factor), 0)
     return size * np.where(rising, below, above), size * np.where(rising, above, below)
 
 
 def _of_products(operands: Sequence[Operand], *, exact: bool) -> Array:
     """The errors of a product of matrices."""
-    sizes = [np.abs(np.asarray(value_of(one), np.float64)) for one in operands]
-    wrong = [np.asarray(np.maximum(*_errors_of(one)), np.float64) for one in operands]
+    sizes = [np.abs(np.asarray(value_of(operand), np.float64)) for operand in operands]
+    wrong = [np.asarray(np.maximum(*_errors_of(operand)), np.float64) for operand in operands]
     if exact:
         return (sizes[0] + wrong[0]) @ wrong[1] + wrong[0] @ sizes[1]
-    squares, wrong = [np.square(one) for one in sizes], [np.square(one) for one in wrong]
+    squares, wrong = [np.square(size) for size in sizes], [np.square(error) for error in wrong]
     return np.sqrt((squares[0] + wrong[0]) @ wrong[1] + wrong[0] @ squares[1])
 
 
@@ -230,7 +230,7 @@ def _made(result: Array, errors: _Errors, unit: float, *, exact: bool = False) -
 
 def _overlap(first: Operand, second: Operand) -> Array:
     """Where numbers may be equal or not: somewhere in their intervals, which the ends do not tell."""
-    both = [_ends(one) if isinstance(one, Uncertain) else (one, one) for one in (first, second)]
+    both = [_ends(operand) if isinstance(operand, Uncertain) else (operand, operand) for operand in (first, second)]
     (low, high), (other_low, other_high) = ((np.minimum(*ends), np.maximum(*ends)) for ends in both)
     certain = np.logical_and(*(np.equal(*ends) for ends in both))
     return np.less_equal(low, other_high) & np.less_equal(other_low, high) & ~certain
@@ -240,7 +240,7 @@ def _moved_by(function: Callable[..., object], operands: Sequence[Operand], resu
     """Return how far the result moves when each operand takes either end of its interval."""
     below: Array = np.zeros(result.shape, bool if result.dtype.kind == "b" else np.float64)
     above = below
-    ends = [_ends(one) if isinstance(one, Uncertain) else (one,) for one in operands]
+    ends = [_ends(operand) if isinstance(operand, Uncertain) else (operand,) for operand in operands]
     for corner in itertools.product(*ends):
         with np.errstate(all="ignore"):
             moved = np.asarray(function(*corner))
@@ -276,19 +276,21 @@ def _distances(moved: Array, result: Array) -> _Errors:
 
 def _chosen(condition: Operand, first: Operand, second: Operand) -> Uncertain:
     """One of two by a condition; where that may be otherwise the errors reach as far as both do."""
-    parts = [one for one in (first, second) if isinstance(one, Uncertain)]
-    unit = next(one.unit for one in (condition, *parts) if isinstance(one, Uncertain))
-    chosen, other = (np.where(value_of(condition), *map(value_of, both)) for both in ((first, second), (second, first)))
+    uncertain = [operand for operand in (first, second) if isinstance(operand, Uncertain)]
+    unit = next(operand.unit for operand in (condition, *uncertain) if isinstance(operand, Uncertain))
+    chosen, rejected = (
+        np.where(value_of(condition), *map(value_of, both)) for both in ((first, second), (second, first))
+    )
     errors = [np.where(value_of(condition), *both) for both in zip(_errors_of(first), _errors_of(second), strict=True)]
     if isinstance(condition, Uncertain):
         of_other = [
             np.where(value_of(condition), *both) for both in zip(_errors_of(second), _errors_of(first), strict=True)
         ]
-        apart = _distances(other, chosen)
+        apart = _distances(rejected, chosen)
         for side in (0, 1):
             less = of_other[side] if chosen.dtype.kind == "b" else np.maximum(of_other[side] - apart[1 - side], 0)
             far = apart[side] + less
             errors[side] = np.where(condition.above, np.maximum(errors[side], far), errors[side])
     kind = bool if chosen.dtype.kind == "b" else np.float32
     below, above = (np.asarray(np.broadcast_to(error, chosen.shape), kind) for error in errors)
-    return Uncertain(chosen, below, above, unit, whole=bool(parts) and all(one.whole for one in parts))
+    return Uncertain(chosen, below, above, unit, whole=bool(uncertain) and all(operand.whole for operand in uncertain))

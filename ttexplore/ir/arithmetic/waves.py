@@ -29,24 +29,24 @@ class Waves:
 
 
 def waves(
-    places: Sequence[ir.Var], domain: Sequence[int | ir.Expr], size: int | ir.Expr, index: int | ir.Expr,
+    coordinates: Sequence[ir.Var], domain: Sequence[int | ir.Expr], size: int | ir.Expr, index: int | ir.Expr,
     body: Sequence[tirx.Stmt], span: ir.Span | None, wave: ir.Var | None = None,
 ) -> tirx.For:  # fmt: skip
     """The loop over the waves of a domain, the last axis fastest; `wave` is its variable if it has one already."""
-    total: int | ir.Expr = math.prod(domain) if all(isinstance(one, int) for one in domain) else functools.reduce(
+    total: int | ir.Expr = math.prod(domain) if all(isinstance(extent, int) for extent in domain) else functools.reduce(
         lambda a, b: to_expr(a) * b, domain
     )  # fmt: skip
-    wave, place = variable("wave", span) if wave is None else wave, variable("place", span)
+    wave, position = variable("wave", span) if wave is None else wave, variable("place", span)
     inner: list[tirx.Stmt] = []
-    rest: ir.Expr = place
-    for axis in reversed(range(len(places))):
+    rest: ir.Expr = position
+    for axis in reversed(range(len(coordinates))):
         value = tirx.floormod(rest, domain[axis]) if axis else rest
-        inner.insert(0, bind(places[axis], value, span))
+        inner.insert(0, bind(coordinates[axis], value, span))
         rest = tirx.floordiv(rest, domain[axis])
-    inside = when(place < total, [*inner, *body], span)
+    inside = when(position < total, [*inner, *body], span)
     count = tirx.floordiv(to_expr(total) + (size - 1), to_expr(size))
     mark = {_MARK: [*map(to_expr, (size, index, *domain))]}
-    return loop(wave, count, [bind(place, wave * size + index, span), inside], annotations=mark, span=span)
+    return loop(wave, count, [bind(position, wave * size + index, span), inside], annotations=mark, span=span)
 
 
 def waves_of(statement: tirx.Stmt) -> Waves | None:
@@ -57,5 +57,5 @@ def waves_of(statement: tirx.Stmt) -> Waves | None:
     inside = statements(statement.body)[-1]
     assert isinstance(inside, tirx.IfThenElse)
     body = statements(inside.then_case)
-    places = tuple(one.var for one in body[: len(domain)] if isinstance(one, tirx.Bind))
-    return Waves(statement.loop_var, places, tuple(domain), size, index, body[len(domain) :])
+    coordinates = tuple(binding.var for binding in body[: len(domain)] if isinstance(binding, tirx.Bind))
+    return Waves(statement.loop_var, coordinates, tuple(domain), size, index, body[len(domain) :])

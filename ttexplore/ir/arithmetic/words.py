@@ -118,9 +118,9 @@ class Words:
         for size in sizes:
             self._declare(size, (1, MAX_SIZE - 1))
 
-    def _declare(self, variable: Variable, known: _Numbers, *, signed: bool = False) -> Type:
-        self.known[variable] = known
-        self.types[variable] = "int32" if signed or known[0] < 0 else "uint32"
+    def _declare(self, variable: Variable, bounds: _Numbers, *, signed: bool = False) -> Type:
+        self.known[variable] = bounds
+        self.types[variable] = "int32" if signed or bounds[0] < 0 else "uint32"
         return self.types[variable]
 
     # Statements
@@ -156,68 +156,68 @@ class Words:
                 return None, self._declare(bind.variable, (1, MAX_SIZE - 1) if is_size else _FROM_HOST)
             case value:
                 word = self.word(value, bind.place)
-        known: _Numbers = (word.low, word.high)
+        bounds: _Numbers = (word.low, word.high)
         if bind.variable in self.blocks:
-            known = self._block(self.blocks[bind.variable])
+            bounds = self._block(self.blocks[bind.variable])
         if word.type == "bool":
-            self.known[bind.variable], self.types[bind.variable] = known, "bool"
+            self.known[bind.variable], self.types[bind.variable] = bounds, "bool"
             return word, "bool"
-        type = self._declare(bind.variable, known)
+        type = self._declare(bind.variable, bounds)
         return _held(word, type), type
 
     def _block(self, count: Expression) -> _Numbers:
         """The range of a block index. A kernel that names no size does not know how many blocks there are."""
-        known = variables(count) <= self.types.keys()
-        return (0, max(self.word(count).high - 1, 0)) if known else _FROM_HOST
+        computable = variables(count) <= self.types.keys()
+        return (0, max(self.word(count).high - 1, 0)) if computable else _FROM_HOST
 
     # Expressions
 
-    def word(self, expression: Expression, place: SourceLocation | None = None) -> Word:
+    def word(self, expression: Expression, site: SourceLocation | None = None) -> Word:
         """An expression as a word that has its number modulo 2^32. Raises Unsupported for what is none."""
         try:
             return self._word(expression, expression, self.known)
         except Unsupported as error:
-            raise error.at(None if place is None else place.span) from None
+            raise error.at(None if site is None else site.span) from None
 
-    def unsigned(self, expression: Expression, place: SourceLocation | None = None) -> Word:
+    def unsigned(self, expression: Expression, site: SourceLocation | None = None) -> Word:
         """The word that the SDK's functions take."""
-        return as_unsigned(self.word(expression, place))
+        return as_unsigned(self.word(expression, site))
 
-    def signed(self, expression: Expression, place: SourceLocation | None = None) -> Word:
-        return as_signed(self.word(expression, place))
+    def signed(self, expression: Expression, site: SourceLocation | None = None) -> Word:
+        return as_signed(self.word(expression, site))
 
-    def condition(self, expression: Expression, place: SourceLocation | None = None) -> Word:
-        return _truth(self.word(expression, place))
+    def condition(self, expression: Expression, site: SourceLocation | None = None) -> Word:
+        return _truth(self.word(expression, site))
 
-    def _word(self, e: Expression, whole: Expression, known: Known) -> Word:
+    def _word(self, e: Expression, root: Expression, facts: Known) -> Word:
         """`known` is what holds where the expression is computed: C++ computes what a condition lets it, too."""
         match e:
             case int():
                 return _constant(e)
             case Variable() if e in self.types:
-                low, high = known[e]
+                low, high = facts[e]
                 return Word("variable", self.types[e], (), int(low), int(high), e)
             case Binary(symbol) | Unary(symbol):
                 pass
             case Select():
                 symbol = "select"
             case Variable() | float() | CoreValue() | CoreItem() | Unknown():
-                raise _no_text(whole)
+                raise _no_text(root)
             case _:
                 assert_never(e)
-        test, *others = parts_of(e)
-        parts = [self._word(test, whole, known)]
-        for part, holds in zip(others, taken_where(e), strict=True):
-            there = known if holds is None else reached(test, known, holds=holds)
+        test, *operands = parts_of(e)
+        words = [self._word(test, root, facts)]
+        for operand, holds in zip(operands, taken_where(e), strict=True):
+            there = facts if holds is None else reached(test, facts, holds=holds)
             # What no value comes to is never computed.
-            parts.append(_constant(0) if there is None else self._word(part, whole, there))
-        found = operation_range(e, [(part.low, part.high) for part in parts], known)
-        if found is None:
-            raise _without_value(symbol, e, parts)
-        low, high = int(found[0]), int(found[1])
+            words.append(_constant(0) if there is None else self._word(operand, root, there))
+        interval = operation_range(e, [(word.low, word.high) for word in words], facts)
+        if interval is None:
+            raise _without_value(symbol, e, words)
+        low, high = int(interval[0]), int(interval[1])
         if symbol == "<<" and not INT32_LEAST <= low <= high <= INT32_MOST:
             low, high = INT32_LEAST, INT32_MOST
-        return _operation(symbol, parts, (low, high))
+        return _operation(symbol, words, (low, high))
 
 
 def _no_text(expression: Expression) -> Unsupported:
@@ -228,9 +228,9 @@ def _no_text(expression: Expression) -> Unsupported:
     )
 
 
-def _without_value(symbol: str, e: Expression, parts: list[Word]) -> Unsupported:
+def _without_value(symbol: str, e: Expression, words: list[Word]) -> Unsupported:
     if symbol in SHIFTS:
-        return no_shift(show(e), parts[1].low, parts[1].high, None)
+        return no_shift(show(e), words[1].low, words[1].high, None)
     return no_divisor(show(e), show(parts_of(e)[1]), None)
 
 
@@ -263,21 +263,21 @@ def _as_number(word: Word) -> Word:
     return _converted(word, "uint32") if word.type == "bool" else word
 
 
-def _operation(symbol: str, parts: list[Word], known: _Numbers) -> Word:
+def _operation(symbol: str, words: list[Word], bounds: _Numbers) -> Word:
     """The word of an operation on words."""
-    low, high = known
-    if all(part.symbol == "constant" for part in parts) and low == high:
+    low, high = bounds
+    if all(word.symbol == "constant" for word in words) and low == high:
         return _constant(low)
     if symbol == "not":
-        return Word(symbol, "bool", (_truth(parts[0]),), low, high)
+        return Word(symbol, "bool", (_truth(words[0]),), low, high)
     if symbol in ("and", "or"):
-        return Word(symbol, "bool", tuple(map(_truth, parts)), low, high)
+        return Word(symbol, "bool", tuple(map(_truth, words)), low, high)
     if symbol == "select":
-        test, (chosen, other) = _truth(parts[0]), _alike(*map(_as_number, parts[1:]))
+        test, (chosen, otherwise) = _truth(words[0]), _alike(*map(_as_number, words[1:]))
         if test.symbol == "constant":
-            return chosen if test.low else other
-        return Word(symbol, chosen.type, (test, chosen, other), low, high)
-    numbers = [_as_number(part) for part in parts]
+            return chosen if test.low else otherwise
+        return Word(symbol, chosen.type, (test, chosen, otherwise), low, high)
+    numbers = [_as_number(word) for word in words]
     if symbol == "~":
         return Word(symbol, numbers[0].type, (numbers[0],), low, high)
     left, right = numbers
@@ -293,11 +293,11 @@ def _operation(symbol: str, parts: list[Word], known: _Numbers) -> Word:
             # A shift of a negative number is not defined in C++17.
             return Word(symbol, "uint32", (_converted(left, "uint32"), as_unsigned(right)), low, high)
         case ">>":
-            return _shifted_right(left, as_unsigned(right), known)
+            return _shifted_right(left, as_unsigned(right), bounds)
         case "min" | "max":
-            return _extreme(symbol, left, right, known)
+            return _extreme(symbol, left, right, bounds)
         case "//" | "%" | "truncdiv" | "truncmod":
-            return _divided(symbol, left, right, known)
+            return _divided(symbol, left, right, bounds)
         case _:
             assert symbol in COMPARISONS, symbol
             # Compilers warn of some comparisons that are always false.
@@ -314,7 +314,7 @@ def _differ_in_a_bit(word: Word, number: Word) -> bool:
         word = word.parts[0]
     if word.symbol not in ("&", "|") or number.symbol != "constant" or number.low < 0:
         return False
-    masks = [part.low for part in word.parts if part.symbol == "constant" and part.low >= 0]
+    masks = [operand.low for operand in word.parts if operand.symbol == "constant" and operand.low >= 0]
     return any(number.low & ~mask if word.symbol == "&" else mask & ~number.low for mask in masks)
 
 
@@ -335,27 +335,27 @@ def _comparable(left: Word, right: Word) -> tuple[Word, Word]:
     return as_unsigned(left), as_unsigned(right)
 
 
-def _shifted_right(left: Word, right: Word, known: _Numbers) -> Word:
+def _shifted_right(left: Word, right: Word, bounds: _Numbers) -> Word:
     left = as_signed(left) if left.is_negative else _converted(left, "uint32")
-    return Word(">>", "int32" if left.is_negative else "uint32", (left, right), *known)
+    return Word(">>", "int32" if left.is_negative else "uint32", (left, right), *bounds)
 
 
-def _extreme(symbol: str, left: Word, right: Word, known: _Numbers) -> Word:
-    simple = all(part.symbol in ("variable", "constant") for part in (left, right))
+def _extreme(symbol: str, left: Word, right: Word, bounds: _Numbers) -> Word:
+    simple = all(operand.symbol in ("variable", "constant") for operand in (left, right))
     if simple and "uint32" in (left.type, right.type) and not (left.is_negative or right.is_negative):
-        return Word(symbol, "uint32", (as_unsigned(left), as_unsigned(right)), *known)
+        return Word(symbol, "uint32", (as_unsigned(left), as_unsigned(right)), *bounds)
     # Of what is long, or can be negative, each part is computed once: by a function.
-    return Word(symbol, "int32", (as_signed(left), as_signed(right)), *known)
+    return Word(symbol, "int32", (as_signed(left), as_signed(right)), *bounds)
 
 
-def _divided(symbol: str, left: Word, right: Word, known: _Numbers) -> Word:
+def _divided(symbol: str, left: Word, right: Word, bounds: _Numbers) -> Word:
     if not (left.is_negative or right.is_negative):
         plain = "/" if symbol in ("//", "truncdiv") else "%"
-        return Word(plain, "uint32", (_converted(left, "uint32"), as_unsigned(right)), *known)
+        return Word(plain, "uint32", (_converted(left, "uint32"), as_unsigned(right)), *bounds)
     if symbol in ("truncdiv", "truncmod"):
         plain = "/" if symbol == "truncdiv" else "%"
-        return Word(plain, "int32", (_converted(left, "int32"), as_signed(right)), *known)
-    return Word(_FLOORED[symbol], "int32", (as_signed(left), as_signed(right)), *known)
+        return Word(plain, "int32", (_converted(left, "int32"), as_signed(right)), *bounds)
+    return Word(_FLOORED[symbol], "int32", (as_signed(left), as_signed(right)), *bounds)
 
 
 _FLOORED = {"//": "floor_div", "%": "floor_mod"}
@@ -381,9 +381,9 @@ def functions_of(word: Word) -> Iterator[str]:
     """The functions of our own that the C++ text of a word calls."""
     if _calls(word):
         yield CALLED[word.symbol]
-    for part in word.parts:
-        if part.parts:
-            yield from functions_of(part)
+    for operand in word.parts:
+        if operand.parts:
+            yield from functions_of(operand)
 
 
 def _calls(word: Word) -> bool:
@@ -392,39 +392,39 @@ def _calls(word: Word) -> bool:
 
 def cpp(word: Word, name: Callable[[Variable], str], around: int = 0) -> str:
     """The C++ text of a word, with the parentheses that it needs between operators that bind as tightly as `around`."""
-    symbol, parts = word.symbol, word.parts
+    symbol, operands = word.symbol, word.parts
     if symbol == "constant":
         return _literal(word.low, word.type)
     if word.variable is not None:
         return name(word.variable)
     if symbol == "convert":
-        return f"static_cast<{CPP_TYPES[word.type]}>({cpp(parts[0], name)})"
+        return f"static_cast<{CPP_TYPES[word.type]}>({cpp(operands[0], name)})"
     if _calls(word):
         # Its parameters are int32_t: they convert what they are given.
-        given = [part.parts[0] if part.symbol == "convert" else part for part in parts]
-        return f"{CALLED[symbol]}({', '.join(cpp(part, name) for part in given)})"
+        unconverted = [operand.parts[0] if operand.symbol == "convert" else operand for operand in operands]
+        return f"{CALLED[symbol]}({', '.join(cpp(operand, name) for operand in unconverted)})"
     if symbol in ("min", "max"):
-        left, right = (cpp(part, name, SUM) for part in parts)
+        left, right = (cpp(operand, name, SUM) for operand in operands)
         text, strength = f"{left} {'>' if symbol == 'max' else '<'} {right} ? {left} : {right}", CHOICE
     elif symbol == "select":
-        test, chosen, other = (cpp(part, name, 1) for part in parts)
-        text, strength = f"{test} ? {chosen} : {other}", CHOICE
+        test, chosen, otherwise = (cpp(operand, name, 1) for operand in operands)
+        text, strength = f"{test} ? {chosen} : {otherwise}", CHOICE
     elif symbol in ("not", "~"):
         strength = UNARY
-        text = f"{'!' if symbol == 'not' else '~'}{cpp(parts[0], name, UNARY)}"
+        text = f"{'!' if symbol == 'not' else '~'}{cpp(operands[0], name, UNARY)}"
     else:
         strength = _STRENGTH[symbol]
         inner = UNARY if symbol in _STRICT else strength
-        left = cpp(parts[0], name, _same(symbol, parts[0]) or inner)
-        right = cpp(parts[1], name, 3 if symbol == "or" else max(inner, strength + 1))
+        left = cpp(operands[0], name, _same(symbol, operands[0]) or inner)
+        right = cpp(operands[1], name, 3 if symbol == "or" else max(inner, strength + 1))
         text = f"{left} {_CPP_SYMBOLS.get(symbol, symbol)} {right}"
     return f"({text})" if strength < around else text
 
 
-def _same(symbol: str, part: Word) -> int:
+def _same(symbol: str, operand: Word) -> int:
     """How tightly the left operand of an operator must bind where that is less than elsewhere: the same operator, of
     which the order from left to right is clear."""
-    if symbol in ("|", "^", "&", "or") and part.symbol == symbol:
+    if symbol in ("|", "^", "&", "or") and operand.symbol == symbol:
         return _STRENGTH[symbol]
     return 3 if symbol == "or" else 0
 
@@ -442,15 +442,15 @@ def _literal(value: int, type: Type) -> str:
 
 def python(word: Word, name: Callable[[Variable], str]) -> str:
     """Python that computes the word as C++ does: an int for each word, which wraps around as its type does."""
-    symbol, parts = word.symbol, word.parts
+    symbol, operands = word.symbol, word.parts
     if symbol == "constant":
         return str(word.low)
     if word.variable is not None:
         return name(word.variable)
-    texts = [python(part, name) for part in parts]
+    texts = [python(operand, name) for operand in operands]
     match symbol:
         case "convert":
-            text = f"int({texts[0]})" if parts[0].type == "bool" else texts[0]
+            text = f"int({texts[0]})" if operands[0].type == "bool" else texts[0]
             return _wrapped(text, word.type)
         case "select":
             return f"({texts[1]} if {texts[0]} else {texts[2]})"
@@ -485,5 +485,5 @@ def int32_word(value: int) -> int:
 
 # What the text of `python` calls.
 PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
-    one.__name__: one for one in (int32_word, truncated_quotient, truncated_rest)
+    function.__name__: function for function in (int32_word, truncated_quotient, truncated_rest)
 }

@@ -55,16 +55,16 @@ def read_strips(
         for r in range(0, rows, unit):
             for c in range(0, columns, FACE):
                 if exists(r, c):
-                    given = _tensor_strip(
+                    values = _tensor_strip(
                         core, tensor, page, stride, matrix_stride, matrix_rows, row, column, r, c, unit
                     )
                     if row_tiles:
                         first = place_in_rows(r, c, row_tiles, row_slots, column_slots)
-                        part = given[0, : columns - c]
-                        block.reshape(-1)[first : first + part.size] = part
+                        row_values = values[0, : columns - c]
+                        block.reshape(-1)[first : first + row_values.size] = row_values
                         continue
-                    into, place = strip(0, row_slots, 0, 0, r, c, unit, column_slots)
-                    block[into][place][:, : given.shape[1]] = given
+                    into, region = strip(0, row_slots, 0, 0, r, c, unit, column_slots)
+                    block[into][region][:, : values.shape[1]] = values
 
     return core.blocks[cb].fill(write)
 
@@ -127,18 +127,18 @@ def read_gathered(
     unit: int, row_slots: int, column_slots: int, row_index: Array, column_index: Array, condition: Array | bool = True,
 ) -> KernelWait | None:  # fmt: skip
     shape = (rows, columns)
-    places = [np.broadcast_to(one, shape) for one in (page, row, column, condition)]
+    indices = [np.broadcast_to(index, shape) for index in (page, row, column, condition)]
 
     def write(block: Array) -> None:
         block[...] = 0.0
         for r in range(rows):
             for c in range(0, columns, unit):
-                number, y, x, exists = (one[r, c] for one in places)
+                number, y, x, exists = (index[r, c] for index in indices)
                 if exists:
                     tile = core.page(tensor, int(number + y // TILE_ROWS * stride + x // TILE_COLUMNS))
                     slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
-                    first, place = x % TILE_COLUMNS, c % TILE_COLUMNS
-                    block[slot, r % TILE_ROWS, place : place + unit] = tile[y % TILE_ROWS, first : first + unit]
+                    first, offset = x % TILE_COLUMNS, c % TILE_COLUMNS
+                    block[slot, r % TILE_ROWS, offset : offset + unit] = tile[y % TILE_ROWS, first : first + unit]
 
     return core.blocks[cb].fill(write)
 
@@ -147,12 +147,12 @@ def rearrange(
     core: Core, source: str, cb: str, row: Array, column: Array, source_row_slots: int, rows: int, columns: int,
     row_slots: int, column_slots: int, row_index: Array, column_index: Array,
 ) -> KernelWait | None:  # fmt: skip
-    given, made = core.blocks[source], core.blocks[cb]
-    if (wait := given.awaited() or made.full()) is not None:
+    source_block, target_block = core.blocks[source], core.blocks[cb]
+    if (wait := source_block.awaited() or target_block.full()) is not None:
         return wait
-    tiles = given.take()
+    tiles = source_block.take()
     assert isinstance(tiles, np.ndarray)
-    y, x = (np.broadcast_to(one, (rows, columns)) for one in (row, column))
+    y, x = (np.broadcast_to(index, (rows, columns)) for index in (row, column))
     r, c = np.broadcast_arrays(np.arange(rows)[:, None], np.arange(columns)[None, :])
     slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
     values = tiles[y // TILE_ROWS * source_row_slots + x // TILE_COLUMNS, y % TILE_ROWS, x % TILE_COLUMNS]
@@ -161,7 +161,7 @@ def rearrange(
         block[...] = 0.0
         block[slot, r % TILE_ROWS, c % TILE_COLUMNS] = values
 
-    return made.fill(write)
+    return target_block.fill(write)
 
 
 def write_strips(
@@ -180,8 +180,8 @@ def write_strips(
                     first = place_in_rows(r, c, row_tiles, row_slots, column_slots)
                     into[0] = rounded(block.reshape(-1)[first : first + into.shape[1]], dtype)
                     continue
-                source, place = strip(0, row_slots, 0, 0, r, c, unit, column_slots)
-                into[...] = rounded(block[source][place][:, : into.shape[1]], dtype)
+                source, region = strip(0, row_slots, 0, 0, r, c, unit, column_slots)
+                into[...] = rounded(block[source][region][:, : into.shape[1]], dtype)
     return None
 
 
@@ -228,7 +228,7 @@ def untilize(core: Core, source: str, target: str) -> None:
 
 
 def _convert(core: Core, op: Op, source: str, target: str, tiles: int) -> None:
-    rows, made = core.blocks[source].tiles, core.blocks[target].tiles
+    rows, converted = core.blocks[source].tiles, core.blocks[target].tiles
     assert op.meaning is not None
     for first in range(0, len(rows), tiles):
-        made[first : first + tiles] = rounded(op.meaning(rows[first : first + tiles]), core.dtypes[target])
+        converted[first : first + tiles] = rounded(op.meaning(rows[first : first + tiles]), core.dtypes[target])

@@ -22,10 +22,10 @@ _Step = Callable[[Core, _Values, list[object]], None]
 def computing(form: Form) -> Callable[..., None]:
     """An operation of the FPU, the SFPU or the packer on tiles: it reads what its operands say, in their order."""
     op, check = form.op, _checking(form)
-    places = {operand.name: at for operand, at in form.places}
-    steps = [step for operand, at in form.places if (step := _step(op, operand, at, places)) is not None]
+    positions = {operand.name: at for operand, at in form.places}
+    steps = [step for operand, at in form.places if (step := _step(op, operand, at, positions)) is not None]
     (out,) = (operand for operand in op.operands if operand.access in ("write", "update"))
-    at = places[out.name]
+    at = positions[out.name]
     index_at = at + 1 if out.kind == "dst" else next(p for operand, p in form.places if operand.of == out.name)
     meaning, packs = op.meaning, out.kind == "cb"
     # What adds to a tile is told apart from it: the tile is not one of its operands.
@@ -34,10 +34,10 @@ def computing(form: Form) -> Callable[..., None]:
 
     def compute(core: Core, *values: Any) -> None:
         check(core, values)
-        taken: list[object] = []
+        operands: list[object] = []
         for step in steps:
-            step(core, values, taken)
-        result = meaning(*taken)
+            step(core, values, operands)
+        result = meaning(*operands)
         if packs:
             _pack(core, op, values[at], values[index_at], result)
         elif adds:
@@ -48,27 +48,27 @@ def computing(form: Form) -> Callable[..., None]:
     return compute
 
 
-def _step(op: Op, operand: Operand, at: int, places: dict[str, int]) -> _Step | None:
-    def tile(core: Core, values: _Values, taken: list[object]) -> None:
-        cb = values[places[operand.of]]
-        taken.append(core.dst.as_taken(op, core.tiles[cb].get(values[at]), cb))
+def _step(op: Op, operand: Operand, at: int, positions: dict[str, int]) -> _Step | None:
+    def tile(core: Core, values: _Values, operands: list[object]) -> None:
+        cb = values[positions[operand.of]]
+        operands.append(core.dst.as_taken(op, core.tiles[cb].get(values[at]), cb))
 
-    def in_dst(core: Core, values: _Values, taken: list[object]) -> None:
+    def in_dst(core: Core, values: _Values, operands: list[object]) -> None:
         core.dst.check_slot(op, values[at], values[at + 1])
         if operand.access != "write" and not op.accumulates:
-            taken.append(core.dst.read(op, values[at], values[at + 1]))
+            operands.append(core.dst.read(op, values[at], values[at + 1]))
 
-    def number(core: Core, values: _Values, taken: list[object]) -> None:
-        taken.append(int(values[at]))
+    def number(core: Core, values: _Values, operands: list[object]) -> None:
+        operands.append(int(values[at]))
 
-    def real(core: Core, values: _Values, taken: list[object]) -> None:
-        taken.append(np.float32(values[at]))
+    def real(core: Core, values: _Values, operands: list[object]) -> None:
+        operands.append(np.float32(values[at]))
 
     match operand.kind:
         case "cb":
             return None
         case "tile":
-            written = next(one for one in op.operands if one.name == operand.of).access == "write"
+            written = next(candidate for candidate in op.operands if candidate.name == operand.of).access == "write"
             return None if written else tile
         case "dst":
             return in_dst
@@ -116,8 +116,8 @@ def converting(form: Form) -> Callable[..., None]:
     def convert(core: Core, source: str, target: str, tiles: int) -> None:
         check(core, (source, target, tiles))
         core.dst.check_released(op)
-        given, into = core.tiles[source], core.tiles[target]
-        for index, page in enumerate(meaning(np.stack([given.get(index) for index in range(tiles)]))):
+        source_tiles, into = core.tiles[source], core.tiles[target]
+        for index, page in enumerate(meaning(np.stack([source_tiles.get(index) for index in range(tiles)]))):
             into.put(index, page)
 
     return convert
@@ -129,18 +129,18 @@ def converting(form: Form) -> Callable[..., None]:
 def _checking(form: Form) -> Callable[[Core, _Values], None]:
     """What checks that the engine is set up for an operation, once it was started."""
     op = form.op
-    places = {operand.name: (operand, at) for operand, at in form.places}
+    located = {operand.name: (operand, at) for operand, at in form.places}
     named: tuple[tuple[Part, str], ...] = (("a", op.source_a), ("b", op.source_b), ("pack", op.packs))
-    parts: list[tuple[Part, int]] = [(part, places[name][1]) for part, name in named if name]
-    init = [places[name] for name in op.init_operands]
+    units: list[tuple[Part, int]] = [(unit, located[name][1]) for unit, name in named if name]
+    init = [located[name] for name in op.init_operands]
     numbers = [at + 1 if operand.kind == "dst" else at for operand, at in init if operand.kind != "cb"]
 
     def check(core: Core, values: _Values) -> None:
         setup = core.setup
         if not setup.started:
             return
-        for part, at in parts:
-            setup.check_format(op, part, values[at])
+        for unit, at in units:
+            setup.check_format(op, unit, values[at])
         if op.init:
             setup.check_init(op, tuple(int(values[at]) for at in numbers))
 
@@ -175,20 +175,20 @@ def startup_matmul(core: Core, in0: str, in1: str, out: str) -> None:
     core.setup.start(in1, in0, out)
 
 
-def reconfiguring(part: Part) -> Callable[..., None]:
+def reconfiguring(unit: Part) -> Callable[..., None]:
     """What sets a part to another format, and says which it had."""
 
     def reconfigure(core: Core, old: str, new: str) -> None:
-        core.setup.change(part, old, new)
+        core.setup.change(unit, old, new)
 
     return reconfigure
 
 
-def setting(part: Part) -> Callable[..., None]:
+def setting(unit: Part) -> Callable[..., None]:
     """What sets a part to a format, whichever it had."""
 
     def set_part(core: Core, new: str) -> None:
-        core.setup.set(part, new)
+        core.setup.set(unit, new)
 
     return set_part
 

@@ -48,14 +48,14 @@ _LARGEST_TRIAL, _LARGEST_SEARCH = 20_000, 400_000
 
 def deciding_tensors(function: tirx.PrimFunc) -> tuple[str, ...]:
     """The tensors whose elements decide branches, lengths of loops or places, in the order of their use."""
-    loads = (one.value for one in walk(function.body) if isinstance(one, tirx.Bind))
-    found = (load.source for load in loads if isinstance(load, ir.TensorLoad) and not is_on_chip(load.source))
-    return tuple(dict.fromkeys(str(one.name) for one in found if "float" not in dtype_of(one)))
+    loads = (statement.value for statement in walk(function.body) if isinstance(statement, tirx.Bind))
+    sources = (load.source for load in loads if isinstance(load, ir.TensorLoad) and not is_on_chip(load.source))
+    return tuple(dict.fromkeys(str(source.name) for source in sources if "float" not in dtype_of(source)))
 
 
 def valid_inputs(
     launches: Sequence[tuple[tirx.PrimFunc, tirx.PrimFunc]], sizes: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Array], seed: int,
+    shapes: Mapping[str, tuple[int, ...]], inputs: Mapping[str, Array], seed: int,
 ) -> dict[str, Array]:  # fmt: skip
     """The inputs with other elements in the tensors that decide something: sorted or random numbers, such that nothing
     leaves its tensor, no two work items store to one place, and most is to be done.
@@ -68,36 +68,38 @@ def valid_inputs(
     kernels: list[Callable[[_Trial], None]] = []
     for traced, normal in launches:
         deciding = deciding_tensors(normal)
-        if deciding and given.keys() >= {*deciding}:
+        if deciding and inputs.keys() >= {*deciding}:
             names += [name for name in deciding if name not in names]
             kernels += [
-                made for one in (normal, traced) if (made := _decisions(one, _DecisionWriter(_index_blocks(one))))
+                kernel
+                for function in (normal, traced)
+                if (kernel := _decisions(function, _DecisionWriter(_index_blocks(function))))
             ]
     if not kernels:
-        return dict(given)
-    return _Search(kernels, sizes, shapes, dict(given)).found(names, np.random.default_rng(seed))
+        return dict(inputs)
+    return _Search(kernels, sizes, shapes, dict(inputs)).found(names, np.random.default_rng(seed))
 
 
 def check_places(
     function: tirx.PrimFunc, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]],
-    given: Mapping[str, Array],
+    inputs: Mapping[str, Array],
 ) -> None:  # fmt: skip
     """Raise KernelError where elements of these inputs make two work items store to one place. `function` is a kernel
     after the first pass, `given` are all inputs by name. A kernel of too many turns, or in which a computed number
     decides, is left unchecked."""
     writer = _DecisionWriter(_index_blocks(function))
-    kernel = _decisions(function, writer) if given.keys() >= {*deciding_tensors(function)} else None
+    kernel = _decisions(function, writer) if inputs.keys() >= {*deciding_tensors(function)} else None
     if kernel is None or not writer.scattered:
         return
-    trial = _Trial(given, sizes, shapes)
+    trial = _Trial(inputs, sizes, shapes)
     try:
         with np.errstate(all="ignore"):
             kernel(trial)
     except _TooLong:
         return
-    for name, one, other in trial.clashes:
+    for name, first, second in trial.clashes:
         if name in writer.scattered:
-            blocks = " and ".join(f"block ({', '.join(map(str, item))})" for item in (one, other))
+            blocks = " and ".join(f"block ({', '.join(map(str, item))})" for item in (first, second))
             raise KernelError(
                 "K017",
                 f"{blocks} both store to the same elements of {name}, where elements of a tensor say: the result "
@@ -122,17 +124,17 @@ def _decisions(function: tirx.PrimFunc, writer: _DecisionWriter) -> Callable[[_T
 
 def _index_blocks(function: tirx.PrimFunc) -> dict[str, tirx.Buffer]:
     """The blocks that only ever hold parts of tensors of integers, by name."""
-    found: dict[str, tirx.Buffer] = {}
-    others: set[str] = set()
-    for one in walk(function.body):
-        if isinstance(one, tirx.BufferStore):
-            others.add(str(one.buffer.name))
-        if not isinstance(one, tirx.Evaluate) or not op_name(one):
+    blocks: dict[str, tirx.Buffer] = {}
+    excluded: set[str] = set()
+    for statement in walk(function.body):
+        if isinstance(statement, tirx.BufferStore):
+            excluded.add(str(statement.buffer.name))
+        if not isinstance(statement, tirx.Evaluate) or not op_name(statement):
             continue
-        used = [part for part in arguments(one) if isinstance(part, ir.TensorRegion)]
-        if runs(one, tl.COPY):
+        used = [argument for argument in arguments(statement) if isinstance(argument, ir.TensorRegion)]
+        if runs(statement, tl.COPY):
             source, target = used
-            extents = [constant(part.extent) for part in source.region]
+            extents = [constant(axis.extent) for axis in source.region]
             if (
                 is_on_chip(target.source)
                 and is_whole(target)
@@ -142,20 +144,20 @@ def _index_blocks(function: tirx.PrimFunc) -> dict[str, tirx.Buffer]:
                 and None not in extents
                 and math.prod(filter(None, extents)) == math.prod(shape_of(target.source))
             ):
-                found[str(target.source.name)] = target.source
+                blocks[str(target.source.name)] = target.source
                 continue
             used = [target]
-        others |= {str(part.source.name) for part in used}
-    return {name: block for name, block in found.items() if name not in others}
+        excluded |= {str(region.source.name) for region in used}
+    return {name: block for name, block in blocks.items() if name not in excluded}
 
 
 class _DecisionWriter(TirWriter):
     """Writes what decides of a function, for a `_Trial`. Raises Unsupported where that depends on anything else."""
 
-    def __init__(self, held: dict[str, tirx.Buffer]) -> None:
+    def __init__(self, blocks: dict[str, tirx.Buffer]) -> None:
         super().__init__()
         # The blocks whose elements are those of a tensor.
-        self.held = held
+        self.held = blocks
         self.launched: list[str] = []
         self.unknown: set[ir.Var] = set()
         # The names that depend on elements of tensors.
@@ -208,7 +210,7 @@ class _DecisionWriter(TirWriter):
                     self.emit(depth + 1, f"core.item = ({', '.join(self.launched)},)")
                 self.emit(depth + 1, "core.turn()")
                 self.body(s.body, depth + 1)
-                self.launched = [one for one in self.launched if one != variable]
+                self.launched = [launched for launched in self.launched if launched != variable]
             case tirx.While():
                 raise Unsupported("L010", "a decision by what changes in a loop", hint="give the inputs")
             case tirx.IfThenElse():
@@ -224,7 +226,7 @@ class _DecisionWriter(TirWriter):
                         self.emit(depth, f"core.{way}{self.region(region)}")
                 source, target = regions(s)
                 stores = not is_on_chip(target.source) and not attribute(s, ATOMIC)
-                if stores and any(self.depends(part.min) for part in target.region):
+                if stores and any(self.depends(axis.min) for axis in target.region):
                     self.scattered.setdefault(str(target.source.name), s)
                 if is_on_chip(target.source) and str(target.source.name) in self.held:
                     self.emit(depth, f"core.hold_part('{target.source.name}', *{self.region(source)})")
@@ -232,26 +234,26 @@ class _DecisionWriter(TirWriter):
                 pass
 
     def depends(self, e: ir.Expr) -> bool:
-        return any(isinstance(one, ir.TensorLoad) or one in self.decided for one in nodes_of(e))
+        return any(isinstance(node, ir.TensorLoad) or node in self.decided for node in nodes_of(e))
 
     def nest(self, s: tirx.For, depth: int) -> None:
         """The elements that all turns of a T.Parallel certainly use, one axis of an array for each of its loops."""
         loops, body = parallel_body(s)
-        start, found = len(self.lines), False
+        start, checks = len(self.lines), False
         try:
-            for axis, one in enumerate(loops):
-                low, extent = self.expression(one.min), self.expression(one.extent)
+            for axis, statement in enumerate(loops):
+                low, extent = self.expression(statement.min), self.expression(statement.extent)
                 shape = (1,) * axis + (-1,) + (1,) * (len(loops) - axis - 1)
-                self.emit(depth, f"{self.name(one.loop_var)} = {low} + np.arange({extent}).reshape({shape})")
+                self.emit(depth, f"{self.name(statement.loop_var)} = {low} + np.arange({extent}).reshape({shape})")
         except Unsupported:
             body = []
         self.in_parallel = True
-        for one in body:
-            found |= self.elements(one, depth)
-            if isinstance(one, tirx.Bind):
-                self.bind(one, depth)
+        for statement in body:
+            checks |= self.elements(statement, depth)
+            if isinstance(statement, tirx.Bind):
+                self.bind(statement, depth)
         self.in_parallel = False
-        if not found:
+        if not checks:
             del self.lines[start:]
 
     def bind(self, s: tirx.Bind, depth: int) -> None:
@@ -266,20 +268,20 @@ class _DecisionWriter(TirWriter):
         """Elements of a block whose places depend on elements of tensors have to lie in it; whether there are any."""
         if not isinstance(s, tirx.Bind | tirx.BufferStore):
             return False
-        used = [(one.source, one.indices) for value in expressions_of(s) for one in certain_loads(value)]
+        used = [(load.source, load.indices) for value in expressions_of(s) for load in certain_loads(value)]
         if isinstance(s, tirx.BufferStore):
             used.append((s.buffer, s.indices))
-        found = False
+        checks = False
         for block, indices in used:
             if not is_on_chip(block) or not any(map(self.depends, indices)):
                 continue
             try:
-                places = ", ".join(map(self.expression, indices))
+                index_texts = ", ".join(map(self.expression, indices))
             except Unsupported:
                 continue
-            self.emit(depth, f"core.element({shape_of(block)}, ({places},))")
-            found = True
-        return found
+            self.emit(depth, f"core.element({shape_of(block)}, ({index_texts},))")
+            checks = True
+        return checks
 
     def block(self, region: ir.TensorRegion, depth: int) -> None:
         """A part of a block on the chip has to lie in it."""
@@ -342,56 +344,56 @@ class _Trial:
         inside = tuple(np.clip(index, 0, length - 1) for index, length in zip(indices, array.shape, strict=True))
         return array[inside] if array.itemsize == 1 else array[inside].astype(np.int64)
 
-    def part_of(self, name: str, places: tuple[Array, ...]) -> Array:
+    def part_of(self, name: str, indices: tuple[Array, ...]) -> Array:
         """Elements of a part of a tensor, 0 for those outside of it."""
         array = self.array(name)
-        inside = [(at >= 0) & (at < length) for at, length in zip(places, array.shape, strict=True)]
-        clipped = tuple(np.clip(at, 0, length - 1) for at, length in zip(places, array.shape, strict=True))
+        inside = [(at >= 0) & (at < length) for at, length in zip(indices, array.shape, strict=True)]
+        clipped = tuple(np.clip(at, 0, length - 1) for at, length in zip(indices, array.shape, strict=True))
         return np.where(functools.reduce(np.logical_and, inside), array[clipped], array.dtype.type(0))
 
     def element(self, shape: tuple[int, ...], indices: tuple[int | Array, ...]) -> None:
-        places = [np.asarray(at) for at in indices]
-        if all(np.all((at >= 0) & (at < length)) for at, length in zip(places, shape, strict=True)):
-            self.inside.add((shape, *(at.tobytes() for at in places)))
+        positions = [np.asarray(at) for at in indices]
+        if all(np.all((at >= 0) & (at < length)) for at, length in zip(positions, shape, strict=True)):
+            self.inside.add((shape, *(at.tobytes() for at in positions)))
         else:
             self.faults += 1
 
     def array(self, name: str) -> Array:
         return self.blocks[name] if name in self.blocks else self.arrays[name]
 
-    def hold_part(self, block: str, name: str, parts: tuple[tuple[int, int], ...]) -> None:
+    def hold_part(self, block: str, name: str, spans: tuple[tuple[int, int], ...]) -> None:
         """What lies outside of a tensor is zero."""
-        parts = _whole(parts)
-        found = self.part_of(name, np.ix_(*(np.arange(start, start + extent) for start, extent in parts)))
-        self.blocks[block] = found.reshape(self.blocks[block].shape)
+        spans = _whole(spans)
+        content = self.part_of(name, np.ix_(*(np.arange(start, start + extent) for start, extent in spans)))
+        self.blocks[block] = content.reshape(self.blocks[block].shape)
 
-    def part(self, shape: tuple[int, ...], parts: tuple[tuple[int, int], ...]) -> None:
-        parts = _whole(parts)
-        ends = (start < 0 or start + extent > length for (start, extent), length in zip(parts, shape, strict=True))
+    def part(self, shape: tuple[int, ...], spans: tuple[tuple[int, int], ...]) -> None:
+        spans = _whole(spans)
+        ends = (start < 0 or start + extent > length for (start, extent), length in zip(spans, shape, strict=True))
         self.faults += any(ends)
 
-    def read(self, name: str, parts: tuple[tuple[int, int], ...]) -> None:
-        parts = _whole(parts)
-        inside = all(0 <= start < length for (start, _), length in zip(parts, self.shapes[name], strict=True))
+    def read(self, name: str, spans: tuple[tuple[int, int], ...]) -> None:
+        spans = _whole(spans)
+        inside = all(0 <= start < length for (start, _), length in zip(spans, self.shapes[name], strict=True))
         self.moved += inside
-        (self.inside if inside else self.outside).add((name, parts))
+        (self.inside if inside else self.outside).add((name, spans))
 
-    def store(self, name: str, parts: tuple[tuple[int, int], ...]) -> None:
-        parts = _whole(parts)
-        self.read(name, parts)
+    def store(self, name: str, spans: tuple[tuple[int, int], ...]) -> None:
+        spans = _whole(spans)
+        self.read(name, spans)
         owners = self.owners.setdefault(name, np.full(self.shapes[name], -1, np.int32))
-        own = self.items.setdefault(self.item, len(self.items))
-        part = owners[tuple(slice(max(start, 0), max(start + extent, 0)) for start, extent in parts)]
-        others = part[(part >= 0) & (part != own)]
-        if others.size:
+        item_number = self.items.setdefault(self.item, len(self.items))
+        owned = owners[tuple(slice(max(start, 0), max(start + extent, 0)) for start, extent in spans)]
+        foreign = owned[(owned >= 0) & (owned != item_number)]
+        if foreign.size:
             self.faults += 1
-            self.clashes.append((name, [*self.items][int(others.flat[0])], self.item))
-        part[...] = own
+            self.clashes.append((name, [*self.items][int(foreign.flat[0])], self.item))
+        owned[...] = item_number
 
 
-def _whole(parts: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+def _whole(spans: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
     """Starts and extents as numbers of Python: those of NumPy, which elements and casts are, wrap around."""
-    return tuple((int(start), int(extent)) for start, extent in parts)
+    return tuple((int(start), int(extent)) for start, extent in spans)
 
 
 class _Search:
@@ -399,9 +401,9 @@ class _Search:
 
     def __init__(
         self, kernels: list[Callable[[_Trial], None]], sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]],
-        given: dict[str, Array],
+        inputs: dict[str, Array],
     ) -> None:  # fmt: skip
-        self.kernels, self.sizes, self.shapes, self.given = kernels, sizes, shapes, given
+        self.kernels, self.sizes, self.shapes, self.given = kernels, sizes, shapes, inputs
         self.turns = 0
 
     def merit(self, arrays: Mapping[str, Array]) -> tuple[int, ...] | None:
@@ -425,11 +427,11 @@ class _Search:
         """Tensor by tensor, and once more, now that the others have their elements."""
         best = self.given | {name: np.zeros_like(self.given[name]) for name in names}
         for name in [*names, *names]:
-            made = [(self.merit(best | {name: one}), one) for one in self.candidates(name, random)]
-            known = [(merit, one) for merit, one in made if merit is not None]
-            if not known:
+            trials = [(self.merit(best | {name: candidate}), candidate) for candidate in self.candidates(name, random)]
+            scored = [(merit, candidate) for merit, candidate in trials if merit is not None]
+            if not scored:
                 return self.given
-            best[name] = max(known, key=lambda pair: pair[0])[1]
+            best[name] = max(scored, key=lambda pair: pair[0])[1]
         merit, before = self.merit(best), self.merit(self.given)
         return best if merit is not None and (before is None or merit > before) else self.given
 

@@ -53,11 +53,11 @@ class Dst:
         self._go("waited", "")
         self.arrays[DST][...] = np.nan
 
-    def _go(self, wanted: Section, new: Section) -> None:
-        if self.section != wanted:
+    def _go(self, expected: Section, new: Section) -> None:
+        if self.section != expected:
             raise self.where.fault(
                 "V020",
-                f"the DST section is {self.section or 'released'}, but it should be {wanted or 'released'}",
+                f"the DST section is {self.section or 'released'}, but it should be {expected or 'released'}",
                 "call them in the order acquire, commit, wait, release",
             )
         self.section = new
@@ -79,19 +79,19 @@ class Dst:
                 "V022", f"{op.name} uses slot {index} of DST, which has {tiles} slots", "use smaller sub-blocks"
             )
         if self.managed:
-            wanted = "waited" if op.engine == "pack" else "acquired"
-            if self.section != wanted:
+            expected = "waited" if op.engine == "pack" else "acquired"
+            if self.section != expected:
                 raise self.where.fault(
                     "V021",
-                    f"{op.name} runs while DST is {self.section or 'released'}, but it should be {wanted}",
+                    f"{op.name} runs while DST is {self.section or 'released'}, but it should be {expected}",
                     "acquire before computing; commit and wait before packing",
                 )
 
     def read(self, op: Op, array: str, index: int) -> Array:
         """A tile as what it holds."""
         tile = self.arrays[array][index]
-        known = self.kinds.get((array, index), op.takes)
-        return self.as_taken(op, tile.view(np.int32) if known == "int32" else tile, f"slot {index} of DST")
+        kind = self.kinds.get((array, index), op.takes)
+        return self.as_taken(op, tile.view(np.int32) if kind == "int32" else tile, f"slot {index} of DST")
 
     def as_taken(self, op: Op, tile: Array, holder: str) -> Array:
         """A tile that an operation reads. Raises VerifyError where it takes only others."""
@@ -143,32 +143,32 @@ class Setup:
         }  # fmt: skip
         self.fpu = self.sfpu = None
 
-    def change(self, part: Part, old: str, new: str) -> None:
+    def change(self, unit: Part, old: str, new: str) -> None:
         """Set a part to another format. Raises VerifyError where it is not set to the old one."""
-        if self.formats.get(part) != self.format_of(old):
+        if self.formats.get(unit) != self.format_of(old):
             raise self.where.fault(
                 "V032",
                 f"the reconfiguration to {new} names {old} as the current buffer, but it is not",
                 "name the current buffer",
             )
-        self.set(part, new)
+        self.set(unit, new)
 
-    def set(self, part: Part, new: str) -> None:
-        self.formats[part] = self.format_of(new)
-        if part != "pack":
+    def set(self, unit: Part, new: str) -> None:
+        self.formats[unit] = self.format_of(new)
+        if unit != "pack":
             self.fpu = None
 
-    def check_format(self, op: Op, part: Part, cb: str) -> None:
-        if self.formats.get(part) != self.format_of(cb):
-            what = "packer" if part == "pack" else f"unpacker (Src{part.upper()})"
+    def check_format(self, op: Op, unit: Part, cb: str) -> None:
+        if self.formats.get(unit) != self.format_of(cb):
+            unit_name = "packer" if unit == "pack" else f"unpacker (Src{unit.upper()})"
             raise self.where.fault(
                 "V032",
-                f"{op.name}: the {what} is set to {self.formats.get(part)}, but {cb} is {self.format_of(cb)}",
+                f"{op.name}: the {unit_name} is set to {self.formats.get(unit)}, but {cb} is {self.format_of(cb)}",
                 "reconfigure the data format before it",
             )
 
     def check_init(self, op: Op, numbers: tuple[int, ...]) -> None:
         is_sfpu = op.engine == "sfpu"
-        found = self.sfpu if is_sfpu else self.fpu
-        if found != (op.init if is_sfpu else (op.name, numbers)):
-            raise self.where.fault("V031", f"{op.name} runs under the init of {found}", "put its own init before it")
+        init = self.sfpu if is_sfpu else self.fpu
+        if init != (op.init if is_sfpu else (op.name, numbers)):
+            raise self.where.fault("V031", f"{op.name} runs under the init of {init}", "put its own init before it")

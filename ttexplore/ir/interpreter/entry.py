@@ -78,7 +78,7 @@ def interpret(
     names = sorted(tensors, key=lambda name: _position(name, plan, functions))
     # A tensor that no output depends on has left the functions, and keeps its place among the inputs.
     read = [name for name, role in roles.items() if role in ("input", "inout")]
-    given = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
+    input_of = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
     tiled, mode = _is_tiled(functions), _mode(functions)
     assert not tiled or (unit is None and rounds), "a kernel before its lowering has errors, and may round nothing"
     pages: dict[str, Array] = {}
@@ -86,9 +86,9 @@ def interpret(
     for name in names:
         dtype, shape = tensors[name]
         if rounds:
-            array = _stored(name, given.get(name), dtype, shape, plan)
+            array = _stored(name, input_of.get(name), dtype, shape, plan)
         else:
-            array = _unrounded(given.get(name), dtype, shape)
+            array = _unrounded(input_of.get(name), dtype, shape)
         if roles[name] == "inout":
             # The kernel writes to it, and other runs are given the same.
             array = array.copy()
@@ -98,8 +98,8 @@ def interpret(
             by_rows = plan.layout(name).page == "row"
             array = array.reshape(-1, array.shape[-1]) if by_rows else tilize(array, padding)
         pages[name] = array
-        known = (errors or {}).get(name)
-        arrays[name] = array if unit is None else Uncertain.stored(array, unit, known, whole=is_whole(dtype))
+        error = (errors or {}).get(name)
+        arrays[name] = array if unit is None else Uncertain.stored(array, unit, error, whole=is_whole(dtype))
     if KERNEL in functions:
         functions = projected(functions[KERNEL])
     programs = {role: translate(role, function, mode, rounds=rounds) for role, function in functions.items()}
@@ -130,7 +130,7 @@ def interpret(
     with np.errstate(all="ignore"):
         scheduling.run(cores(), turn_limit)
     written = [name for name in names if roles[name] in ("output", "inout")]
-    found = tuple(
+    output_errors = tuple(
         error_in_format(array, _data_format(name, plan))
         for name in written
         if isinstance(array := arrays[name], Uncertain)
@@ -143,7 +143,7 @@ def interpret(
     told: dict[tuple[int, int], Numbers] = {}
     for core in partition.cores if given_numbers and partition is not None else ():
         told[core.x, core.y] = given_numbers.get(None if works == [None] else (core.x, core.y), {})
-    return Interpretation(outputs, time.perf_counter() - start, found, told)
+    return Interpretation(outputs, time.perf_counter() - start, output_errors, told)
 
 
 def _stored(
@@ -176,11 +176,11 @@ def _data_format(name: str, plan: Plan) -> str | None:
     return next((layout.data_format for layout in plan.layouts if layout.name == name), None)
 
 
-def runs_alike(program: TirProgram, other: TirProgram) -> bool:
+def runs_alike(program: TirProgram, candidate: TirProgram) -> bool:
     """Whether running both is the same run: the same functions, and the same facts of the plan, of those that a run
     looks at. Most passes that decide facts leave it so."""
-    facts = (_facts(program.functions, one.plan) for one in (program, other))
-    return program.shares_functions(other) and next(facts) == next(facts)
+    facts = (_facts(program.functions, variant.plan) for variant in (program, candidate))
+    return program.shares_functions(candidate) and next(facts) == next(facts)
 
 
 def _facts(functions: Mapping[str, tirx.PrimFunc], plan: Plan) -> tuple[object, ...]:
@@ -195,8 +195,8 @@ def _facts(functions: Mapping[str, tirx.PrimFunc], plan: Plan) -> tuple[object, 
 def _tensors(functions: Mapping[str, tirx.PrimFunc], plan: Plan) -> dict[str, tuple[str, tuple[int, ...]]]:
     """The dtypes and shapes of the tensors by name: those of the functions, and those that keep what they hold, because
     no store to them happens."""
-    kept = {one.name: (one.dtype, one.shape) for one in plan.layouts if one.role == "inout"}
-    return kept | {
+    inout = {layout.name: (layout.dtype, layout.shape) for layout in plan.layouts if layout.role == "inout"}
+    return inout | {
         str(p.name): (dtype_of(p), bound_shape(p, plan.size_values))
         for function in functions.values()
         for p in function.params

@@ -16,11 +16,11 @@ from ttexplore.ops import language as tl
 
 
 def _until(core: Core, wait: BarrierWait) -> Iterator[KernelWait]:
-    place = core.where.place
+    site = core.where.place
     while not wait.is_over():
         yield wait
-        if place is not None:
-            core.where.reach(place)
+        if site is not None:
+            core.where.reach(site)
 
 
 def _wait(core: Core, name: str, number: int, parity: int) -> Iterator[KernelWait]:
@@ -40,10 +40,10 @@ def _gemm_wait(core: Core, pending: int) -> Iterator[KernelWait]:
     return iter(())
 
 
-def _meet(core: Core, key: tuple[str, int], count: int, own: int) -> Iterator[KernelWait]:
+def _meet(core: Core, key: tuple[str, int], count: int, arriving: int) -> Iterator[KernelWait]:
     barrier = core.meetings.met.setdefault(key, Barrier(key[0], count))
     wait = BarrierWait(barrier, None, barrier.phases, core.where.place)
-    barrier.arrive(own)
+    barrier.arrive(arriving)
     yield from _until(core, wait)
 
 
@@ -51,8 +51,8 @@ def _rendezvous(core: Core, groups: int) -> Iterator[KernelWait]:
     return _meet(core, ("the other threads", groups), groups.bit_count(), 1)
 
 
-def _sync(core: Core, own: int, number: int, threads: int) -> Iterator[KernelWait]:
-    return _meet(core, ("T.sync_threads()", number), threads, own)
+def _sync(core: Core, arriving: int, number: int, threads: int) -> Iterator[KernelWait]:
+    return _meet(core, ("T.sync_threads()", number), threads, arriving)
 
 
 # By the names that TIR has for them. Of a barrier they are given the name and the number.

@@ -177,22 +177,22 @@ class Core:
 
     def _queue(self, name: str, dtype: str) -> Queue:
         plan = self.plan.buffer(name)
-        for known in self.queues.values() if plan.index is not None else ():
-            if known.plan.index == plan.index:
+        for sharer in self.queues.values() if plan.index is not None else ():
+            if sharer.plan.index == plan.index:
                 # They are one circular buffer of the chip.
-                self.queues[name] = known
-                return known
-        made = Queue(plan, dtype, self.where, unwritten((plan.pages, 32, 32), dtype))
+                self.queues[name] = sharer
+                return sharer
+        queue = Queue(plan, dtype, self.where, unwritten((plan.pages, 32, 32), dtype))
         if plan.shard_of and self.plan.layout(plan.shard_of).role == "input":
             for slot, page in self._shard(plan.shard_of):
-                made.tiles[slot] = self.page(plan.shard_of, page)
-        self.queues[name] = made
-        return made
+                queue.tiles[slot] = self.page(plan.shard_of, page)
+        self.queues[name] = queue
+        return queue
 
     def _channel(self, name: str, dtype: str, shape: tuple[int, ...]) -> Channel:
-        made = Channel(self.plan.buffer(name), dtype, self.where, unwritten(shape, dtype))
-        self.channels[name] = self.blocks[name] = made
-        return made
+        channel = Channel(self.plan.buffer(name), dtype, self.where, unwritten(shape, dtype))
+        self.channels[name] = self.blocks[name] = channel
+        return channel
 
     def _shard(self, tensor: str) -> list[tuple[int, int]]:
         """The places of this core's shard of a tensor that hold a page, and the page."""
@@ -213,19 +213,19 @@ class Core:
         """Elements of a buffer. What lies outside of a tensor reads as zero. Raises KernelError outside of others."""
         array, at = self.array(name), tuple(map(value_of, indices))
         if name not in self.arrays and not np.all(inside := _inside(array, at)):
-            at = tuple(np.clip(one, 0, extent - 1) for one, extent in zip(at, array.shape, strict=True))
-            found = _where(inside, array[at], 0)
+            at = tuple(np.clip(index, 0, extent - 1) for index, extent in zip(at, array.shape, strict=True))
+            loaded = _where(inside, array[at], 0)
         else:
             self._check_indices(name, array, at)
-            found = array[at]
+            loaded = array[at]
         # Arithmetic on integers of 8 bits wraps around in these.
         dtype = self.dtypes[name]
-        return found.astype(numpy_dtype(dtype)) if dtype in SMALL_WHOLES else found
+        return loaded.astype(numpy_dtype(dtype)) if dtype in SMALL_WHOLES else loaded
 
     def number(self, name: str, indices: tuple[int, ...]) -> int:
         """The whole number that an element of a tensor is; one of 8 bits wraps around, as in :meth:`load`. Raises
         KernelError for an element that there is not."""
-        array, at = self.array(name), tuple(int(value_of(one)) for one in indices)
+        array, at = self.array(name), tuple(int(value_of(index)) for index in indices)
         self._check_indices(name, array, at)
         number, dtype = int(value_of(array[at])), self.dtypes[name]
         return numpy_dtype(dtype).type(number) if dtype in SMALL_WHOLES else number
@@ -239,16 +239,16 @@ class Core:
         stored = stored_as(value, self.dtypes[name])
         if name in self.arrays:
             self._check_indices(name, array, at)
-            if math.prod(stored.shape) == 1 and all(np.ndim(one) == 0 for one in at):
+            if math.prod(stored.shape) == 1 and all(np.ndim(index) == 0 for index in at):
                 # One element, of a T.Parallel of one turn.
                 stored = stored.reshape(())
             array[at] = stored if chosen is True else _where(chosen, stored, array[at])
             return
-        kept = np.logical_and(_inside(array, at), value_of(chosen))
-        shape = np.broadcast_shapes(kept.shape, stored.shape, *(np.shape(one) for one in at))
-        kept = np.broadcast_to(kept, shape)
-        places = tuple(np.broadcast_to(one, shape)[kept] for one in at)
-        array[places] = _spread(stored, shape)[kept]
+        mask = np.logical_and(_inside(array, at), value_of(chosen))
+        shape = np.broadcast_shapes(mask.shape, stored.shape, *(np.shape(index) for index in at))
+        mask = np.broadcast_to(mask, shape)
+        positions = tuple(np.broadcast_to(index, shape)[mask] for index in at)
+        array[positions] = _spread(stored, shape)[mask]
 
     def _check_indices(self, name: str, array: Elements, indices: tuple[int | Array, ...]) -> None:
         for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):

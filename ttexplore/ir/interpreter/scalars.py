@@ -31,10 +31,10 @@ def read_any(
     inside: Array | int = 1,
 ) -> int:  # fmt: skip
     """Whether any of some elements is not 0, or all are. Those that are not inside of the tensor are 0."""
-    places = np.broadcast_arrays(np.arange(count), pages, offsets, inside)[1:]
-    found = (bool(is_inside) and read_number(core, tensor, int(page), int(offset)) != 0
-             for page, offset, is_inside in zip(*places, strict=True))  # fmt: skip
-    return int(all(found) if of_all else any(found))
+    addresses = np.broadcast_arrays(np.arange(count), pages, offsets, inside)[1:]
+    tests = (bool(is_inside) and read_number(core, tensor, int(page), int(offset)) != 0
+             for page, offset, is_inside in zip(*addresses, strict=True))  # fmt: skip
+    return int(all(tests) if of_all else any(tests))
 
 
 def noc_read_number(
@@ -48,9 +48,9 @@ def noc_read_number(
 
 
 def _page_of(number: int) -> Array:
-    made = np.zeros((32, 32), np.int32)
-    made[0, 0] = np.uint32(number & 0xFFFFFFFF).astype(np.int32)
-    return made
+    page = np.zeros((32, 32), np.int32)
+    page[0, 0] = np.uint32(number & 0xFFFFFFFF).astype(np.int32)
+    return page
 
 
 def send_number(core: Core, cb: str, number: int) -> KernelWait | None:

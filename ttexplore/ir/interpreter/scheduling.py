@@ -91,41 +91,41 @@ def run(cores: Iterable[tuple[ScheduledCore, dict[str, Kernel]]], turn_limit: in
     fresh = iter(cores)
     started: list[_Started] = []
     while True:
-        one = next((other for other in started if other.can_go_on()), None)
-        if one is None:
-            made = next(fresh, None)
-            if made is None:
+        active = next((candidate for candidate in started if candidate.can_go_on()), None)
+        if active is None:
+            fresh_core = next(fresh, None)
+            if fresh_core is None:
                 break
-            one = _Started(*made)
-            started.append(one)
+            active = _Started(*fresh_core)
+            started.append(active)
             # Its buffers go with it.
-            del made
-        one.advance(turn_limit)
-        if not one.kernels:
-            one.core.ended()
-            started.remove(one)
-        elif not one.waits_for_others:
-            raise _deadlock([one])
+            del fresh_core
+        active.advance(turn_limit)
+        if not active.kernels:
+            active.core.ended()
+            started.remove(active)
+        elif not active.waits_for_others:
+            raise _deadlock([active])
     if started:
         raise _deadlock(started)
 
 
 def _deadlock(stuck: Sequence[_Started]) -> VerifyError:
     told: list[str] = []
-    found: list[tuple[Remedy, KernelWait]] = []
-    for one in stuck:
-        for role in one.kernels:
-            wait = one.waits[role]
+    pairs: list[tuple[Remedy, KernelWait]] = []
+    for blocked in stuck:
+        for role in blocked.kernels:
+            wait = blocked.waits[role]
             line = wait.place.span if wait.place is not None else None
-            who = f"the {role}" if len(stuck) == 1 else f"the {role} of {one.core.name}"
+            who = f"the {role}" if len(stuck) == 1 else f"the {role} of {blocked.core.name}"
             told.append(f"  {who} waits {wait} (line {line.line if line else '?'})")
-            remedy = wait.remedy(one.kernels.keys())
+            remedy = wait.remedy(blocked.kernels.keys())
             if remedy is not None:
-                found.append((remedy, wait))
+                pairs.append((remedy, wait))
     if len(told) > _MOST_TOLD:
         told[_MOST_TOLD:] = [f"  and {len(told) - _MOST_TOLD} more kernels"]
     # What is surely the cause, else what may help.
-    remedy, wait = next((one for one in reversed(found) if one[0].is_cause), found[0] if found else (None, None))
+    remedy, wait = next((pair for pair in reversed(pairs) if pair[0].is_cause), pairs[0] if pairs else (None, None))
     where = stuck[0].core.name if len(stuck) == 1 else f"{len(stuck)} cores, which wait for each other"
     return VerifyError(
         "V009",

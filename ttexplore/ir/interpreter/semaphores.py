@@ -60,13 +60,13 @@ def up(core: Core, number: int, x: int, y: int) -> None:
     core.in_flight.add(core.where.role)
 
 
-def multicast(core: Core, cb: str, count: int, *place: int) -> None:
+def multicast(core: Core, cb: str, count: int, *rectangle: int) -> None:
     """Send a block to the same place of other cores. Raises VerifyError where that is not free there."""
-    _send(core, cb, count, _receivers(core, *place, with_sender=False))
+    _send(core, cb, count, _receivers(core, *rectangle, with_sender=False))
 
 
-def multicast_to_all(core: Core, cb: str, count: int, *place: int) -> None:
-    _send(core, cb, count, _receivers(core, *place, with_sender=True))
+def multicast_to_all(core: Core, cb: str, count: int, *rectangle: int) -> None:
+    _send(core, cb, count, _receivers(core, *rectangle, with_sender=True))
 
 
 def _send(core: Core, cb: str, count: int, receivers: list[Core]) -> None:
@@ -98,14 +98,14 @@ def _send(core: Core, cb: str, count: int, receivers: list[Core]) -> None:
 def send_block(core: Core, cb: str, count: int, into: str, x: int, y: int) -> None:
     """Send a block to a buffer of another core, to where this core's own buffer of that name has room next. Raises
     VerifyError where that is not free there."""
-    queue, own, receiver = core.queues[cb], core.queues[into], _other(core, x, y)
+    queue, local, receiver = core.queues[cb], core.queues[into], _other(core, x, y)
     there = receiver.queues.get(into)
     room = 0 if there is None else there.reserved
-    if there is None or room < count or there.back != own.back or receiver is core:
+    if there is None or room < count or there.back != local.back or receiver is core:
         has = f"{room} tiles reserved" + ("" if there is None else f" at {there.back}")
         raise core.where.fault(
             "V017",
-            f"{count} tiles of {cb} are sent to {into} of {receiver.name}, to position {own.back}, but it has {has}",
+            f"{count} tiles of {cb} are sent to {into} of {receiver.name}, to position {local.back}, but it has {has}",
             "let the next core reserve room before it says so, and the sender wait for that",
         )
     for index in range(count):
@@ -130,12 +130,12 @@ def receive(core: Core, number: int, cb: str, count: int) -> KernelWait | None:
     return None
 
 
-def multicast_semaphore(core: Core, number: int, *place: int) -> None:
-    _tell(core, number, _receivers(core, *place, with_sender=False))
+def multicast_semaphore(core: Core, number: int, *rectangle: int) -> None:
+    _tell(core, number, _receivers(core, *rectangle, with_sender=False))
 
 
-def multicast_semaphore_to_all(core: Core, number: int, *place: int) -> None:
-    _tell(core, number, _receivers(core, *place, with_sender=True))
+def multicast_semaphore_to_all(core: Core, number: int, *rectangle: int) -> None:
+    _tell(core, number, _receivers(core, *rectangle, with_sender=True))
 
 
 def _tell(core: Core, number: int, receivers: list[Core]) -> None:
@@ -163,25 +163,25 @@ def _receivers(
         raise core.where.fault(
             "V017", f"a multicast from {corners}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes"
         )
-    found = [_other(core, x, y) for y in range(first_y, last_y + 1) for x in range(first_x, last_x + 1)]
-    if (core in found) != with_sender:
-        what = "leaves out" if with_sender else "includes"
+    cores = [_other(core, x, y) for y in range(first_y, last_y + 1) for x in range(first_x, last_x + 1)]
+    if (core in cores) != with_sender:
+        verb = "leaves out" if with_sender else "includes"
         raise core.where.fault(
-            "V017", f"a multicast to {corners} {what} the sender", "use the operation for this rectangle"
+            "V017", f"a multicast to {corners} {verb} the sender", "use the operation for this rectangle"
         )
-    if len(found) - with_sender != receivers:
+    if len(cores) - with_sender != receivers:
         raise core.where.fault(
             "V017",
-            f"a multicast to {corners} names {receivers} receivers, but there are {len(found) - with_sender}",
+            f"a multicast to {corners} names {receivers} receivers, but there are {len(cores) - with_sender}",
             "count the cores of the rectangle without the sender",
         )
-    return found
+    return cores
 
 
 def _other(core: Core, x: int, y: int) -> Core:
     """A core that runs. Raises VerifyError where none does."""
-    found = core.run.cores.get((x, y))
-    if found is None:
+    target = core.run.cores.get((x, y))
+    if target is None:
         message = f"core ({x}, {y}) is told of a block, but does not run"
         raise core.where.fault("V017", message, "send to cores that have as many work items")
-    return found
+    return target

@@ -52,14 +52,14 @@ def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
         into = _view(core, target)
         into[...] = values.reshape(into.shape)
         return
-    array, inside, part = _inside(core, target)
-    array[inside] = values.reshape(flags.whole or [extent for _, extent in target[1]])[part]
+    array, inside, covered = _inside(core, target)
+    array[inside] = values.reshape(flags.whole or [extent for _, extent in target[1]])[covered]
 
 
-def copy_tiles(core: Core, source: Region, target: Region, *given: int | Flags) -> None:
+def copy_tiles(core: Core, source: Region, target: Region, *arguments: int | Flags) -> None:
     """Copy the tiles of a block from some tile on. In place of tiles that it does not have it gives the nearest."""
-    values, into = (_view(core, one, rank=len(one[1])) for one in (source, target))
-    starts = [one for one in given if not isinstance(one, Flags)]
+    values, into = (_view(core, region, rank=len(region[1])) for region in (source, target))
+    starts = [argument for argument in arguments if not isinstance(argument, Flags)]
     for axis, (start, sizes) in enumerate(zip(starts, (TILE_ROWS, TILE_COLUMNS)[-len(starts) :], strict=True)):
         length, index = values.shape[axis], np.arange(into.shape[axis])
         tile = np.clip(index // sizes + start, 0, -(-length // sizes) - 1)
@@ -67,11 +67,11 @@ def copy_tiles(core: Core, source: Region, target: Region, *given: int | Flags) 
     into[...] = stored_as(values, core.dtypes[target[0]])
 
 
-def gather(core: Core, source: Region, target: Region, *given: Index | Flags) -> None:
+def gather(core: Core, source: Region, target: Region, *arguments: Index | Flags) -> None:
     """Elements of a tensor whose places are computed. What lies outside of it reads as zero."""
     # The variables for row and column of the block come first.
-    places = tuple(one for one in given if not isinstance(one, Flags))[2:]
-    _view(core, target)[...] = stored_as(core.load(source[0], places), core.dtypes[target[0]])
+    indices = tuple(argument for argument in arguments if not isinstance(argument, Flags))[2:]
+    _view(core, target)[...] = stored_as(core.load(source[0], indices), core.dtypes[target[0]])
 
 
 def fill(core: Core, target: Region, value: Operand, flags: Flags) -> None:
@@ -79,7 +79,7 @@ def fill(core: Core, target: Region, value: Operand, flags: Flags) -> None:
 
 
 def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
-    left, right, out = (_view(core, part, rank=2) for part in (a, b, c))
+    left, right, out = (_view(core, region, rank=2) for region in (a, b, c))
     left = left.T if flags.transpose_a else left
     right = right.T if flags.transpose_b else right
     result = whole_product(left, right) if core.dtypes[c[0]] == "int32" else _product(left, right)
@@ -88,19 +88,19 @@ def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
 
 def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> None:
     out = _view(core, target)
-    found = reduction.of(_view(core, source, rank=reduction.rank)).reshape(out.shape)
+    reduced = reduction.of(_view(core, source, rank=reduction.rank)).reshape(out.shape)
     if not reduction.clear:
-        found = reduction.joining.joined(out, found)
-    out[...] = stored_as(found, core.dtypes[target[0]])
+        reduced = reduction.joining.joined(out, reduced)
+    out[...] = stored_as(reduced, core.dtypes[target[0]])
 
 
 def scan(core: Core, source: Region, target: Region, scan: Scan) -> None:
-    values, out = (_view(core, one, rank=scan.rank) for one in (source, target))
+    values, out = (_view(core, region, rank=scan.rank) for region in (source, target))
     before, running = (slice(None),) * scan.dim, None
-    for place in scan.places(values.shape[scan.dim]):
-        one = values[(*before, place)]
-        running = one if running is None else scan.joining.joined(running, one)
-        out[(*before, place)] = stored_as(running, core.dtypes[target[0]])
+    for position in scan.places(values.shape[scan.dim]):
+        layer = values[(*before, position)]
+        running = layer if running is None else scan.joining.joined(running, layer)
+        out[(*before, position)] = stored_as(running, core.dtypes[target[0]])
 
 
 STATEMENTS: dict[str, Callable[..., None]] = {
@@ -111,9 +111,9 @@ STATEMENTS: dict[str, Callable[..., None]] = {
 
 def _view(core: Core, region: Region, rank: int = 1) -> Elements:
     """The elements of a region, without its first axes of extent 1 as far as `rank` are left."""
-    name, parts = region
+    name, spans = region
     array = core.array(name)
-    for axis, ((low, extent), length) in enumerate(zip(parts, array.shape, strict=True)):
+    for axis, ((low, extent), length) in enumerate(zip(spans, array.shape, strict=True)):
         if low < 0 or low + extent > length:
             raise KernelError(
                 "K001",
@@ -121,7 +121,7 @@ def _view(core: Core, region: Region, rank: int = 1) -> Elements:
                 hint="make the size a multiple of the block, or check the index",
                 span=core.span,
             )
-    view = array[tuple(slice(low, low + extent) for low, extent in parts)]
+    view = array[tuple(slice(low, low + extent) for low, extent in spans)]
     while view.ndim > rank and view.shape[0] == 1:
         view = view[0]
     return view
@@ -129,22 +129,22 @@ def _view(core: Core, region: Region, rank: int = 1) -> Elements:
 
 def _inside(core: Core, region: Region) -> tuple[Elements, tuple[slice, ...], tuple[slice, ...]]:
     """The part of a region inside of its tensor, as slices of the tensor and of the region."""
-    name, parts = region
+    name, spans = region
     array = core.run.tensors[name]
     inside: list[slice] = []
-    part: list[slice] = []
-    for (low, extent), length in zip(parts, array.shape, strict=True):
+    covered: list[slice] = []
+    for (low, extent), length in zip(spans, array.shape, strict=True):
         first, end = min(max(low, 0), length), max(min(low + extent, length), 0)
         inside.append(slice(first, max(first, end)))
-        part.append(slice(first - low, max(first, end) - low))
-    return array, tuple(inside), tuple(part)
+        covered.append(slice(first - low, max(first, end) - low))
+    return array, tuple(inside), tuple(covered)
 
 
 def _padded(core: Core, region: Region) -> Elements:
-    array, inside, part = _inside(core, region)
+    array, inside, covered = _inside(core, region)
     shape = [extent for _, extent in region[1]]
     values = core.stored(np.zeros(shape, array.dtype), whole=is_whole(core.dtypes[region[0]]))
-    values[part] = array[inside]
+    values[covered] = array[inside]
     while values.ndim > 1 and values.shape[0] == 1:
         values = values[0]
     return values

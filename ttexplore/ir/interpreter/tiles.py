@@ -57,6 +57,6 @@ def strip(
 def place_in_rows(r: int, c: int, row_tiles: int, row_slots: int, column_slots: int) -> int:
     """Where an element of a block lies in a buffer of rows that are `row_tiles` tiles wide."""
     row_tile, row = divmod(r, 32)
-    part, column = divmod(c, row_tiles * 32)
-    slot = row_tile * row_slots + part * row_tiles * column_slots
+    section, column = divmod(c, row_tiles * 32)
+    slot = row_tile * row_slots + section * row_tiles * column_slots
     return slot * 1024 + row * row_tiles * 32 + column

@@ -70,10 +70,10 @@ def write_part(
     by_rows, array = core.plan.layout(tensor).page == "row", core.page(tensor, page)
     elements = array.copy() if by_rows else as_faces(array)
     if queue.plan.row_tiles:
-        given = queue.elements_to_send(slot * 1024 + first, size)
+        values = queue.elements_to_send(slot * 1024 + first, size)
     else:
-        given = as_faces(queue.get(slot))[first : first + size]
-    elements[offset // element : offset // element + size] = given
+        values = as_faces(queue.get(slot))[first : first + size]
+    elements[offset // element : offset // element + size] = values
     core.set_page(tensor, page, elements if by_rows else from_faces(elements))
     queue.unsent = True
     core.unwritten.add(tensor)

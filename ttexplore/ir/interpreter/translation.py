@@ -118,16 +118,16 @@ def compiled(text: str, name: str, constants: Sequence[object], *, rounds: bool 
 _where: Callable[..., Any] = np.where
 
 
-def _one_of(condition: Any, chosen: Callable[[], Any], other: Callable[[], Any]) -> Any:
+def _one_of(condition: Any, chosen: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """One of two values, of which only the one that is chosen is computed, where one condition is for all elements."""
     if isinstance(condition, bool | np.bool_):
-        return chosen() if condition else other()
-    return _where(condition, chosen(), other())
+        return chosen() if condition else otherwise()
+    return _where(condition, chosen(), otherwise())
 
 
 def _quantified(values: Any, of_all: bool) -> int:
-    found = value_of(values)
-    return int(np.all(found) if of_all else np.any(found))
+    truths = value_of(values)
+    return int(np.all(truths) if of_all else np.any(truths))
 
 
 def _unrounded(values: Any, dtype: str) -> Elements:
@@ -140,10 +140,10 @@ _MOST_TURNS = 1 << 16
 
 def _turns(holds: Callable[[], object], statement: tirx.While) -> Iterator[int]:
     """The turns of a loop for as long as its condition holds. Raises Unsupported for a loop that does not end."""
-    for turn in range(_MOST_TURNS):
+    for iteration in range(_MOST_TURNS):
         if not holds():
             return
-        yield turn
+        yield iteration
     raise Unsupported(
         "L005",
         f"`while` has not ended after {_MOST_TURNS:,} turns",
@@ -172,24 +172,24 @@ class _GeneratorText(Generic[Named]):
     def emit(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def reach(self, place: SourceLocation, depth: int) -> None:
-        self.emit(depth, f"reach({self.constant(place)})")
+    def reach(self, site: SourceLocation, depth: int) -> None:
+        self.emit(depth, f"reach({self.constant(site)})")
 
-    def operation(self, form: Form, shown: Sequence[str], place: SourceLocation, depth: int, result: str = "") -> None:
+    def operation(self, form: Form, shown: Sequence[str], site: SourceLocation, depth: int, result: str = "") -> None:
         """An operation of the table, whose arguments have these texts; `result` is the name of what it gives."""
         call = f"{self.constant(operation(form))}({', '.join(['core', *shown])})"
-        self.reach(place, depth)
+        self.reach(site, depth)
         if form.op.has_result:
             self.emit(depth, f"while not isinstance({result} := {call}, int):")
             self.emit(depth + 1, f"yield {result}")
-            self.reach(place, depth + 1)
+            self.reach(site, depth + 1)
             return
         if not form.op.waits:
             self.emit(depth, call)
             return
         self.emit(depth, f"while (wait := {call}) is not None:")
         self.emit(depth + 1, "yield wait")
-        self.reach(place, depth + 1)
+        self.reach(site, depth + 1)
 
 
 @dataclass
@@ -208,15 +208,15 @@ class _KernelWriter(_GeneratorText[Variable]):
             self.statement(statement, depth)
 
     def statement(self, statement: Statement, depth: int) -> None:
-        place = statement.place
+        site = statement.place
         match statement:
             case Allocation(_, buffer, shape):
                 self.emit(depth, f"core.allocate('{buffer.name}', '{buffer.scope}', '{buffer.dtype}', {shape})")
             case Bind():
-                self.reach(place, depth)
+                self.reach(site, depth)
                 self.emit(depth, f"{self.name(statement.variable)} = {self.bound(statement)}")
             case Branch():
-                self.emit(depth, f"if {self.word(self.words.condition(statement.condition, place))}:")
+                self.emit(depth, f"if {self.word(self.words.condition(statement.condition, site))}:")
                 self.body(statement.then, depth + 1)
                 if statement.has_else:
                     self.emit(depth, "else:")
@@ -224,7 +224,7 @@ class _KernelWriter(_GeneratorText[Variable]):
             case Loop():
                 low, end, _ = self.words.loop(statement)
                 self.emit(depth, f"for {self.name(statement.variable)} in range({self.word(low)}, {self.word(end)}):")
-                self.reach(place, depth + 1)
+                self.reach(site, depth + 1)
                 outside, self.loops = self.loops, (*self.loops, statement.variable)
                 self.body(statement.body, depth + 1)
                 self.loops = outside
@@ -233,13 +233,13 @@ class _KernelWriter(_GeneratorText[Variable]):
                 if statement.result is not None:
                     self.words.result(statement)
                     result = self.name(statement.result)
-                self.operation(statement.form, self.arguments(statement), place, depth, result)
+                self.operation(statement.form, self.arguments(statement), site, depth, result)
                 if result:
-                    turns = "".join(f"{self.name(one)}, " for one in self.loops)
+                    turns = "".join(f"{self.name(variable)}, " for variable in self.loops)
                     self.emit(depth, f"core.gave({self.giving}, ({turns}), {result})")
                     self.giving += 1
             case Store():
-                raise _unknown(f"a store to {statement.tensor}", place)
+                raise _unknown(f"a store to {statement.tensor}", site)
             case _:
                 assert_never(statement)
 
@@ -304,14 +304,14 @@ class TirWriter(_GeneratorText[ir.Var]):
         self.shared.clear()
         uses: dict[ir.Expr, int] = {}
         nodes = nodes_of(e)
-        for one in nodes:
-            for part in parts_of(one):
-                uses[part] = uses.get(part, 0) + 1
-        for one in nodes:
-            if uses.get(one, 0) > 1 and parts_of(one):
-                text = self.expression(one)
-                self.shared[one] = f"s{len(self.shared)}"
-                self.emit(depth, f"{self.shared[one]} = {text}")
+        for node in nodes:
+            for operand in parts_of(node):
+                uses[operand] = uses.get(operand, 0) + 1
+        for node in nodes:
+            if uses.get(node, 0) > 1 and parts_of(node):
+                text = self.expression(node)
+                self.shared[node] = f"s{len(self.shared)}"
+                self.emit(depth, f"{self.shared[node]} = {text}")
 
     def expression(self, e: ir.Expr) -> str:
         if e in self.shared:
@@ -326,8 +326,8 @@ class TirWriter(_GeneratorText[ir.Var]):
             case tirx.IntImm():
                 # Whole numbers are int32 where nothing says otherwise; others wrap around in their own width.
                 dtype = str(e.ty.dtype)
-                own = numpy_dtype(dtype).name if dtype in SMALL_INTEGERS else ""
-                return f"np.{own}({int(e.value)})" if own else str(int(e.value))
+                numpy_name = numpy_dtype(dtype).name if dtype in SMALL_INTEGERS else ""
+                return f"np.{numpy_name}({int(e.value)})" if numpy_name else str(int(e.value))
             case tirx.FloatImm():
                 return f"np.float32({float(e.value)!r})" if np.isfinite(float(e.value)) else f"np.float32('{e.value}')"
             case ir.Var():
@@ -368,15 +368,15 @@ class TirWriter(_GeneratorText[ir.Var]):
             case ir.Call() if str(e.op.name) in ATOMICS:
                 return self.expression(plain(e))
             case ir.Call() if str(e.op.name).rpartition(".")[2] == "reinterpret":
-                before, after = (str(one.ty.dtype) for one in (e.args[0], e))
+                before, after = (str(expr.ty.dtype) for expr in (e.args[0], e))
                 return f"reinterpreted({self.expression(e.args[0])}, '{before}', '{after}')"
             case ir.Call() if str(e.op.name) == CORE_VALUE:
                 return f"core.core_value('{text_of(e.args[0])}')"
             case ir.Call() if str(e.op.name) == CORE_ITEM:
                 return f"core.core_item({self.expression(e.args[1])})"
             case _:
-                what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
-                raise _unknown(what, e)
+                construct = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
+                raise _unknown(construct, e)
 
     def elements_of(self, block: Quantified) -> str:
         """The elements of a block, 0 for those outside of its tensor."""
@@ -392,22 +392,22 @@ class TirWriter(_GeneratorText[ir.Var]):
         text = self.expression(e)
         return text if isinstance(e, tirx.IntImm) else f"np.where({text}, {text}, 1)"
 
-    def choice(self, e: ir.Expr, parts: Sequence[ir.Expr]) -> str:
-        condition, chosen, other = (self.expression(part) for part in parts)
-        text = f"np.where({condition}, {chosen}, {other})"
+    def choice(self, e: ir.Expr, operands: Sequence[ir.Expr]) -> str:
+        condition, chosen, otherwise = (self.expression(operand) for operand in operands)
+        text = f"np.where({condition}, {chosen}, {otherwise})"
         if self.is_single:
             # The element of the other side, which nobody asks for, may be outside of its block.
-            text = f"one_of({condition}, lambda: {chosen}, lambda: {other})"
+            text = f"one_of({condition}, lambda: {chosen}, lambda: {otherwise})"
         # Of two numbers of Python NumPy makes int64.
         dtype = str(e.ty.dtype)
         return f"converted({text}, '{dtype}')" if dtype == "int32" or dtype in SMALL_INTEGERS else text
 
     def body(self, body: tirx.Stmt, depth: int) -> None:
-        parts = statements(body)
-        if not parts:
+        body_statements = statements(body)
+        if not body_statements:
             self.emit(depth, "pass")
-        for part in parts:
-            self.statement(part, depth)
+        for nested in body_statements:
+            self.statement(nested, depth)
 
     def statement(self, s: tirx.Stmt, depth: int) -> None:
         match s:
@@ -419,7 +419,7 @@ class TirWriter(_GeneratorText[ir.Var]):
                 self.emit(depth, f"core.allocate('{b.name}', '{scope_of(b)}', '{dtype_of(b)}', {shape_of(b)})")
             case tirx.Bind() if (form := bound_form(s)) is not None:
                 if form.op is READ_ANY:
-                    index, count = (arguments(s)[place] for place in (3, 4))
+                    index, count = (arguments(s)[slot] for slot in (3, 4))
                     assert isinstance(index, ir.Var)
                     self.emit(depth, f"{self.name(index)} = np.arange({self.expression(count)})")
                 self.operation(form, self.given(s), SourceLocation(s), depth, self.name(s.var))
@@ -480,11 +480,11 @@ class TirWriter(_GeneratorText[ir.Var]):
 
     def branches(self, s: tirx.IfThenElse, depth: int) -> None:
         """Both branches of a condition in T.Parallel, each for the elements that it is for."""
-        around, place = self.chosen, f"c{len(self.lines)}"
+        around, test_name = self.chosen, f"c{len(self.lines)}"
         self.reach(SourceLocation(s), depth)
         self.share(s.condition, depth)
-        self.emit(depth, f"{place} = {self.expression(s.condition)}")
-        for body, holds in ((s.then_case, place), (s.else_case, f"np.logical_not({place})")):
+        self.emit(depth, f"{test_name} = {self.expression(s.condition)}")
+        for body, holds in ((s.then_case, test_name), (s.else_case, f"np.logical_not({test_name})")):
             if body is not None:
                 self.chosen = _both(around, holds) if around else holds
                 self.body(body, depth)
@@ -495,25 +495,25 @@ class TirWriter(_GeneratorText[ir.Var]):
         while isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL:
             loops.append(s)
             s = s.body
-        for axis, one in enumerate(loops):
-            shape = ", ".join("-1" if other == axis else "1" for other in range(len(loops)))
-            low, extent = self.expression(one.min), self.expression(one.extent)
+        for axis, node in enumerate(loops):
+            shape = ", ".join("-1" if dimension == axis else "1" for dimension in range(len(loops)))
+            low, extent = self.expression(node.min), self.expression(node.extent)
             self.emit(
                 depth,
-                f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
+                f"{self.name(node.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
             )
         outer, self.in_parallel = (self.in_parallel, self.of_turns), True
-        self.is_single = all(constant(one.extent) == 1 for one in loops)
+        self.is_single = all(constant(loop.extent) == 1 for loop in loops)
         self.of_turns |= stored_by_turns(loops, s)
-        for one in sorted(self.of_turns - outer[1], key=lambda buffer: str(buffer.name)):
-            self.emit(depth, f"{self.name(one)} = {{}}")
+        for node in sorted(self.of_turns - outer[1], key=lambda buffer: str(buffer.name)):
+            self.emit(depth, f"{self.name(node)} = {{}}")
         self.body(s, depth)
         self.in_parallel, self.of_turns = outer
         self.is_single = False
 
     def region(self, region: ir.TensorRegion) -> str:
-        parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
-        return f"('{region.source.name}', ({parts},))"
+        spans = ", ".join(f"({self.expression(axis.min)}, {self.expression(axis.extent)})" for axis in region.region)
+        return f"('{region.source.name}', ({spans},))"
 
     def given(self, s: tirx.Stmt) -> list[str]:
         """The arguments of an operation of the table."""
@@ -521,8 +521,8 @@ class TirWriter(_GeneratorText[ir.Var]):
 
     def gathered(self, s: tirx.Evaluate, depth: int) -> None:
         """The rows and columns of a block as the two variables of an operation that computes places from them."""
-        given = gathered_block(s)
-        for variable, extent, shape in zip(given.variables, given.shape, ("-1, 1", "1, -1"), strict=True):
+        block = gathered_block(s)
+        for variable, extent, shape in zip(block.variables, block.shape, ("-1, 1", "1, -1"), strict=True):
             self.emit(depth, f"{self.name(variable)} = np.arange({extent}).reshape({shape})")
 
     def evaluate(self, s: tirx.Evaluate, depth: int) -> None:
@@ -544,7 +544,7 @@ class TirWriter(_GeneratorText[ir.Var]):
             raise _unknown(name if name.startswith("tt.") else f"T.{name[3:]}", s)
         self.reach(SourceLocation(s), depth)
         shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
-        how = (bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
+        how = (bool(attribute(s, flag)) for flag in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
         flags = reduction_of(s) or scan_of(s) or Flags(*how, whole=_stored_from(s))
         self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
 
@@ -571,8 +571,8 @@ def _converted(values: Any, dtype: str) -> Any:
 
 @lifted
 def _cast(values: ArrayLike, dtype: str) -> Array:
-    made = rounded_to(values, dtype) if dtype in SMALL_WHOLES else np.asarray(values)
-    return made.astype(numpy_dtype(dtype))
+    array = rounded_to(values, dtype) if dtype in SMALL_WHOLES else np.asarray(values)
+    return array.astype(numpy_dtype(dtype))
 
 
 @lifted
@@ -580,14 +580,14 @@ def _reinterpreted(values: ArrayLike, before: str, after: str) -> Array:
     return np.asarray(values).astype(numpy_dtype(before)).view(numpy_dtype(after))
 
 
-def _both(one: str, other: str) -> str:
-    return f"np.logical_and({one}, {other})"
+def _both(first: str, second: str) -> str:
+    return f"np.logical_and({first}, {second})"
 
 
-def _unknown(what: str, at: Node | SourceLocation) -> Unsupported:
+def _unknown(construct: str, at: Node | SourceLocation) -> Unsupported:
     return Unsupported(
         "L001",
-        f"the interpreter does not know {what}",
+        f"the interpreter does not know {construct}",
         hint="no rule lowers it either: see the exploration's error, ex.error, for what to write instead",
         span=at.span if isinstance(at, SourceLocation) else span_of(at),
     )

@@ -26,7 +26,7 @@ class Limits:
     ended: int = 0
     told: float = field(default_factory=time.perf_counter)
 
-    def check(self, core: CoreWork | None, place: SourceLocation) -> None:
+    def check(self, core: CoreWork | None, site: SourceLocation) -> None:
         """Raises Cancelled, or BackendError where the time is over."""
         refuse_cancelled(self.control.cancel)
         if time.perf_counter() - self.start > self.control.seconds:
@@ -37,7 +37,7 @@ class Limits:
                 "B003",
                 f"{self.control.what} did not end within the time limit of {self.control.seconds:g} seconds: {where}",
                 hint="raise the time limit (time_limit_seconds), run smaller sizes, or use the emulator: it is faster",
-                span=place.span,
+                span=site.span,
             )
 
     def core_ended(self) -> None:
@@ -68,10 +68,10 @@ class Where:
     def span(self) -> Span | None:
         return None if self.place is None else self.place.span
 
-    def reach(self, place: SourceLocation) -> None:
+    def reach(self, site: SourceLocation) -> None:
         """Come to a statement. Raises Cancelled, or BackendError where the time is over."""
-        self.place = place
-        self.limits.check(self.work, place)
+        self.place = site
+        self.limits.check(self.work, site)
 
     def fault(self, code: str, message: str, hint: str) -> VerifyError:
         on = "" if self.work is None else f" on {self.core}"

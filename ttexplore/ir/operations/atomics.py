@@ -31,15 +31,15 @@ def as_update(kind: str, old: ir.TensorLoad, value: ir.Expr) -> ir.Expr:
     inner = value.value if isinstance(value, tirx.Cast) else value
     if not isinstance(inner, ATOMICS[tl.ATOMICS[kind]]):
         return value
-    for one, given in ((inner.a, inner.b), (inner.b, inner.a)):
-        if same_expression(one.value if isinstance(one, tirx.Cast) else one, old):
-            return updated(kind, old, given if given.ty == old.ty else tirx.Cast(old.ty, given))
+    for base, operand in ((inner.a, inner.b), (inner.b, inner.a)):
+        if same_expression(base.value if isinstance(base, tirx.Cast) else base, old):
+            return updated(kind, old, operand if operand.ty == old.ty else tirx.Cast(old.ty, operand))
     return value
 
 
 def kinds_of(expression: ir.Expr) -> int:
     """A bit for each kind of update that a value is; 0 where it is no update, which another block may interrupt."""
-    kinds = {operation_name(one) for one in nodes_of(expression) if isinstance(one, ir.Call)}
+    kinds = {operation_name(node) for node in nodes_of(expression) if isinstance(node, ir.Call)}
     return sum(1 << bit for bit, kind in enumerate(ATOMICS) if kind in kinds)
 
 
@@ -53,8 +53,8 @@ def plain(expression: ir.Expr) -> ir.Expr:
     return replaced(expression, _plain)
 
 
-def _plain(one: ir.Expr) -> ir.Expr:
-    if not isinstance(one, ir.Call) or operation_name(one) not in ATOMICS:
-        return one
-    old, value = elements(one.args)
-    return ATOMICS[operation_name(one)](old, value)
+def _plain(expr: ir.Expr) -> ir.Expr:
+    if not isinstance(expr, ir.Call) or operation_name(expr) not in ATOMICS:
+        return expr
+    old, value = elements(expr.args)
+    return ATOMICS[operation_name(expr)](old, value)

@@ -28,9 +28,9 @@ def gathered_block(statement: tirx.Stmt) -> Gathered:
         row, column = arguments(statement)[2:4]
         rows, columns = (1, *shape_of(regions(statement)[1].source))[-2:]
     else:
-        given = operands(statement)
-        row, column = given["row_index"], given["column_index"]
-        rows, columns = number_of(given["rows"]), number_of(given["columns"])
+        by_name = operands(statement)
+        row, column = by_name["row_index"], by_name["column_index"]
+        rows, columns = number_of(by_name["rows"]), number_of(by_name["columns"])
     assert isinstance(row, ir.Var)
     assert isinstance(column, ir.Var)
     return Gathered((row, column), (rows, columns))

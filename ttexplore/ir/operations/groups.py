@@ -77,7 +77,7 @@ class ThreadGroups:
 
     def depends(self, expression: ir.Expr) -> bool:
         """Whether a value is another one in each thread."""
-        return any(one in self.names or _is_thread_index(one) for one in nodes_of(expression))
+        return any(node in self.names or _is_thread_index(node) for node in nodes_of(expression))
 
     @property
     def all(self) -> frozenset[int]:
@@ -91,26 +91,26 @@ class ThreadGroups:
 def thread_groups(function: tirx.PrimFunc) -> ThreadGroups | None:
     """The groups of a kernel; None for one that is for no threads. Raises Unsupported for branches by thread that
     depend on more than the thread."""
-    found = walk(function.body)
-    if not any(is_for_threads(one) for one in found):
+    all_statements = walk(function.body)
+    if not any(is_for_threads(statement) for statement in all_statements):
         return None
-    count = next((int(n) for one in found if (n := _threads(one)) is not None), WARP_GROUP)
-    names = {one.var: one.value for one in found if isinstance(one, tirx.Bind)}
-    branches = [one for one in found if isinstance(one, tirx.IfThenElse)]
-    tests = {one: test for one in branches if (test := _by_thread(one, names)) is not None}
+    count = next((int(n) for statement in all_statements if (n := _threads(statement)) is not None), WARP_GROUP)
+    names = {statement.var: statement.value for statement in all_statements if isinstance(statement, tirx.Bind)}
+    branches = [statement for statement in all_statements if isinstance(statement, tirx.IfThenElse)]
+    tests = {branch: test for branch in branches if (test := _by_thread(branch, names)) is not None}
     signatures: dict[tuple[bool, ...], list[int]] = {}
     for thread in range(count):
         signatures.setdefault(tuple(bool(test(thread)[0]) for test in tests.values()), []).append(thread)
     groups = tuple(ThreadGroup(tuple(threads)) for threads in signatures.values())
-    taken = {
+    takers = {
         branch: frozenset(number for number, chosen in enumerate(signatures) if chosen[position])
         for position, branch in enumerate(tests)
     }
     by_thread: set[ir.Var] = set()
     for name, value in names.items():
-        if any(one in by_thread or _is_thread_index(one) for one in nodes_of(value)):
+        if any(node in by_thread or _is_thread_index(node) for node in nodes_of(value)):
             by_thread.add(name)
-    return ThreadGroups(groups, taken, frozenset(by_thread))
+    return ThreadGroups(groups, takers, frozenset(by_thread))
 
 
 def _threads(statement: tirx.Stmt) -> int | None:
@@ -148,8 +148,8 @@ def has_thread_index(expression: ir.Expr) -> bool:
     return any(map(_is_thread_index, nodes_of(expression)))
 
 
-def _is_thread_index(one: ir.Expr) -> bool:
-    return type(one) is ir.Call and operation_name(one) == tl.THREAD_INDEX
+def _is_thread_index(expr: ir.Expr) -> bool:
+    return type(expr) is ir.Call and operation_name(expr) == tl.THREAD_INDEX
 
 
 def _by_thread(
@@ -160,18 +160,18 @@ def _by_thread(
     if not has_thread_index(condition):
         return None
     thread = tirx.Var("thread", "int32")
-    alone = replaced(condition, lambda one: thread if _is_thread_index(one) else one)
+    alone = replaced(condition, lambda node: thread if _is_thread_index(node) else node)
     numbers: dict[ir.Var, Variable] = {}
-    text = convert(alone, lambda one: numbers.setdefault(one, Variable(len(numbers), str(one.name))))
-    made = compiled([text], "thread", {numbers[thread]: "thread"})
-    if made is None:
+    text = convert(alone, lambda var: numbers.setdefault(var, Variable(len(numbers), str(var.name))))
+    predicate = compiled([text], "thread", {numbers[thread]: "thread"})
+    if predicate is None:
         raise Unsupported(
             "L001",
             f"a branch by thread that depends on more than the thread: {format_expression(branch.condition)}",
             hint="choose the threads in a branch of its own: if tx < 128:",
             span=span_of(branch),
         )
-    return made
+    return predicate
 
 
 # One function for each group
@@ -184,12 +184,12 @@ def projected(function: tirx.PrimFunc) -> dict[str, tirx.PrimFunc]:
     What several groups execute together, the first of them does, between two ``tl.rendezvous(groups)``, which has a
     bit for each of them.
     """
-    found = thread_groups(function)
-    if found is None:
+    split = thread_groups(function)
+    if split is None:
         return {KERNEL: function}
     return {
-        str(group): with_function_body(function, _Projection(found, number).body(statements(function.body), found.all))
-        for number, group in enumerate(found.groups)
+        str(group): with_function_body(function, _Projection(split, number).body(statements(function.body), split.all))
+        for number, group in enumerate(split.groups)
     }
 
 
@@ -201,20 +201,20 @@ class _Projection:
     number: int
 
     def body(self, body: Sequence[tirx.Stmt], around: frozenset[int]) -> list[tirx.Stmt]:
-        return [made for one in body for made in self.statement(one, around)]
+        return [rewritten for statement in body for rewritten in self.statement(statement, around)]
 
     def statement(self, statement: tirx.Stmt, around: frozenset[int]) -> list[tirx.Stmt]:
         match statement:
             case tirx.IfThenElse() if statement in self.found.taken:
-                taken = self.found.taken[statement]
-                if self.number in taken:
-                    return self.body(statements(statement.then_case), around & taken)
-                other = [] if statement.else_case is None else statements(statement.else_case)
-                return self.body(other, around - taken)
+                takers = self.found.taken[statement]
+                if self.number in takers:
+                    return self.body(statements(statement.then_case), around & takers)
+                otherwise = [] if statement.else_case is None else statements(statement.else_case)
+                return self.body(otherwise, around - takers)
             case tirx.IfThenElse():
                 then = self.body(statements(statement.then_case), around)
-                other = None if statement.else_case is None else self.body(statements(statement.else_case), around)
-                return [when(statement.condition, then, statement.span, otherwise=other)]
+                otherwise = None if statement.else_case is None else self.body(statements(statement.else_case), around)
+                return [when(statement.condition, then, statement.span, otherwise=otherwise)]
             case tirx.For() if statement.thread_binding is not None:
                 # A block begins and ends with all its threads.
                 meet = _meet(self.found.all, statement.span)
@@ -231,39 +231,39 @@ class _Projection:
                 return self.together([statement], around)
 
     def at_barrier(self, statement: tirx.Stmt) -> tirx.Stmt:
-        own = len(self.found.groups[self.number].threads)
-        given = arguments(statement)
+        thread_count = len(self.found.groups[self.number].threads)
+        operands = arguments(statement)
         match op_name(statement):
             case tl.BARRIER_ARRIVE.name:
-                return tirx.Evaluate(call(tl.BARRIER_ARRIVE.name, [own, *given]), statement.span)
+                return tirx.Evaluate(call(tl.BARRIER_ARRIVE.name, [thread_count, *operands]), statement.span)
             case tl.SYNC_THREADS.name:
                 return tirx.Evaluate(
-                    call(tl.SYNC_THREADS.name, [own, *(given or (-1, self.found.threads))]), statement.span
+                    call(tl.SYNC_THREADS.name, [thread_count, *(operands or (-1, self.found.threads))]), statement.span
                 )
             case _:
                 return statement
 
-    def together(self, made: list[tirx.Stmt], around: frozenset[int]) -> list[tirx.Stmt]:
+    def together(self, joint: list[tirx.Stmt], around: frozenset[int]) -> list[tirx.Stmt]:
         """Statements that several groups execute together."""
         if len(around) == 1:
-            return made
-        meet = _meet(around, made[0].span)
-        return [meet, *made, meet] if self.number == min(around) else [meet, meet]
+            return joint
+        meet = _meet(around, joint[0].span)
+        return [meet, *joint, meet] if self.number == min(around) else [meet, meet]
 
 
 def _arrival(statement: tirx.Stmt) -> list[tirx.Stmt]:
     """What says that a product is over, of one that has a barrier."""
-    given = arguments(statement)
-    is_said = runs(statement, tl.GEMM) and len(given) == 4
-    return [tirx.Evaluate(call(tl.GEMM_ARRIVE.name, given[3:]), statement.span)] if is_said else []
+    operands = arguments(statement)
+    is_said = runs(statement, tl.GEMM) and len(operands) == 4
+    return [tirx.Evaluate(call(tl.GEMM_ARRIVE.name, operands[3:]), statement.span)] if is_said else []
 
 
 def without_barrier(statement: tirx.Stmt) -> tirx.Stmt:
     """A copy or a product that is over at once."""
-    name, given = op_name(statement), arguments(statement)
-    kept = {key: value for key, value in attributes(statement).items() if key != ASYNCHRONOUS}
-    count = {tl.COPY.name: 2, tl.GEMM.name: 3}.get(name, len(given))
-    return tirx.Evaluate(call(name, given[:count], kept), statement.span)
+    name, operands = op_name(statement), arguments(statement)
+    attrs = {key: value for key, value in attributes(statement).items() if key != ASYNCHRONOUS}
+    count = {tl.COPY.name: 2, tl.GEMM.name: 3}.get(name, len(operands))
+    return tirx.Evaluate(call(name, operands[:count], attrs), statement.span)
 
 
 def _meet(groups: frozenset[int], span: ir.Span | None) -> tirx.Stmt:

@@ -49,5 +49,5 @@ def deciding_load(value: ir.Expr) -> ir.TensorLoad | None:
     """The element of a tensor, or the first of a block, whose reading gives a value; None for other values."""
     if isinstance(value, ir.TensorLoad):
         return value
-    found = quantified_of(value)
-    return None if found is None else found.first
+    quantified = quantified_of(value)
+    return None if quantified is None else quantified.first

@@ -55,7 +55,7 @@ class Joining:
 
 def _of_integers(joined: np.ufunc) -> Callable[[Any, Any], Any]:
     """The operation on integers that numbers stand for."""
-    return lifted(lambda one, other: joined(np.asarray(one, np.int64), np.asarray(other, np.int64)))
+    return lifted(lambda first, second: joined(np.asarray(first, np.int64), np.asarray(second, np.int64)))
 
 
 JOININGS: dict[str, Joining] = {
@@ -91,15 +91,15 @@ class Reduction:
 
     def of(self, values: Any) -> Any:
         """The result for an array of elements: half of them is joined with the other half, until one is left."""
-        found = np.abs(values) if self.joining.of_magnitudes else values
+        reduced = np.abs(values) if self.joining.of_magnitudes else values
         joined, before = self.joining.joined, (slice(None),) * self.dim
-        left: list[Any] = []
-        while (length := found.shape[self.dim]) > 1:
+        remainders: list[Any] = []
+        while (length := reduced.shape[self.dim]) > 1:
             if length % 2:
-                left.append(found[(*before, length - 1)])
-            first, second = (found[(*before, slice(low, low + length // 2))] for low in (0, length // 2))
-            found = joined(first, second)
-        return functools.reduce(joined, left, found[(*before, 0)])
+                remainders.append(reduced[(*before, length - 1)])
+            first, second = (reduced[(*before, slice(low, low + length // 2))] for low in (0, length // 2))
+            reduced = joined(first, second)
+        return functools.reduce(joined, remainders, reduced[(*before, 0)])
 
 
 def runs_on_fpu(reduction: Reduction, dtype: str, engine: Engine) -> bool:

@@ -15,9 +15,9 @@ def stored_by_turns(loops: Sequence[tirx.For], body: tirx.Stmt) -> frozenset[tir
     """The scalar variables and local blocks that the body of a T.Parallel nest stores to wherever its turn is."""
     variables = {loop.loop_var for loop in loops}
     return frozenset(
-        one.buffer
-        for one in walk(body)
-        if isinstance(one, tirx.BufferStore)
-        and scope_of(one.buffer) in ("local.var", "local")
-        and not any(part in variables for index in one.indices for part in nodes_of(index))
+        statement.buffer
+        for statement in walk(body)
+        if isinstance(statement, tirx.BufferStore)
+        and scope_of(statement.buffer) in ("local.var", "local")
+        and not any(node in variables for index in statement.indices for node in nodes_of(index))
     )

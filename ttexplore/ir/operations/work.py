@@ -45,7 +45,7 @@ class ItemWork:
     @property
     def written_bytes(self) -> int:
         """What it writes to DRAM."""
-        return sum(one.bytes for one in self.stores if one.in_dram)
+        return sum(store.bytes for store in self.stores if store.in_dram)
 
     @property
     def without_reading(self) -> ItemWork:

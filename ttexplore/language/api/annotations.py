@@ -32,18 +32,18 @@ _SCHEDULE_KEYS = ("policy", "order", "rect", "stride", *_OPTION_KEYS)
 # Schedules
 
 
-def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotation]:
-    for key in given:
+def _schedule(schedule: Mapping[object, object], span: Span | None) -> list[Annotation]:
+    for key in schedule:
         named("key of the schedule", key, _SCHEDULE_KEYS)
     options: dict[str, object] = {}
-    policy, order = plain(given.get("policy")), plain(given.get("order"))
+    policy, order = plain(schedule.get("policy")), plain(schedule.get("order"))
     if policy is not None:
         options["policy"] = "rectangular" if policy == "rect" else policy
     if order == "match_shard":
         options["policy"] = "match_shard"
     elif order is not None:
         options["order"] = order
-    if (rect := given.get("rect")) is not None:
+    if (rect := schedule.get("rect")) is not None:
         first_y, first_x, rows, columns = wholes("rect", rect, 4)
         if (first_y, first_x) != (0, 0):
             raise UsageError(
@@ -52,7 +52,7 @@ def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotat
                 hint="start at (0, 0): rect=(0, 0, rows, columns) is the rectangle of each core",
             )
         options |= {"policy": options.get("policy", "rectangular"), "rectangle": (columns, rows)}
-    if (stride := given.get("stride")) is not None:
+    if (stride := schedule.get("stride")) is not None:
         first, step = wholes("stride", stride, 2)
         if first != 0:
             raise UsageError(
@@ -61,7 +61,7 @@ def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotat
                 hint="start at 0: stride=(0, step) distributes the items over `step` cores",
             )
         options |= {"policy": options.get("policy", "strided"), "stride": step}
-    options |= {key: given[key] for key in _OPTION_KEYS if given.get(key) is not None}
+    options |= {key: schedule[key] for key in _OPTION_KEYS if schedule.get(key) is not None}
     return [Annotation(option, value, span=span) for option, value in parse_options(options).items()]
 
 
@@ -106,50 +106,50 @@ def annotate_tt_layout(*arguments: object, **values: object) -> Any:
     return _annotate("annotate_tt_layout", arguments, values, _layouts)
 
 
-def _layouts(given: Mapping[object, object], span: Span | None) -> list[Annotation]:
-    made: list[Annotation] = []
-    for tensor, asked in given.items():
+def _layouts(layouts: Mapping[object, object], span: Span | None) -> list[Annotation]:
+    requests: list[Annotation] = []
+    for tensor, asked in layouts.items():
         name = str(tensor.name) if is_buffer(tensor) else tensor
         if not isinstance(name, str):
             raise UsageError(
                 "U003", f"{shown(tensor)} is not a tensor", hint="pass a tensor of the kernel, or its name"
             )
         request = layout_request(name, asked, span)
-        made.append(Annotation("layouts", request, name, span))
+        requests.append(Annotation("layouts", request, name, span))
         if request.order == "match_shard":
-            made += [Annotation("policy", "match_shard", span=span), Annotation("match", name, span=span)]
-    return made
+            requests += [Annotation("policy", "match_shard", span=span), Annotation("match", name, span=span)]
+    return requests
 
 
 def _annotate(
-    what: str, arguments: tuple[object, ...], values: dict[str, object],
+    callee: str, arguments: tuple[object, ...], values: dict[str, object],
     make: Callable[[Mapping[object, object], Span | None], list[Annotation]],
 ) -> object:  # fmt: skip
     kernel: object = None
     if arguments and not is_mapping(arguments[0]):
         kernel, arguments = arguments[0], arguments[1:]
-    given: dict[object, object] = {}
-    for one in arguments:
-        if not is_mapping(one):
+    mapping: dict[object, object] = {}
+    for argument in arguments:
+        if not is_mapping(argument):
             raise UsageError(
-                "U015", f"{what} takes a dictionary, not {shown(one)}", hint=f"write {what}({{name: ...}})"
+                "U015", f"{callee} takes a dictionary, not {shown(argument)}", hint=f"write {callee}({{name: ...}})"
             )
-        given |= dict(one)
-    given |= values
+        mapping |= dict(argument)
+    mapping |= values
     if CURRENT.get() is not None and kernel is None:
-        builder = current(f"T.{what}")
+        builder = current(f"T.{callee}")
         span = caller_span(builder.files) or builder.span
         try:
-            builder.annotations += make(given, span)
+            builder.annotations += make(mapping, span)
         except TTExploreError as error:
             raise error.at(span) from None
         return None
-    made = make(given, None)
+    requests = make(mapping, None)
     if kernel is not None:
-        return annotated(kernel, made)
+        return annotated(kernel, requests)
 
     def decorate(later: object) -> object:
-        return annotated(later, made)
+        return annotated(later, requests)
 
     return decorate
 
@@ -170,6 +170,6 @@ def check_tensors(annotations: Iterable[Annotation], tensors: Iterable[str]) -> 
     """Check that each annotation of a tensor names a parameter of the kernel. Raises UsageError at the annotation's
     line."""
     names = tuple(tensors)
-    for one in annotations:
-        if one.tensor and one.tensor not in names:
-            raise unknown("tensor", one.tensor, names).at(one.span)
+    for annotation in annotations:
+        if annotation.tensor and annotation.tensor not in names:
+            raise unknown("tensor", annotation.tensor, names).at(annotation.span)

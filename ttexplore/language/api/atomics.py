@@ -22,23 +22,23 @@ _LOOPS = "ijklmn"
 
 def atomic(kind: str) -> Callable[..., None]:
     """``T.atomic_<kind>(dst, value)``."""
-    what = f"T.atomic_{kind}"
+    callee = f"T.atomic_{kind}"
 
     def update(
         dst: object, value: object, memory_order: object = None, return_prev: bool = False, **hints: object
     ) -> None:  # fmt: skip
         if return_prev:
             raise unsupported(
-                f"{what} with return_prev=True",
+                f"{callee} with return_prev=True",
                 "read the element before the update, in a kernel in which one block owns it",
             )
-        note_hints(what, {"memory_order": memory_order, **hints})
-        builder = current(what)
+        note_hints(callee, {"memory_order": memory_order, **hints})
+        builder = current(callee)
         builder.span = caller_span(builder.files)
         if is_buffer(value) or isinstance(value, ir.TensorRegion) or not isinstance(dst, ir.TensorLoad):
             _update_block(builder, kind, dst, value)
         else:
-            _update(builder, kind, dst, element(value, what))
+            _update(builder, kind, dst, element(value, callee))
 
     update.__name__ = update.__qualname__ = f"atomic_{kind}"
     update.__doc__ = f"""Set each element of a tensor to {_SENTENCES[kind]}, as one step that no other block interrupts.
@@ -51,20 +51,22 @@ def atomic(kind: str) -> Callable[..., None]:
 
 def vector_add(width: int) -> Callable[..., None]:
     """``T.atomic_addx<width>(dst, value)``."""
-    what = f"T.atomic_addx{width}"
+    callee = f"T.atomic_addx{width}"
 
     def add(dst: object, value: object, return_prev: bool = False) -> None:
         if return_prev or not isinstance(dst, ir.TensorLoad) or not isinstance(value, ir.TensorLoad):
             raise unsupported(
-                f"{what} with return_prev=True" if return_prev else f"{what} of anything but two elements",
-                f"write {what}(C[i, j * {width}], c[i, j * {width}]) in T.Parallel",
+                f"{callee} with return_prev=True" if return_prev else f"{callee} of anything but two elements",
+                f"write {callee}(C[i, j * {width}], c[i, j * {width}]) in T.Parallel",
             )
-        builder = current(what)
+        builder = current(callee)
         builder.span = caller_span(builder.files)
         lane = variable("lane")
         with builder.collect() as body:
-            old, given = (builder.read(one.source, (*one.indices[:-1], one.indices[-1] + lane)) for one in (dst, value))
-            _update(builder, "add", old, given)
+            old, addend = (
+                builder.read(load.source, (*load.indices[:-1], load.indices[-1] + lane)) for load in (dst, value)
+            )
+            _update(builder, "add", old, addend)
         nest = sequence(body)
         lanes = tirx.const(width, "int32")
         builder.emit(
@@ -92,55 +94,57 @@ def _update(builder: Builder, kind: str, old: ir.TensorLoad, value: ir.Expr) -> 
 
 def _update_block(builder: Builder, kind: str, dst: object, value: object) -> None:
     """The update of a region, as one of its elements in T.Parallel."""
-    what = f"T.atomic_{kind}"
+    callee = f"T.atomic_{kind}"
     is_block = is_buffer(value) or isinstance(value, ir.TensorRegion | ir.TensorLoad)
-    source = as_region(value, what) if is_block else None
-    target = as_region(dst, what, extents(source) if source is not None else None)
+    source = as_region(value, callee) if is_block else None
+    target = as_region(dst, callee, extents(source) if source is not None else None)
     if source is not None and not same_block(extents(source), extents(target)):
         raise KernelError(
             "K002",
-            f"{what}: the shapes differ: {target.source.name} {tuple(extents(target))} and {source.source.name} "
+            f"{callee}: the shapes differ: {target.source.name} {tuple(extents(target))} and {source.source.name} "
             f"{tuple(extents(source))}",
             hint="update a region with a block of the same shape",
         )
     sizes = [extent for extent in extents(target) if extent != 1] or [1]
-    target = _of_base(builder, what, target, sizes)
+    target = _of_base(builder, callee, target, sizes)
     loops = [variable(name) for name in _LOOPS[: len(sizes)]]
     old = builder.read(target.source, _places(target, loops, sizes))
-    given = element(value, what) if source is None else builder.read(source.source, _places(source, loops, sizes))
+    operand = element(value, callee) if source is None else builder.read(source.source, _places(source, loops, sizes))
     with builder.collect() as body:
-        _update(builder, kind, old, given)
+        _update(builder, kind, old, operand)
     span = builder.tvm_span()
-    made = body[0]
+    statement = body[0]
     for loop, extent in zip(reversed(loops), reversed(sizes), strict=True):
-        made = tirx.For(
-            loop, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made, span=span
+        statement = tirx.For(
+            loop, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, statement, span=span
         )
-    builder.emit(made)
+    builder.emit(statement)
 
 
-def _of_base(builder: Builder, what: str, target: ir.TensorRegion, sizes: list[int]) -> ir.TensorRegion:
+def _of_base(builder: Builder, callee: str, target: ir.TensorRegion, sizes: list[int]) -> ir.TensorRegion:
     """The block of a tensor that a block of its view is. Raises Unsupported where it has another shape there."""
     base = builder.views.base_of(target.source)
-    found = builder.views.of_base(target)
-    if found is None or [extent for extent in extents(found) if extent != 1] != [one for one in sizes if one != 1]:
+    base_region = builder.views.of_base(target)
+    if base_region is None or [extent for extent in extents(base_region) if extent != 1] != [
+        size for size in sizes if size != 1
+    ]:
         raise Unsupported(
             "L006",
-            f"{what} of a block of {target.source.name}, over the memory of {base.name} {tuple(shape_of(base))}: it is "
+            f"{callee} of a block of {target.source.name}, over the memory of {base.name} {tuple(shape_of(base))}: it is "
             f"not a block of {' x '.join(map(str, sizes))} elements there",
             hint=f"update {base.name} in its own shape, block by block",
         )
-    return found
+    return base_region
 
 
 def _places(block: ir.TensorRegion, loops: list[ir.Var], sizes: list[int]) -> tuple[ir.Expr, ...]:
     """The indices of an element of a block, one loop for each axis of more than one element."""
-    places: list[ir.Expr] = []
+    indices: list[ir.Expr] = []
     waiting = list(loops if sizes != [1] else [])
-    for part in block.region:
-        low = part.min
-        if constant(part.extent) != 1:
+    for axis_range in block.region:
+        low = axis_range.min
+        if constant(axis_range.extent) != 1:
             loop = waiting.pop(0)
             low = loop if constant(low) == 0 else low + loop
-        places.append(low)
-    return tuple(places)
+        indices.append(low)
+    return tuple(indices)

@@ -26,10 +26,10 @@ _Kind = tirx.ForKind
 
 
 def _loop(
-    what: str, kind: tirx.ForKind, start: object, stop: object, step: object, annotations: dict[str, object],
+    callee: str, kind: tirx.ForKind, start: object, stop: object, step: object, annotations: dict[str, object],
     hints: dict[str, object],
 ) -> LoopNest:  # fmt: skip
-    note_hints(what, hints)
+    note_hints(callee, hints)
     first, last = (0, start) if stop is None else (start, stop)
     return span_loop(kind, first, last, 1 if step is None else step, annotations)
 
@@ -56,23 +56,27 @@ def Pipelined(start: object, stop: object = None, num_stages: int = 0, **hints: 
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
 
 
-def _nest(what: str, kind: tirx.ForKind, extents: tuple[object, ...], hints: dict[str, object]) -> LoopNest:
-    note_hints(what, hints)
+def _nest(callee: str, kind: tirx.ForKind, extents: tuple[object, ...], hints: dict[str, object]) -> LoopNest:
+    note_hints(callee, hints)
     if not extents:
-        raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}(block_M, block_N)")
-    return LoopNest(tuple(positive_extent(what, extent) for extent in extents), kind)
+        raise KernelError("K004", f"{callee} needs at least one extent", hint=f"write {callee}(block_M, block_N)")
+    return LoopNest(tuple(positive_extent(callee, extent) for extent in extents), kind)
 
 
-def positive_extent(what: str, extent: object) -> Integer:
+def positive_extent(callee: str, extent: object) -> Integer:
     """The extent of a loop. Raises KernelError for anything but an integer of 1 or more."""
     extent = plain(extent)
-    refuse_unknown(extent, f"an extent of {what}")
+    refuse_unknown(extent, f"an extent of {callee}")
     if not is_integer(extent):
         raise KernelError(
-            "K004", f"{what}: {shown(extent)} is not a valid extent", hint="use an integer extent: // divides integers"
+            "K004",
+            f"{callee}: {shown(extent)} is not a valid extent",
+            hint="use an integer extent: // divides integers",
         )
     if isinstance(extent, int) and extent < 1:
-        raise KernelError("K004", f"{what}: the extent {extent} leaves nothing to do", hint="use extents of 1 or more")
+        raise KernelError(
+            "K004", f"{callee}: the extent {extent} leaves nothing to do", hint="use extents of 1 or more"
+        )
     return extent
 
 
@@ -88,12 +92,14 @@ def Persistent(domain: Sequence[object], wave_size: object, index: object, group
     the order of the places on a GPU. Where the loop is all that a kernel does, its places become the launch grid, and
     the options policy and order say which core takes which. Raises KernelError for anything but integers.
     """
-    what = "T.Persistent"
-    note_hints(what, {"group_size": group_size if group_size != 8 else None})
-    extents = tuple(positive_extent(what, extent) for extent in items_of(domain))
+    callee = "T.Persistent"
+    note_hints(callee, {"group_size": group_size if group_size != 8 else None})
+    extents = tuple(positive_extent(callee, extent) for extent in items_of(domain))
     if not extents:
-        raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}([Nt, Mt], blocks, block)")
-    return LoopNest(extents, _Kind.SERIAL, waves=(positive_extent(what, wave_size), whole(index_of(what, index))))
+        raise KernelError(
+            "K004", f"{callee} needs at least one extent", hint=f"write {callee}([Nt, Mt], blocks, block)"
+        )
+    return LoopNest(extents, _Kind.SERIAL, waves=(positive_extent(callee, wave_size), whole(index_of(callee, index))))
 
 
 def grid(*extents: object, **hints: object) -> LoopNest:

@@ -86,9 +86,9 @@ def _function(
         if name == "pow" and dtypes & {"bfloat16", "float16"}:
             # TVM has no power of these.
             values = [cast(value, "float32") for value in values]
-        first, *others = (str(value.ty.dtype) for value in values)
+        first, *remaining_dtypes = (str(value.ty.dtype) for value in values)
         constants = [value.value for value in values if is_constant(value)]
-        if len(constants) == count and {first} >= {*others} and (is_float(first) or of_integers is not None):
+        if len(constants) == count and {first} >= {*remaining_dtypes} and (is_float(first) or of_integers is not None):
             return folded(meaning, first, *constants)
         return node(*values)
 
@@ -265,12 +265,15 @@ def reinterpret(value: object, dtype_: object) -> ir.Expr:
     """
     name = dtype_name(dtype_)
     value = plain(value)
-    own = str(value.ty.dtype) if isinstance(value, ir.Expr) and ir.is_prim_expr(value) else ""
+    source_dtype = str(value.ty.dtype) if isinstance(value, ir.Expr) and ir.is_prim_expr(value) else ""
     pairs = (["float32", "int32"], ["float32", "uint32"], ["int32", "uint32"], ["int8", "uint8"], ["int16", "uint16"])
-    if sorted((own, name)) not in pairs and (own, name) not in (("uint16", "float16"), ("uint16", "bfloat16")):
+    if sorted((source_dtype, name)) not in pairs and (source_dtype, name) not in (
+        ("uint16", "float16"),
+        ("uint16", "bfloat16"),
+    ):
         raise KernelError(
             "K009",
-            f"T.reinterpret of {own or shown(value)} as {name}",
+            f"T.reinterpret of {source_dtype or shown(value)} as {name}",
             hint="read the bits of float32 as uint32 or int32, or the reverse; those of uint16 as float16 or bfloat16",
         )
     assert isinstance(value, ir.Expr)
@@ -330,7 +333,7 @@ def disjunction(*conditions: object) -> object:
     return _joined("T.any", conditions, logical_or)
 
 
-def _joined(what: str, conditions: tuple[object, ...], join: Callable[[object, object], object]) -> object:
+def _joined(callee: str, conditions: tuple[object, ...], join: Callable[[object, object], object]) -> object:
     if not conditions:
-        raise KernelError("K008", f"{what} needs at least one condition", hint=f"write {what}(i > 0, j > 0)")
+        raise KernelError("K008", f"{callee} needs at least one condition", hint=f"write {callee}(i > 0, j > 0)")
     return functools.reduce(join, conditions)

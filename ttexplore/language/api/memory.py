@@ -32,10 +32,10 @@ class TensorAnnotation:
     ) -> TensorSpec | tirx.Buffer:
         return TensorSpec(shape, dtype) if data is None else _view(shape, dtype, data)
 
-    def __getitem__(self, parts: object) -> TensorSpec | tirx.Buffer:
-        *shape, last = parts if is_tuple(parts) and parts else (parts,)
+    def __getitem__(self, arguments: object) -> TensorSpec | tirx.Buffer:
+        *shape, last = arguments if is_tuple(arguments) and arguments else (arguments,)
         if not shape or _is_extent(last):
-            return self(parts if shape else last)
+            return self(arguments if shape else last)
         # (n) and (n,) are the same shape.
         return self(shape[0] if len(shape) == 1 else shape, last)
 
@@ -54,9 +54,9 @@ def _view(shape: object, dtype: object, data: object) -> tirx.Buffer:
 
 def _viewed(builder: Builder, base: tirx.Buffer, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
     name = builder.unused(f"{base.name}_view")
-    made = tirx.decl_buffer(list(shape), dtype, name=name, scope=scope_of(base))
-    builder.views.add(made, base)
-    return made
+    viewed = tirx.decl_buffer(list(shape), dtype, name=name, scope=scope_of(base))
+    builder.views.add(viewed, base)
+    return viewed
 
 
 def reshape(src: object, shape: object) -> tirx.Buffer:
@@ -72,22 +72,22 @@ def view(src: object, shape: object = None, dtype: object = None) -> tirx.Buffer
     return _over("T.view", src, shape, dtype)
 
 
-def _over(what: str, src: object, shape: object, dtype: object) -> tirx.Buffer:
-    builder = current(what)
+def _over(callee: str, src: object, shape: object, dtype: object) -> tirx.Buffer:
+    builder = current(callee)
     if not is_buffer(src):
         raise KernelError(
-            "K008", f"{what} takes a buffer or a tensor, not {described(src)}",
-            hint=f"write {what}(block, (rows, columns)), and index the result",
+            "K008", f"{callee} takes a buffer or a tensor, not {described(src)}",
+            hint=f"write {callee}(block, (rows, columns)), and index the result",
         )  # fmt: skip
-    own = dtype_of(src)
+    source_dtype = dtype_of(src)
     if scope_of(src) == "local.var" or src in builder.reducers:
-        raise unsupported(f"{what} of {src.name}", "copy it to a block first")
-    if dtype is not None and dtype_name(dtype) != own:
+        raise unsupported(f"{callee} of {src.name}", "copy it to a block first")
+    if dtype is not None and dtype_name(dtype) != source_dtype:
         raise unsupported(
-            f"{what} of {src.name}, which is {own}, as {dtype_name(dtype)}",
+            f"{callee} of {src.name}, which is {source_dtype}, as {dtype_name(dtype)}",
             "allocate a block of that dtype: L1 has room for it beside the first, or convert with T.copy",
         )
-    return _viewed(builder, src, shape_of(extents_of(src) if shape is None else shape, what), own)
+    return _viewed(builder, src, shape_of(extents_of(src) if shape is None else shape, callee), source_dtype)
 
 
 def _is_extent(value: object) -> bool:
@@ -103,14 +103,14 @@ def dynamic(names: str, _dtype: object = "int32") -> Any:
 
     They are 32-bit integers. Raises KernelError for an invalid name.
     """
-    made: list[ir.Var] = []
+    variables: list[ir.Var] = []
     for name in names.replace(",", " ").split():
         if not name.isidentifier():
             raise KernelError("K008", f"T.dynamic: {shown(name)} is not a name", hint='write T.dynamic("m")')
-        made.append(tirx.Var(name, "int32"))
-    if not made:
+        variables.append(tirx.Var(name, "int32"))
+    if not variables:
         raise KernelError("K013", "T.dynamic needs a name", hint='write T.dynamic("m")')
-    return made[0] if len(made) == 1 else tuple(made)
+    return variables[0] if len(variables) == 1 else tuple(variables)
 
 
 def empty(shape: object, *more: object, dtype: object = None, **_options: object) -> TensorSpec:
@@ -136,15 +136,15 @@ def alloc_global(shape: object, dtype: object = "float32", scope: object = "glob
     return TensorSpec(shape, dtype, allocated=True)
 
 
-def _allocate(what: str, shape: object, dtype: object, scope: object) -> AllocationRequest:
-    builder = current(what)
+def _allocate(callee: str, shape: object, dtype: object, scope: object) -> AllocationRequest:
+    builder = current(callee)
     if not builder.blocks:
-        raise KernelError("K005", f"{what} is outside T.Kernel", hint="allocate inside `with T.Kernel(...)`")
+        raise KernelError("K005", f"{callee} is outside T.Kernel", hint="allocate inside `with T.Kernel(...)`")
     if scope == "shared":
         scope = "shared.dyn"
     if scope not in ("shared.dyn", "local.fragment", "local"):
-        raise KernelError("K008", f"{what}: unknown scope {shown(scope)}", hint="remove scope=")
-    return AllocationRequest(shape_of(shape, what), dtype_name(dtype), scope)
+        raise KernelError("K008", f"{callee}: unknown scope {shown(scope)}", hint="remove scope=")
+    return AllocationRequest(shape_of(shape, callee), dtype_name(dtype), scope)
 
 
 def alloc_shared(shape: object, dtype: object = "float32", scope: object = "shared.dyn") -> AllocationRequest:

@@ -31,30 +31,30 @@ def all_of(block: object) -> ir.Expr:
     return _joined("T.all_of", block, is_any=False)
 
 
-def _joined(what: str, block: object, *, is_any: bool) -> ir.Expr:
-    builder, region = current(what), as_region(block, what)
-    lengths, starts = extents(region), [part.min for part in region.region]
+def _joined(callee: str, block: object, *, is_any: bool) -> ir.Expr:
+    builder, region = current(callee), as_region(block, callee)
+    lengths, starts = extents(region), [axis_range.min for axis_range in region.region]
     builder.span = caller_span(builder.files)
     if builder.is_in_parallel and math.prod(lengths) > _FEW:
-        return _tested(builder, what, region, lengths, is_any=is_any)
+        return _tested(builder, callee, region, lengths, is_any=is_any)
     if math.prod(lengths) > _FEW:
-        return condition(_number(builder, what, region, is_any=is_any))
+        return condition(_number(builder, callee, region, is_any=is_any))
     join = tirx.Or if is_any else tirx.And
-    places = itertools.product(*map(range, lengths))
-    elements = [builder.read(region.source, _places(starts, place)) for place in places]
+    positions = itertools.product(*map(range, lengths))
+    elements = [builder.read(region.source, _places(starts, position)) for position in positions]
     return functools.reduce(join, map(condition, elements))
 
 
-def _number(builder: Builder, what: str, region: ir.TensorRegion, *, is_any: bool) -> ir.Expr:
+def _number(builder: Builder, callee: str, region: ir.TensorRegion, *, is_any: bool) -> ir.Expr:
     """A name for the number that says it. Raises Unsupported for elements of a view that are no block of its base."""
     base = builder.views.of_base(region)
     if base is None:
         raise unsupported(
-            f"{what} of {math.prod(extents(region)):,} elements of {region.source.name}, a view, that are no block of "
+            f"{callee} of {math.prod(extents(region)):,} elements of {region.source.name}, a view, that are no block of "
             f"its {'memory' if is_on_chip(region.source) else 'tensor'},",
             f"ask in its own shape, or for at most {_FEW} elements at a time",
         )
-    first = builder.read(base.source, tuple(part.min for part in base.region))
+    first = builder.read(base.source, tuple(axis_range.min for axis_range in base.region))
     number = Quantified(first, tuple(extents(base)), of_all=not is_any).expression()
     name = builder.bind(builder.unused(f"{region.source.name}_{'any' if is_any else 'all'}"), number)
     assert isinstance(name, ir.Expr)
@@ -62,13 +62,13 @@ def _number(builder: Builder, what: str, region: ir.TensorRegion, *, is_any: boo
 
 
 def _tested(
-    builder: Builder, what: str, region: ir.TensorRegion, lengths: list[int], *, is_any: bool
+    builder: Builder, callee: str, region: ir.TensorRegion, lengths: list[int], *, is_any: bool
 ) -> ir.Expr:  # fmt: skip
     """A variable that a loop over the elements sets where one decides the answer, in a turn of a T.Parallel. Raises
     Unsupported for too many elements."""
     if math.prod(lengths) > _MOST_IN_PARALLEL:
         raise unsupported(
-            f"{what} of {math.prod(lengths):,} elements in a T.Parallel, more than {_MOST_IN_PARALLEL},",
+            f"{callee} of {math.prod(lengths):,} elements in a T.Parallel, more than {_MOST_IN_PARALLEL},",
             "ask before the T.Parallel if all iterations ask the same; or reduce rows: T.reduce_max(m, r, dim=1)",
         )
     name = f"{region.source.name}_{'any' if is_any else 'all'}"
@@ -84,7 +84,9 @@ def _tested(
 
     with builder.frame(nest):
         builder.reads.enter_loop()
-        test = condition(builder.read(region.source, _places([part.min for part in region.region], variables)))
+        test = condition(
+            builder.read(region.source, _places([axis_range.min for axis_range in region.region], variables))
+        )
         decides = test if is_any else tirx.Not(test)
         with builder.frame(lambda body: tirx.IfThenElse(decides, body, None, span)):
             builder.store(answer, (0,), 1 if is_any else 0)

@@ -67,21 +67,21 @@ def alloc_reducer(
 
     Raises Unsupported for another `op`.
     """
-    what = "T.alloc_reducer"
-    builder = current(what)
+    callee = "T.alloc_reducer"
+    builder = current(callee)
     if op not in _UPDATES:
-        raise unsupported(f"{what} with op={shown(op)}", f"reducers are {', '.join(_UPDATES)}")
+        raise unsupported(f"{callee} with op={shown(op)}", f"reducers are {', '.join(_UPDATES)}")
     if replication is not None:
-        builder.leave_out(f"{what} replication=")
-    return Reducer(shape_given(shape, what), dtype_name(dtype), "local.fragment", update=_UPDATES[op])
+        builder.leave_out(f"{callee} replication=")
+    return Reducer(shape_given(shape, callee), dtype_name(dtype), "local.fragment", update=_UPDATES[op])
 
 
 def reducer_init(reducer: object, value: object = None, **hints: object) -> ir.Call:
     """Start the sum (maximum, minimum) of each element of a reducer at a value: without one, at the value that changes
     no result."""
-    what = "T.reducer_init"
-    update = _update_of(what, current(what), reducer)
-    note_hints(what, hints)
+    callee = "T.reducer_init"
+    update = _update_of(callee, current(callee), reducer)
+    note_hints(callee, hints)
     assert is_buffer(reducer)
     kind = _KINDS[tl.ATOMICS[update]]
     return fill(reducer, JOININGS[kind].neutral_of(dtype_of(reducer)) if value is None else value)
@@ -90,30 +90,30 @@ def reducer_init(reducer: object, value: object = None, **hints: object) -> ir.C
 def reducer_update(target: object, value: object) -> None:
     """Add a value to an element of a reducer (or take the larger, or smaller, of both). Raises KernelError for anything
     but an element of a reducer."""
-    what = "T.reducer_update"
-    builder = current(what)
-    update = _update_of(what, builder, target.source if isinstance(target, ir.TensorLoad) else None)
+    callee = "T.reducer_update"
+    builder = current(callee)
+    update = _update_of(callee, builder, target.source if isinstance(target, ir.TensorLoad) else None)
     assert isinstance(target, ir.TensorLoad)
     builder.span = caller_span(builder.files)
-    given = element(value, what)
-    given = given if given.ty == target.ty else tirx.Cast(target.ty, given)
-    builder.store(target.source, tuple(target.indices), updated(update, target, given))
+    operand = element(value, callee)
+    operand = operand if operand.ty == target.ty else tirx.Cast(target.ty, operand)
+    builder.store(target.source, tuple(target.indices), updated(update, target, operand))
 
 
 def finalize_reducer(reducer: object, dst: object = None, **hints: object) -> ir.Call | None:
     """End the updates of a reducer: `dst`, or without it the reducer itself, holds the results. Raises KernelError for
     anything but a reducer."""
-    what = "T.finalize_reducer"
-    _update_of(what, current(what), reducer)
-    note_hints(what, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
+    callee = "T.finalize_reducer"
+    _update_of(callee, current(callee), reducer)
+    note_hints(callee, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
     return None if dst is None else copy(reducer, dst)
 
 
-def _update_of(what: str, builder: Builder, reducer: object) -> str:
+def _update_of(callee: str, builder: Builder, reducer: object) -> str:
     if not is_buffer(reducer) or reducer not in builder.reducers:
         name = reducer.name if is_buffer(reducer) else described(reducer)
         raise KernelError(
-            "K008", f"{what} takes a reducer, not {name}", hint="allocate it with T.alloc_reducer(shape, dtype)"
+            "K008", f"{callee} takes a reducer, not {name}", hint="allocate it with T.alloc_reducer(shape, dtype)"
         )
     return builder.reducers[reducer]
 
@@ -129,7 +129,7 @@ def with_plain_updates(function: tirx.PrimFunc) -> tirx.PrimFunc:
     Raises Unsupported for turns that share an element whose place is more than their variables, and KernelError for
     an element that such turns read.
     """
-    if not any(_updated(one) for one in walk(function.body)):
+    if not any(_updated(stmt) for stmt in walk(function.body)):
         return function
     return rewrite([_UPDATED], _Updates(function, Firings()))
 
@@ -145,22 +145,22 @@ def _updated(statement: tirx.Stmt) -> str:
 class _Updates(Context):
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
+        self.names = {str(stmt.buffer.name) for stmt in walk(function.body) if isinstance(stmt, tirx.AllocBuffer)}
         self.names |= {str(parameter.name) for parameter in function.params}
 
     def statement(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not self.is_nest(statement):
             return [_plain(statement)] if _updated(statement) else None
         loops, body = parallel_body(statement)
-        if not any(_updated(one) for one in walk(sequence(body))):
+        if not any(_updated(stmt) for stmt in walk(sequence(body))):
             return None
         nest = _UpdateNest(self, loops)
-        inner = [made for one in body for made in nest.statement(one)]
+        inner = [rewritten for stmt in body for rewritten in nest.statement(stmt)]
         nest.check_reads(inner)
         return [*nest.allocated, with_nest(loops, [*nest.started, *inner]), *nest.reduced]
 
-    def allocate(self, wanted: str, shape: Sequence[int], dtype: str, span: ir.Span | None) -> tirx.AllocBuffer:
-        name = unused_name(wanted, self.names)
+    def allocate(self, preferred_name: str, shape: Sequence[int], dtype: str, span: ir.Span | None) -> tirx.AllocBuffer:
+        name = unused_name(preferred_name, self.names)
         self.names.add(name)
         return allocation(name, shape, dtype, "local.fragment", span)
 
@@ -176,30 +176,32 @@ class _UpdateNest:
         self.reduced: list[tirx.Stmt] = []
         self.updated: set[tirx.Buffer] = set()
 
-    def statement(self, one: tirx.Stmt) -> list[tirx.Stmt]:
-        match one:
-            case tirx.BufferStore() if _updated(one):
-                used = {part for index in one.indices for part in nodes_of(index)}
+    def statement(self, stmt: tirx.Stmt) -> list[tirx.Stmt]:
+        match stmt:
+            case tirx.BufferStore() if _updated(stmt):
+                used = {node for index in stmt.indices for node in nodes_of(index)}
                 shared = [axis for axis, loop in enumerate(self.loops) if loop.loop_var not in used]
-                return [self.shared(one, shared) if shared else _plain(one)]
+                return [self.shared(stmt, shared) if shared else _plain(stmt)]
             case tirx.For():
-                return [with_body(one, [self.body(one.body)])]
+                return [with_body(stmt, [self.body(stmt.body)])]
             case tirx.IfThenElse():
-                other = None if one.else_case is None else self.body(one.else_case)
-                return [tirx.IfThenElse(one.condition, self.body(one.then_case), other, one.span)]
+                else_body = None if stmt.else_case is None else self.body(stmt.else_case)
+                return [tirx.IfThenElse(stmt.condition, self.body(stmt.then_case), else_body, stmt.span)]
             case _:
-                return [one]
+                return [stmt]
 
     def body(self, body: tirx.Stmt) -> tirx.Stmt:
-        return sequence([made for one in statements(body) for made in self.statement(one)])
+        return sequence([rewritten for stmt in statements(body) for rewritten in self.statement(stmt)])
 
     def shared(self, store: tirx.BufferStore, shared: list[int]) -> tirx.Stmt:
         """The store to a block of the turns, in place of an update of an element that several turns share."""
         variables = [loop.loop_var for loop in self.loops]
         self.check(store, shared)
         self.updated.add(store.buffer)
-        name, held = str(store.buffer.name), dtype_of(store.buffer)
-        dtype = held if held in ("float32", "int32") else "int32" if "int" in held else "float32"
+        name, buffer_dtype = str(store.buffer.name), dtype_of(store.buffer)
+        dtype = (
+            buffer_dtype if buffer_dtype in ("float32", "int32") else "int32" if "int" in buffer_dtype else "float32"
+        )
         shape = [number_of(loop.extent) for loop in self.loops]
         turns = self.updates.allocate(f"{name}_turns", shape, dtype, store.span)
         kind = _KINDS[_updated(store)]
@@ -216,14 +218,14 @@ class _UpdateNest:
         self.reduced.append(_reduced(source, store.buffer, kind, shared[0], store.span, clear=False))
         assert isinstance(store.value, ir.Call)
         value = elements(store.value.args)[1]
-        value = value if dtype == held else tirx.Cast(ir.PrimType(dtype), value)
+        value = value if dtype == buffer_dtype else tirx.Cast(ir.PrimType(dtype), value)
         joined = joining.expression(tirx.BufferLoad(turns.buffer, variables), value)
         return tirx.BufferStore(turns.buffer, joined, variables, store.span)
 
     def check_reads(self, body: Sequence[tirx.Stmt]) -> None:
         """Raises KernelError for an element that is read before all turns have updated it."""
-        for statement in (inner for one in body for inner in walk(one)):
-            for load in (one for expression in expressions_of(statement) for one in loads_of(expression)):
+        for statement in (inner for stmt in body for inner in walk(stmt)):
+            for load in (load for expression in expressions_of(statement) for load in loads_of(expression)):
                 if load.source in self.updated:
                     raise KernelError(
                         "K006",
@@ -234,23 +236,23 @@ class _UpdateNest:
 
     def check(self, store: tirx.BufferStore, shared: list[int]) -> None:
         """Raises Unsupported where a block of the turns is not reduced to the whole of the updated one."""
-        sizes = [one for axis, one in enumerate(self.loops) if axis not in shared]
-        target, found = shape_of(store.buffer), list[tirx.For]()
+        sizes = [loop for axis, loop in enumerate(self.loops) if axis not in shared]
+        target, indexed_loops = shape_of(store.buffer), list[tirx.For]()
         for index, extent in zip(store.indices, target, strict=True):
-            loop = next((one for one in sizes if one.loop_var.same_as(index)), None)
+            loop = next((loop for loop in sizes if loop.loop_var.same_as(index)), None)
             if loop is not None and constant(loop.extent) == extent and constant(loop.min) == 0:
-                found.append(loop)
+                indexed_loops.append(loop)
             elif constant(index) != 0 or extent != 1:
-                found.clear()
+                indexed_loops.clear()
                 break
-        kept = [constant(one.extent) for one in sizes] or [1]
-        fits = [*target] == kept or [*target] == [*kept[: shared[0]], 1, *kept[shared[0] :]]
-        if len(self.loops) > _MOST_LOOPS or found != sizes or not fits:
-            place = ", ".join(map(str, store.indices))
-            turn = self.loops[shared[0]].loop_var.name
+        loop_extents = [constant(loop.extent) for loop in sizes] or [1]
+        fits = [*target] == loop_extents or [*target] == [*loop_extents[: shared[0]], 1, *loop_extents[shared[0] :]]
+        if len(self.loops) > _MOST_LOOPS or indexed_loops != sizes or not fits:
+            indices = ", ".join(map(str, store.indices))
+            loop_name = self.loops[shared[0]].loop_var.name
             raise Unsupported(
                 "L003",
-                f"{store.buffer.name}[{place}], of the shape {target}, is updated by all turns of {turn}",
+                f"{store.buffer.name}[{indices}], of the shape {target}, is updated by all turns of {loop_name}",
                 hint="loop over one or two axes, and use the variables of all others as the indices of the whole block",
             )
 

@@ -15,21 +15,21 @@ from ttexplore.ops import language as tl
 
 def scan(name: str) -> Callable[..., ir.Call]:
     """``T.cumsum(src, dst=None, dim=0, reverse=False)`` or ``T.cummax``."""
-    what = f"T.{name}"
+    callee = f"T.{name}"
 
     def scan_block(src: object, dst: object = None, dim: int = 0, reverse: bool = False, **hints: object) -> ir.Call:
-        note_hints(what, hints)
-        source = as_region(src, what)
-        target = source if dst is None else as_region(dst, what, extents(source))
+        note_hints(callee, hints)
+        source = as_region(src, callee)
+        target = source if dst is None else as_region(dst, callee, extents(source))
         shape = extents(source)
         if not -len(shape) <= dim < len(shape):
             raise KernelError(
-                "K002", f"{what}: dim={shown(dim)}, but {shown_block(source)} has {len(shape)} dimensions"
+                "K002", f"{callee}: dim={shown(dim)}, but {shown_block(source)} has {len(shape)} dimensions"
             )  # fmt: skip
         if not same_block(extents(target), shape):
             raise KernelError(
                 "K002",
-                f"{what}: the shapes differ: {shown_block(source)} to {shown_block(target)}",
+                f"{callee}: the shapes differ: {shown_block(source)} to {shown_block(target)}",
                 hint="the result has the source's shape",
             )
         attrs = {"kind": SCANS[name], "dim": dim % len(shape), "reverse": int(bool(reverse))}

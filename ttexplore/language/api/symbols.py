@@ -55,14 +55,14 @@ def is_symbolic(value: object) -> bool:
 
 def decided(left: object, right: object) -> bool | None:
     """Whether two values are equal, or None if that is not known now."""
-    one, other = (_number(value) for value in (left, right))
-    if not isinstance(one, ir.Expr) and not isinstance(other, ir.Expr):
-        return bool(one == other)
-    if is_buffer(one) or is_buffer(other):
-        return isinstance(one, ir.Expr) and one.same_as(other)
-    if not all(isinstance(value, ir.Expr | bool | int | float) for value in (one, other)):
+    lhs, rhs = (_number(value) for value in (left, right))
+    if not isinstance(lhs, ir.Expr) and not isinstance(rhs, ir.Expr):
+        return bool(lhs == rhs)
+    if is_buffer(lhs) or is_buffer(rhs):
+        return isinstance(lhs, ir.Expr) and lhs.same_as(rhs)
+    if not all(isinstance(value, ir.Expr | bool | int | float) for value in (lhs, rhs)):
         return False
-    if isinstance(one, ir.Expr) and one.same_as(other) and "float" not in str(one.ty):
+    if isinstance(lhs, ir.Expr) and lhs.same_as(rhs) and "float" not in str(lhs.ty):
         return True
     return None
 

@@ -40,28 +40,28 @@ class GemmWarpPolicy(enum.IntEnum):
     FullCol = 2
 
 
-def region(buffer: tirx.Buffer, parts: tuple[object, ...]) -> ir.TensorRegion:
+def region(buffer: tirx.Buffer, indices: tuple[object, ...]) -> ir.TensorRegion:
     """``buffer[parts]`` as a region; dimensions without an index are taken whole.
 
     Raises KernelError for a region that is out of bounds or empty, Unsupported for one with a step.
     """
     shape = extents_of(buffer)
-    if len(parts) > len(shape):
+    if len(indices) > len(shape):
         raise KernelError(
             "K003",
-            f"{buffer.name} {tuple(shape)} is indexed with {len(parts)} indices",
+            f"{buffer.name} {tuple(shape)} is indexed with {len(indices)} indices",
             hint="give one index or slice for each dimension",
         )
     ranges: list[ir.Range] = []
     for axis, extent in enumerate(shape):
-        part = parts[axis] if axis < len(parts) else slice(None)
-        if not is_slice(part):
-            ranges.append(ir.Range.from_min_extent(whole(index_of(buffer.name, part)), _int32(1)))
+        index = indices[axis] if axis < len(indices) else slice(None)
+        if not is_slice(index):
+            ranges.append(ir.Range.from_min_extent(whole(index_of(buffer.name, index)), _int32(1)))
             continue
-        if part.step not in (None, 1):
-            raise unsupported(f"the region of {buffer.name} with step {part.step}", "use a unit step")
-        low = 0 if part.start is None else plain(part.start)
-        high = extent if part.stop is None else plain(part.stop)
+        if index.step not in (None, 1):
+            raise unsupported(f"the region of {buffer.name} with step {index.step}", "use a unit step")
+        low = 0 if index.start is None else plain(index.start)
+        high = extent if index.stop is None else plain(index.stop)
         length = _difference(high, low, buffer.name)
         start = whole(index_of(buffer.name, low))
         if isinstance(start, tirx.IntImm) and isinstance(length, int):
@@ -97,8 +97,8 @@ def block_region(start: object, access: str | int = "rw", *sizes: int) -> ir.Ten
             hint="give a positive size for each of the last dimensions",
         )
     lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
-    parts = [ir.Range.from_min_extent(whole(low), _int32(size)) for low, size in zip(indices, lengths, strict=True)]
-    return tirx.BufferRegion(start.source, parts)
+    ranges = [ir.Range.from_min_extent(whole(low), _int32(size)) for low, size in zip(indices, lengths, strict=True)]
+    return tirx.BufferRegion(start.source, ranges)
 
 
 def _int32(value: int) -> tirx.IntImm:
@@ -120,22 +120,22 @@ def _difference(high: object, low: object, name: str) -> Integer:
 
 def extents(value: ir.TensorRegion) -> list[int]:
     """The extents of a region. Raises Unsupported if one is not constant."""
-    found: list[int] = []
-    for part in value.region:
-        if not isinstance(part.extent, tirx.IntImm):
+    lengths: list[int] = []
+    for axis_range in value.region:
+        if not isinstance(axis_range.extent, tirx.IntImm):
             raise unsupported(
-                f"{value.source.name} with the extent {part.extent}, which depends on run-time values,",
+                f"{value.source.name} with the extent {axis_range.extent}, which depends on run-time values,",
                 "give blocks a constant size",
             )
-        found.append(int(part.extent.value))
-    return found
+        lengths.append(int(axis_range.extent.value))
+    return lengths
 
 
-def same_block(one: list[int], other: list[int]) -> bool:
+def same_block(first_shape: list[int], second_shape: list[int]) -> bool:
     """Whether two blocks have the same shape; between different ranks, unit dimensions are ignored."""
-    if len(one) == len(other):
-        return one == other
-    return [extent for extent in one if extent != 1] == [extent for extent in other if extent != 1]
+    if len(first_shape) == len(second_shape):
+        return first_shape == second_shape
+    return [extent for extent in first_shape if extent != 1] == [extent for extent in second_shape if extent != 1]
 
 
 def shown_block(value: ir.TensorRegion) -> str:
@@ -143,7 +143,7 @@ def shown_block(value: ir.TensorRegion) -> str:
     return f"{value.source.name} {tuple(extents(value))}"
 
 
-def as_region(value: object, what: str, like: list[int] | None = None) -> ir.TensorRegion:
+def as_region(value: object, callee: str, like: list[int] | None = None) -> ir.TensorRegion:
     """`value` as a region. An element index takes the extents of the other side, `like`."""
     if is_buffer(value):
         return region(value, ())
@@ -156,7 +156,7 @@ def as_region(value: object, what: str, like: list[int] | None = None) -> ir.Ten
         if len(block) > len(value.indices):
             raise KernelError(
                 "K002",
-                f"{what}: {value.source.name} has {len(value.indices)} dimensions, the other side is {tuple(block)}",
+                f"{callee}: {value.source.name} has {len(value.indices)} dimensions, the other side is {tuple(block)}",
                 hint="index as many dimensions as the block has",
             )
         block = [1] * (len(value.indices) - len(block)) + block
@@ -167,7 +167,7 @@ def as_region(value: object, what: str, like: list[int] | None = None) -> ir.Ten
         return tirx.BufferRegion(value.source, ranges)
     raise KernelError(
         "K008",
-        f"{what} takes a tensor, a buffer or a region of one, not {described(value)}",
+        f"{callee} takes a tensor, a buffer or a region of one, not {described(value)}",
         hint="pass a buffer, buffer[i, j] or buffer[a:b, c:d]",
     )
 
@@ -180,19 +180,19 @@ _GPU_HINTS = frozenset({
 })  # fmt: skip
 
 
-def note_hints(what: str, hints: dict[str, object]) -> None:
+def note_hints(callee: str, hints: dict[str, object]) -> None:
     """Record options that have a meaning only on a GPU. Raises KernelError for others: they would be dropped."""
-    builder = current(what)
+    builder = current(callee)
     for name, value in hints.items():
         if value is not None and name not in _GPU_HINTS:
             close = difflib.get_close_matches(name, _GPU_HINTS, 1)
             raise KernelError(
                 "K008",
-                f"{what} has no argument {name}",
+                f"{callee} has no argument {name}",
                 hint=f"did you mean {close[0]}?" if close else "leave it out",
             )
         if value is not None and value is not False:
-            builder.leave_out(f"{what} {name}=")
+            builder.leave_out(f"{callee} {name}=")
 
 
 def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
@@ -243,11 +243,13 @@ def clear(buffer: object) -> ir.Call:
     return fill(buffer, 0)
 
 
-def _matrix(value: object, what: str) -> tuple[ir.TensorRegion, int, int]:
-    block = as_region(value, what)
+def _matrix(value: object, callee: str) -> tuple[ir.TensorRegion, int, int]:
+    block = as_region(value, callee)
     shape = extents(block)
     if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
-        raise KernelError("K002", f"{what}: {shown_block(block)} is not a matrix", hint="index the leading dimensions")
+        raise KernelError(
+            "K002", f"{callee}: {shown_block(block)} is not a matrix", hint="index the leading dimensions"
+        )
     return block, shape[-2], shape[-1]
 
 
@@ -271,12 +273,12 @@ def gemm(
 
 
 def product(
-    what: str, operands: tuple[object, object, object], transposed: tuple[bool, bool], policy: object,
+    callee: str, operands: tuple[object, object, object], transposed: tuple[bool, bool], policy: object,
     clear_accum: object, attrs: Mapping[str, object], barrier: Sequence[ir.Expr] = (),
 ) -> ir.Call:  # fmt: skip
     """A product with more attributes, which the clearing of its accumulator has as well, and perhaps a barrier. Raises
     the errors of :func:`gemm`."""
-    (a, m, k), (b, k_of_b, n), (c, rows, columns) = (_matrix(value, what) for value in operands)
+    (a, m, k), (b, k_of_b, n), (c, rows, columns) = (_matrix(value, callee) for value in operands)
     transpose_A, transpose_B = transposed
     if transpose_A:
         m, k = k, m
@@ -286,13 +288,13 @@ def product(
         how = "".join(f", {name}" for name, on in (("transpose_A", transpose_A), ("transpose_B", transpose_B)) if on)
         raise KernelError(
             "K002",
-            f"{what}: {shown_block(a)} times {shown_block(b)}{how} does not fit {shown_block(c)}",
+            f"{callee}: {shown_block(a)} times {shown_block(b)}{how} does not fit {shown_block(c)}",
             hint="check the block shapes, transpose_A and transpose_B",
         )
     if policy is not None:
-        current(what).leave_out(what, "warp policy")
+        current(callee).leave_out(callee, "warp policy")
     if is_dynamic(clear_accum):
-        builder = current(what)
+        builder = current(callee)
         zeros = call(tl.FILL.name, [c, constant(0, str(c.source.ty.dtype.dtype))], attrs)
         zeros = tirx.Evaluate(zeros, builder.tvm_span())
         builder.emit(tirx.IfThenElse(condition(clear_accum), zeros, None, builder.tvm_span()))
@@ -322,14 +324,14 @@ def im2col(
     rows, columns = extents(region(col, ()))
     out_height, out_width = ((size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1 for size in (height, width))
     i, j = tirx.Var("i", "int32"), tirx.Var("j", "int32")
-    place = whole(index_of("T.im2col", nhw_step)) * rows + i
+    pixel = whole(index_of("T.im2col", nhw_step)) * rows + i
     under = whole(index_of("T.im2col", c_step)) * columns + j
     row = under // (kernel * channels)
     column = under // channels % kernel
     indices: list[ir.Expr] = [
-        place // (out_height * out_width),
-        place % (out_height * out_width) // out_width * stride + row * dilation - pad,
-        place % out_width * stride + column * dilation - pad,
+        pixel // (out_height * out_width),
+        pixel % (out_height * out_width) // out_width * stride + row * dilation - pad,
+        pixel % out_width * stride + column * dilation - pad,
         under % channels,
     ]
     value: ir.Expr = tirx.BufferLoad(img, indices)
@@ -348,28 +350,28 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
 
     Raises KernelError if `dim` is not a dimension of `src` or the shapes do not fit together.
     """
-    what = f"T.reduce_{reduce_type}"
+    callee = f"T.reduce_{reduce_type}"
     if reduce_type not in REDUCTIONS:
-        raise unsupported(what, f"reductions are {', '.join(REDUCTIONS)}")
-    note_hints(what, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
-    source, target = as_region(src, what), as_region(dst, what)
-    shape, kept = extents(source), extents(target)
+        raise unsupported(callee, f"reductions are {', '.join(REDUCTIONS)}")
+    note_hints(callee, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
+    source, target = as_region(src, callee), as_region(dst, callee)
+    shape, target_shape = extents(source), extents(target)
     if not -len(shape) <= dim < len(shape):
-        raise KernelError("K002", f"{what}: dim={shown(dim)}, but {shown_block(source)} has {len(shape)} dimensions")
+        raise KernelError("K002", f"{callee}: dim={shown(dim)}, but {shown_block(source)} has {len(shape)} dimensions")
     dim %= len(shape)
     if JOININGS[reduce_type].of_bits:
-        for one in (source.source, target.source):
-            dtype = str(one.ty.dtype.dtype)
+        for block in (source.source, target.source):
+            dtype = str(block.ty.dtype.dtype)
             if dtype != "bool" and "int" not in dtype:
                 raise KernelError(
-                    "K009", f"{what} joins bits, and {one.name} is {dtype}", hint="take blocks of integers or bool"
+                    "K009", f"{callee} joins bits, and {block.name} is {dtype}", hint="take blocks of integers or bool"
                 )
     # A vector is reduced to a buffer of one element: there is none without dimensions.
     fitting = ([*shape[:dim], *shape[dim + 1 :]] or [1], [*shape[:dim], 1, *shape[dim + 1 :]])
-    if kept not in fitting:
+    if target_shape not in fitting:
         raise KernelError(
             "K002",
-            f"{what}: {shown_block(source)} along dim={dim} does not fit {shown_block(target)}",
+            f"{callee}: {shown_block(source)} along dim={dim} does not fit {shown_block(target)}",
             hint="the result has the source's shape without that dimension",
         )
     return statement_call(tl.REDUCE.name, [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})

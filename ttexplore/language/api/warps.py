@@ -51,8 +51,8 @@ def ws(*groups: object, **_hints: object) -> Generator[None]:
             raise KernelError("K008", f"T.ws: {shown(group)} is not a warp group", hint="number the groups from 0")
         low, high = WARP_GROUP * group, WARP_GROUP * (group + 1)
         index = thread_index()
-        one = tirx.And(tirx.GE(index, tirx.const(low, "int32")), tirx.LT(index, tirx.const(high, "int32")))
-        chosen = one if chosen is None else tirx.Or(chosen, one)
+        in_range = tirx.And(tirx.GE(index, tirx.const(low, "int32")), tirx.LT(index, tirx.const(high, "int32")))
+        chosen = in_range if chosen is None else tirx.Or(chosen, in_range)
     if chosen is None:
         raise KernelError("K008", "T.ws names no warp group", hint="write T.ws(0)")
     span = builder.tvm_span()
@@ -114,17 +114,19 @@ def alloc_barrier(arrive_count: object) -> Barriers:
     return Barriers((len(numbers),), "int32", BARRIER_SCOPE, None, numbers)
 
 
-def _barrier(what: str, value: object) -> ir.Expr:
+def _barrier(callee: str, value: object) -> ir.Expr:
     """A barrier as its element."""
     if is_buffer(value) and value.ty.storage_scope == BARRIER_SCOPE:
         (count,) = shape_of(value)
         if count != 1:
-            raise KernelError("K003", f"{what}: {value.name} is {count} barriers", hint=f"choose one: {value.name}[0]")
-        return current(what).read(value, (0,))
+            raise KernelError(
+                "K003", f"{callee}: {value.name} is {count} barriers", hint=f"choose one: {value.name}[0]"
+            )
+        return current(callee).read(value, (0,))
     if isinstance(value, ir.TensorLoad) and value.source.ty.storage_scope == BARRIER_SCOPE:
         return value
     raise KernelError(
-        "K008", f"{what} takes a barrier, not {described(value)}", hint="allocate it with T.alloc_barrier"
+        "K008", f"{callee} takes a barrier, not {described(value)}", hint="allocate it with T.alloc_barrier"
     )
 
 
@@ -147,11 +149,11 @@ def mbarrier_arrive_expect_tx(mbarrier: object, tx: object) -> ir.Call:
 
 def sync_threads(barrier_id: object = None, arrive_count: object = None) -> ir.Call:
     """Wait for the other threads of the block, or for `arrive_count` of them at a barrier with a number."""
-    numbers = [one for one in (barrier_id, arrive_count) if one is not None]
-    for one in numbers:
-        if not isinstance(one, int):
-            raise KernelError("K008", f"T.sync_threads: {shown(one)} is not a number", hint="pass integers")
-    return statement_call(tl.SYNC_THREADS.name, [int(one) for one in numbers if isinstance(one, int)])
+    numbers = [number for number in (barrier_id, arrive_count) if number is not None]
+    for number in numbers:
+        if not isinstance(number, int):
+            raise KernelError("K008", f"T.sync_threads: {shown(number)} is not a number", hint="pass integers")
+    return statement_call(tl.SYNC_THREADS.name, [int(number) for number in numbers if isinstance(number, int)])
 
 
 def sync_grid() -> ir.Call:
@@ -173,8 +175,8 @@ def sync_grid() -> ir.Call:
 def tma_copy(src: object, dst: object, barrier: object = None, **hints: object) -> ir.Call:
     """Copy a block, over when its barrier's phase is. Raises KernelError without a barrier, and for copies of single
     elements."""
-    made = copy(src, dst, **hints)
-    if made is None:
+    copy_call = copy(src, dst, **hints)
+    if copy_call is None:
         raise KernelError("K008", "T.tma_copy copies blocks", hint="pass regions: A[i : i + 32, :]")
     if barrier is None:
         raise KernelError(
@@ -182,8 +184,8 @@ def tma_copy(src: object, dst: object, barrier: object = None, **hints: object) 
             "T.tma_copy without a barrier: nothing says when it is over",
             hint="pass barrier=, or use T.copy, which waits by itself",
         )
-    current("T.tma_copy").execute(made)
-    return statement_call(tl.COPY.name, [*made.args, _barrier("T.tma_copy", barrier)])
+    current("T.tma_copy").execute(copy_call)
+    return statement_call(tl.COPY.name, [*copy_call.args, _barrier("T.tma_copy", barrier)])
 
 
 def wgmma_gemm(
@@ -205,12 +207,12 @@ def tcgen05_gemm(
     clear_accum: object = False, mbar: object = None, use_2cta: bool = False,
 ) -> ir.Call:  # fmt: skip
     """T.gemm that arrives at a barrier when it is over. Raises Unsupported for products of two blocks."""
-    what = "T.tcgen05_gemm"
+    callee = "T.tcgen05_gemm"
     if use_2cta:
-        raise unsupported(f"{what} of two blocks", "let each block compute its own products")
-    barrier = [] if mbar is None else [_barrier(what, mbar)]
+        raise unsupported(f"{callee} of two blocks", "let each block compute its own products")
+    barrier = [] if mbar is None else [_barrier(callee, mbar)]
     transposed, attrs = (transpose_A, transpose_B), {ASYNCHRONOUS: 1}
-    return product(what, (A, B, C), transposed, policy, clear_accum, attrs, barrier)
+    return product(callee, (A, B, C), transposed, policy, clear_accum, attrs, barrier)
 
 
 def tcgen05_mma_arrive(mbar: object, arrive_2cta: object = None) -> ir.Call:
@@ -233,5 +235,5 @@ class TensorMemory(AllocationRequest):
 
 def alloc_tmem(shape: object, dtype: object = "float32", **_hints: object) -> AllocationRequest:
     """Allocate a block in the memory of a GPU's matrix unit: on a Tensix core, DST registers or a circular buffer."""
-    made = alloc_fragment(shape, dtype)
-    return TensorMemory(made.shape, made.dtype, made.scope)
+    fragment = alloc_fragment(shape, dtype)
+    return TensorMemory(fragment.shape, fragment.dtype, fragment.scope)

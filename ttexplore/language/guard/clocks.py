@@ -28,7 +28,7 @@ _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 
 def _functions(module: types.ModuleType, names: Collection[str]) -> dict[object, str]:
     """The functions with these names that the module has on this machine."""
-    return {one: f"{module.__name__}.{name}" for name, one in vars(module).items() if name in names}
+    return {function: f"{module.__name__}.{name}" for name, function in vars(module).items() if name in names}
 
 
 _ASKED: dict[object, str] = {

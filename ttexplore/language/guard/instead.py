@@ -37,15 +37,15 @@ _INSTEAD = {
 def hint_of(error: BaseException) -> str | None:
     """The hint for an exception in the user's Python, or None if it does not involve a value known only when the kernel
     runs."""
-    place = _of_frame(*_place_of(error))
-    return place if place is None else f"{place}: {_WHY}" if place else OPERATORS_AND_T
+    location = _of_frame(*_place_of(error))
+    return location if location is None else f"{location}: {_WHY}" if location else OPERATORS_AND_T
 
 
 def decided_by(error: BaseException | None = None) -> str | None:
     """The hint for a function that decides by a value: where the error was raised, or else where the user's Python is
     now. None if the function is not known."""
-    place = _of_frame(*(_place_of(error) if error is not None else _here()))
-    return place or None
+    location = _of_frame(*(_place_of(error) if error is not None else _here()))
+    return location or None
 
 
 _WHY = "plain Python cannot compute with values known only when the kernel runs"
@@ -57,13 +57,13 @@ _Place = tuple[types.FrameType | None, int]
 
 def _place_of(error: BaseException) -> _Place:
     """The innermost frame of the user's code in a traceback."""
-    found: _Place = (None, 0)
+    frame_position: _Place = (None, 0)
     step = error.__traceback__
     while step is not None:
         if _is_users(step.tb_frame):
-            found = (step.tb_frame, step.tb_lasti)
+            frame_position = (step.tb_frame, step.tb_lasti)
         step = step.tb_next
-    return found
+    return frame_position
 
 
 def _here() -> _Place:
@@ -80,10 +80,10 @@ def _is_users(frame: types.FrameType) -> bool:
 def _of_frame(frame: types.FrameType | None, instruction: int) -> str | None:
     """What to write for the expression at an instruction; empty if nothing is known, None if the expression does not
     involve a value known only when the kernel runs."""
-    found = _expression(frame, instruction) if frame is not None else None
-    if frame is None or found is None or not any(map(_is_unknown, _values(found, frame))):
+    expression = _expression(frame, instruction) if frame is not None else None
+    if frame is None or expression is None or not any(map(_is_unknown, _values(expression, frame))):
         return None
-    match found:
+    match expression:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return f"write {_INSTEAD[name]}" if name in _INSTEAD else ""
         case ast.BinOp(op=ast.Pow()):
@@ -100,11 +100,11 @@ def _expression(frame: types.FrameType, instruction: int) -> ast.expr | None:
     if not lines:
         return None
     # Columns count bytes.
-    parts = [line.encode() for line in lines]
-    parts[-1] = parts[-1][: span.end_column - 1]
-    parts[0] = parts[0][span.column - 1 :]
+    encoded_lines = [line.encode() for line in lines]
+    encoded_lines[-1] = encoded_lines[-1][: span.end_column - 1]
+    encoded_lines[0] = encoded_lines[0][span.column - 1 :]
     try:
-        return ast.parse(b"(" + b"".join(parts) + b")", mode="eval").body
+        return ast.parse(b"(" + b"".join(encoded_lines) + b")", mode="eval").body
     except (SyntaxError, ValueError):
         return None
 

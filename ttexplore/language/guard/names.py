@@ -16,7 +16,7 @@ from ttexplore.language.guard.standins import ARITHMETIC, COMPARISONS
 class Noting(Protocol):
     """The kernel being traced (a ttexplore.language.tracer.builder.Builder), as far as this module needs it."""
 
-    def leave_out(self, what: str) -> None: ...
+    def leave_out(self, feature: str) -> None: ...
 
 
 CURRENT: ContextVar[Noting | None] = ContextVar("kernel being traced", default=None)
@@ -90,8 +90,8 @@ for _name in [*ARITHMETIC, *COMPARISONS, "setitem", "enter"]:
 class UnknownName(AttributeError):
     """A name that the language does not have. `hint` may suggest another."""
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        close = difflib.get_close_matches(name, [key for key in known if not key.startswith("_")], 1)
+    def __init__(self, name: str, names: Iterable[str]) -> None:
+        close = difflib.get_close_matches(name, [key for key in names if not key.startswith("_")], 1)
         self.hint = f"did you mean T.{close[0]}?" if close else "see the names in dir(ttexplore.language)"
         super().__init__(f"T.{name} does not exist; {self.hint}" if close else f"T.{name} does not exist")
         self.message = f"T.{name} does not exist"

@@ -20,11 +20,11 @@ class Scope:
 
     @staticmethod
     def of(function: ast.FunctionDef, around: frozenset[str]) -> Scope:
-        own = list(_own_statements(function.body))
-        foreign = {name for node in own if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+        nodes = list(_own_statements(function.body))
+        foreign = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
         captured = {
             name.id
-            for node in own
+            for node in nodes
             if isinstance(node, _Function | ast.ClassDef)
             for name in ast.walk(node)
             if isinstance(name, ast.Name)
@@ -50,35 +50,35 @@ def _own_statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 def stored_names(body: Iterable[ast.AST], expressions: Iterable[ast.AST] = ()) -> list[str]:
     """The names that statements bind in their function; those in `expressions` come first."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for node in [*expressions, *body]:
-        _collect(node, found, in_comprehension=False)
-    return list(found)
+        _collect(node, names, in_comprehension=False)
+    return list(names)
 
 
-def _collect(node: ast.AST, found: dict[str, None], *, in_comprehension: bool) -> None:
+def _collect(node: ast.AST, names: dict[str, None], *, in_comprehension: bool) -> None:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if not in_comprehension:
-            found[name] = None
+            names[name] = None
         case ast.NamedExpr(target=ast.Name(id=name)):
             # In a comprehension too it is the function that gets the name.
-            found[name] = None
-            _collect(node.value, found, in_comprehension=in_comprehension)
+            names[name] = None
+            _collect(node.value, names, in_comprehension=in_comprehension)
             return
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            found[node.name] = None
+            names[node.name] = None
             return
         case ast.Lambda():
             return
         case ast.alias():
-            found[(node.asname or node.name).partition(".")[0]] = None
+            names[(node.asname or node.name).partition(".")[0]] = None
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            found[name] = None
+            names[name] = None
         case ast.MatchMapping(rest=str(name)):
-            found[name] = None
+            names[name] = None
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             in_comprehension = True
         case _:
             pass
     for child in ast.iter_child_nodes(node):
-        _collect(child, found, in_comprehension=in_comprehension)
+        _collect(child, names, in_comprehension=in_comprehension)

@@ -76,17 +76,17 @@ class StandIn:
     def __format__(self, _specification: str) -> str:
         return self._name
 
-    def refuse(self, what: str) -> KernelError:
+    def refuse(self, operation: str) -> KernelError:
         """The error for a value from a module that is not installed."""
         return KernelError(
             "K012",
-            f"{what} is {self!r}, from a module that is not installed",
+            f"{operation} is {self!r}, from a module that is not installed",
             hint="install the module, or pass the value as an argument of the kernel",
         )
 
-    def _asked(self, what: str) -> None:
+    def _asked(self, operation: str) -> None:
         if _MAKING.get():
-            raise self.refuse(what)
+            raise self.refuse(operation)
 
     def __iter__(self) -> Iterator[object]:
         self._asked("the iterated value")
@@ -150,9 +150,9 @@ for _name in COMPARISONS:
 class StandInModule(types.ModuleType):
     """A module that is not installed: every name in it is a stand-in, except known ones."""
 
-    def __init__(self, name: str, known: Mapping[str, object] | None = None) -> None:
+    def __init__(self, name: str, members: Mapping[str, object] | None = None) -> None:
         super().__init__(name)
-        self.__dict__.update(known or {})
+        self.__dict__.update(members or {})
         self.__path__ = []
         self.__all__: list[str] = []
         self.__file__ = f"<stand-in for {name}>"

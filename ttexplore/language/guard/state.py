@@ -90,14 +90,14 @@ def held(value: object) -> object:
     return value
 
 
-def same(one: object, other: object) -> bool:
+def same(first: object, second: object) -> bool:
     """Whether two names have the same value: one object, or equal numbers, strings and tuples of them."""
-    one, other = held(one), held(other)
-    if one is other:
+    first, second = held(first), held(second)
+    if first is second:
         return True
-    if isinstance(one, ir.Expr) and isinstance(other, ir.Expr):
-        return one.same_as(other)
-    return is_plain(one) and is_plain(other) and _key(one) == _key(other)
+    if isinstance(first, ir.Expr) and isinstance(second, ir.Expr):
+        return first.same_as(second)
+    return is_plain(first) and is_plain(second) and _key(first) == _key(second)
 
 
 def is_plain(value: object) -> bool:
@@ -132,21 +132,21 @@ class Snapshot:
         for name, before in self.names.items():
             if name not in besides and later.names.get(name, before) != before:
                 return name
-        different = {one for one, parts in self.parts.items() if later.parts.get(one, parts) != parts}
+        different = {address for address, tokens in self.parts.items() if later.parts.get(address, tokens) != tokens}
         return next((name for name, before in self.names.items() if self._reaches(before, different)), None)
 
-    def _reaches(self, start: object, wanted: set[int]) -> bool:
-        todo, seen = [start], set[int]()
-        while todo and wanted:
-            one = todo.pop()
-            if isinstance(one, _At):
-                if one.address in wanted:
+    def _reaches(self, start: object, addresses: set[int]) -> bool:
+        todo, visited = [start], set[int]()
+        while todo and addresses:
+            token = todo.pop()
+            if isinstance(token, _At):
+                if token.address in addresses:
                     return True
-                if one.address not in seen:
-                    seen.add(one.address)
-                    todo += self.parts.get(one.address, ())
-            elif is_tuple(one) or is_set(one):
-                todo += one
+                if token.address not in visited:
+                    visited.add(token.address)
+                    todo += self.parts.get(token.address, ())
+            elif is_tuple(token) or is_set(token):
+                todo += token
         return False
 
 
@@ -159,9 +159,9 @@ class _At:
 
 def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
     """The state that a running function can change. `used` are the names that its code may look up in its module."""
-    own = dict(frame.f_locals)
-    walk = _TokenWalk(f"{frame.f_code.co_qualname}.<locals>.", own)
-    names = {name: walk.named(held(value), used) for name, value in own.items() if not name.startswith("__")}
+    local_values = dict(frame.f_locals)
+    walk = _TokenWalk(f"{frame.f_code.co_qualname}.<locals>.", local_values)
+    names = {name: walk.named(held(value), used) for name, value in local_values.items() if not name.startswith("__")}
     names |= walk.globals_of(used, frame.f_globals)
     while walk.todo:
         value = walk.todo.pop()
@@ -175,8 +175,8 @@ class _TokenWalk:
     `inner` is the prefix of functions nested in the running one: its names, `own`, are not part of their state.
     """
 
-    def __init__(self, inner: str, own: Mapping[str, object]) -> None:
-        self.inner, self.own = inner, own
+    def __init__(self, inner: str, local_values: Mapping[str, object]) -> None:
+        self.inner, self.own = inner, local_values
         self.parts: dict[int, tuple[object, ...]] = {}
         self.kept: list[object] = []
         self.todo: list[object] = []
@@ -202,7 +202,7 @@ class _TokenWalk:
         if is_ordered(value):
             return tuple(map(self.token, value))
         if is_dict(value):
-            return tuple((self.token(key), self.token(one)) for key, one in value.items())
+            return tuple((self.token(key), self.token(element)) for key, element in value.items())
         if is_set(value):
             return (frozenset(map(self.token, value)),)
         match value:
@@ -236,8 +236,8 @@ class _TokenWalk:
         kind = type(value)
         if is_own(kind.__module__) or isinstance(value, types.SimpleNamespace):
             slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
-            own = tuple(self.token(getattr(value, name)) for name in slots)
-            return (self.token(kind), *self._attributes(getattr(value, "__dict__", {}), kind), *own)
+            slot_tokens = tuple(self.token(getattr(value, name)) for name in slots)
+            return (self.token(kind), *self._attributes(getattr(value, "__dict__", {}), kind), *slot_tokens)
         wrapped = getattr(value, "__wrapped__", None)
         if isinstance(wrapped, types.FunctionType):
             # A macro of the language, a function with a cache.
@@ -262,7 +262,7 @@ class _TokenWalk:
         if is_sequence(value):
             return tuple(map(self._copied, value))
         if is_dict(value):
-            return tuple((self.token(key), self._copied(one)) for key, one in value.items())
+            return tuple((self.token(key), self._copied(element)) for key, element in value.items())
         match value:
             case bytearray():
                 return bytes(value)
@@ -313,11 +313,13 @@ class _TokenWalk:
         return None if value is shared else self.named(held(value), used)
 
     def globals_of(
-        self, used: Sequence[str], names: Mapping[str, object], parts: Sequence[str] | None = None
+        self, used: Sequence[str], names: Mapping[str, object], attributes: Sequence[str] | None = None
     ) -> dict[str, object]:
         """The values of used names of a module; `parts` are the names that code uses of modules, by default `used`."""
         self.may_ask = self.may_ask or may_reach(tuple(used))
-        return {name: self.named(names[name], used if parts is None else parts) for name in used if name in names}
+        return {
+            name: self.named(names[name], used if attributes is None else attributes) for name in used if name in names
+        }
 
     def named(self, value: object, used: Sequence[str], around: Collection[str] = ()) -> object:
         """A token of a name's value; for a module, of the names in it that code uses. `around` are the modules through
@@ -326,11 +328,15 @@ class _TokenWalk:
             return self.token(value)
         if value.__name__ in around or not (is_own(value.__name__) or _has_state(value.__name__)):
             return None
-        own = vars(value)
+        members = vars(value)
         # os.getenv reads what os.environ holds.
         more = ("environ",) if value is os and "getenv" in used else ()
         inner = {*around, value.__name__}
-        return tuple((one, self.named(own[one], used, inner)) for one in [*used, *more] if one in own)
+        return tuple(
+            (attribute, self.named(members[attribute], used, inner))
+            for attribute in [*used, *more]
+            if attribute in members
+        )
 
 
 def _is_wrapped(value: object) -> TypeGuard[staticmethod[..., object]]:
@@ -340,14 +346,16 @@ def _is_wrapped(value: object) -> TypeGuard[staticmethod[..., object]]:
 
 def names_of(code: types.CodeType) -> tuple[str, ...]:
     """The names that code, including nested code, uses from outside."""
-    inner = (names_of(part) for part in code.co_consts if isinstance(part, types.CodeType))
+    inner = (names_of(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
     return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))
 
 
 @functools.lru_cache(maxsize=1024)
 def _imported(code: types.CodeType) -> tuple[str, ...]:
     """The modules that code imports at run time."""
-    return tuple({one.argval for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME"})
+    return tuple(
+        {instruction.argval for instruction in dis.get_instructions(code) if instruction.opname == "IMPORT_NAME"}
+    )
 
 
 def _position(file: io.IOBase) -> tuple[object, ...]:
@@ -417,12 +425,12 @@ class Turn:
         """The values of the names where the iteration begins."""
         return tuple(self.wrapped.get(name, self.before.get(name, unbound(name))) for name in names)
 
-    def finish(self, runs: bool, place: Place) -> None:
+    def finish(self, runs: bool, span_of: Place) -> None:
         """Raises KernelError at the line that changes what another iteration would see; `runs` is whether at least one
         iteration is certain."""
         now = dict(self.frame.f_locals)
         later = snapshot(self.frame, self.used)
-        known = {id(held(value)) for value in self.before.values()}
+        ids_before = {id(held(value)) for value in self.before.values()}
         for name in dict.fromkeys([*self.names, *self.targets]):
             before, value = self.before.get(name, unbound(name)), now.get(name, unbound(name))
             if name not in self.targets and same(before, value):
@@ -432,14 +440,14 @@ class Turn:
             if not is_new and name not in self.targets:
                 reads = self.wrapped[name].reads if name in self.wrapped else []
                 if reads or name in self.captured:
-                    raise carried(name, place(name), reads[0] if reads else None)
-            kept = is_new and name not in self.targets and runs and (is_plain(value) or id(value) in known)
-            self.after[name] = value if kept else after_loop(name)
+                    raise carried(name, span_of(name), reads[0] if reads else None)
+            is_kept = is_new and name not in self.targets and runs and (is_plain(value) or id(value) in ids_before)
+            self.after[name] = value if is_kept else after_loop(name)
         # A frame that a name of its own leads to would keep itself.
         del self.frame
         name = self.state.changed(later, {*self.names, *self.targets})
         if name is not None:
-            raise changed(name, place(name), "loop")
+            raise changed(name, span_of(name), "loop")
 
     def leave(self, names: tuple[str, ...]) -> tuple[object, ...]:
         """The values of the names after the loop."""
@@ -470,10 +478,10 @@ def changed(name: str, span: Span, where: str) -> KernelError:
     )
 
 
-def asked(what: str, span: Span | None) -> KernelError:
+def asked(callee: str, span: Span | None) -> KernelError:
     return KernelError(
         "K014",
-        f"{what} returns a different value each time and is called inside a kernel loop: "
+        f"{callee} returns a different value each time and is called inside a kernel loop: "
         "the body is traced once, for all iterations",
         hint="call it before the loop, or let Python run the loop: `for k in [*range(n)]` unrolls it",
         span=span,
@@ -512,12 +520,12 @@ class Branches:
         now = frame.f_locals
         return {name: now.get(name, unbound(name)) for name in self.names}
 
-    def side(self, frame: types.FrameType, place: Place) -> None:
+    def side(self, frame: types.FrameType, span_of: Place) -> None:
         """Finish tracing one side. Raises KernelError at the line where it changes what the other side would see."""
         self.sides.append(self._now(frame))
         name = self.state.changed(snapshot(frame, self.used), set(self.names))
         if name is not None:
-            raise changed(name, place(name), "branch")
+            raise changed(name, span_of(name), "branch")
 
     def again(self) -> tuple[object, ...]:
         """The values of the names where the other side begins."""
@@ -525,5 +533,8 @@ class Branches:
 
     def merged(self) -> tuple[object, ...]:
         """The values of the names after the branch."""
-        one, other = self.sides if len(self.sides) == 2 else (self.sides[0], self.before)
-        return tuple(one[name] if same(one[name], other[name]) else after_branch(name) for name in self.names)
+        then_values, else_values = self.sides if len(self.sides) == 2 else (self.sides[0], self.before)
+        return tuple(
+            then_values[name] if same(then_values[name], else_values[name]) else after_branch(name)
+            for name in self.names
+        )

@@ -38,7 +38,7 @@ def surroundings_of(function: types.FunctionType, folder: str | None) -> Surroun
             continue
     frame = sys._getframe(1)
     while frame is not None:
-        if any(one is code for one in frame.f_code.co_consts):
+        if any(constant is code for constant in frame.f_code.co_consts):
             # Its decorators and annotations use names that its own code does not.
             if frame.f_locals is not frame.f_globals:
                 around |= frame.f_locals

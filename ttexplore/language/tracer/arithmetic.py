@@ -49,7 +49,7 @@ def operator(name: str, usual: Callable[..., object], *operands: object) -> obje
     Raises KernelError for operands that it does not support.
     """
     operands = tuple(map(plain, operands))
-    numbers = [one for one in operands if _is_number(one)]
+    numbers = [operand for operand in operands if _is_number(operand)]
     if len(numbers) != len(operands):
         return usual(*operands)
     first, last = numbers[0], numbers[-1]
@@ -76,7 +76,7 @@ def binary(kind: str, a: Value, b: Value, usual: Callable[[Value, Value], object
         a, b = _without_truth(a), _without_truth(b)
         dtype = _result(a, b)
     _check(kind, dtype, b)
-    fixed = [isinstance(one, int | float) or is_constant(one) for one in (a, b)]
+    fixed = [isinstance(operand, int | float) or is_constant(operand) for operand in (a, b)]
     if dtype == "bool" or not any(fixed) or (dtype in _EXACT and not all(fixed)):
         return usual(a, b)
     left, right = _as(a, dtype), _as(b, dtype)
@@ -91,9 +91,9 @@ def _without_truth(value: Value) -> Value:
 
 def folded(meaning: Callable[..., object], dtype: str, *values: float) -> tirx.IntImm | tirx.FloatImm:
     """Compute `meaning` on numbers in `dtype` and return the constant; floats have the range of float32."""
-    held = dtype if "int" in dtype else "float64" if dtype == "float64" else "float32"
+    numpy_dtype = dtype if "int" in dtype else "float64" if dtype == "float64" else "float32"
     with np.errstate(all="ignore"):
-        result = np.asarray(meaning(*(np.asarray([value]).astype(held) for value in values)))[0]
+        result = np.asarray(meaning(*(np.asarray([value]).astype(numpy_dtype) for value in values)))[0]
     return tirx.const(result.item(), "bool" if result.dtype.kind == "b" else dtype)
 
 
@@ -123,14 +123,14 @@ def _result(a: Value, b: Value) -> str:
 
 
 @functools.cache
-def _promoted(one: str, other: str) -> str:
+def _promoted(first: str, second: str) -> str:
     """The common dtype of two dtypes by TVM's rules. Raises KernelError for two floating-point dtypes of 8 bits."""
-    if one != other and one in SMALL_FLOATS and other in SMALL_FLOATS:
+    if first != second and first in SMALL_FLOATS and second in SMALL_FLOATS:
         raise KernelError(
-            "K009", f"an operation joins {one} and {other}, of which neither holds the other's numbers",
+            "K009", f"an operation joins {first} and {second}, of which neither holds the other's numbers",
             hint='cast both first: T.cast(x, "float32")',
         )  # fmt: skip
-    return _dtype(tirx.max(ir.Var("a", ir.PrimType(one)), ir.Var("b", ir.PrimType(other))))
+    return _dtype(tirx.max(ir.Var("a", ir.PrimType(first)), ir.Var("b", ir.PrimType(second))))
 
 
 def _as(value: Value, dtype: str) -> ir.Expr:

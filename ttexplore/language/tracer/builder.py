@@ -69,17 +69,17 @@ def plain(value: object) -> object:
     return number_of(value)
 
 
-def comparable(one: Any, other: Any) -> tuple[Any, Any]:
+def comparable(first: Any, second: Any) -> tuple[Any, Any]:
     """The sides of a comparison. A narrow integer that is compared with a number out of its range is an int32."""
-    for value, number in ((one, other), (other, one)):
+    for value, number in ((first, second), (second, first)):
         if isinstance(value, ir.Expr) and isinstance(number, int) and str(value.ty) in _NARROW:
             low, high = integer_range(str(value.ty))
             if not low <= number <= high:
                 wide = tirx.Cast(_INT32, value)
-                return (wide, number) if value is one else (number, wide)
+                return (wide, number) if value is first else (number, wide)
         elif isinstance(value, ir.Expr) and isinstance(number, int) and str(value.ty) in ("uint32", "uint64"):
             constant(number, str(value.ty))
-    return one, other
+    return first, second
 
 
 _NARROW = ("uint8", "int8", "uint16", "int16")
@@ -100,21 +100,21 @@ def condition(value: object) -> ir.Expr:
     return number if str(number.ty.dtype) == "bool" else tirx.NE(number, tirx.const(0, number.ty))
 
 
-def element(value: object, what: str) -> ir.Expr:
+def element(value: object, context: str) -> ir.Expr:
     """Convert a scalar to a TIR expression. Raises KernelError for blocks and for values that are not numbers."""
     value = plain(value)
     if is_buffer(value) or isinstance(value, ir.TensorRegion):
         name = value.name if is_buffer(value) else value.source.name
         raise KernelError(
             "K008",
-            f"{what} works on elements, but {name} is a block",
+            f"{context} works on elements, but {name} is a block",
             hint=f"write {name}[i, j] inside `for i, j in T.Parallel(...)`",
         )
     if not isinstance(value, int | float | ir.Expr):
-        refuse_unknown(value, f"an operand of {what}")
+        refuse_unknown(value, f"an operand of {context}")
         raise KernelError(
             "K008",
-            f"{what} works on numbers, not on {described(value)}",
+            f"{context} works on numbers, not on {described(value)}",
             hint="pass a number, an element such as a[i, j], or an expression of these",
         )
     return to_expr(value)
@@ -122,25 +122,25 @@ def element(value: object, what: str) -> ir.Expr:
 
 def index_of(name: str, value: object) -> ir.Expr:
     """Convert an index of a tensor or buffer to a TIR expression. Raises KernelError unless it is an integer."""
-    place = element(value, f"an index of {name}")
-    if "float" in str(place.ty.dtype):
+    index = element(value, f"an index of {name}")
+    if "float" in str(index.ty.dtype):
         raise KernelError(
             "K003",
-            f"an index of {name} has the dtype {place.ty.dtype}",
+            f"an index of {name} has the dtype {index.ty.dtype}",
             hint='indices are integers: divide with //, or cast: T.cast(x, "int32")',
         )
-    return tirx.Cast(_INT32, place) if str(place.ty.dtype) == "bool" else place
+    return tirx.Cast(_INT32, index) if str(index.ty.dtype) == "bool" else index
 
 
-def _check_stored(buffer: tirx.Buffer, places: list[ir.Expr]) -> None:
+def _check_stored(buffer: tirx.Buffer, indices: list[ir.Expr]) -> None:
     """Raise KernelError for a store that a constant index puts outside. A read may be what a choice does not take."""
-    for axis, (place, extent) in enumerate(zip(places, buffer.ty.shape, strict=True)):
-        if not isinstance(place, tirx.IntImm) or not isinstance(extent, tirx.IntImm):
+    for axis, (index, extent) in enumerate(zip(indices, buffer.ty.shape, strict=True)):
+        if not isinstance(index, tirx.IntImm) or not isinstance(extent, tirx.IntImm):
             continue
-        if not 0 <= int(place.value) < int(extent.value):
+        if not 0 <= int(index.value) < int(extent.value):
             raise KernelError(
                 "K001",
-                f"a store to {buffer.name} at {int(place.value)} along dimension {axis}, whose extent is "
+                f"a store to {buffer.name} at {int(index.value)} along dimension {axis}, whose extent is "
                 f"{int(extent.value)}",
                 hint="indices count from 0, and none is negative",
             )
@@ -168,12 +168,12 @@ def described(value: object) -> str:
     return "None" if value is None else f"{shown(value)} ({type(value).__name__})"
 
 
-def refuse_unknown(value: object, what: str) -> None:
+def refuse_unknown(value: object, description: str) -> None:
     """Raise an error for a value from a module that is not installed, or for a name that is not lowered."""
     if isinstance(value, StandIn):
-        raise value.refuse(what)
+        raise value.refuse(description)
     if isinstance(value, NotLowered):
-        raise unsupported(f"{what} that is {value!r}", value.hint)
+        raise unsupported(f"{description} that is {value!r}", value.hint)
 
 
 @dataclass(frozen=True)
@@ -225,35 +225,37 @@ class TensorSpec:
         return buffer
 
 
-def tensor_shape_of(shape: object, what: str) -> tuple[int | ir.Var, ...]:
+def tensor_shape_of(shape: object, callee: str) -> tuple[int | ir.Var, ...]:
     """A tensor's shape as ints and T.dynamic variables, whose values are known when the kernel runs.
 
     Raises the errors of :func:`shape_of`.
     """
-    given = items_of(shape)
-    known = shape_of([1 if isinstance(extent, ir.Var) else extent for extent in given], what)
-    return tuple(one if isinstance(one, ir.Var) else extent for one, extent in zip(given, known, strict=True))
+    extents = items_of(shape)
+    sizes = shape_of([1 if isinstance(extent, ir.Var) else extent for extent in extents], callee)
+    return tuple(
+        dimension if isinstance(dimension, ir.Var) else extent for dimension, extent in zip(extents, sizes, strict=True)
+    )
 
 
-def shape_of(shape: object, what: str) -> tuple[int, ...]:
+def shape_of(shape: object, callee: str) -> tuple[int, ...]:
     """A shape as plain ints. Raises KernelError for invalid shapes, Unsupported for sizes not known at compile time."""
-    given = items_of(shape)
+    sizes = items_of(shape)
     extents: list[int] = []
-    for extent in given:
+    for extent in sizes:
         if isinstance(extent, tirx.IntImm):
             extent = int(extent.value)
-        refuse_unknown(extent, f"a size of {what}")
+        refuse_unknown(extent, f"a size of {callee}")
         if isinstance(extent, ir.Expr):
             raise unsupported(
-                f"{what} with the size {extent}, which is not known at compile time,", HINT_CONSTANT_SIZES
+                f"{callee} with the size {extent}, which is not known at compile time,", HINT_CONSTANT_SIZES
             )
         if not isinstance(extent, SupportsIndex) or isinstance(extent, bool):
             raise KernelError(
-                "K004", f"{what}: {shown(extent)} is not a valid extent", hint="write the shape as a tuple of ints"
+                "K004", f"{callee}: {shown(extent)} is not a valid extent", hint="write the shape as a tuple of ints"
             )
         if int(extent) < 1:
             raise KernelError(
-                "K004", f"{what}: the shape {shown(given)} has no elements", hint="use extents of 1 or more"
+                "K004", f"{callee}: the shape {shown(sizes)} has no elements", hint="use extents of 1 or more"
             )
         extents.append(int(extent))
     return tuple(extents)
@@ -335,10 +337,10 @@ class Builder:
 
     def size(self, variable: ir.Var) -> None:
         """Record a T.dynamic size of a tensor. Raises KernelError if another size has the same name."""
-        for other in self.sizes:
-            if other.same_as(variable):
+        for size_variable in self.sizes:
+            if size_variable.same_as(variable):
                 return
-            if other.name == variable.name:
+            if size_variable.name == variable.name:
                 raise KernelError(
                     "K013",
                     f"two sizes are named {variable.name}",
@@ -350,19 +352,23 @@ class Builder:
         """Start a launch with these block indices. Its buffers may have the names of those in other launches."""
         self.launches.append(Begun(len(self.notes), len(self.annotations)))
         self.blocks = tuple(blocks)
-        self.buffer_names = {str(one.name) for one in [*self.parameters, *self.allocated]}
+        self.buffer_names = {str(buffer.name) for buffer in [*self.parameters, *self.allocated]}
 
     def tvm_span(self) -> ir.Span | None:
         """The span of the statement being traced, followed by the macro calls that it is in, innermost first."""
         if self.span is None:
             return None
-        own = to_tvm_span(self.span)
-        return ir.SequentialSpan([own, *map(to_tvm_span, reversed(self.calls))]) if self.calls else own
+        statement_span = to_tvm_span(self.span)
+        return (
+            ir.SequentialSpan([statement_span, *map(to_tvm_span, reversed(self.calls))])
+            if self.calls
+            else statement_span
+        )
 
-    def leave_out(self, what: str, kind: str = "hint") -> None:
+    def leave_out(self, feature: str, kind: str = "hint") -> None:
         """Record that something without effect on this machine was left out."""
         here = caller_span(self.files)
-        self.notes.append(note(kind, at=None if here is None else str(here), what=what))
+        self.notes.append(note(kind, at=None if here is None else str(here), what=feature))
 
     def unused(self, name: str) -> str:
         """A unique name for a new buffer: its name in the kernel, with a number if that is taken."""
@@ -380,38 +386,38 @@ class Builder:
 
     def execute(self, call: ir.Call) -> None:
         """Record that a statement executes a call, or that another call stands for it."""
-        self.waiting = [(other, place) for other, place in self.waiting if not other.same_as(call)]
+        self.waiting = [(pending, span_of) for pending, span_of in self.waiting if not pending.same_as(call)]
 
     def check_executed(self) -> None:
         """Check that statements execute all calls that only they can: those of a function that is not part of the
         kernel would be lost. Raises KernelError for the first other one."""
-        for lost, place in self.waiting:
+        for lost, span_of in self.waiting:
             raise KernelError(
                 "K010",
                 f"no statement of the kernel executes this T.{str(lost.op.name).rpartition('.')[2]}",
                 hint="decorate the function that calls it with @T.macro, or make the call a statement of its own",
-                span=place(),
+                span=span_of(),
             )
 
     def read(self, buffer: tirx.Buffer, indices: tuple[object, ...]) -> ir.TensorLoad:
         """The element ``buffer[indices]`` as it is now. Raises KernelError for a wrong rank or index."""
         check_rank(buffer, indices)
-        places = [self.reads.kept(index_of(buffer.name, index), self.frames) for index in indices]
-        load = tirx.BufferLoad(buffer, places)
+        index_exprs = [self.reads.kept(index_of(buffer.name, index), self.frames) for index in indices]
+        load = tirx.BufferLoad(buffer, index_exprs)
         self.reads.add(load, self.frames[-1])
         return load
 
     def named_values(self) -> sym.Analyzer:
         """An analyzer that knows the integers bound to names so far, and how far loops count."""
-        known = sym.Analyzer()
+        analyzer = sym.Analyzer()
         for variable, start, extent in self.counted:
             if not isinstance(extent, int) or extent > 0:
-                known.bind(variable, ir.Range.from_min_extent(whole(start), whole(extent)))
+                analyzer.bind(variable, ir.Range.from_min_extent(whole(start), whole(extent)))
         names = (bind for frame in self.frames for _, bind in self.reads.named(frame))
-        for one in itertools.chain(*self.frames, names):
-            if isinstance(one, tirx.Bind) and "int" in str(one.var.ty.dtype):
-                known.bind(one.var, one.value)
-        return known
+        for binding in itertools.chain(*self.frames, names):
+            if isinstance(binding, tirx.Bind) and "int" in str(binding.var.ty.dtype):
+                analyzer.bind(binding.var, binding.value)
+        return analyzer
 
     @contextlib.contextmanager
     def frame(self, finish: Callable[[tirx.Stmt], tirx.Stmt | None]) -> Generator[None]:
@@ -421,9 +427,9 @@ class Builder:
         with self.collect() as body:
             yield
         self.span = span
-        made = finish(sequence(body, self.tvm_span()))
-        if made is not None:
-            self.emit(made)
+        statement = finish(sequence(body, self.tvm_span()))
+        if statement is not None:
+            self.emit(statement)
 
     @contextlib.contextmanager
     def collect(self) -> Generator[list[tirx.Stmt]]:
@@ -445,8 +451,8 @@ class Builder:
         self.begun.pop()
 
     @contextlib.contextmanager
-    def inside(self, what: Enclosing) -> Generator[None]:
-        self.enclosing.append(what)
+    def inside(self, enclosing: Enclosing) -> Generator[None]:
+        self.enclosing.append(enclosing)
         try:
             yield
         finally:
@@ -476,12 +482,12 @@ class Builder:
             stored = element(value, f"storing to {buffer.name}")
             if stored.ty != dtype:
                 stored = tirx.Cast(dtype, stored, self.tvm_span())
-        places = [index_of(buffer.name, index) for index in indices]
+        index_exprs = [index_of(buffer.name, index) for index in indices]
         if buffer in self.reducers:
-            stored = as_update(self.reducers[buffer], tirx.BufferLoad(buffer, places), stored)
+            stored = as_update(self.reducers[buffer], tirx.BufferLoad(buffer, index_exprs), stored)
         stored = self.shallow(str(buffer.name), stored)
-        _check_stored(buffer, places)
-        self.emit(tirx.BufferStore(buffer, stored, places, self.tvm_span()))
+        _check_stored(buffer, index_exprs)
+        self.emit(tirx.BufferStore(buffer, stored, index_exprs, self.tvm_span()))
 
     def bind(self, name: str, value: object) -> object:
         """The value that a kernel name has after ``name = value``."""
@@ -508,7 +514,11 @@ class Builder:
 
     def shallow(self, name: str, value: ir.Expr) -> ir.Expr:
         """A value to be stored or named; parts of a deep or large value get names of their own."""
-        return shallow(value, lambda part: self._bound(self.unused(f"{name}_part"), part)) if self.blocks else value
+        return (
+            shallow(value, lambda subexpression: self._bound(self.unused(f"{name}_part"), subexpression))
+            if self.blocks
+            else value
+        )
 
 
 def _expressions_of(statement: tirx.Stmt) -> list[ir.Expr]:
@@ -522,10 +532,15 @@ def _expressions_of(statement: tirx.Stmt) -> list[ir.Expr]:
             return list(statement.indices)
         case tirx.Evaluate() if isinstance(statement.value, ir.Call):
             values = statement.value.args[:]
-            regions = [one for one in values if isinstance(one, ir.TensorRegion)]
+            regions = [operand for operand in values if isinstance(operand, ir.TensorRegion)]
             return [
-                *(one for one in values if not isinstance(one, ir.TensorRegion)),
-                *(bound for one in regions for part in one.region[:] for bound in (part.min, part.extent)),
+                *(operand for operand in values if not isinstance(operand, ir.TensorRegion)),
+                *(
+                    bound
+                    for region in regions
+                    for axis_range in region.region[:]
+                    for bound in (axis_range.min, axis_range.extent)
+                ),
             ]
         case _:
             return []
@@ -547,13 +562,13 @@ def _is_short_scalar(value: ir.Expr) -> bool:
         return False
     todo, count = [value], 0
     while todo:
-        one = todo.pop()
+        node = todo.pop()
         count += 1
-        if isinstance(one, ir.TensorLoad) or count > _SHORT:
+        if isinstance(node, ir.TensorLoad) or count > _SHORT:
             return False
-        if isinstance(one, ir.Var) and "int" not in str(one.ty.dtype):
+        if isinstance(node, ir.Var) and "int" not in str(node.ty.dtype):
             return False
-        todo += parts_of(one)
+        todo += parts_of(node)
     return True
 
 
@@ -639,13 +654,13 @@ def traced_now() -> Builder | None:
     return builder if isinstance(builder, Builder) else None
 
 
-def current(what: str) -> Builder:
+def current(callee: str) -> Builder:
     """The builder of the kernel being traced. Raises KernelError outside a kernel, naming `what` as the caller."""
     builder = traced_now()
     if builder is None:
         raise KernelError(
             "K005",
-            f"{what} works only inside a kernel",
+            f"{callee} works only inside a kernel",
             hint="use it in a @T.prim_func or @tilelang.jit function, and trace that with ttexplore.explore",
         )
     return builder
@@ -655,14 +670,14 @@ def statement_call(
     op_name: str, operands: Sequence[Number | str], attributes: Mapping[str, object] | None = None
 ) -> ir.Call:
     """The call of an operation, for a statement of the kernel: if none executes it, the trace is refused."""
-    made, builder = call(op_name, operands, attributes), traced_now()
+    operation, builder = call(op_name, operands, attributes), traced_now()
     if builder is not None:
-        builder.waiting.append((made, caller_place(builder.files)))
-    return made
+        builder.waiting.append((operation, caller_place(builder.files)))
+    return operation
 
 
-def unsupported(what: str, hint: str = "") -> Unsupported:
-    return Unsupported("L001", f"{what} is not lowered", hint=hint)
+def unsupported(feature: str, hint: str = "") -> Unsupported:
+    return Unsupported("L001", f"{feature} is not lowered", hint=hint)
 
 
 @contextlib.contextmanager

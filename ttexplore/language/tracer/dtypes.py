@@ -100,9 +100,9 @@ def _cast(value: float, dtype: str) -> float | bool:
     """Cast a number: a fraction is truncated to an integer, and integers keep their lowest bits."""
     if "int" not in dtype:
         return held(value, dtype)
-    whole = int(as_int32(np.asarray(value))) if isinstance(value, float) else int(value)
+    integer = int(as_int32(np.asarray(value))) if isinstance(value, float) else int(value)
     low, high = integer_range(dtype)
-    return (whole - low) % (high - low + 1) + low
+    return (integer - low) % (high - low + 1) + low
 
 
 def integer_range(dtype: str) -> tuple[int, int]:

@@ -107,8 +107,8 @@ class Reads:
                 self._write(written.source)
         if new is old:
             return statement
-        made = ir.Call(call.op, new, attrs=call.attrs, span=call.span, ret_ty=call.ty)
-        return tirx.Evaluate(made, statement.span)
+        settled_call = ir.Call(call.op, new, attrs=call.attrs, span=call.span, ret_ty=call.ty)
+        return tirx.Evaluate(settled_call, statement.span)
 
     def _write(self, buffer: tirx.Buffer) -> None:
         self._versions[self._address(buffer)] = self._version(buffer) + 1
@@ -120,7 +120,7 @@ class Reads:
         return self._versions.get(self._address(buffer), 0)
 
     def _each_kept(self, old: list[ir.Expr], frames: list[Frame]) -> list[ir.Expr]:
-        new = [self.kept(one, frames) for one in old]
+        new = [self.kept(operand, frames) for operand in old]
         return old if all(a is b for a, b in zip(old, new, strict=True)) else new
 
     def kept(self, expression: ir.Expr, frames: list[Frame], since: int = 0) -> ir.Expr:
@@ -130,7 +130,7 @@ class Reads:
         if type(expression) in LEAVES:
             return expression
         if isinstance(expression, ir.TensorRegion):
-            old = [bound for part in expression.region[:] for bound in (part.min, part.extent)]
+            old = [bound for axis_range in expression.region[:] for bound in (axis_range.min, axis_range.extent)]
             new = self._each_kept(old, frames)
             if new is old:
                 return expression
@@ -169,33 +169,33 @@ class Reads:
     def put_names(self, frame: Frame) -> None:
         """Insert the names into a complete list of statements."""
         names = sorted(self._names.pop(id(frame), []), key=lambda name: name[0], reverse=True)
-        whole: Frame = []
+        ordered: Frame = []
         for position, statement in enumerate(frame):
             while names and names[-1][0] == position:
-                whole.append(names.pop()[1])
-            whole.append(statement)
-        frame[:] = [*whole, *(bind for _, bind in reversed(names))]
+                ordered.append(names.pop()[1])
+            ordered.append(statement)
+        frame[:] = [*ordered, *(bind for _, bind in reversed(names))]
 
 
 def _with_name(expression: ir.Expr, load: ir.TensorLoad, name: ir.Var) -> ir.Expr:
-    return replaced(expression, lambda one: name if one.same_as(load) else one)
+    return replaced(expression, lambda node: name if node.same_as(load) else node)
 
 
 def _loads(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The elements in an expression, each once; elements in the indices of others come first."""
-    found: dict[int, ir.TensorLoad] = {}
-    seen: set[int] = set()
+    loads: dict[int, ir.TensorLoad] = {}
+    visited: set[int] = set()
     # True: those in its indices have been found.
     todo: list[tuple[ir.Expr, bool]] = [(expression, False)]
     while todo:
-        one, is_done = todo.pop()
-        if is_done and isinstance(one, ir.TensorLoad):
-            found[identity(one)] = one
-        elif isinstance(one, ir.Var | tirx.IntImm | tirx.FloatImm) or identity(one) in seen:
+        node, is_done = todo.pop()
+        if is_done and isinstance(node, ir.TensorLoad):
+            loads[identity(node)] = node
+        elif isinstance(node, ir.Var | tirx.IntImm | tirx.FloatImm) or identity(node) in visited:
             continue
         else:
-            seen.add(identity(one))
-            if isinstance(one, ir.TensorLoad):
-                todo.append((one, True))
-            todo += [(part, False) for part in parts_of(one)]
-    return list(found.values())
+            visited.add(identity(node))
+            if isinstance(node, ir.TensorLoad):
+                todo.append((node, True))
+            todo += [(child, False) for child in parts_of(node)]
+    return list(loads.values())

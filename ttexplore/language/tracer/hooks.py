@@ -75,7 +75,9 @@ _IN_PLACE: dict[str, Callable[[object, object], object]] = {
 }  # fmt: skip
 
 # Python's functions of objects, which know nothing of a value that is known only when the kernel runs.
-OF_OBJECTS: dict[str, Callable[..., object]] = {one.__name__: one for one in (isinstance, type, callable, id)}
+OF_OBJECTS: dict[str, Callable[..., object]] = {
+    function.__name__: function for function in (isinstance, type, callable, id)
+}
 
 # The target of a loop or a with: names with their span indices, and whether it is a tuple.
 Target = tuple[tuple[tuple[str, int], ...], bool]
@@ -98,13 +100,13 @@ class Hooks:
         self,
         spans: tuple[Span, ...],
         owners: dict[int, str],
-        places: Mapping[int, Mapping[str, int]],
+        name_spans: Mapping[int, Mapping[str, int]],
         used: tuple[str, ...],
     ) -> None:
         self.used = used
         self.spans = spans
         self.owners = owners
-        self.places = places
+        self.places = name_spans
 
     def _at(self, index: int) -> Builder:
         look_around()
@@ -194,8 +196,8 @@ class Hooks:
     def remainder(self, index: int, left: Any, right: object) -> object:
         """``left % right``, which formats text if the left side is a string."""
         if isinstance(left, str):
-            for one in right if is_tuple(right) else (right,):
-                self.text(index, one)
+            for argument in right if is_tuple(right) else (right,):
+                self.text(index, argument)
         return self.value(index, left % right)
 
     def text(self, index: int, value: object) -> object:
@@ -281,8 +283,8 @@ class Hooks:
         if isinstance(iterable, LoopNest):
             if has_else:
                 raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
-            turn = Turn(sys._getframe(1), self.used, self._names(target), names, captured)
-            return Turns(self._loop(builder, iterable, target, turn, index), turn)
+            iteration = Turn(sys._getframe(1), self.used, self._names(target), names, captured)
+            return Turns(self._loop(builder, iterable, target, iteration, index), iteration)
         if is_dynamic(iterable) or isinstance(iterable, Grid):
             raise KernelError(
                 "K010", "this cannot be iterated over", hint="use range, T.serial, T.Parallel or T.Pipelined"
@@ -302,26 +304,26 @@ class Hooks:
         """Where the body of a loop or branch changes the value of a name; the head if no line is known."""
         return self.spans[self.places[index].get(name, index)]
 
-    def _variables(self, extents: tuple[Integer, ...], target: Target, default: str, what: str) -> list[ir.Var]:
+    def _variables(self, extents: tuple[Integer, ...], target: Target, default: str, callee: str) -> list[ir.Var]:
         names, is_tuple = target
         if is_tuple and len(names) != len(extents):
             raise KernelError(
                 "K010",
-                f"{what} gives {len(extents)} {'index' if len(extents) == 1 else 'indices'} to {len(names)} names",
+                f"{callee} gives {len(extents)} {'index' if len(extents) == 1 else 'indices'} to {len(names)} names",
                 hint="name each index",
             )
-        builder = current(what)
-        outer, made = builder.span, list[ir.Var]()
+        builder = current(callee)
+        outer, variables = builder.span, list[ir.Var]()
         for axis in range(len(extents)):
             name = default[axis] if len(default) > axis else f"i{axis}"
             if is_tuple or (names and len(extents) == 1):
-                own, builder.span = names[axis][0], self.spans[names[axis][1]]
-                name = own if own != "_" else name
-            made.append(tirx.Var(name, "int32", builder.tvm_span()))
+                target_name, builder.span = names[axis][0], self.spans[names[axis][1]]
+                name = target_name if target_name != "_" else name
+            variables.append(tirx.Var(name, "int32", builder.tvm_span()))
         builder.span = outer
-        return made
+        return variables
 
-    def _loop(self, builder: Builder, loop: LoopNest, target: Target, turn: Turn, index: int) -> Iterator[object]:
+    def _loop(self, builder: Builder, loop: LoopNest, target: Target, iteration: Turn, index: int) -> Iterator[object]:
         span = builder.tvm_span()
         variables = self._variables(loop.extents, target, "ijkl", "the loop")
         runs = all(isinstance(extent, int) and extent > 0 for extent in loop.extents) and loop.waves is None
@@ -342,7 +344,7 @@ class Hooks:
                 )
             return nest
 
-        with builder.frame(finish), builder.inside_loop(loop.kind), self._turn(builder, turn, index, runs):
+        with builder.frame(finish), builder.inside_loop(loop.kind), self._turn(builder, iteration, index, runs):
             if loop.step != 1:
                 stepped = to_expr(loop.start) + variables[0] * loop.step
                 yield builder.bind(f"{variables[0].name}_value", stepped)
@@ -350,15 +352,15 @@ class Hooks:
                 yield tuple(variables) if target[1] or len(variables) > 1 else variables[0]
 
     @contextlib.contextmanager
-    def _turn(self, builder: Builder, turn: Turn, index: int, runs: bool) -> Generator[None]:
+    def _turn(self, builder: Builder, iteration: Turn, index: int, runs: bool) -> Generator[None]:
         builder.reads.enter_loop()
-        if turn.state.may_ask:
+        if iteration.state.may_ask:
             builder.watch.start(builder.files, lambda: "tir" in builder.enclosing, is_own)
         with builder.inside("tir"):
             yield
         if builder.watch.found is not None:
             raise asked(*builder.watch.found)
-        turn.finish(runs, functools.partial(self._place, index))
+        iteration.finish(runs, functools.partial(self._place, index))
         builder.reads.leave_loop()
 
     def while_(
@@ -372,29 +374,29 @@ class Hooks:
     ) -> Turns:
         """The iterations of a ``while``; `tested` are the names that its condition reads."""
         builder = self._at(index)
-        turn = Turn(sys._getframe(1), self.used, (), names, captured)
-        reads, given = len(builder.reads), builder.emitted
+        iteration = Turn(sys._getframe(1), self.used, (), names, captured)
+        reads, emitted_before = len(builder.reads), builder.emitted
         value = test()
         if not is_dynamic(value) and not isinstance(value, SchedulerTiles):
             return Turns(self._python_while(builder, value, test))
         if has_else:
             raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
         if isinstance(value, SchedulerTiles):
-            return Turns(self._over_tiles(builder, value, turn, index), turn)
-        if builder.emitted != given:
+            return Turns(self._over_tiles(builder, value, iteration, index), iteration)
+        if builder.emitted != emitted_before:
             raise KernelError(
                 "K014",
                 "the condition of a kernel's while stores a value, but it is traced once, for all iterations",
                 hint="store it in the body of the loop",
                 span=self.spans[index],
             )
-        turn.read(tested, self.spans[index])
-        return Turns(self._kernel_while(builder, value, turn, index, reads), turn)
+        iteration.read(tested, self.spans[index])
+        return Turns(self._kernel_while(builder, value, iteration, index, reads), iteration)
 
-    def _over_tiles(self, builder: Builder, tiles: SchedulerTiles, turn: Turn, index: int) -> Iterator[None]:
+    def _over_tiles(self, builder: Builder, tiles: SchedulerTiles, iteration: Turn, index: int) -> Iterator[None]:
         loop = LoopNest(tiles.extents, tirx.ForKind.SERIAL, waves=tiles.waves, wave=tiles.wave)
         names = (tuple((name, index) for name in ("n_idx", "m_idx")), True)
-        for variables in self._loop(builder, loop, names, turn, index):
+        for variables in self._loop(builder, loop, names, iteration, index):
             tiles.enter(builder, cast("tuple[ir.Var, ...]", variables))
             yield
             tiles.leave()
@@ -405,11 +407,11 @@ class Hooks:
                 yield
             value = test()
 
-    def _kernel_while(self, builder: Builder, value: object, turn: Turn, index: int, reads: int) -> Iterator[None]:
+    def _kernel_while(self, builder: Builder, value: object, iteration: Turn, index: int, reads: int) -> Iterator[None]:
         span = builder.tvm_span()
         # What was read before is kept; what the condition itself reads is read again for each turn.
         held_ = builder.reads.kept(condition(value), builder.frames, since=reads)
-        with builder.frame(lambda body: tirx.While(held_, body, span)), self._turn(builder, turn, index, False):
+        with builder.frame(lambda body: tirx.While(held_, body, span)), self._turn(builder, iteration, index, False):
             yield
 
     @contextlib.contextmanager
@@ -551,15 +553,15 @@ class Hooks:
     def compare(self, index: int, operators: tuple[str, ...], *values: object) -> object:
         result: object = True
         for name, left, right in zip(operators, values, values[1:], strict=False):
-            one = plain(_compared(name, plain(left), plain(right)))
-            if is_dynamic(one) and is_dynamic(result):
-                result = tirx.And(condition(result), condition(one))
-            elif is_dynamic(one):
-                result = one if result else False
+            comparison = plain(_compared(name, plain(left), plain(right)))
+            if is_dynamic(comparison) and is_dynamic(result):
+                result = tirx.And(condition(result), condition(comparison))
+            elif is_dynamic(comparison):
+                result = comparison if result else False
             elif is_dynamic(result):
-                result = result if one else False
+                result = result if comparison else False
             else:
-                result = result and one
+                result = result and comparison
         return self.value(index, result)
 
     def truth(self, index: int, value: object) -> object:
@@ -630,10 +632,10 @@ class Turns:
 
 def subscript(builder: Builder, base: tirx.Buffer, indices: object) -> ir.Expr:
     """``base[indices]`` for a buffer: the element's current value, or a region."""
-    parts = indices if is_tuple(indices) else (indices,)
-    if any(is_slice(part) for part in parts):
-        return region(base, parts)
-    return builder.read(base, parts)
+    keys = indices if is_tuple(indices) else (indices,)
+    if any(is_slice(key) for key in keys):
+        return region(base, keys)
+    return builder.read(base, keys)
 
 
 def _compared(name: str, left: object, right: Any) -> object:
@@ -649,8 +651,8 @@ def _compared(name: str, left: object, right: Any) -> object:
         case "In":
             return _contains(left, right)
         case "NotIn":
-            found = _contains(left, right)
-            return tirx.Not(condition(found)) if is_dynamic(found) else not found
+            membership = _contains(left, right)
+            return tirx.Not(condition(membership)) if is_dynamic(membership) else not membership
         case _:
             return _COMPARE[name](left, right)
 
@@ -661,7 +663,11 @@ def _is_number_type(classes: object) -> bool:
         return any(map(_is_number_type, cast("tuple[object, ...]", classes)))
     if isinstance(classes, types.UnionType):
         return any(map(_is_number_type, classes.__args__))
-    return isinstance(classes, type) and classes is not object and any(issubclass(one, classes) for one in _NUMBERS)
+    return (
+        isinstance(classes, type)
+        and classes is not object
+        and any(issubclass(number_type, classes) for number_type in _NUMBERS)
+    )
 
 
 # Of the numbers in Python and in NumPy.
@@ -674,15 +680,15 @@ def _is_condition(value: object) -> bool:
     )
 
 
-def _as_number(value: object, other: object) -> object:
+def _as_number(value: object, counterpart: object) -> object:
     """The value; a condition next to a number becomes 1 or 0, as in Python."""
-    if not _is_condition(value) or _is_condition(other):
+    if not _is_condition(value) or _is_condition(counterpart):
         return value
-    return tirx.Cast(to_expr(other).ty, value) if isinstance(value, ir.Expr) else int(bool(value))
+    return tirx.Cast(to_expr(counterpart).ty, value) if isinstance(value, ir.Expr) else int(bool(value))
 
 
 def _is(left: object, right: object) -> bool:
-    numbers = all(is_symbolic(one) or isinstance(one, bool | int | float) for one in (left, right))
+    numbers = all(is_symbolic(operand) or isinstance(operand, bool | int | float) for operand in (left, right))
     if left is not right and numbers and (is_symbolic(left) or is_symbolic(right)):
         raise no_answer(instead="compare numbers with == and !=, as in x == 0: `is` asks for the same object of Python")
     if isinstance(left, ir.Expr) and isinstance(right, ir.Expr):
@@ -699,15 +705,15 @@ def _contains(value: object, values: Container[object]) -> object:
         if is_dynamic(value) or is_dynamic(values):
             raise no_answer()
         return value in values
-    found: object = False
-    for one in values:
-        answer = plain(_compared("Eq", value, one))
+    membership: object = False
+    for member in values:
+        answer = plain(_compared("Eq", value, member))
         if not is_dynamic(answer):
             if answer:
                 return True
         else:
-            found = tirx.Or(condition(found), condition(answer)) if is_dynamic(found) else answer
-    return found
+            membership = tirx.Or(condition(membership), condition(answer)) if is_dynamic(membership) else answer
+    return membership
 
 
 class TracedBranch:
@@ -785,11 +791,11 @@ class Chain(contextlib.AbstractContextManager["Chain"]):
         """Add the last branch of a chain without `else`."""
         self.branches.append(branch)
 
-    def leaves(self, place: int) -> bool:
+    def leaves(self, index: int) -> bool:
         """Leave the second side of a branch, by its place; whether names have other values now, which `left` knows."""
-        if place >= len(self.branches):
+        if index >= len(self.branches):
             return False
-        if place < len(self.sides):
+        if index < len(self.sides):
             self.sides.pop().__exit__(None, None, None)
         self.left = self.branches.pop()
         return self.left.dynamic

@@ -107,7 +107,7 @@ class TracedKernel:
 
     def annotated(self, annotations: tuple[Annotation, ...]) -> TracedKernel:
         """This kernel with more annotations. Raises UsageError for one of a tensor that it does not have."""
-        names = (str(one.name) for one in [*self.function.params, *self.allocated])
+        names = (str(buffer.name) for buffer in [*self.function.params, *self.allocated])
         check_tensors(annotations, names)
         return dataclasses.replace(self, annotations=(*self.annotations, *annotations))
 
@@ -156,8 +156,8 @@ def _kernel_error(error: BaseException, span: Span | None) -> TTExploreError:
 
 def _is_expression(name: str) -> bool:
     """Whether this is the name of an expression class, as Python's own messages print it."""
-    found = next((vars(module)[name] for module in (tirx, ir, tirx.expr) if vars(module).get(name)), None)
-    return isinstance(found, type) and issubclass(found, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
+    node_class = next((vars(module)[name] for module in (tirx, ir, tirx.expr) if vars(module).get(name)), None)
+    return isinstance(node_class, type) and issubclass(node_class, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
 
 
 # -- tracing one function --------------------------------------------------------------------------------------------
@@ -176,11 +176,13 @@ def _trace_function(
     twin = rewrite(function, file)
     builder = Builder(constants=constants, files={function.__code__.co_filename: file})
     node, head = definition(function), _head_span(function, file)
-    places = {argument.arg: argument for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
+    argument_nodes = {
+        argument.arg: argument for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    }
     with tracing(builder), errors_at(builder.files, head), making():
         values: dict[str, object] = {}
         for name, value in arguments.items():
-            builder.span = node_span(file, places[name])
+            builder.span = node_span(file, argument_nodes[name])
             try:
                 values[name] = _parameter(builder, name, value)
             except TTExploreError as error:
@@ -236,10 +238,10 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     parameters = [*builder.parameters, *(s for s in builder.sizes if not any(s.same_as(p) for p in builder.parameters))]
     _check_free(body, parameters)
     _check_depth(body)
-    made = with_plain_updates(tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head)))
+    prim_function = with_plain_updates(tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head)))
     source, first = source_listing(function, file)
     traced = TracedKernel(
-        name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes)),
+        name, prim_function.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes)),
         said=_said(builder), allocated=tuple(builder.allocated),
         surroundings=surroundings_of(function, str(Path(file).absolute().parent) if loading_file.get() else None),
     )  # fmt: skip
@@ -262,7 +264,7 @@ def _check_free(body: list[tirx.Stmt], parameters: list[ir.Var]) -> None:
     launch are refused where launches are split."""
     for statement in body:
         for variable in tirx.analysis.undefined_vars(statement, parameters):
-            if not is_buffer(variable) and not any(variable.same_as(one) for one in _bound_in(body)):
+            if not is_buffer(variable) and not any(variable.same_as(bound) for bound in _bound_in(body)):
                 raise KernelError(
                     "K013",
                     f"no tensor has the size {variable.name}, so nothing gives it a value",
@@ -274,11 +276,11 @@ def _check_free(body: list[tirx.Stmt], parameters: list[ir.Var]) -> None:
 def _bound_in(body: list[tirx.Stmt]) -> Iterable[ir.Var]:
     """The variables of the loops in the statements, and the names bound in them."""
     for statement in body:
-        for one in walk(statement):
-            if isinstance(one, tirx.For):
-                yield one.loop_var
-            elif isinstance(one, tirx.Bind):
-                yield one.var
+        for stmt in walk(statement):
+            if isinstance(stmt, tirx.For):
+                yield stmt.loop_var
+            elif isinstance(stmt, tirx.Bind):
+                yield stmt.var
 
 
 def _check_depth(body: list[tirx.Stmt]) -> None:
@@ -296,13 +298,13 @@ def _check_depth(body: list[tirx.Stmt]) -> None:
             )
         match statement:
             case tirx.For() | tirx.While():
-                parts = [statement.body]
+                bodies = [statement.body]
             case tirx.IfThenElse():
-                parts = [part for part in (statement.then_case, statement.else_case) if part is not None]
+                bodies = [branch for branch in (statement.then_case, statement.else_case) if branch is not None]
             case _:
-                parts = []
-        inner = [one for part in parts for one in statements(part)]
-        waiting += [(one, depth + isinstance(one, tirx.For | tirx.While | tirx.IfThenElse)) for one in inner]
+                bodies = []
+        inner = [stmt for body in bodies for stmt in statements(body)]
+        waiting += [(stmt, depth + isinstance(stmt, tirx.For | tirx.While | tirx.IfThenElse)) for stmt in inner]
 
 
 def with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:
@@ -410,7 +412,7 @@ def prim_func(function: types.FunctionType | None = None, **options: object) -> 
     annotations = _annotations(function)
     try:
         parameters: dict[str, object] = {}
-        places = {
+        argument_nodes = {
             argument.arg: argument for argument in ast.walk(definition(function).args) if isinstance(argument, ast.arg)
         }
         for name in inspect.signature(function).parameters:
@@ -423,7 +425,7 @@ def prim_func(function: types.FunctionType | None = None, **options: object) -> 
                     "K007",
                     f"parameter {name} is {how}, so it is not a tensor",
                     hint=f"write {name}: T.Tensor((M, N), T.bfloat16)",
-                    span=node_span(file, places[name]),
+                    span=node_span(file, argument_nodes[name]),
                 )
             parameters[name] = annotation
         return PrimFunc(function.__name__, _trace_function(function, file, {}, parameters))
@@ -489,14 +491,14 @@ def _called(node: ast.AST) -> str:
 @functools.lru_cache(maxsize=256)
 def _own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a function, without those of nested functions."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     waiting = [*ast.iter_child_nodes(node)][::-1]
     while waiting:
         child = waiting.pop()
-        found.append(child)
+        nodes.append(child)
         if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
             waiting += [*ast.iter_child_nodes(child)][::-1]
-    return tuple(found)
+    return tuple(nodes)
 
 
 def is_eager(function: types.FunctionType) -> bool:
@@ -604,8 +606,8 @@ class JitKernel:
         _check_missing([name for name in required if name not in arguments], arguments, reference)
         files = {self.function.__code__.co_filename: self.file}
         with errors_at(files, _head_span(self.function, self.file)), making():
-            made = self.function(**arguments)
-        traced = _factory_result(made, reference)
+            returned = self.function(**arguments)
+        traced = _factory_result(returned, reference)
         return (
             with_outputs(traced, _output_indices(self.options.get("out_idx"), traced)) if not traced.outputs else traced
         )
@@ -627,8 +629,8 @@ class JitKernel:
         for name, annotation in self.annotations.items():
             if isinstance(annotation, TensorSpec) and name in values:
                 values[name] = annotation
-        given = {name: value for name, value in arguments.items() if name in constants}
-        return _trace_function(self.function, self.file, given, values).with_arguments(arguments)
+        constant_values = {name: value for name, value in arguments.items() if name in constants}
+        return _trace_function(self.function, self.file, constant_values, values).with_arguments(arguments)
 
     def _tensor_parameters(self) -> list[str]:
         """Parameters that the signature or the kernel's body annotates as tensors: ``A: T.Tensor(...)``."""
@@ -641,22 +643,22 @@ class JitKernel:
         return [name for name in self.signature.parameters if name in body | signature]
 
 
-def _factory_result(made: object, reference: str) -> TracedKernel:
-    match made:
+def _factory_result(returned: object, reference: str) -> TracedKernel:
+    match returned:
         case TracedKernel():
-            return made
+            return returned
         case PrimFunc():
-            return made.traced
+            return returned.traced
         case JitKernel() | Tuned():
             raise UsageError(
                 "U002",
-                f"{reference} returns the kernel {made.__name__}, which takes arguments of its own",
-                hint=f"explore that kernel: ttexplore.explore({made.__name__}, ...)",
+                f"{reference} returns the kernel {returned.__name__}, which takes arguments of its own",
+                hint=f"explore that kernel: ttexplore.explore({returned.__name__}, ...)",
             )
         case _:
             raise UsageError(
                 "U002",
-                f"{reference} returns {type(made).__name__}, not a kernel",
+                f"{reference} returns {type(returned).__name__}, not a kernel",
                 hint="return the T.prim_func from the factory",
             )
 
@@ -685,9 +687,9 @@ def _example(name: str) -> str:
     return {"threads": "128", "num_stages": "2"}.get(name, "1024")
 
 
-def _check_missing(missing: list[str], given: Mapping[str, object], reference: str) -> None:
+def _check_missing(missing: list[str], arguments: Mapping[str, object], reference: str) -> None:
     if missing:
-        words = [*(f"{name}={shown(value)}" for name, value in given.items())]
+        words = [*(f"{name}={shown(value)}" for name, value in arguments.items())]
         words += [f"{name}={_example(name)}" for name in missing]
         quoted = f'"{reference}"' if "::" in reference else reference
         raise UsageError(
@@ -695,23 +697,23 @@ def _check_missing(missing: list[str], given: Mapping[str, object], reference: s
         )
 
 
-def _check_known(given: Iterable[str], known: list[str], reference: str, tensors: Iterable[str] = ()) -> None:
-    for name in given:
+def _check_known(names: Iterable[str], accepted: list[str], reference: str, tensors: Iterable[str] = ()) -> None:
+    for name in names:
         if name in tensors:
             raise UsageError(
                 "U003",
                 f"{reference}: {name} is a tensor: its data is not an argument of the kernel",
                 hint=f"pass it when the kernel runs: explore(...).run([{name}, ...])",
             )
-        if name in OPTIONS and name not in known:
+        if name in OPTIONS and name not in accepted:
             raise UsageError(
                 "U003",
                 f"{reference} takes no argument {name}",
                 hint=f'pass it as an option: explore(..., options={{"{name}": ...}}), or --option {name}=...',
             )
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known) or 'no arguments'}"
+        if name not in accepted:
+            close = difflib.get_close_matches(name, accepted, 1)
+            hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(accepted) or 'no arguments'}"
             raise UsageError("U003", f"{reference} takes no argument {name}", hint=hint)
 
 
@@ -859,11 +861,15 @@ def trace_named(kernel: object, arguments: dict[str, object], reference: str) ->
 def _in_module(module: ir.IRModule) -> TracedKernel:
     """The kernel in a TVM module. Raises UsageError unless there is exactly one."""
     functions = [module[name] for name in module.get_global_vars()]
-    found = [one.attrs[_KERNEL_ATTRIBUTE] for one in functions if one.attrs and _KERNEL_ATTRIBUTE in one.attrs]
-    if len(found) != 1 or len(functions) != 1:
+    kernels = [
+        function.attrs[_KERNEL_ATTRIBUTE]
+        for function in functions
+        if function.attrs and _KERNEL_ATTRIBUTE in function.attrs
+    ]
+    if len(kernels) != 1 or len(functions) != 1:
         raise UsageError(
             "U002",
-            f"the module holds {len(functions)} functions, of which {len(found)} are kernels of this language",
+            f"the module holds {len(functions)} functions, of which {len(kernels)} are kernels of this language",
             hint="create it from one kernel: tvm.IRModule.from_expr(kernel)",
         )
-    return found[0]
+    return kernels[0]

@@ -57,11 +57,11 @@ class _Rewriter(ast.NodeTransformer):
     ) -> ast.Call:
         """A call of a hook for a node, with a new span or the span at `index`."""
         function = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
-        place = ast.Constant(self._index(node, last) if index is None else index)
-        made = ast.copy_location(ast.Call(function, [place, *args], []), node)
+        span_index = ast.Constant(self._index(node, last) if index is None else index)
+        hook_call = ast.copy_location(ast.Call(function, [span_index, *args], []), node)
         if last is not None:
-            made.end_lineno, made.end_col_offset = last.end_lineno, last.end_col_offset
-        return made
+            hook_call.end_lineno, hook_call.end_col_offset = last.end_lineno, last.end_col_offset
+        return hook_call
 
     @staticmethod
     def _later(body: ast.expr) -> ast.expr:
@@ -74,8 +74,10 @@ class _Rewriter(ast.NodeTransformer):
     def _target(self, target: ast.expr | None) -> ast.Constant:
         """The names that a loop or a `with` binds, each with its span's index, and whether they form a tuple."""
         is_tuple = isinstance(target, ast.Tuple | ast.List)
-        parts = target.elts if is_tuple else [] if target is None else [target]
-        names = tuple((part.id if isinstance(part, ast.Name) else "_", self._index(part)) for part in parts)
+        elements = target.elts if is_tuple else [] if target is None else [target]
+        names = tuple(
+            (element.id if isinstance(element, ast.Name) else "_", self._index(element)) for element in elements
+        )
         return _constant((names, is_tuple))
 
     def _settle(
@@ -83,13 +85,13 @@ class _Rewriter(ast.NodeTransformer):
     ) -> ast.stmt:
         """``names = owner.method(names)``: set the names at the start or end of a body that is traced once."""
         function: ast.expr = ast.Name(owner, ast.Load())
-        for part in method.split("."):
-            function = ast.Attribute(function, part, ast.Load())
+        for attribute in method.split("."):
+            function = ast.Attribute(function, attribute, ast.Load())
         call = ast.Call(function, [_constant(names)] if arguments else [], [])
-        made: ast.stmt = ast.Expr(call)
+        statement: ast.stmt = ast.Expr(call)
         if names:
-            made = ast.Assign([ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())], call)
-        return ast.copy_location(made, node)
+            statement = ast.Assign([ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())], call)
+        return ast.copy_location(statement, node)
 
     def _find_places(self, index: int, body: list[ast.stmt]) -> None:
         """Record where the body binds each name, changes its value, or otherwise first mentions it."""
@@ -103,16 +105,16 @@ class _Rewriter(ast.NodeTransformer):
                     changed.setdefault(base, statement)
                 if isinstance(node, ast.Name):
                     mentioned.setdefault(node.id, statement)
-        found = mentioned | changed | bound
-        indices = {one: self._index(one) for one in dict.fromkeys(found.values())}
-        self.places[index] = {name: indices[statement] for name, statement in found.items()}
+        statement_of = mentioned | changed | bound
+        indices = {statement: self._index(statement) for statement in dict.fromkeys(statement_of.values())}
+        self.places[index] = {name: indices[statement] for name, statement in statement_of.items()}
 
     def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for statement in body:
             result = self.visit(statement)
-            made += result if isinstance(result, list) else [result]
-        return made
+            statements += result if isinstance(result, list) else [result]
+        return statements
 
     # -- expressions -------------------------------------------------------------------------------------------------
 
@@ -132,7 +134,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if _makes_text(node.func):
             node = copy.copy(node)
-            node.args = [self._hook("text", one, self.visit(one)) for one in node.args]
+            node.args = [self._hook("text", argument, self.visit(argument)) for argument in node.args]
             return node
         if isinstance(node.func, ast.Name) and node.func.id in OF_OBJECTS and not node.keywords:
             return self._hook("of_object", node, node.func, *map(self.visit, node.args))
@@ -149,14 +151,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         is_and = ast.Constant(isinstance(node.op, ast.And))
-        made = self.visit(node.values[0])
+        expression = self.visit(node.values[0])
         for value in node.values[1:]:
             index = self._index(node)
-            goes_on = self._hook("goes_on", node, is_and, ast.Constant(_effect(value)), made, index=index)
+            goes_on = self._hook("goes_on", node, is_and, ast.Constant(_effect(value)), expression, index=index)
             joined = self._hook("joined", node, is_and, self.visit(value), index=index)
             decided = self._hook("decided", node, index=index)
-            made = ast.copy_location(ast.IfExp(goes_on, joined, decided), node)
-        return made
+            expression = ast.copy_location(ast.IfExp(goes_on, joined, decided), node)
+        return expression
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         effect = max(_effect(node.body), _effect(node.orelse), key=_EFFECTS.index)
@@ -186,7 +188,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _subscript(self, node: ast.expr) -> ast.expr:
-        def part(item: ast.expr) -> ast.expr:
+        def rewritten(item: ast.expr) -> ast.expr:
             if not isinstance(item, ast.Slice):
                 return self.visit(item)
             bounds: list[ast.expr] = [
@@ -195,8 +197,8 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Call(ast.Name("slice", ast.Load()), bounds, []), item)
 
         if isinstance(node, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in node.elts):
-            return ast.copy_location(ast.Tuple([part(item) for item in node.elts], ast.Load()), node)
-        return part(node)
+            return ast.copy_location(ast.Tuple([rewritten(item) for item in node.elts], ast.Load()), node)
+        return rewritten(node)
 
     def _base(self, node: ast.expr) -> ast.expr:
         """The object that is indexed: the name of a scalar variable means the variable, not its value."""
@@ -218,11 +220,11 @@ class _Rewriter(ast.NodeTransformer):
         is_read = isinstance(node.ctx, ast.Load)
         if is_read and node.attr in ("shape", "dtype"):
             return asked("attribute")
-        made = copy.copy(node)
+        attribute = copy.copy(node)
         is_global = isinstance(node.value, ast.Name) and node.value.id not in self.scope.stored
         is_asked = is_read and (not is_global or node.attr == "__class__")
-        made.value = asked("owner") if is_asked else self._base(node.value)
-        return made
+        attribute.value = asked("owner") if is_asked else self._base(node.value)
+        return attribute
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id in self.scope.stored:
@@ -236,9 +238,9 @@ class _Rewriter(ast.NodeTransformer):
             return node
         call = node.value
         self.is_shown = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
-        made = self._hook("statement", node, self._unhooked(call))
+        hook_call = self._hook("statement", node, self._unhooked(call))
         self.is_shown = False
-        return ast.copy_location(ast.Expr(made), node)
+        return ast.copy_location(ast.Expr(hook_call), node)
 
     def _unhooked(self, node: ast.expr) -> ast.expr:
         """A value that fills a whole statement: a call needs no hook of its own."""
@@ -256,21 +258,23 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Name):
             return [ast.copy_location(ast.Assign([target], self._bound(target.id, value, node)), node)]
         if isinstance(target, ast.Attribute):
-            made = self._hook("bind", node, ast.Constant(target.attr), value)
+            hook_call = self._hook("bind", node, ast.Constant(target.attr), value)
             target = copy.copy(target)
             target.value = self._base(target.value)
-            return [ast.copy_location(ast.Assign([target], made), node)]
+            return [ast.copy_location(ast.Assign([target], hook_call), node)]
         if isinstance(target, ast.Subscript):
             base = self._base(_as_load(target.value))
-            made = self._hook("store", node, base, self._subscript(target.slice), value)
-            return [ast.copy_location(ast.Expr(made), node)]
+            hook_call = self._hook("store", node, base, self._subscript(target.slice), value)
+            return [ast.copy_location(ast.Expr(hook_call), node)]
         if isinstance(target, ast.Tuple | ast.List):
             names = [self._temporary() for _ in target.elts]
-            parts: list[ast.expr] = []
+            targets: list[ast.expr] = []
             for element, name in zip(target.elts, names, strict=True):
-                one = ast.Name(name, ast.Store())
-                parts.append(ast.Starred(one, ast.Store()) if isinstance(element, ast.Starred) else one)
-            out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node)]
+                stored_name = ast.Name(name, ast.Store())
+                targets.append(
+                    ast.Starred(stored_name, ast.Store()) if isinstance(element, ast.Starred) else stored_name
+                )
+            out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Tuple(targets, ast.Store())], value), node)]
             for element, name in zip(target.elts, names, strict=True):
                 inner = element.value if isinstance(element, ast.Starred) else element
                 out += self._assign(inner, ast.Name(name, ast.Load()), node)
@@ -287,32 +291,32 @@ class _Rewriter(ast.NodeTransformer):
             return self._assign(first, value, node)
         # Each target gets the value, not what another one made of it.
         name = next((target.id for target in node.targets if isinstance(target, ast.Name)), "value")
-        kept = self._temporary()
+        temporary = self._temporary()
         bound = self._hook("bind", node, ast.Constant(name), value)
-        made: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(kept, ast.Store())], bound), node)]
+        statements: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(temporary, ast.Store())], bound), node)]
         for target in node.targets:
-            made += self._assign(target, ast.Name(kept, ast.Load()), node)
-        return made
+            statements += self._assign(target, ast.Name(temporary, ast.Load()), node)
+        return statements
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         self.temporaries = 0
-        target, made = node.target, list[ast.stmt]()
+        target, statements = node.target, list[ast.stmt]()
         if isinstance(target, ast.Subscript | ast.Attribute):
             # What says which element is evaluated once.
             target = copy.copy(target)
-            target.value = self._once(target.value, made)
+            target.value = self._once(target.value, statements)
             if isinstance(target, ast.Subscript):
-                target.slice = self._once(target.slice, made)
+                target.slice = self._once(target.slice, statements)
         old = self.visit(_as_load(target))
         value = self._hook("augmented", node, ast.Constant(type(node.op).__name__), old, self.visit(node.value))
-        return [*made, *self._assign(target, value, node)]
+        return [*statements, *self._assign(target, value, node)]
 
-    def _once(self, node: ast.expr, made: list[ast.stmt]) -> ast.expr:
+    def _once(self, node: ast.expr, statements: list[ast.stmt]) -> ast.expr:
         """The expression, or a name for its value if evaluating it has side effects."""
         if _effect(node) == "none":
             return node
         name = self._temporary()
-        made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], self._subscript(node)), node))
+        statements.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], self._subscript(node)), node))
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | list[ast.stmt]:
@@ -325,8 +329,8 @@ class _Rewriter(ast.NodeTransformer):
             annotation = ast.copy_location(ast.parse(annotation.value, mode="eval").body, annotation)
             for inner in ast.walk(annotation):
                 ast.copy_location(inner, node.annotation)
-        made = self._hook("tensor", node, ast.Constant(node.target.id), self._unhooked(annotation))
-        return ast.copy_location(ast.Assign([node.target], made), node)
+        hook_call = self._hook("tensor", node, ast.Constant(node.target.id), self._unhooked(annotation))
+        return ast.copy_location(ast.Assign([node.target], hook_call), node)
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         target = self._target(node.target)
@@ -337,11 +341,11 @@ class _Rewriter(ast.NodeTransformer):
             iterable = self._hook("range", iterable, *bounds)
         else:
             iterable = self._unhooked(iterable)
-        own = self._own(stored_names(node.body, expressions=[node.target]))
+        local_names = self._own(stored_names(node.body, expressions=[node.target]))
         has_else = ast.Constant(bool(node.orelse))
         index = self._index(node, node.iter)
-        made = self._hook(
-            "loop", node, target, has_else, _constant(own), _constant(self.scope.captured), iterable,
+        hook_call = self._hook(
+            "loop", node, target, has_else, _constant(local_names), _constant(self.scope.captured), iterable,
             last=node.iter, index=index,
         )  # fmt: skip
         self._find_places(index, node.body)
@@ -349,7 +353,9 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(inner, ast.Name):
                 self.assigned.discard(inner.id)
         bound = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
-        return self._loop(node, node.target, made, own, tuple(name for name in own if name not in bound))
+        return self._loop(
+            node, node.target, hook_call, local_names, tuple(name for name in local_names if name not in bound)
+        )
 
     def _loop(
         self,
@@ -389,12 +395,12 @@ class _Rewriter(ast.NodeTransformer):
         tested = {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
         read = tuple(name for name in names if name in tested)
         index = self._index(node, node.test)
-        made = self._hook(
+        hook_call = self._hook(
             "while_", node, ast.Constant(bool(node.orelse)), _constant(names), _constant(self.scope.captured),
             _constant(read), self._later(self.visit(node.test)), last=node.test, index=index,
         )  # fmt: skip
         self._find_places(index, node.body)
-        return self._loop(node, ast.Name("__turn", ast.Store()), made, names, names)
+        return self._loop(node, ast.Name("__turn", ast.Store()), hook_call, names, names)
 
     def _python_while(self, node: ast.While) -> ast.stmt:
         """A loop whose condition binds names: Python runs it, because the condition of a kernel loop binds nothing."""
@@ -412,43 +418,43 @@ class _Rewriter(ast.NodeTransformer):
         self.depth += 1
         out: list[ast.stmt] = []
         settled: list[ast.stmt] = []
-        for place, one in enumerate(branches):
-            names = self._own(stored_names([*one.body, *one.orelse]))
-            begun = self._branch(name, names, one)
+        for position, branch in enumerate(branches):
+            names = self._own(stored_names([*branch.body, *branch.orelse]))
+            begun = self._branch(name, names, branch)
             if not is_chain:
                 # Branches in the second side have names of their own, too.
-                second = self._otherwise(name, names, one)
+                second = self._otherwise(name, names, branch)
                 self.depth -= 1
-                return [*begun, *second, self._merged(name, names, one)]
+                return [*begun, *second, self._merged(name, names, branch)]
             entered: list[ast.stmt] = []
-            if one.orelse:
+            if branch.orelse:
                 entered = [
-                    self._again(name, names, one),
-                    _statement(_call(chain, "enter", ast.Name(name, ast.Load())), one),
+                    self._again(name, names, branch),
+                    _statement(_call(chain, "enter", ast.Name(name, ast.Load())), branch),
                 ]
             else:
-                entered = [_statement(_call(chain, "end", ast.Name(name, ast.Load())), one)]
-            out += self._going_on(chain, [*begun, *entered], one) if place else [*begun, *entered]
-            merged = self._settle(chain, "left.merged", names, one, arguments=False)
-            leaves = _call(chain, "leaves", ast.Constant(place))
-            settled.insert(0, ast.copy_location(ast.If(leaves, [merged], []), one))
+                entered = [_statement(_call(chain, "end", ast.Name(name, ast.Load())), branch)]
+            out += self._going_on(chain, [*begun, *entered], branch) if position else [*begun, *entered]
+            merged = self._settle(chain, "left.merged", names, branch, arguments=False)
+            leaves = _call(chain, "leaves", ast.Constant(position))
+            settled.insert(0, ast.copy_location(ast.If(leaves, [merged], []), branch))
         if branches[-1].orelse:
             out += self._going_on(chain, self._body(branches[-1].orelse), branches[-1])
         self.depth -= 1
-        made = ast.Call(ast.Attribute(ast.Name(HOOKS, ast.Load()), "chain", ast.Load()), [], [])
-        within = ast.withitem(made, ast.Name(chain, ast.Store()))
+        chain_call = ast.Call(ast.Attribute(ast.Name(HOOKS, ast.Load()), "chain", ast.Load()), [], [])
+        within = ast.withitem(chain_call, ast.Name(chain, ast.Store()))
         return [ast.copy_location(ast.With([within], [*out, *settled]), node)]
 
     def _branch(self, name: str, names: tuple[str, ...], node: ast.If) -> list[ast.stmt]:
         """The decision of a branch, and its first side."""
         index = self._index(node, node.test)
-        made = self._hook("branch", node, _constant(names), self.visit(node.test), last=node.test, index=index)
+        hook_call = self._hook("branch", node, _constant(names), self.visit(node.test), last=node.test, index=index)
         self._find_places(index, [*node.body, *node.orelse])
         entered = _call(name, "then", ast.Constant(bool(node.orelse)))
-        taken = ast.copy_location(ast.With([ast.withitem(entered)], self._body(node.body)), node)
+        then_block = ast.copy_location(ast.With([ast.withitem(entered)], self._body(node.body)), node)
         return [
-            ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made), node),
-            ast.copy_location(ast.If(_attribute(name, "run_then"), [taken], []), node),
+            ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], hook_call), node),
+            ast.copy_location(ast.If(_attribute(name, "run_then"), [then_block], []), node),
         ]
 
     def _otherwise(self, name: str, names: tuple[str, ...], node: ast.If) -> list[ast.stmt]:
@@ -460,12 +466,12 @@ class _Rewriter(ast.NodeTransformer):
         return [ast.copy_location(ast.If(_attribute(name, "run_else"), body, []), node)]
 
     def _again(self, name: str, names: tuple[str, ...], node: ast.If) -> ast.stmt:
-        made = self._settle(name, "again", names, node, arguments=False)
-        return ast.copy_location(ast.If(_attribute(name, "dynamic"), [made], []), node)
+        settling = self._settle(name, "again", names, node, arguments=False)
+        return ast.copy_location(ast.If(_attribute(name, "dynamic"), [settling], []), node)
 
     def _merged(self, name: str, names: tuple[str, ...], node: ast.If) -> ast.stmt:
-        made = self._settle(name, "merged", names, node, arguments=False)
-        return ast.copy_location(ast.If(_attribute(name, "dynamic"), [made], []), node)
+        settling = self._settle(name, "merged", names, node, arguments=False)
+        return ast.copy_location(ast.If(_attribute(name, "dynamic"), [settling], []), node)
 
     @staticmethod
     def _going_on(chain: str, body: list[ast.stmt], node: ast.If) -> list[ast.stmt]:
@@ -493,8 +499,8 @@ class _Rewriter(ast.NodeTransformer):
             context, bound = item.context_expr, item.optional_vars
             start = node if item is node.items[0] else context
             target = self._target(bound)
-            made = self._hook("with_", start, target, self._unhooked(context), last=bound or context)
-            items.append(ast.withitem(made, bound))
+            hook_call = self._hook("with_", start, target, self._unhooked(context), last=bound or context)
+            items.append(ast.withitem(hook_call, bound))
         return ast.copy_location(ast.With(items, self._body(node.body)), node)
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
@@ -576,14 +582,14 @@ def _simple_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements in a body that have no body themselves, in order."""
     for statement in body:
         inner = [
-            one
-            for one in ast.iter_child_nodes(statement)
-            if isinstance(one, ast.stmt | ast.match_case | ast.ExceptHandler)
+            child
+            for child in ast.iter_child_nodes(statement)
+            if isinstance(child, ast.stmt | ast.match_case | ast.ExceptHandler)
         ]
         if isinstance(statement, ast.FunctionDef) or not inner:
             yield statement
-        for one in inner if not isinstance(statement, ast.FunctionDef) else []:
-            yield from _simple_statements([one] if isinstance(one, ast.stmt) else one.body)
+        for child in inner if not isinstance(statement, ast.FunctionDef) else []:
+            yield from _simple_statements([child] if isinstance(child, ast.stmt) else child.body)
 
 
 def _changed_base(node: ast.AST) -> str | None:
@@ -639,12 +645,12 @@ def _compiled(
 
 def _compiled_twin(file: str, name: str, free: tuple[str, ...], display: str, node: ast.FunctionDef) -> Compiled:
     rewriter = _Rewriter(display)
-    made = rewriter.kernel(node)
+    rewritten = rewriter.kernel(node)
     outer = cast(ast.FunctionDef, ast.parse("def __outer(): return None").body[0])
     outer.args = ast.arguments([], [ast.arg(free_name) for free_name in [HOOKS, *free]], None, [], [], None, [])
     # Under its own name the function would hide that of the module from itself.
-    made.name = _TWIN
-    outer.body = [made, ast.Return(ast.Name(_TWIN, ast.Load()))]
+    rewritten.name = _TWIN
+    outer.body = [rewritten, ast.Return(ast.Name(_TWIN, ast.Load()))]
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, node)], []))
     code = _inner(compile(module, file, "exec", dont_inherit=True), "__outer")
     twin = _inner(code, _TWIN)
@@ -662,12 +668,12 @@ def rewrite(function: types.FunctionType, display: str) -> types.FunctionType:
     """
     code = function.__code__
     free = tuple(name for name in code.co_freevars if name != HOOKS)
-    made, spans, owners, places, used = _compiled(
+    twin_code, spans, owners, name_spans, used = _compiled(
         code.co_filename, source_text(function), code.co_name, code.co_firstlineno, free, display, definition(function)
     )
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    cells[HOOKS] = types.CellType(Hooks(spans, owners, places, used))
-    closure = tuple(cells[name] for name in made.co_freevars)
-    twin = types.FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
+    cells[HOOKS] = types.CellType(Hooks(spans, owners, name_spans, used))
+    closure = tuple(cells[name] for name in twin_code.co_freevars)
+    twin = types.FunctionType(twin_code, function.__globals__, function.__name__, function.__defaults__, closure)
     twin.__kwdefaults__ = function.__kwdefaults__
     return twin

@@ -73,11 +73,11 @@ def _cell_number(file: str) -> int | None:
 @functools.lru_cache(maxsize=64)
 def _definitions(file: str, text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     """Every function of a file by name and first line; decorators belong to their function."""
-    found: dict[tuple[str, int], ast.FunctionDef] = {}
+    definitions: dict[tuple[str, int], ast.FunctionDef] = {}
     for node in ast.walk(ast.parse(text, file)):
         if isinstance(node, ast.FunctionDef):
-            found[node.name, first_line(node)] = node
-    return found
+            definitions[node.name, first_line(node)] = node
+    return definitions
 
 
 def first_line(node: ast.FunctionDef) -> int:

@@ -73,9 +73,13 @@ def infer_tt_layout(program: TirProgram, target: Target, *, layouts: Mapping[str
     sizes = size_variables(program.kernel)
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
     values = program.plan.size_values
-    made = tuple(_layout(parameter, index, roles, values, read) for index, parameter in enumerate(parameters))
-    placed = place_tensors(made, layouts or {}, program, target)
-    notes = tuple(note("unread input", tensor=one.name) for one in made if one.role == "input" and one.name not in read)
+    tensor_layouts = tuple(_layout(parameter, index, roles, values, read) for index, parameter in enumerate(parameters))
+    placed = place_tensors(tensor_layouts, layouts or {}, program, target)
+    notes = tuple(
+        note("unread input", tensor=layout.name)
+        for layout in tensor_layouts
+        if layout.role == "input" and layout.name not in read
+    )
     notes += tuple(_cost_of_rows(layout) for layout in placed if layout.page == "row")
     return program.with_plan(layouts=placed, notes=(*program.plan.notes, *notes))
 
@@ -105,8 +109,8 @@ def _check_blocks(body: tirx.Stmt) -> None:
 def _check_numbers(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
     """Raise Unsupported for an element that decides something, of a tensor that the kernel writes: the reader may be
     ahead of the writer."""
-    for one in walk(function.body):
-        load = deciding_load(one.value) if isinstance(one, tirx.Bind) else None
+    for statement in walk(function.body):
+        load = deciding_load(statement.value) if isinstance(statement, tirx.Bind) else None
         if load is not None:
             name = str(load.source.name)
             if roles.get(name, "input") != "input":
@@ -114,7 +118,7 @@ def _check_numbers(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
                     "L013",
                     f"an element of {name}, which the kernel writes, decides a branch, a length or a place",
                     hint="read it from another tensor, which an earlier kernel has written",
-                    span=span_of(one),
+                    span=span_of(statement),
                 )
 
 

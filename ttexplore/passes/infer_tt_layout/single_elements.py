@@ -55,11 +55,11 @@ class _ScalarElements:
             match statement:
                 case tirx.For():
                     is_grid = statement.kind == tirx.ForKind.THREAD_BINDING
-                    what = "the launch grid" if is_grid else "the length of a loop"
+                    subject = "the launch grid" if is_grid else "the length of a loop"
                     hint = _CONSTANT_GRID if is_grid else _CONSTANT_LENGTH
                     if branch_condition(statement) is not None:
-                        what, hint = "a condition", _CHOOSE
-                    self._control(what, hint, [statement.min, statement.extent], span)
+                        subject, hint = "a condition", _CHOOSE
+                    self._control(subject, hint, [statement.min, statement.extent], span)
                     self._body(statement.body, in_parallel=in_parallel or is_parallel(statement))
                 case tirx.While():
                     raise control_refused(statement)
@@ -117,18 +117,18 @@ class _ScalarElements:
                 if name := self._element(argument):
                     raise _value(name, span)
                 continue
-            for part in elements(argument.region):
-                for bound in (part.min, part.extent):
+            for interval in elements(argument.region):
+                for bound in (interval.min, interval.extent):
                     name = self._element(bound) or _on_chip_element(bound)
                     if name:
                         raise _place(name, span)
 
-    def _control(self, what: str, hint: str, values: Iterable[ir.Expr], span: Span | None) -> None:
+    def _control(self, subject: str, hint: str, values: Iterable[ir.Expr], span: Span | None) -> None:
         for value in values:
             if name := self._element(value):
                 raise Unsupported(
                     "L013",
-                    f"{what} depends on an element of {name}, which is known only at run time",
+                    f"{subject} depends on an element of {name}, which is known only at run time",
                     hint=hint.format(name),
                     span=span,
                 )
@@ -162,7 +162,7 @@ def _is_read(statement: tirx.Bind) -> bool:
 
 
 def _on_chip_element(value: ir.Expr) -> str:
-    return next((str(one.source.name) for one in loads_of(value) if scope_of(one.source) != "local.var"), "")
+    return next((str(load.source.name) for load in loads_of(value) if scope_of(load.source) != "local.var"), "")
 
 
 def _place(name: str, span: Span | None) -> Unsupported:

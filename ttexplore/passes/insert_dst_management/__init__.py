@@ -117,7 +117,7 @@ def form_sections(
     """
     assert program.plan.compute is not None
     function = program.functions["compute"]
-    from_writer = [one.name for one in program.plan.buffers if one.producer == "writer"]
+    from_writer = [buffer.name for buffer in program.plan.buffers if buffer.producer == "writer"]
     reader = StepReader(from_writer, _passed_before(program))
     body = reader.body(function.body)
     management, function, buffers = _within_l1(program, body, reader, target, epilogue, subblock)
@@ -153,17 +153,17 @@ def set_up_sections(program: TirProgram, target: Target) -> TirProgram:
 def _passed_before(program: TirProgram) -> dict[str, int]:
     """For each circular buffer that the reader fills for the compute kernel: how many it fills for the writer before;
     those without any are left out."""
-    consumers = {one.name: one.consumer for one in program.plan.buffers}
-    found: dict[str, int] = {}
+    consumers = {buffer.name: buffer.consumer for buffer in program.plan.buffers}
+    passed_before: dict[str, int] = {}
     passed = 0
-    for one in walk(program.functions["reader"].body):
-        if op_name(one) == CB_PUSH_BACK.ir_name:
-            name = buffer_of(arguments(one)[0]).name
+    for statement in walk(program.functions["reader"].body):
+        if op_name(statement) == CB_PUSH_BACK.ir_name:
+            name = buffer_of(arguments(statement)[0]).name
             if consumers[name] == "writer":
                 passed += 1
             elif passed:
-                found.setdefault(name, passed)
-    return found
+                passed_before.setdefault(name, passed)
+    return passed_before
 
 
 def _within_l1(
@@ -175,7 +175,9 @@ def _within_l1(
     plan, function = program.plan, program.functions["compute"]
     assert plan.compute is not None
     room, first = plan.compute.dst_tiles, None
-    allocations = {identity(one.buffer): one for one in body if isinstance(one, tirx.AllocBuffer)}
+    allocations = {
+        identity(statement.buffer): statement for statement in body if isinstance(statement, tirx.AllocBuffer)
+    }
     while True:
         management = _Management(reader, plan, target, epilogue, subblock, room, allocations)
         managed = _managed(function, management, management.function(body))
@@ -193,11 +195,15 @@ def _within_l1(
             return management, managed, buffers
 
 
-def _managed(function: tirx.PrimFunc, management: _Management, made: list[tirx.Stmt]) -> tirx.PrimFunc:
+def _managed(function: tirx.PrimFunc, management: _Management, body: list[tirx.Stmt]) -> tirx.PrimFunc:
     """The kernel of these statements, with what D5 allocates instead of the values in DST."""
-    kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == DST_SCOPE)]
-    allocations = [one for one in kept if isinstance(one, tirx.AllocBuffer)]
-    rest = [one for one in kept if not isinstance(one, tirx.AllocBuffer)]
+    statements = [
+        statement
+        for statement in body
+        if not (isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer) == DST_SCOPE)
+    ]
+    allocations = [statement for statement in statements if isinstance(statement, tirx.AllocBuffer)]
+    rest = [statement for statement in statements if not isinstance(statement, tirx.AllocBuffer)]
     physical = [management.dst_allocation] if management.used_dst else []
     return with_function_body(function, [*allocations, *management.spills.allocations, *physical, *rest])
 
@@ -221,15 +227,15 @@ class _Management:
         self.epilogue, self.subblock = epilogue, subblock
         self.capacity, self.room = plan.compute.dst_tiles, room
         self.firings = Firings()
-        self.spills = SpillBuffers({one.name for one in (*plan.buffers, *plan.layouts)}, self.firings, allocations)
+        self.spills = SpillBuffers({named.name for named in (*plan.buffers, *plan.layouts)}, self.firings, allocations)
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
         self.dst_allocation = allocation(DST, (self.capacity, 32, 32), dtype, DST_SCOPE)
         self.firings.made(_DST, None, [self.dst_allocation])
-        held = [one for one in allocations.values() if scope_of(one.buffer) == DST_SCOPE]
-        for one in held:
-            self.firings.made(_DST, one, [])
-        if places := dict.fromkeys(place for one in held for place in spans_of(one)):
-            set_span(self.dst_allocation, to_tvm_spans(places))
+        dst_allocations = [statement for statement in allocations.values() if scope_of(statement.buffer) == DST_SCOPE]
+        for statement in dst_allocations:
+            self.firings.made(_DST, statement, [])
+        if spans := dict.fromkeys(span for statement in dst_allocations for span in spans_of(statement)):
+            set_span(self.dst_allocation, to_tvm_spans(spans))
         self.dst = self.dst_allocation.buffer
         self.used_dst = False
         self.reasons: list[str] = []
@@ -246,9 +252,9 @@ class _Management:
         self.used_dst = bool(self.grids)
         self._check_subblock(steps)
         self.groups = all_groups(body, self.reader, self.grids)
-        made = self.body(body, {}, frozenset())
+        managed = self.body(body, {}, frozenset())
         self.reasons += self._without_effect(steps)
-        return made
+        return managed
 
     def _without_effect(self, steps: list[TileStep]) -> Iterator[str]:
         """The options that have no effect, and why."""
@@ -274,32 +280,36 @@ class _Management:
         stretches: Sequence[SequencePart] = body
         if self.subblock is None:
             stretches = resident_stretches(body, self.reader, spilled, self.dst, self.capacity, self.firings)
-        kept, fresh = self.without_first_fills(self.with_epilogues(stretches))
-        parts = group_steps(kept, self.reader, self.grids)
+        remaining, fresh = self.without_first_fills(self.with_epilogues(stretches))
+        members = group_steps(remaining, self.reader, self.grids)
         spilled = dict(spilled)
-        touches = [self.touched(part) for part in parts]
-        own = self.spill_shared(parts, touches, spilled, fresh)
-        wanted = _wanted_later(touches, live_after)
-        made: list[tirx.Stmt] = []
-        for part, touch, later in zip(parts, touches, wanted, strict=True):
-            if isinstance(part, StepGroup):
-                live = {v for v in part.values if v in spilled and v in later}
-                made += self.group(part, spilled, live)
-            elif isinstance(part, list):
-                made += part
-            elif isinstance(part, tirx.For) and touch:
-                made += self.compound(part, touch, spilled, later)
+        touches = [self.touched(member) for member in members]
+        local_cbs = self.spill_shared(members, touches, spilled, fresh)
+        needed_later = _wanted_later(touches, live_after)
+        managed: list[tirx.Stmt] = []
+        for member, touch, later in zip(members, touches, needed_later, strict=True):
+            if isinstance(member, StepGroup):
+                live = {v for v in member.values if v in spilled and v in later}
+                managed += self.group(member, spilled, live)
+            elif isinstance(member, list):
+                managed += member
+            elif isinstance(member, tirx.For) and touch:
+                managed += self.compound(member, touch, spilled, later)
             else:
-                made.append(part)
-        for cb in own:
+                managed.append(member)
+        for cb in local_cbs:
             self.spills.give_back(cb)
-        return made
+        return managed
 
-    def touched(self, part: SequencePart | StepGroup) -> Touches:
+    def touched(self, member: SequencePart | StepGroup) -> Touches:
         """How a part of a sequence uses its values; a finished section shares none with other parts."""
-        if isinstance(part, list):
+        if isinstance(member, list):
             return {}
-        return self.reader.touched(part.statements) if isinstance(part, StepGroup) else self.reader.seen(part).touches
+        return (
+            self.reader.touched(member.statements)
+            if isinstance(member, StepGroup)
+            else self.reader.seen(member).touches
+        )
 
     def stays(self, statement: tirx.For) -> bool:
         """Whether the values of a loop stay in DST for the whole loop."""
@@ -309,14 +319,14 @@ class _Management:
         self, statement: tirx.For, touches: Touches, spilled: dict[tirx.Buffer, Spill], later: frozenset[tirx.Buffer]
     ) -> list[tirx.Stmt]:
         inner = self.reader.inside(statement)
-        wanted = frozenset(v for v in touches if v in spilled and v in later)
+        needed = frozenset(v for v in touches if v in spilled and v in later)
         if self.stays(statement):
-            made = resident_loop(statement, self.reader, spilled, wanted, self.dst, self.firings)
+            managed = resident_loop(statement, self.reader, spilled, needed, self.dst, self.firings)
             for value in touches:
                 if value in spilled:
                     spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
-            return made
-        live = wanted | {v for v, touch in touches.items() if v in spilled and touch.first == "read"}
+            return managed
+        live = needed | {v for v, touch in touches.items() if v in spilled and touch.first == "read"}
         here: dict[tirx.Buffer, Spill] = {}
         for value, spill in sorted(((v, spilled[v]) for v in touches if v in spilled), key=_number):
             starts_here = spill.fresh is not None and spill.fresh.loop_var.same_as(statement.loop_var)
@@ -329,7 +339,7 @@ class _Management:
                 # All iterations read the same block.
                 waits.append(op("cb_wait_front", here[value].cb, here[value].shape.block_tiles))
                 here[value] = dataclasses.replace(here[value], waited=True)
-            if value in wanted and inside[value].first == "write":
+            if value in needed and inside[value].first == "write":
                 # Each iteration produces a new block; the one of the previous iteration is discarded.
                 cb, tiles = spilled[value].cb, spilled[value].shape.block_tiles
                 again += [op("cb_wait_front", cb, tiles), op("cb_pop_front", cb, tiles)]
@@ -337,71 +347,71 @@ class _Management:
         discarded: Sequence[tirx.Stmt] = again
         if again and not is_marked_empty(statement):
             discarded = [when(statement.loop_var > statement.min, again)]
-        made: list[tirx.Stmt] = [*waits, with_body(statement, [*discarded, *self.body(inner, here, live)])]
+        managed: list[tirx.Stmt] = [*waits, with_body(statement, [*discarded, *self.body(inner, here, live)])]
         for value, spill in here.items():
             tiles = spill.shape.block_tiles
             if spill.in_l1 and spill.fresh is not None and spill.fresh.loop_var.same_as(statement.loop_var):
-                made = [op("cb_reserve_back", spill.cb, tiles), *made, op("cb_push_back", spill.cb, tiles)]
-            if value in live and value not in wanted:
+                managed = [op("cb_reserve_back", spill.cb, tiles), *managed, op("cb_push_back", spill.cb, tiles)]
+            if value in live and value not in needed:
                 # The last iteration leaves a block for a next one that does not come.
-                made += [op("cb_wait_front", spill.cb, tiles), op("cb_pop_front", spill.cb, tiles)]
+                managed += [op("cb_wait_front", spill.cb, tiles), op("cb_pop_front", spill.cb, tiles)]
             spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
-        return self.firings.made(_BETWEEN, statement, made)
+        return self.firings.made(_BETWEEN, statement, managed)
 
     def without_first_fills(self, body: Sequence[SequencePart]) -> tuple[list[SequencePart], dict[tirx.Buffer, Fresh]]:
         """`body` without zero fills before a loop that adds products, and that loop for each such value: the
         first iteration, which must exist, loads nothing. A value that `body` used before, for instance in a peeled
         iteration of a loop, is still filled."""
         fresh: dict[tirx.Buffer, Fresh] = {}
-        kept: list[SequencePart] = []
-        places: dict[tirx.Buffer, list[int]] = {}
+        remaining: list[SequencePart] = []
+        positions: dict[tirx.Buffer, list[int]] = {}
         for position, statement in enumerate(body):
             for value in self.touched(statement):
-                places.setdefault(value, []).append(position)
+                positions.setdefault(value, []).append(position)
         for position, statement in enumerate(body):
             step = None if isinstance(statement, list) else self.reader.step(statement)
             if step is not None and step.fills_with_zero:
                 value = step.target
-                is_new, later = places[value][0] == position, places[value][1:2]
+                is_new, later = positions[value][0] == position, positions[value][1:2]
                 loop = body[later[0]] if is_new and later else None
                 if isinstance(loop, tirx.For) and self.reader.step(loop) is None and not is_marked_empty(loop):
                     inside = self.reader.inside(loop)
-                    first = self.reader.step(next(one for one in inside if value in self.touched(one)))
+                    first = self.reader.step(next(nested for nested in inside if value in self.touched(nested)))
                     if first is not None and first.is_matmul:
                         assert step is not None
                         fresh[value] = Fresh(loop.loop_var, step.statement)
                         continue
-            kept.append(statement)
-        return kept, fresh
+            remaining.append(statement)
+        return remaining, fresh
 
     def with_epilogues(self, body: Sequence[SequencePart]) -> list[SequencePart]:
         """`body` with the last iteration peeled off each loop whose result later statements can find in DST."""
-        made: list[SequencePart] = []
+        peeled: list[SequencePart] = []
         grouping = Grouping(self.reader, self.grids)
         waiting: list[SequencePart] = []
         # How the waiting statements use each value first: one entry per statement, the next one last.
         upcoming: dict[tirx.Buffer, list[str]] = {}
 
-        def put(part: SequencePart) -> None:
-            waiting.append(part)
-            for value, touch in self.touched(part).items():
+        def put(member: SequencePart) -> None:
+            waiting.append(member)
+            for value, touch in self.touched(member).items():
                 upcoming.setdefault(value, []).append(touch.first)
 
-        for part in reversed(body):
-            put(part)
+        for member in reversed(body):
+            put(member)
         while waiting:
             statement = waiting.pop()
             values = [*self.touched(statement)]
             for value in values:
                 upcoming[value].pop()
-            parts: Sequence[SequencePart] = [statement]
+            pieces: Sequence[SequencePart] = [statement]
             nest = statement if isinstance(statement, tirx.For) and values else None
             if nest is not None and self.reader.step(nest) is None and not self.stays(nest):
                 apart = last_turn_apart(nest, reversed(waiting), grouping, self.firings)
-                wanted = [value for value in values if upcoming[value][-1:] == ["read"]]
-                names = ", ".join(str(value.name) for value in wanted)
+                results = [value for value in values if upcoming[value][-1:] == ["read"]]
+                names = ", ".join(str(value.name) for value in results)
                 if apart is None:
-                    if wanted:
+                    if results:
                         self.reasons.append(f"epilogue of {names} separate: other work comes before it")
                 elif self.epilogue == "separate":
                     self.separated = True
@@ -410,54 +420,57 @@ class _Management:
                     self.reasons.append(
                         f"epilogue of {names} fused: the last iteration of {nest.loop_var.name} leaves it in DST"
                     )
-                    parts = apart
-            made.append(parts[0])
-            grouping.add(parts[0])
-            for part in reversed(parts[1:]):
-                put(part)
-        return made
+                    pieces = apart
+            peeled.append(pieces[0])
+            grouping.add(pieces[0])
+            for member in reversed(pieces[1:]):
+                put(member)
+        return peeled
 
     # Values that several groups or loops use
 
     def spill_shared(
-        self, parts: Sequence[SequencePart | StepGroup], touches: list[Touches], spilled: dict[tirx.Buffer, Spill],
+        self, members: Sequence[SequencePart | StepGroup], touches: list[Touches], spilled: dict[tirx.Buffer, Spill],
         fresh: dict[tirx.Buffer, Fresh],
     ) -> list[tirx.Buffer]:  # fmt: skip
         """Give a circular buffer to each value that a group or loop of this sequence needs from another one. Returns
         the buffers, which are local to the sequence. A later value may reuse the buffer of a value that is dead. Nested
         sequences may not, because they may run before that value dies."""
-        own: list[tirx.Buffer] = []
+        local_values: list[tirx.Buffer] = []
         handed_on: list[tirx.Buffer] = []
         # The first and the last group or loop that uses each value; a finished section shares none.
         lives: dict[tirx.Buffer, tuple[int, int]] = {}
-        wanted: set[tirx.Buffer] = set()
+        read_values: set[tirx.Buffer] = set()
         loops: dict[ir.Var, tirx.For] = {}
-        for position, (part, touch) in enumerate(zip(parts, touches, strict=True)):
-            if not isinstance(part, StepGroup | tirx.For):
+        for position, (member, touch) in enumerate(zip(members, touches, strict=True)):
+            if not isinstance(member, StepGroup | tirx.For):
                 continue
-            for value, one in touch.items():
+            for value, use in touch.items():
                 lives[value] = (lives.get(value, (position, position))[0], position)
-                if one.first == "read":
-                    wanted.add(value)
-            if isinstance(part, tirx.For):
-                loops[part.loop_var] = part
+                if use.first == "read":
+                    read_values.add(value)
+            if isinstance(member, tirx.For):
+                loops[member.loop_var] = member
         for value, (first, _) in lives.items():
-            if value not in spilled and value in wanted:
+            if value not in spilled and value in read_values:
                 shape = self.shape(self.grids[value])
                 reason = f"{value.name} is {shape.block_tiles} tiles, DST holds {self.capacity}"
                 if shape.block_tiles <= self.capacity:
                     reason = f"{value.name} is spilled while other work uses DST"
-                for other in [one for one in own if lives[one][1] < first]:
-                    own.remove(other)
-                    handed_on.append(spilled[other].cb)
+                for dead in [candidate for candidate in local_values if lives[candidate][1] < first]:
+                    local_values.remove(dead)
+                    handed_on.append(spilled[dead].cb)
                 spilled[value] = self.spills.block(value, shape, reason, handed_on)
-                own.append(value)
+                local_values.append(value)
             if value in fresh:
-                once = sum(value in self.touched(one) for one in self.reader.inside(loops[fresh[value].loop_var])) == 1
+                once = (
+                    sum(value in self.touched(nested) for nested in self.reader.inside(loops[fresh[value].loop_var]))
+                    == 1
+                )
                 in_l1 = self.compute.accumulate == "l1" and once
                 self.accumulated[str(value.name)] = in_l1
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)
-        return [*(spilled[value].cb for value in own), *handed_on]
+        return [*(spilled[value].cb for value in local_values), *handed_on]
 
     def shape(self, grid: Grid) -> SubBlock:
         """How blocks of this grid are cut into the parts that follow each other in the buffers of values that are
@@ -495,16 +508,16 @@ class _Management:
                 key = (number, shape.tiles)
                 if key not in schedules:
                     schedules[key] = self.schedule(line, shape)
-                found = schedules[key]
-                if found is None:
+                scheduled = schedules[key]
+                if scheduled is None:
                     break
                 products = sum(
                     product_depth(step) * min(shape.rows * (shape.columns + 1), shape.columns * (shape.rows + 1))
                     for step in line.steps
                     if step.is_matmul
                 )
-                once = found.section_cycles + _UNPACK_CYCLES * products
-                cost += times * shape.turns * (found.cycles * shape.tiles + once)
+                once = scheduled.section_cycles + _UNPACK_CYCLES * products
+                cost += times * shape.turns * (scheduled.cycles * shape.tiles + once)
             else:
                 rank = (cost, -shape.tiles, -shape.columns)
                 if best is None or rank < best[0]:
@@ -541,19 +554,19 @@ class _Management:
         shape = shapes[0] if shapes else None
         if shape is None or (shape.is_linear and self.subblock is None):
             shape = self.cheapest(group.grid, [(line, 1)], in_order=shape is not None)[1]
-        found = self.schedule(line, shape)
-        assert found is not None
-        if found.spilled:
-            names = ", ".join(dict.fromkeys(str(line.owner[value].name) for value in found.spilled))
+        scheduled = self.schedule(line, shape)
+        assert scheduled is not None
+        if scheduled.spilled:
+            names = ", ".join(dict.fromkeys(str(line.owner[value].name) for value in scheduled.spilled))
             self.reasons.append(
-                f"{len(found.sections)} sections per sub-block of {shape.rows}x{shape.columns} tiles: DST holds "
+                f"{len(scheduled.sections)} sections per sub-block of {shape.rows}x{shape.columns} tiles: DST holds "
                 f"{self.capacity} tiles; {names} are spilled to circular buffers"
             )
-        made = write_group(group, line, found, shape, spilled, self.dst, self.spills)
+        sections = write_group(group, line, scheduled, shape, spilled, self.dst, self.spills)
         for value in entries:
             # Once loaded, a value is in its buffer from now on.
             spilled[value] = dataclasses.replace(spilled[value], fresh=None)
-        return [*group.before, *made, *group.after]
+        return [*group.before, *sections, *group.after]
 
     def entries(self, group: StepGroup, spilled: Collection[tirx.Buffer]) -> dict[tirx.Buffer, Entry]:
         """The values that a group reads from buffers."""
@@ -585,21 +598,21 @@ class _Management:
                 )
 
 
-def _number(one: tuple[tirx.Buffer, Spill]) -> int:
-    return one[1].number
+def _number(value_spill: tuple[tirx.Buffer, Spill]) -> int:
+    return value_spill[1].number
 
 
 def _wanted_later(touches: list[Touches], live_after: frozenset[tirx.Buffer]) -> list[frozenset[tirx.Buffer]]:
     """For each part of a sequence: which of its values are read after it before they are written."""
-    found: list[frozenset[tirx.Buffer]] = []
+    needed_later: list[frozenset[tirx.Buffer]] = []
     next_touch: dict[tirx.Buffer, Touch] = {}
     for touch in reversed(touches):
-        found.append(frozenset(
+        needed_later.append(frozenset(
             value for value in touch
             if (next_touch[value].first == "read" if value in next_touch else value in live_after)
         ))  # fmt: skip
-        next_touch |= {value: one for value, one in touch.items() if one.first != "may_write"}
-    return found[::-1]
+        next_touch |= {value: use for value, use in touch.items() if use.first != "may_write"}
+    return needed_later[::-1]
 
 
 PARTS: tuple[Pass, ...] = (

@@ -19,25 +19,25 @@ _SHORTER = Rule("shorter loop", "The last iteration of the loop follows it.")
 
 def without_single_turns(body: list[tirx.Stmt], reader: StepReader, firings: Firings) -> list[tirx.Stmt]:
     """`body` with each single-iteration loop over operations on DST replaced by its body."""
-    made: list[tirx.Stmt] = []
+    inlined: list[tirx.Stmt] = []
     for statement in body:
-        seen = reader.seen(statement)
-        if seen.touches and seen.step is None and type(statement) is tirx.For and constant(statement.extent) == 1:
-            turn = _turn(statement, statement.min, reader, firings)
-            inherit_places(statement, turn)
-            made += without_single_turns(turn, reader, firings)
+        summary = reader.seen(statement)
+        if summary.touches and summary.step is None and type(statement) is tirx.For and constant(statement.extent) == 1:
+            iteration = _turn(statement, statement.min, reader, firings)
+            inherit_places(statement, iteration)
+            inlined += without_single_turns(iteration, reader, firings)
         else:
-            made.append(statement)
-    return made
+            inlined.append(statement)
+    return inlined
 
 
-def _turn(statement: tirx.For, turn: ir.Expr, reader: StepReader, firings: Firings) -> list[tirx.Stmt]:
+def _turn(statement: tirx.For, index: ir.Expr, reader: StepReader, firings: Firings) -> list[tirx.Stmt]:
     """The statements of one iteration of a loop. What they bind keeps its identity, by which the verifier counts."""
-    made: list[tirx.Stmt] = []
-    values: dict[ir.Var, ir.Expr] = {statement.loop_var: turn}
-    for one in reader.inside(statement):
-        made += firings.made(_TURN, one, [replaced(one, values)])
-    return made
+    body: list[tirx.Stmt] = []
+    values: dict[ir.Var, ir.Expr] = {statement.loop_var: index}
+    for inner in reader.inside(statement):
+        body += firings.made(_TURN, inner, [replaced(inner, values)])
+    return body
 
 
 def last_turn_apart(
@@ -51,39 +51,39 @@ def last_turn_apart(
     inner = reader.inside(statement)
     if extent is None or extent < 1:
         return None
-    last = next((place for place in reversed(range(len(inner))) if reader.has_values(inner[place])), None)
+    last = next((position for position in reversed(range(len(inner))) if reader.has_values(inner[position])), None)
     if last is None:
         return None
-    turn = tirx.const(number_of(statement.min) + extent - 1, "int32")
-    apart = _turn(statement, turn, reader, firings)
+    last_index = tirx.const(number_of(statement.min) + extent - 1, "int32")
+    apart = _turn(statement, last_index, reader, firings)
     before = [*_shorter(statement, extent - 1, reader, firings), *apart[:last]]
     end, rest = apart[last], apart[last + 1 :]
     trial = grouping.continued()
-    for one in before:
-        trial.add(one)
+    for member in before:
+        trial.add(member)
     if reader.step(end) is None:
         # A nested loop: its own last iteration shares sections with what follows.
         assert isinstance(end, tirx.For)
-        found = last_turn_apart(end, itertools.chain(rest, after), trial, firings)
-        return None if found is None else [*before, *found, *rest]
+        peeled = last_turn_apart(end, itertools.chain(rest, after), trial, firings)
+        return None if peeled is None else [*before, *peeled, *rest]
     trial.add(end)
     group = trial.group
     assert group is not None
-    own = len(group.steps)
-    for one in itertools.chain(rest, after):
-        trial.add(one)
+    step_count = len(group.steps)
+    for member in itertools.chain(rest, after):
+        trial.add(member)
         if trial.group is not group:
             break
-    left = {operand.value for step in group.steps[:own] for operand in step.operands}
-    wanted = any(operand.value in left for step in group.steps[own:] for operand in step.operands)
-    return [*before, end, *rest] if wanted else None
+    loop_values = {operand.value for step in group.steps[:step_count] for operand in step.operands}
+    is_read = any(operand.value in loop_values for step in group.steps[step_count:] for operand in step.operands)
+    return [*before, end, *rest] if is_read else None
 
 
 def _shorter(statement: tirx.For, extent: int, reader: StepReader, firings: Firings) -> list[tirx.Stmt]:
     if extent == 1:
         return _turn(statement, statement.min, reader, firings)
-    made = tirx.For(
+    shorter = tirx.For(
         statement.loop_var, statement.min, tirx.const(extent, "int32"), statement.kind, statement.body,
         statement.thread_binding, statement.annotations, statement.step, statement.span,
     )  # fmt: skip
-    return firings.made(_SHORTER, statement, [made]) if extent else []
+    return firings.made(_SHORTER, statement, [shorter]) if extent else []

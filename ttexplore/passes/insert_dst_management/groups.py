@@ -79,8 +79,8 @@ def group_steps(
 ) -> list[SequencePart | StepGroup]:
     """A sequence as groups and the parts between them."""
     grouping = Grouping(reader, grids)
-    for part in body:
-        grouping.add(part)
+    for member in body:
+        grouping.add(member)
     return grouping.made
 
 
@@ -95,24 +95,24 @@ class Grouping:
         # How many blocks the reader has certainly handed to the writer.
         self.passed = 0
 
-    def add(self, part: SequencePart) -> None:
-        step = None if isinstance(part, list) else self.reader.step(part)
+    def add(self, member: SequencePart) -> None:
+        step = None if isinstance(member, list) else self.reader.step(member)
         if step is not None:
             grid = self.grids[step.operands[0].value]
             if self.group is None or self.group.grid != grid:
                 self.group = StepGroup(grid)
                 self.made.append(self.group)
             self.group.add(step)
-        elif isinstance(part, list) or self.group is None or not self.group.takes(part, self.late()):
+        elif isinstance(member, list) or self.group is None or not self.group.takes(member, self.late()):
             self.group = None
-            self.made.append(part)
-        if isinstance(part, list):
+            self.made.append(member)
+        if isinstance(member, list):
             return
-        if op_name(part) == CB_POP_FRONT.ir_name:
-            self.refilled.add(_moved(part))
+        if op_name(member) == CB_POP_FRONT.ir_name:
+            self.refilled.add(_moved(member))
         if self.reader.passed_before:
-            waits = (one for one in walk(part) if op_name(one) == CB_WAIT_FRONT.ir_name)
-            self.passed = max(self.passed, *(self.reader.passed_before.get(_moved(one), 0) for one in waits), 0)
+            waits = (statement for statement in walk(member) if op_name(statement) == CB_WAIT_FRONT.ir_name)
+            self.passed = max(self.passed, *(self.reader.passed_before.get(_moved(wait), 0) for wait in waits), 0)
 
     def late(self) -> set[str]:
         """The buffers that are perhaps filled only after the writer has stored what was pushed."""
@@ -120,14 +120,14 @@ class Grouping:
 
     def continued(self) -> Grouping:
         """A copy of the current state, to try out what follows."""
-        other = Grouping(self.reader, self.grids)
-        other.refilled, other.passed = set(self.refilled), self.passed
+        continuation = Grouping(self.reader, self.grids)
+        continuation.refilled, continuation.passed = set(self.refilled), self.passed
         if self.group is not None:
             group = self.group
-            other.group = StepGroup(
+            continuation.group = StepGroup(
                 group.grid, [*group.steps], [*group.before], [*group.after], {*group.packed}, {*group.popped}
             )
-        return other
+        return continuation
 
 
 def tile_grids(steps: list[TileStep]) -> dict[tirx.Buffer, Grid]:
@@ -150,11 +150,11 @@ def tile_grids(steps: list[TileStep]) -> dict[tirx.Buffer, Grid]:
             leader.setdefault(operand.value, operand.value)
         first = root(step.operands[0].value)
         for operand in step.operands[1:]:
-            other = root(operand.value)
-            if other is not first:
-                leader[other] = first
-                if other in shape:
-                    _meet(shape, first, shape[other], step)
+            linked = root(operand.value)
+            if linked is not first:
+                leader[linked] = first
+                if linked in shape:
+                    _meet(shape, first, shape[linked], step)
         if step.grid is not None:
             _meet(shape, first, step.grid, step)
     return {value: shape.get(root(value), (1, tiles_of(value))) for value in leader}
@@ -172,26 +172,26 @@ def _meet(shape: dict[tirx.Buffer, Grid], value: tirx.Buffer, grid: Grid, step: 
 
 def all_steps(body: list[tirx.Stmt], reader: StepReader) -> list[TileStep]:
     """The steps of a sequence and of the loops in it."""
-    found: list[TileStep] = []
+    steps: list[TileStep] = []
     for statement in body:
         step = reader.step(statement)
         if step is not None:
-            found.append(step)
+            steps.append(step)
         else:
-            found += all_steps(reader.inside(statement), reader)
-    return found
+            steps += all_steps(reader.inside(statement), reader)
+    return steps
 
 
 def all_groups(
     body: list[tirx.Stmt], reader: StepReader, grids: dict[tirx.Buffer, Grid], turns: int = 1
 ) -> list[tuple[StepGroup, int]]:
     """The groups of a sequence and of the loops in it, with how often each runs."""
-    found: list[tuple[StepGroup, int]] = []
-    for part in group_steps(body, reader, grids):
-        if isinstance(part, StepGroup):
-            found.append((part, turns))
-        elif isinstance(part, tirx.For) and reader.has_values(part):
-            times = constant(part.extent)
+    groups: list[tuple[StepGroup, int]] = []
+    for member in group_steps(body, reader, grids):
+        if isinstance(member, StepGroup):
+            groups.append((member, turns))
+        elif isinstance(member, tirx.For) and reader.has_values(member):
+            times = constant(member.extent)
             times = 1 if times is None else times
-            found += all_groups(reader.inside(part), reader, grids, turns * times)
-    return found
+            groups += all_groups(reader.inside(member), reader, grids, turns * times)
+    return groups

@@ -40,14 +40,16 @@ class Lifetimes:
     meeting: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     unknown: set[str] = field(default_factory=set[str])
 
-    def meet(self, one: str, other: str) -> bool:
-        return not {one, other}.isdisjoint(self.unknown) or (min(one, other), max(one, other)) in self.meeting
+    def meet(self, first: str, second: str) -> bool:
+        return not {first, second}.isdisjoint(self.unknown) or (min(first, second), max(first, second)) in self.meeting
 
 
 def lifetimes(kernel: Kernel, buffers: Sequence[CircularBuffer]) -> Lifetimes:
     """Follow buffers that a kernel fills. Those that another one empties are there, for this, until the push: from then
     on, the order of the blocks is what counts."""
-    walk = _Occupied({one.name: one.consumer == kernel.role for one in buffers if one.producer == kernel.role})
+    walk = _Occupied(
+        {buffer.name: buffer.consumer == kernel.role for buffer in buffers if buffer.producer == kernel.role}
+    )
     walk.body(kernel.body)
     # What is left would be there when the work goes on with the next item.
     walk.found.unknown.update(walk.tiles)
@@ -71,10 +73,12 @@ class _Occupied(Walk):
         name, count = call.buffer("cb"), call.number("count")
         if call.name == _RESERVE:
             # A push takes what was reserved, and a second reserve asks for the same room again.
-            held = self.tiles.get(name, 0) - self.reserved.get(name, 0)
-            self.tiles[name], self.reserved[name] = held + count, count
+            filled = self.tiles.get(name, 0) - self.reserved.get(name, 0)
+            self.tiles[name], self.reserved[name] = filled + count, count
             self.found.order.setdefault(name)
-            self.found.meeting.update((min(name, one), max(name, one)) for one in self.tiles if one != name)
+            self.found.meeting.update(
+                (min(name, occupied), max(name, occupied)) for occupied in self.tiles if occupied != name
+            )
         elif call.name == _PUSH:
             self.reserved[name] = self.reserved.get(name, 0) - count
             if not self.names[name]:
@@ -83,23 +87,23 @@ class _Occupied(Walk):
             self.hold(name, self.tiles.get(name, 0) - count)
 
     def bind(self, bind: Bind) -> None:
-        found = value_range(bind.value, self.known)
-        if found is not None:
-            self.known[bind.variable] = found
+        bounds = value_range(bind.value, self.known)
+        if bounds is not None:
+            self.known[bind.variable] = bounds
 
     def branch(self, branch: Branch) -> None:
         answer = decided(branch.condition, self.known)
         if answer is not None:
             self.body(branch.then if answer else branch.otherwise)
             return
-        before, known = self._state(), self.known
-        self.known = narrowed(branch.condition, known, holds=True)
+        before, ranges = self._state(), self.known
+        self.known = narrowed(branch.condition, ranges, holds=True)
         self.body(branch.then)
-        one, self.known = self._state(), narrowed(branch.condition, known, holds=False)
+        after_then, self.known = self._state(), narrowed(branch.condition, ranges, holds=False)
         self.tiles, self.reserved = before
         self.body(branch.otherwise)
-        self.known = known
-        self._join(one)
+        self.known = ranges
+        self._join(after_then)
 
     def loop(self, loop: Loop) -> None:
         if loop.turns == 0 or not loop.names & _CHANGES:
@@ -111,10 +115,10 @@ class _Occupied(Walk):
             self._join(before)
             return
         first, last = loop.low, loop.low + loop.turns - 1
-        parts = [(first, last)]
+        intervals = [(first, last)]
         if loop.variable in loop.tested:
-            parts = [(first, first), (first + 1, last - 1), (last, last)]
-        for low, high in parts:
+            intervals = [(first, first), (first + 1, last - 1), (last, last)]
+        for low, high in intervals:
             if low <= high:
                 self.known[loop.variable] = (low, high)
                 self._turns(loop, high - low + 1)
@@ -130,14 +134,14 @@ class _Occupied(Walk):
         self.body(loop.body)
         last = self._state()
         for name in before[0].keys() | after[0].keys() | last[0].keys():
-            held = [one[0].get(name, 0) for one in (before, after, last)]
-            if len({one[1].get(name, 0) for one in (before, after, last)}) > 1:
+            tiles = [state[0].get(name, 0) for state in (before, after, last)]
+            if len({state[1].get(name, 0) for state in (before, after, last)}) > 1:
                 self.found.unknown.add(name)
-            elif held[1] == held[2]:
+            elif tiles[1] == tiles[2]:
                 continue
-            elif count is not None and held[2] - held[1] == held[1] - held[0]:
+            elif count is not None and tiles[2] - tiles[1] == tiles[1] - tiles[0]:
                 # Each iteration fills, or empties, a part of a block.
-                self.hold(name, held[0] + count * (held[1] - held[0]))
+                self.hold(name, tiles[0] + count * (tiles[1] - tiles[0]))
             else:
                 self.found.unknown.add(name)
 
@@ -149,12 +153,12 @@ class _Occupied(Walk):
     def _state(self) -> tuple[dict[str, int], dict[str, int]]:
         return dict(self.tiles), dict(self.reserved)
 
-    def _join(self, other: tuple[dict[str, int], dict[str, int]]) -> None:
+    def _join(self, state: tuple[dict[str, int], dict[str, int]]) -> None:
         """Go on from where two paths join. Buffers that hold more on one of them are not followed any further."""
-        tiles, reserved = other
+        tiles, reserved = state
         for name in tiles.keys() | self.tiles.keys():
-            held = (tiles.get(name, 0), reserved.get(name, 0))
-            if held != (self.tiles.get(name, 0), self.reserved.get(name, 0)):
+            amounts = (tiles.get(name, 0), reserved.get(name, 0))
+            if amounts != (self.tiles.get(name, 0), self.reserved.get(name, 0)):
                 self.found.unknown.add(name)
 
 
@@ -173,36 +177,43 @@ def with_numbers(
     if numbers > 0 or room > 0:
         reader = FunctionReader()
         kernels = {role: reader.read(role, function) for role, function in functions.items()}
-        loads = [one for one in buffers if (one.producer, one.consumer) == ("reader", "compute") and not one.shard_of]
-        own = {one.name: one for one in (*(one for one in buffers if can_share(one)), *loads)}
-        found = lifetimes(kernels["compute"], [*own.values()])
+        loads = [
+            buffer
+            for buffer in buffers
+            if (buffer.producer, buffer.consumer) == ("reader", "compute") and not buffer.shard_of
+        ]
+        sharable = {buffer.name: buffer for buffer in (*(buffer for buffer in buffers if can_share(buffer)), *loads)}
+        occupancy = lifetimes(kernels["compute"], [*sharable.values()])
         ordered = _stored_in_order(kernels, buffers)
-        found.unknown.update(one.name for one in own.values() if one.consumer == "writer" and one.name not in ordered)
-        _add_loads(found, kernels, buffers, [one.name for one in loads])
-        joining = [(name, group[0]) for group in _groups(own, found) for name in group[1:]]
+        occupancy.unknown.update(
+            buffer.name for buffer in sharable.values() if buffer.consumer == "writer" and buffer.name not in ordered
+        )
+        _add_loads(occupancy, kernels, buffers, [load.name for load in loads])
+        joining = [(name, group[0]) for group in _groups(sharable, occupancy) for name in group[1:]]
         # What several kernels use comes last: they can then run less far ahead of each other.
         for name, home in sorted(
-            joining, key=lambda one: (own[one[0]].producer != own[one[0]].consumer, -own[one[0]].total_bytes)
+            joining,
+            key=lambda pair: (sharable[pair[0]].producer != sharable[pair[0]].consumer, -sharable[pair[0]].total_bytes),
         ):
             if numbers <= 0 and room <= 0:
                 break
             homes[name] = home
-            numbers, room = numbers - 1, room - own[name].total_bytes
-    made = number_buffers(buffers, target, homes)
-    check_l1(made, target, layouts, decided=True)
-    groups = {one.index: group for group in chip_buffers(made) for one in group}
-    return tuple(_with_reason(one, groups[one.index]) for one in made)
+            numbers, room = numbers - 1, room - sharable[name].total_bytes
+    numbered = number_buffers(buffers, target, homes)
+    check_l1(numbered, target, layouts, decided=True)
+    groups = {buffer.index: group for group in chip_buffers(numbered) for buffer in group}
+    return tuple(_with_reason(buffer, groups[buffer.index]) for buffer in numbered)
 
 
-def _groups(buffers: dict[str, CircularBuffer], found: Lifetimes) -> list[list[str]]:
+def _groups(buffers: dict[str, CircularBuffer], occupancy: Lifetimes) -> list[list[str]]:
     """Buffers that may be one: in the order of their first use, each joins a group whose blocks are gone by then."""
     groups: list[list[str]] = []
-    for name in found.order:
+    for name in occupancy.order:
         free = [
             group for group in groups
-            if _pages(buffers[group[0]]) == _pages(buffers[name]) and not any(found.meet(one, name) for one in group)
+            if _pages(buffers[group[0]]) == _pages(buffers[name]) and not any(occupancy.meet(member, name) for member in group)
         ]  # fmt: skip
-        if free and name not in found.unknown:
+        if free and name not in occupancy.unknown:
             free[-1].append(name)
         else:
             groups.append([name])
@@ -225,58 +236,58 @@ def _stored_in_order(kernels: Mapping[str, Kernel], buffers: Sequence[CircularBu
     waited for was handed over early: so the compute kernel may wait for the room of any of them. That holds where the
     writer waits for nothing but the compute kernel.
     """
-    if any("writer" in (one.producer, one.consumer) and one.producer != "compute" for one in buffers):
+    if any("writer" in (buffer.producer, buffer.consumer) and buffer.producer != "compute" for buffer in buffers):
         return set()
-    taken = {one.name for one in buffers if one.consumer == "writer"}
-    given, waited, popped = (
-        [(name, place) for operation, name, place in _places(kernels[role].body, taken) if operation == wanted]
-        for role, wanted in (("compute", _PUSH), ("writer", _WAIT), ("writer", _POP))
+    for_writer = {buffer.name for buffer in buffers if buffer.consumer == "writer"}
+    pushed, waited, popped = (
+        [(name, site) for operation, name, site in _places(kernels[role].body, for_writer) if operation == expected]
+        for role, expected in (("compute", _PUSH), ("writer", _WAIT), ("writer", _POP))
     )
     names = [name for name, _ in waited]
-    if waited != popped or sorted(given) != sorted(waited) or len(set(names)) < len(names):
+    if waited != popped or sorted(pushed) != sorted(waited) or len(set(names)) < len(names):
         return set()
-    kept: list[str] = []
-    for name, _ in reversed(given):
+    in_order: list[str] = []
+    for name, _ in reversed(pushed):
         # What is handed over before this and taken after it was early.
-        if not kept or names.index(name) < names.index(kept[-1]):
-            kept.append(name)
-    return set(kept)
+        if not in_order or names.index(name) < names.index(in_order[-1]):
+            in_order.append(name)
+    return set(in_order)
 
 
 def _add_loads(
-    found: Lifetimes, kernels: Mapping[str, Kernel], buffers: Sequence[CircularBuffer], loads: Sequence[str]
+    occupancy: Lifetimes, kernels: Mapping[str, Kernel], buffers: Sequence[CircularBuffer], loads: Sequence[str]
 ) -> None:
     """Find which blocks that the reader loads may follow each other in one circular buffer.
 
     The compute kernel gives the first away before it waits for the second. And before the reader waits for that, it has
     pushed all that the compute kernel waits for until then.
     """
-    if any((one.producer, one.consumer) == ("reader", "writer") for one in buffers):
+    if any((buffer.producer, buffer.consumer) == ("reader", "writer") for buffer in buffers):
         return
-    names = {one.name for one in buffers if one.producer == "reader"}
+    names = {buffer.name for buffer in buffers if buffer.producer == "reader"}
     moved = _places(kernels["reader"].body, names), _places(kernels["compute"].body, names)
     # The first wait and the last push of each, where a buffer is filled or emptied in several places.
     at: dict[tuple[str, str], int] = {}
-    for one in moved:
-        for number, (operation, name, _) in enumerate(one):
+    for calls in moved:
+        for number, (operation, name, _) in enumerate(calls):
             if operation != _WAIT or (operation, name) not in at:
                 at[(operation, name)] = number
     waits = {name: number for (operation, name), number in at.items() if operation == _WAIT}
-    for name in sorted(loads, key=lambda one: at.get((_PUSH, one), 0)):
-        stands = [place for one in moved for _, other, place in one if other == name]
+    for name in sorted(loads, key=lambda load: at.get((_PUSH, load), 0)):
+        stands = [site for calls in moved for _, other_name, site in calls if other_name == name]
         if len(stands) == len(_PROTOCOL) and len(set(stands)) == 1:
-            for other in found.order:
-                if other in loads and not _follows(other, name, at, waits):
-                    found.meeting.add((min(name, other), max(name, other)))
-            found.order[name] = None
+            for other_name in occupancy.order:
+                if other_name in loads and not _follows(other_name, name, at, waits):
+                    occupancy.meeting.add((min(name, other_name), max(name, other_name)))
+            occupancy.order[name] = None
 
 
-def _follows(one: str, other: str, at: Mapping[tuple[str, str], int], waits: Mapping[str, int]) -> bool:
+def _follows(earlier: str, later: str, at: Mapping[tuple[str, str], int], waits: Mapping[str, int]) -> bool:
     """Whether blocks of `other`, which the reader loads later, may follow those of `one`."""
-    free, room = at[(_POP, one)], at[(_RESERVE, other)]
+    free, room = at[(_POP, earlier)], at[(_RESERVE, later)]
     return (
-        free < waits[other]
-        and at[(_PUSH, one)] < room
+        free < waits[later]
+        and at[(_PUSH, earlier)] < room
         and all(at[(_PUSH, name)] < room for name, wait in waits.items() if wait < free)
     )
 
@@ -290,35 +301,35 @@ def _places(
 ) -> list[tuple[str, str, _Place]]:
     """The protocol calls on some buffers in order: operation, buffer, and where it stands."""
     bound = {} if bound is None else bound
-    made: list[tuple[str, str, _Place]] = []
+    calls: list[tuple[str, str, _Place]] = []
     for statement in body:
         match statement:
             case Call():
                 if statement.name in _PROTOCOL and statement.buffer("cb") in names:
-                    place = (*around, str(statement.number("count")))
-                    made.append((statement.name, statement.buffer("cb"), place))
+                    site = (*around, str(statement.number("count")))
+                    calls.append((statement.name, statement.buffer("cb"), site))
             case Bind():
                 bound[statement.variable] = statement.value
             case Loop():
                 inside = (*around, f"for {placed(statement.extent, bound)}")
-                made += _places(statement.body, names, inside, bound)
+                calls += _places(statement.body, names, inside, bound)
             case Branch():
                 test = str(placed(statement.condition, bound))
-                made += _places(statement.then, names, (*around, f"if {test}"), bound)
-                made += _places(statement.otherwise, names, (*around, f"else {test}"), bound)
+                calls += _places(statement.then, names, (*around, f"if {test}"), bound)
+                calls += _places(statement.otherwise, names, (*around, f"else {test}"), bound)
             case Allocation() | Store():
                 pass
             case _:
                 assert_never(statement)
-    return made
+    return calls
 
 
 def _with_reason(buffer: CircularBuffer, sharing: tuple[CircularBuffer, ...]) -> CircularBuffer:
     if len(sharing) == 1:
         return buffer
-    others = ", ".join(one.name for one in sharing if one.name != buffer.name)
+    names = ", ".join(sharer.name for sharer in sharing if sharer.name != buffer.name)
     why = "are never there at the same time" if buffer.producer == buffer.consumer else "follow each other"
-    reason = f"shares CB {buffer.index} with {others}: their blocks {why}"
+    reason = f"shares CB {buffer.index} with {names}: their blocks {why}"
     return dataclasses.replace(buffer, reason=f"{buffer.reason}; {reason}" if buffer.reason else reason)
 
 
@@ -326,6 +337,6 @@ def sharing_notes(buffers: tuple[CircularBuffer, ...]) -> Iterator[Note]:
     """What the plan notes of circular buffers that several share."""
     shared = [group for group in chip_buffers(buffers) if len(group) > 1]
     if shared:
-        names = "; ".join(f"CB {group[0].index}: {', '.join(one.name for one in group)}" for group in shared)
+        names = "; ".join(f"CB {group[0].index}: {', '.join(buffer.name for buffer in group)}" for group in shared)
         count = len(chip_buffers(buffers))
         yield note("buffers share", buffers=len(buffers), circular_buffers=count, names=names)

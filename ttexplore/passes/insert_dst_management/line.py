@@ -107,44 +107,49 @@ def straight_line(
     for value, version in entering.items():
         sources[version] = ValueSource(fresh=entries[value] == "buffer_or_zero")
 
-    def order(one: _Placed) -> tuple[int, int, int]:
-        value = one.operation.reads[0] if one.operation.packs else None
+    def order(placement: _Placed) -> tuple[int, int, int]:
+        value = placement.operation.reads[0] if placement.operation.packs else None
         if value is None or value in sources:
-            return one.position, 0, 0
-        return maker[value], 1, one.position
+            return placement.position, 0, 0
+        return maker[value], 1, placement.position
 
-    kept = sorted((one for one in placed if one.operation.writes not in makers), key=order)
+    line_steps = sorted((placement for placement in placed if placement.operation.writes not in makers), key=order)
     return StraightLine(
-        tuple(one.step for one in kept), tuple(one.operation for one in kept), sources, makers, entering, staying,
+        tuple(placement.step for placement in line_steps), tuple(placement.operation for placement in line_steps), sources, makers, entering, staying,
         leaving, owner,
     )  # fmt: skip
 
 
 def _only_added_to(steps: list[TileStep]) -> set[int]:
     """The positions of the zero fills whose value is next used by a product that adds to it."""
-    found: set[int] = set()
+    fills: set[int] = set()
     # Whether the next step that uses a value adds to it; filled from the end.
     added_to: dict[tirx.Buffer, bool] = {}
     for position in reversed(range(len(steps))):
         step = steps[position]
         if step.fills_with_zero and added_to.get(step.target, False):
-            found.add(position)
+            fills.add(position)
         for operand in reversed(step.operands):
             added_to[operand.value] = step.op.accumulates and operand.access == "update"
-    return found
+    return fills
 
 
 def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[int, TileStep]:
     """The steps that read nothing from DST, are cheap, and whose value is used only in the line."""
-    read = {value for one in placed for value in one.operation.reads}
-    found: dict[int, TileStep] = {}
-    for one in placed:
-        value = one.operation.writes
-        if value is None or one.operation.reads or one.operation.fresh or one.operation.cycles > _CHEAP_CYCLES:
+    read = {value for placement in placed for value in placement.operation.reads}
+    makers: dict[int, TileStep] = {}
+    for placement in placed:
+        value = placement.operation.writes
+        if (
+            value is None
+            or placement.operation.reads
+            or placement.operation.fresh
+            or placement.operation.cycles > _CHEAP_CYCLES
+        ):
             continue
         if value in read and value not in leaving:
-            found[value] = one.step
-    return found
+            makers[value] = placement.step
+    return makers
 
 
 def _cycles(step: TileStep) -> int:

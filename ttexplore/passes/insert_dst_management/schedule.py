@@ -190,15 +190,15 @@ class _Line:
             if overlay:
                 self.drop_dead(state, operation.reads, position)
             # A value that can be fetched again may be overwritten while it is read.
-            found = self.allocate(state, operation.fresh, () if overlay else operation.reads, position)
-            if found is None:
+            allocated = self.allocate(state, operation.fresh, () if overlay else operation.reads, position)
+            if allocated is None:
                 return None
-            slot = found
+            slot = allocated
         state.slots[operation.writes] = slot
         state.dirty.add(operation.writes)
         return slot
 
-    def allocate(self, state: _SectionState, fresh: bool, kept: tuple[int, ...], position: int) -> int | None:
+    def allocate(self, state: _SectionState, fresh: bool, pinned: tuple[int, ...], position: int) -> int | None:
         """A slot: a free one, otherwise an unused one, otherwise that of the fetched value with the latest next use."""
         if state.free and not fresh:
             slot = min(state.free)
@@ -209,7 +209,7 @@ class _Line:
             return state.used - 1
         if fresh:
             return None
-        needed = {*state.dirty, *state.packed, *state.held, *kept}
+        needed = {*state.dirty, *state.packed, *state.held, *pinned}
         droppable = [value for value in state.slots if value not in needed]
         if not droppable:
             return None
@@ -252,10 +252,10 @@ def schedule(
         if start not in best:
             continue
         cycles, once, _ = best[start]
-        for end, own, own_once, _ in line.sections_from(start):
-            total, total_once = cycles + own, once + own_once
-            known = best.get(end)
-            if known is None or total * tiles + total_once < known[0] * tiles + known[1]:
+        for end, own_cycles, own_once, _ in line.sections_from(start):
+            total, total_once = cycles + own_cycles, once + own_once
+            previous = best.get(end)
+            if previous is None or total * tiles + total_once < previous[0] * tiles + previous[1]:
                 best[end] = (total, total_once, start)
         if start == 0 and last in best:
             break
@@ -267,6 +267,6 @@ def schedule(
     ends.reverse()
     sections: list[Section] = []
     for start, end in itertools.pairwise(ends):
-        state = next(found for reached, _, _, found in line.sections_from(start) if reached == end)
+        state = next(reached_state for reached, _, _, reached_state in line.sections_from(start) if reached == end)
         sections.append(line.close(state, end))
     return Schedule(tuple(sections), best[last][0], best[last][1])

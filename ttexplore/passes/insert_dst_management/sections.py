@@ -26,9 +26,9 @@ def write_group(
 
     `spilled` gives the buffers of the values that come from outside and of those that leave.
     """
-    part, around = BlockPart.loops(shape)
+    block_part, around = BlockPart.loops(shape)
     source = group.steps[0].statement
-    writer = _SectionWriter(line, schedule, part, spilled, dst, buffers, source)
+    writer = _SectionWriter(line, schedule, block_part, spilled, dst, buffers, source)
     body: list[tirx.Stmt] = []
     for position, section in enumerate(schedule.sections):
         body += writer.section(position, section)
@@ -37,37 +37,37 @@ def write_group(
 
 class _SectionWriter:
     def __init__(
-        self, line: StraightLine, schedule: Schedule, part: BlockPart, spilled: dict[tirx.Buffer, Spill],
+        self, line: StraightLine, schedule: Schedule, block_part: BlockPart, spilled: dict[tirx.Buffer, Spill],
         dst: tirx.Buffer, buffers: SpillBuffers, source: tirx.Stmt,
     ) -> None:  # fmt: skip
-        self.line, self.part, self.spilled, self.dst, self.buffers = line, part, spilled, dst, buffers
+        self.line, self.part, self.spilled, self.dst, self.buffers = line, block_part, spilled, dst, buffers
         self.firings, self.source = buffers.firings, source
-        self.tiles = part.shape.tiles
+        self.tiles = block_part.shape.tiles
         self.entering = {version: value for value, version in line.entering.items()}
         self.first: dict[int, tuple[int, int]] = {}
         self.last: dict[int, tuple[int, int]] = {}
         for index, section in enumerate(schedule.sections):
-            for place, action in enumerate(section.actions):
+            for action_index, action in enumerate(section.actions):
                 if isinstance(action, Fetch):
-                    self.first.setdefault(action.value, (index, place))
-                    self.last[action.value] = (index, place)
+                    self.first.setdefault(action.value, (index, action_index))
+                    self.last[action.value] = (index, action_index)
         self.lent: dict[int, tirx.Buffer] = {}
 
     def waits(self) -> list[tirx.Stmt]:
         """Waits before the first part for the values that are read and stay in their buffers."""
-        found = [self.spilled[self.entering[version]] for version in sorted(self.line.staying)]
-        waits = [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in found if not spill.waited]
+        spills = [self.spilled[self.entering[version]] for version in sorted(self.line.staying)]
+        waits = [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in spills if not spill.waited]
         return self.firings.made(RELOAD, self.source, waits)
 
     def section(self, position: int, section: Section) -> list[tirx.Stmt]:
-        made: list[tirx.Stmt] = [op("tile_regs_acquire")]
-        for place, action in enumerate(section.actions):
+        body: list[tirx.Stmt] = [op("tile_regs_acquire")]
+        for action_index, action in enumerate(section.actions):
             match action:
                 case Fetch():
-                    made += self.firings.made(RELOAD, self.source, self.fetch(action, (position, place)))
+                    body += self.firings.made(RELOAD, self.source, self.fetch(action, (position, action_index)))
                 case SlotOperation():
-                    made.append(self.step(self.line.steps[action.operation], action.reads, action.writes))
-        made.append(op("tile_regs_commit"))
+                    body.append(self.step(self.line.steps[action.operation], action.reads, action.writes))
+        body.append(op("tile_regs_commit"))
         leaving = {version: value for value, version in self.line.leaving.items()}
         packs: list[tirx.Stmt] = []
         pushes: list[tirx.Stmt] = []
@@ -76,24 +76,24 @@ class _SectionWriter:
                 spill = self.spilled[leaving[version]]
                 packs += self.kept(*self.store(spill, slot))
                 if spill.accumulates_from is None:
-                    made += self.kept(op("cb_reserve_back", spill.cb, self.tiles))
+                    body += self.kept(op("cb_reserve_back", spill.cb, self.tiles))
                     pushes += self.kept(op("cb_push_back", spill.cb, self.tiles))
             if version in self.last:
                 cb = self.lent[version] = self.buffers.borrow(self.line.owner[version], self.tiles)
                 packs += self.kept(self.pack_part(cb, slot))
-                made += self.kept(op("cb_reserve_back", cb, self.tiles))
+                body += self.kept(op("cb_reserve_back", cb, self.tiles))
                 pushes += self.kept(op("cb_push_back", cb, self.tiles))
-        made.append(op("tile_regs_wait"))
-        made += [self.step(self.line.steps[operation], (slot,), None) for operation, slot in section.packs]
-        return [*made, *packs, op("tile_regs_release"), *pushes]
+        body.append(op("tile_regs_wait"))
+        body += [self.step(self.line.steps[operation], (slot,), None) for operation, slot in section.packs]
+        return [*body, *packs, op("tile_regs_release"), *pushes]
 
-    def kept(self, *made: tirx.Stmt) -> list[tirx.Stmt]:
+    def kept(self, *statements: tirx.Stmt) -> list[tirx.Stmt]:
         """Statements that spill a value to a circular buffer."""
-        return self.firings.made(SPILL, self.source, made)
+        return self.firings.made(SPILL, self.source, statements)
 
     # Loads and stores
 
-    def fetch(self, action: Fetch, place: tuple[int, int]) -> list[tirx.Stmt]:
+    def fetch(self, action: Fetch, position: tuple[int, int]) -> list[tirx.Stmt]:
         version, slot = action.value, action.slot
         maker = self.line.makers.get(version)
         if maker is not None:
@@ -103,17 +103,17 @@ class _SectionWriter:
             return [self.copy_part(self.spilled[self.entering[version]].cb, slot, first)]
         spill = self.spilled[self.entering[version]] if version in self.entering else None
         cb = self.lent[version] if spill is None else spill.cb
-        made: list[tirx.Stmt] = []
-        if place == self.first[version]:
-            made.append(op("cb_wait_front", cb, self.tiles))
-        made.append(self.copy_part(cb, slot, 0))
-        if place == self.last[version]:
-            made.append(op("cb_pop_front", cb, self.tiles))
+        copies: list[tirx.Stmt] = []
+        if position == self.first[version]:
+            copies.append(op("cb_wait_front", cb, self.tiles))
+        copies.append(self.copy_part(cb, slot, 0))
+        if position == self.last[version]:
+            copies.append(op("cb_pop_front", cb, self.tiles))
             if spill is None:
                 self.buffers.give_back(cb)
         if spill is None or spill.fresh is None:
-            return made
-        later = when(spill.fresh.loop_var > 0, made, self.source.span)
+            return copies
+        later = when(spill.fresh.loop_var > 0, copies, self.source.span)
         inherit_places(spill.fresh.fill, [later])
         return [later]
 
@@ -144,10 +144,10 @@ class _SectionWriter:
 
     def step(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
         """A step on the current part, with its values in these slots."""
-        made = self.product(step, writes) if step.is_matmul else self.tile_loop(step, reads, writes)
-        self.firings.made(SLOTS, step.statement, [made])
-        inherit_places(step.statement, [made])
-        return made
+        lowered = self.product(step, writes) if step.is_matmul else self.tile_loop(step, reads, writes)
+        self.firings.made(SLOTS, step.statement, [lowered])
+        inherit_places(step.statement, [lowered])
+        return lowered
 
     def product(self, step: TileStep, slot: int | None) -> tirx.Stmt:
         assert slot is not None
@@ -156,26 +156,28 @@ class _SectionWriter:
         first = plus(a, times(self.part.row, shape.rows * number_of(depth)))
         second = plus(b, times(self.part.column, shape.columns))
         base = slot * self.tiles
-        made = op("matmul_block", in0, in1, first, second, self.dst, base, transpose, shape.columns, shape.rows, depth)
-        self.firings.made(SLOTS, step.operation.call, [made])
+        product = op(
+            "matmul_block", in0, in1, first, second, self.dst, base, transpose, shape.columns, shape.rows, depth
+        )
+        self.firings.made(SLOTS, step.operation.call, [product])
         if constant(step.statement.extent) == 1:
-            return replaced(made, {step.variable: tirx.const(0, "int32")})
-        return with_body(step.statement, [made])
+            return replaced(product, {step.variable: tirx.const(0, "int32")})
+        return with_body(step.statement, [product])
 
     def tile_loop(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
         slots = iter(reads)
-        given = {o.position: next(slots) for o in step.operands if o.access == "read"}
+        slot_of = {o.position: next(slots) for o in step.operands if o.access == "read"}
         for operand in step.operands:
             if operand.access != "read":
                 assert writes is not None
-                given[operand.position] = writes
+                slot_of[operand.position] = writes
 
         def tile(block_tile: Index, part_tile: Index) -> tirx.Stmt:
             values: list[Index] = []
             for position, value in enumerate(step.operation.arguments):
-                if position in given:
-                    values += [self.dst, plus(part_tile, given[position] * self.tiles)]
-                elif position - 1 not in given:
+                if position in slot_of:
+                    values += [self.dst, plus(part_tile, slot_of[position] * self.tiles)]
+                elif position - 1 not in slot_of:
                     values.append(substituted(value, {step.variable: block_tile}))
             return self.firings.made(SLOTS, step.operation.call, [op(step.op.name, *values)])[0]
 
@@ -185,14 +187,14 @@ class _SectionWriter:
 def replaced(statement: tirx.Stmt, values: Mapping[ir.Var, Index]) -> tirx.Stmt:
     """A statement, and all statements in it, with variables replaced."""
     if isinstance(statement, tirx.For):
-        made = with_body(statement, _all_replaced(statement.body, values))
-        if isinstance(made.extent, tirx.IntImm):
-            return made
+        nest = with_body(statement, _all_replaced(statement.body, values))
+        if isinstance(nest.extent, tirx.IntImm):
+            return nest
         # The verifier compares the condition of a branch, and what its names stand for, with that in the other kernels.
-        extent = substituted(made.extent, values, simplify=branch_condition(made) is None)
+        extent = substituted(nest.extent, values, simplify=branch_condition(nest) is None)
         return tirx.For(
-            made.loop_var, made.min, extent, made.kind, made.body, made.thread_binding,
-            made.annotations, made.step, made.span,
+            nest.loop_var, nest.min, extent, nest.kind, nest.body, nest.thread_binding,
+            nest.annotations, nest.step, nest.span,
         )  # fmt: skip
     if isinstance(statement, tirx.Bind):
         return tirx.Bind(statement.var, substituted(statement.value, values, simplify=False), statement.span)
@@ -204,4 +206,4 @@ def replaced(statement: tirx.Stmt, values: Mapping[ir.Var, Index]) -> tirx.Stmt:
 
 
 def _all_replaced(body: tirx.Stmt, values: Mapping[ir.Var, Index]) -> list[tirx.Stmt]:
-    return [replaced(one, values) for one in operations(body)]
+    return [replaced(statement, values) for statement in operations(body)]

@@ -58,8 +58,8 @@ class SpillBuffers:
     """Makes the circular buffers: for whole blocks, and temporarily for one part of a value. Values that are not alive
     together share a buffer. `sources` are the allocations of the values."""
 
-    def __init__(self, taken: set[str], firings: Firings, sources: Mapping[int, tirx.Stmt]) -> None:
-        self.taken, self.firings, self.sources = set(taken), firings, sources
+    def __init__(self, used_names: set[str], firings: Firings, sources: Mapping[int, tirx.Stmt]) -> None:
+        self.taken, self.firings, self.sources = set(used_names), firings, sources
         self.buffers: list[CircularBuffer] = []
         self.allocations: list[tirx.Stmt] = []
         self.largest_part = 0
@@ -85,20 +85,20 @@ class SpillBuffers:
         """Make a buffer, which is now empty, available to later values."""
         self._idle[(tiles_of(cb), dtype_of(cb))].append(cb)
 
-    def _take(self, wanted: str, tiles: int, value: tirx.Buffer, reason: str) -> tirx.Buffer:
+    def _take(self, base_name: str, tiles: int, value: tirx.Buffer, reason: str) -> tirx.Buffer:
         dtype = dtype_of(value)
         idle = self._idle.setdefault((tiles, dtype), [])
         if idle:
             return idle.pop(0)
-        name = unused_name(wanted, self.taken)
+        name = unused_name(base_name, self.taken)
         self.taken.add(name)
-        made = allocation(name, (tiles, 32, 32), dtype, CB_SCOPE, value.span)
+        allocated = allocation(name, (tiles, 32, 32), dtype, CB_SCOPE, value.span)
         data_format = FORMAT_OF_DTYPE[dtype]
-        self.allocations += self.firings.made(_BUFFER, self.sources[identity(value)], [made])
+        self.allocations += self.firings.made(_BUFFER, self.sources[identity(value)], [allocated])
         self.buffers.append(
             CircularBuffer(
                 name, tiles, 1, data_format, "compute", "compute", unpack_to_dest=data_format == "Float32",
                 origin=span_of(value), reason=reason,
             )
         )  # fmt: skip
-        return made.buffer
+        return allocated.buffer

@@ -151,17 +151,17 @@ class StepReader:
 
     def touched(self, body: Iterable[tirx.Stmt]) -> Touches:
         """How a body uses each of its DST values, in the order of first use."""
-        found: Touches = {}
+        touches: Touches = {}
         for statement in body:
-            _join(found, self.seen(statement).touches)
-        return found
+            _join(touches, self.seen(statement).touches)
+        return touches
 
     def seen(self, statement: tirx.Stmt) -> Seen:
         key = identity(statement)
-        found = self._seen.get(key)
-        if found is None:
-            found = self._seen[key] = self._read(statement)
-        return found
+        summary = self._seen.get(key)
+        if summary is None:
+            summary = self._seen[key] = self._read(statement)
+        return summary
 
     def _read(self, statement: tirx.Stmt) -> Seen:
         if type(statement) is tirx.For:
@@ -174,14 +174,14 @@ class StepReader:
         operation = self._operation(statement, name)
         touches: Touches = {}
         for operand in operation.operands:
-            kinds = {one.access for one in operation.operands if one.value is operand.value}
+            kinds = {use.access for use in operation.operands if use.value is operand.value}
             touches[operand.value] = Touch("write" if kinds == {"write"} else "read", kinds != {"read"})
         return Seen(statement, (), (operation,), touches)
 
     def _condition(self, statement: tirx.IfThenElse) -> Seen:
         arms = [self.body(case) for case in (statement.then_case, statement.else_case) if case is not None]
-        below = tuple(one for arm in arms for inner in arm for one in self.seen(inner).operations)
-        if any(one.operands for one in below):
+        below = tuple(operation for arm in arms for inner in arm for operation in self.seen(inner).operations)
+        if any(operation.operands for operation in below):
             # The sections would depend on the condition.
             raise Unsupported(
                 "L005",
@@ -192,32 +192,32 @@ class StepReader:
         return Seen(statement, (), below, {})
 
     def _operation(self, statement: tirx.Stmt, name: str) -> Operation:
-        given = arguments(statement)
-        made: list[DstOperand] = []
+        values = arguments(statement)
+        operands: list[DstOperand] = []
         for at, access in _DST_POSITIONS.get(name, ()):
-            made.append(DstOperand(self._value(given[at]), given[at + 1], access, at))
-        return Operation(statement, OPS[name], tuple(given), tuple(made))
+            operands.append(DstOperand(self._value(values[at]), values[at + 1], access, at))
+        return Operation(statement, OPS[name], tuple(values), tuple(operands))
 
     def _value(self, argument: ir.Expr) -> tirx.Buffer:
         key = identity(argument)
-        found = self._values.get(key)
-        if found is None:
-            found = self._values[key] = buffer_of(argument)
-        return found
+        value = self._values.get(key)
+        if value is None:
+            value = self._values[key] = buffer_of(argument)
+        return value
 
     def _loop(self, statement: tirx.For) -> Seen:
         inside = tuple(self.body(statement.body))
-        parts = [self.seen(one) for one in inside]
+        summaries = [self.seen(inner) for inner in inside]
         touches: Touches = {}
-        for part in parts:
-            _join(touches, part.touches)
+        for summary in summaries:
+            _join(touches, summary.touches)
         if touches and is_marked_empty(statement):
             touches = {
                 value: Touch("may_write" if touch.first == "write" else touch.first, touch.changes)
                 for value, touch in touches.items()
             }
-        below = tuple(one for part in parts for one in part.operations)
-        return Seen(statement, inside, below, touches, _step(statement, parts))
+        below = tuple(operation for summary in summaries for operation in summary.operations)
+        return Seen(statement, inside, below, touches, _step(statement, summaries))
 
 
 def _step(statement: tirx.For, inside: list[Seen]) -> TileStep | None:
@@ -241,12 +241,12 @@ def _positions(form: Form) -> tuple[tuple[int, AccessKind], ...]:
 _DST_POSITIONS = {name: positions for name, form in FORMS.items() if (positions := _positions(form))}
 
 
-def _join(found: Touches, later: Touches) -> None:
+def _join(touches: Touches, later: Touches) -> None:
     """Add to `found` the uses by later statements."""
     for value, touch in later.items():
-        before = found.get(value)
+        before = touches.get(value)
         if before is None:
-            found[value] = touch
+            touches[value] = touch
         elif not before.changes or before.first == "may_write":
             first = touch.first if before.first == "may_write" else before.first
-            found[value] = Touch(first, before.changes or touch.changes)
+            touches[value] = Touch(first, before.changes or touch.changes)

@@ -74,8 +74,8 @@ class Region:
     tests: tuple[Expression, ...] = ()
     unknown: str = ""
 
-    def unless_known(self, what: str) -> Region:
-        return self if self.unknown else dataclasses.replace(self, unknown=what)
+    def unless_known(self, reason: str) -> Region:
+        return self if self.unknown else dataclasses.replace(self, unknown=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ def gap_in(stores: Sequence[Region], tensor: tirx.Buffer, reads: Sequence[Region
     An element counts as stored where that is certain: not where an element of a tensor decides whether or where.
     """
     lengths = [_size(extent) if isinstance(extent, ir.Var) else extent for extent in extents_of(tensor)]
-    known = [_merged(one, lengths) for one in stores if not one.unknown]
-    if any(_is_all(one, lengths) for one in known):
+    merged = [_merged(store, lengths) for store in stores if not store.unknown]
+    if any(_is_all(region, lengths) for region in merged):
         return None
-    unknown = next((one for one in stores if one.unknown), None)
+    unknown = next((store for store in stores if store.unknown), None)
     if unknown is not None:
         at = "" if unknown.span is None else f" in line {unknown.span.line}"
         undecided = Gap(f"{unknown.unknown}{at} is only known when the kernel runs")
@@ -115,20 +115,20 @@ def gap_in(stores: Sequence[Region], tensor: tirx.Buffer, reads: Sequence[Region
     shape = [length for length in lengths if isinstance(length, int)]
     if len(shape) < len(lengths):
         return undecided
-    stored, is_all_known = _boxes(known, shape)
+    stored, is_all_known = _boxes(merged, shape)
     asked = None
-    if reads is not None and not any(one.unknown for one in reads):
-        boxes, is_complete = _boxes([_merged(one, lengths) for one in reads], shape)
+    if reads is not None and not any(read.unknown for read in reads):
+        boxes, is_complete = _boxes([_merged(read, lengths) for read in reads], shape)
         asked = boxes if is_complete else None
-    found = _uncovered(stored, shape, asked)
-    if found is None or (found and (unknown is not None or not is_all_known)):
+    uncovered = _uncovered(stored, shape, asked)
+    if uncovered is None or (uncovered and (unknown is not None or not is_all_known)):
         return undecided
-    if not found:
+    if not uncovered:
         return None
     # What is read under a condition may not be read at all.
     certain = reads is None or asked is not None
-    where = f"{tensor.name}[{', '.join(map(str, found))}]"
-    return Gap(f"nothing is stored to {where}", found if certain else None)
+    where = f"{tensor.name}[{', '.join(map(str, uncovered))}]"
+    return Gap(f"nothing is stored to {where}", uncovered if certain else None)
 
 
 # Reading the kernel
@@ -148,15 +148,15 @@ def _regions(function: tirx.PrimFunc, *, reads: bool) -> dict[str, list[Region]]
     except TTExploreError:
         # Variables and threads stay what they are, and what they decide is not known.
         groups = [function]
-    found: dict[str, list[Region]] = {}
-    for one in groups:
-        _join(found, _Reading(one, reads).body(statements(one.body)))
-    return found
+    of_tensors: dict[str, list[Region]] = {}
+    for group in groups:
+        _join(of_tensors, _Reading(group, reads).body(statements(group.body)))
+    return of_tensors
 
 
-def _join(found: dict[str, list[Region]], more: dict[str, list[Region]]) -> None:
+def _join(of_tensors: dict[str, list[Region]], more: dict[str, list[Region]]) -> None:
     for name, of_tensor in more.items():
-        found.setdefault(name, []).extend(of_tensor)
+        of_tensors.setdefault(name, []).extend(of_tensor)
 
 
 class _Reading:
@@ -164,7 +164,7 @@ class _Reading:
 
     def __init__(self, function: tirx.PrimFunc, reads: bool) -> None:
         self.reads = reads
-        self.numbers = {one: _size(one) for one in size_variables(function)}
+        self.numbers = {variable: _size(variable) for variable in size_variables(function)}
         # The variables that depend on no tensor, and what names stand for.
         self.counted = set(self.numbers.values())
         self.bound: dict[Variable, Expression] = {}
@@ -194,137 +194,157 @@ class _Reading:
     def is_known(self, *expressions: Expression) -> bool:
         """Whether values follow from sizes and loops alone."""
         return all(
-            self.is_known(*parts) if (parts := parts_of(e)) else isinstance(e, int) or e in self.counted
+            self.is_known(*operands) if (operands := parts_of(e)) else isinstance(e, int) or e in self.counted
             for e in expressions
         )
 
     def body(self, body: Sequence[tirx.Stmt]) -> dict[str, list[Region]]:
-        found: dict[str, list[Region]] = {}
+        of_tensors: dict[str, list[Region]] = {}
         for statement in body:
-            _join(found, self.statement(statement))
-        return found
+            _join(of_tensors, self.statement(statement))
+        return of_tensors
 
     def statement(self, statement: tirx.Stmt) -> dict[str, list[Region]]:
         match statement:
             case tirx.For():
-                own = self.loads(statement, [statement.min, statement.extent])
-                _join(own, self.loop(statement))
-                return own
+                of_tensors = self.loads(statement, [statement.min, statement.extent])
+                _join(of_tensors, self.loop(statement))
+                return of_tensors
             case tirx.While():
-                own = self.loads(statement, [statement.condition])
-                _join(own, _unknown(self.body(statements(statement.body)), "how often it is stored"))
-                return own
+                of_tensors = self.loads(statement, [statement.condition])
+                _join(of_tensors, _unknown(self.body(statements(statement.body)), "how often it is stored"))
+                return of_tensors
             case tirx.IfThenElse():
-                own = self.loads(statement, [statement.condition])
-                _join(own, self.branch(statement))
-                return own
+                of_tensors = self.loads(statement, [statement.condition])
+                _join(of_tensors, self.branch(statement))
+                return of_tensors
             case tirx.Bind():
                 self.name(statement)
                 return self.loads(statement, [statement.value])
             case tirx.BufferStore():
                 return self.store(statement)
             case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
-                found = regions(statement)
-                values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
-                values += [bound for one in found for part in elements(one.region) for bound in (part.min, part.extent)]
-                own = self.loads(statement, values)
-                for one in found[:-1] if self.reads else found[-1:]:
-                    parts = tuple((self.expression(part.min), self.expression(part.extent)) for part in one.region)
-                    _join(own, self.region(one.source, parts, span_of(statement)))
-                return own
+                used_regions = regions(statement)
+                values = [argument for argument in arguments(statement) if not isinstance(argument, ir.TensorRegion)]
+                values += [
+                    bound
+                    for region in used_regions
+                    for interval in elements(region.region)
+                    for bound in (interval.min, interval.extent)
+                ]
+                of_tensors = self.loads(statement, values)
+                for region in used_regions[:-1] if self.reads else used_regions[-1:]:
+                    intervals = tuple(
+                        (self.expression(interval.min), self.expression(interval.extent)) for interval in region.region
+                    )
+                    _join(of_tensors, self.region(region.source, intervals, span_of(statement)))
+                return of_tensors
             case _:
                 return {}
 
     def loop(self, loop: tirx.For) -> dict[str, list[Region]]:
         low, extent = self.expression(loop.min), self.expression(loop.extent)
-        known = self.is_known(low, extent)
+        bounds_known = self.is_known(low, extent)
         variable = self.number(loop.loop_var)
         self.counted.add(variable)
-        found = self.body(statements(loop.body))
-        if not known or any(isinstance(one, tirx.Break | tirx.Continue) for one in walk(loop.body)):
-            return _unknown(found, "how often it is stored")
+        of_tensors = self.body(statements(loop.body))
+        if not bounds_known or any(isinstance(statement, tirx.Break | tirx.Continue) for statement in walk(loop.body)):
+            return _unknown(of_tensors, "how often it is stored")
         around = _Loop(variable, low, extent)
         return {
-            name: [dataclasses.replace(one, loops=(around, *one.loops)) for one in of_tensor]
-            for name, of_tensor in found.items()
+            name: [dataclasses.replace(region, loops=(around, *region.loops)) for region in of_tensor]
+            for name, of_tensor in of_tensors.items()
         }
 
     def branch(self, branch: tirx.IfThenElse) -> dict[str, list[Region]]:
         test = self.expression(branch.condition)
         then = self.body(statements(branch.then_case))
-        other = {} if branch.else_case is None else self.body(statements(branch.else_case))
+        otherwise = {} if branch.else_case is None else self.body(statements(branch.else_case))
         # What both sides store is stored in any case.
-        found = {} if self.reads else {name: _common(then[name], other[name]) for name in then.keys() & other.keys()}
+        of_tensors = (
+            {}
+            if self.reads
+            else {name: _common(then[name], otherwise[name]) for name in then.keys() & otherwise.keys()}
+        )
         if not self.is_known(test):
-            for side in (then, other):
-                _join(found, _unknown(side, "whether it is stored"))
-            return found
+            for side in (then, otherwise):
+                _join(of_tensors, _unknown(side, "whether it is stored"))
+            return of_tensors
         # Iterations show the rest; but not for all sizes, for which it matters that a test decides nothing.
-        for name, both in found.items():
-            found[name] = [one for one in both if one.parts in [own.parts for own in then[name]]]
-        for side, condition in ((then, test), (other, Unary("not", test))):
-            _join(found, {name: [_under(one, condition) for one in of_tensor] for name, of_tensor in side.items()})
-        return found
+        for name, both in of_tensors.items():
+            of_tensors[name] = [
+                region for region in both if region.parts in [then_region.parts for then_region in then[name]]
+            ]
+        for side, condition in ((then, test), (otherwise, Unary("not", test))):
+            _join(
+                of_tensors,
+                {name: [_under(region, condition) for region in of_tensor] for name, of_tensor in side.items()},
+            )
+        return of_tensors
 
     def store(self, store: tirx.BufferStore) -> dict[str, list[Region]]:
-        own = self.loads(store, [store.value, *store.indices])
+        loaded = self.loads(store, [store.value, *store.indices])
         if self.reads:
-            return own
-        found = self.region(store.buffer, self.places(store.indices), span_of(store))
+            return loaded
+        stored = self.region(store.buffer, self.places(store.indices), span_of(store))
         condition = condition_of(store.value)
         if condition is None:
-            return found
+            return stored
         test = self.expression(condition)
         if not self.is_known(test):
-            return _unknown(found, "whether it is stored")
-        return {name: [_under(one, test) for one in of_tensor] for name, of_tensor in found.items()}
+            return _unknown(stored, "whether it is stored")
+        return {name: [_under(region, test) for region in of_tensor] for name, of_tensor in stored.items()}
 
     def places(self, indices: Sequence[ir.Expr]) -> _Parts:
         return tuple((self.expression(index), 1) for index in indices)
 
-    def region(self, buffer: tirx.Buffer, parts: _Parts, span: Span | None) -> dict[str, list[Region]]:
+    def region(self, buffer: tirx.Buffer, intervals: _Parts, span: Span | None) -> dict[str, list[Region]]:
         if is_on_chip(buffer):
             return {}
-        known = self.is_known(*(e for part in parts for e in part))
-        return {str(buffer.name): [Region(span, parts, unknown="" if known else "where it is stored")]}
+        place_known = self.is_known(*(e for interval in intervals for e in interval))
+        return {str(buffer.name): [Region(span, intervals, unknown="" if place_known else "where it is stored")]}
 
     def loads(self, statement: tirx.Stmt, values: Sequence[ir.Expr]) -> dict[str, list[Region]]:
         """The elements that values are computed with, if reads are asked for."""
-        found: dict[str, list[Region]] = {}
+        of_tensors: dict[str, list[Region]] = {}
         for value in values if self.reads else ():
             certain = list(certain_loads(value))
             for load in loads_of(value):
-                one = self.region(load.source, self.places(load.indices), span_of(statement))
-                is_certain = any(load.same_as(other) for other in certain)
-                _join(found, one if is_certain else _unknown(one, "whether it is read"))
-        return found
+                read = self.region(load.source, self.places(load.indices), span_of(statement))
+                is_certain = any(load.same_as(certain_load) for certain_load in certain)
+                _join(of_tensors, read if is_certain else _unknown(read, "whether it is read"))
+        return of_tensors
 
 
 def _under(region: Region, test: Expression) -> Region:
     return dataclasses.replace(region, tests=(*region.tests, test))
 
 
-def _unknown(found: dict[str, list[Region]], what: str) -> dict[str, list[Region]]:
-    return {name: [one.unless_known(what) for one in of_tensor] for name, of_tensor in found.items()}
+def _unknown(of_tensors: dict[str, list[Region]], reason: str) -> dict[str, list[Region]]:
+    return {name: [region.unless_known(reason) for region in of_tensor] for name, of_tensor in of_tensors.items()}
 
 
-def _common(then: Sequence[Region], other: Sequence[Region]) -> list[Region]:
+def _common(then: Sequence[Region], otherwise: Sequence[Region]) -> list[Region]:
     """What is stored whichever of two sides of a branch is taken."""
-    sides = [[one for one in side if not one.unknown] for side in (then, other)]
+    sides = [[region for region in side if not region.unknown] for side in (then, otherwise)]
     if len(sides[0]) * len(sides[1]) > _MOST_PAIRS:
         return []
-    made: list[Region] = []
-    for one, two in itertools.product(*sides):
-        parts: list[tuple[Expression, Expression]] = []
-        for (low, extent), (other_low, other_extent) in zip(one.parts, two.parts, strict=True):
+    common: list[Region] = []
+    for then_region, two in itertools.product(*sides):
+        intervals: list[tuple[Expression, Expression]] = []
+        for (low, extent), (other_low, other_extent) in zip(then_region.parts, two.parts, strict=True):
             if canonical(low) == canonical(other_low) and canonical(extent) == canonical(other_extent):
-                parts.append((low, extent))
+                intervals.append((low, extent))
                 continue
             start = Binary("max", low, other_low)
             end = Binary("min", Binary("+", low, extent), Binary("+", other_low, other_extent))
-            parts.append((start, Binary("-", end, start)))
-        made.append(Region(one.span, tuple(parts), (*one.loops, *two.loops), (*one.tests, *two.tests)))
-    return made
+            intervals.append((start, Binary("-", end, start)))
+        common.append(
+            Region(
+                then_region.span, tuple(intervals), (*then_region.loops, *two.loops), (*then_region.tests, *two.tests)
+            )
+        )
+    return common
 
 
 # For all sizes
@@ -333,56 +353,63 @@ def _common(then: Sequence[Region], other: Sequence[Region]) -> list[Region]:
 def _at_least(e: Expression, least: int) -> bool:
     """Whether a number is never less than another one, whatever the sizes."""
     e = canonical(_from_below(e))
-    found = value_range(e, {one: (1, MAX_SIZE - 1) for one in variables(e) if one.number < 0})
-    return found is not None and int(found[0]) >= least
+    bounds = value_range(e, {size: (1, MAX_SIZE - 1) for size in variables(e) if size.number < 0})
+    return bounds is not None and int(bounds[0]) >= least
 
 
 def _from_below(e: Expression) -> Expression:
     """A sum that is never more, without quotients: b * (a // b) is at most a, and more than a - b."""
-    made: Expression = 0
-    for part, factor in terms_of(e).items():
-        if isinstance(part, Binary) and part.symbol == "//" and isinstance(part.right, int) and part.right > 0:
-            share, rest = divmod(factor, part.right)
+    total: Expression = 0
+    for term, factor in terms_of(e).items():
+        if isinstance(term, Binary) and term.symbol == "//" and isinstance(term.right, int) and term.right > 0:
+            share, rest = divmod(factor, term.right)
             if not rest:
-                quotient = Binary("-", part.left, part.right - 1) if share > 0 else part.left
-                made = Binary("+", made, Binary("*", share, quotient))
+                quotient = Binary("-", term.left, term.right - 1) if share > 0 else term.left
+                total = Binary("+", total, Binary("*", share, quotient))
                 continue
-        made = Binary("+", made, Binary("*", part, factor))
-    return made
+        total = Binary("+", total, Binary("*", term, factor))
+    return total
 
 
 def _merged(region: Region, lengths: Sequence[Expression]) -> Region:
     """The same elements without the tests that only keep them within the tensor, and with as few loops as can be: what
     the iterations of a loop store one beside the other is stored at once."""
-    tests = [one for test in region.tests for one in _both(test) if not _keeps_within(one, region.parts, lengths)]
-    loops, parts = list(region.loops), list(region.parts)
+    tests = [
+        conjunct
+        for test in region.tests
+        for conjunct in _both(test)
+        if not _keeps_within(conjunct, region.parts, lengths)
+    ]
+    loops, intervals = list(region.loops), list(region.parts)
     waiting = True
     while waiting:
         waiting = False
         for loop in loops:
-            others = [one for other in loops if other is not loop for one in (other.low, other.extent)]
-            if any(loop.variable in variables(e) for e in (*tests, *others)):
+            bounds = [
+                bound for other_loop in loops if other_loop is not loop for bound in (other_loop.low, other_loop.extent)
+            ]
+            if any(loop.variable in variables(e) for e in (*tests, *bounds)):
                 continue
-            joined = _joined(loop, parts)
+            joined = _joined(loop, intervals)
             if joined is not None:
                 loops.remove(loop)
-                parts, waiting = joined, True
+                intervals, waiting = joined, True
                 break
-    return dataclasses.replace(region, parts=tuple(parts), loops=tuple(loops), tests=tuple(tests))
+    return dataclasses.replace(region, parts=tuple(intervals), loops=tuple(loops), tests=tuple(tests))
 
 
 def _both(test: Expression) -> list[Expression]:
     return [*_both(test.left), *_both(test.right)] if isinstance(test, Binary) and test.symbol == "and" else [test]
 
 
-def _keeps_within(test: Expression, parts: _Parts, lengths: Sequence[Expression]) -> bool:
+def _keeps_within(test: Expression, intervals: _Parts, lengths: Sequence[Expression]) -> bool:
     """Whether there is nothing of the tensor where a test fails."""
     if not isinstance(test, Binary) or test.symbol not in ("<", "<=", ">", ">="):
         return False
     left, right = (test.left, test.right) if test.symbol in ("<", "<=") else (test.right, test.left)
     # It fails where this is 0 or more.
     fails = Binary("-", left, right) if len(test.symbol) == 1 else Binary("-", Binary("-", left, right), 1)
-    for (low, extent), length in zip(parts, lengths, strict=True):
+    for (low, extent), length in zip(intervals, lengths, strict=True):
         for outside in (Binary("-", low, length), Binary("-", 0, Binary("+", low, extent))):
             rest = canonical(Binary("-", outside, fails))
             if isinstance(rest, int) and rest >= 0:
@@ -390,35 +417,37 @@ def _keeps_within(test: Expression, parts: _Parts, lengths: Sequence[Expression]
     return False
 
 
-def _joined(loop: _Loop, parts: Sequence[tuple[Expression, Expression]]) -> list[tuple[Expression, Expression]] | None:
+def _joined(
+    loop: _Loop, intervals: Sequence[tuple[Expression, Expression]]
+) -> list[tuple[Expression, Expression]] | None:
     """The parts that all iterations of a loop store together; None if that is no region."""
     if not _at_least(loop.extent, 1):
         return None
-    found: int | None = None
+    moving_axis: int | None = None
     factor = 0
-    for axis, (low, extent) in enumerate(parts):
+    for axis, (low, extent) in enumerate(intervals):
         if loop.variable in variables(extent):
             return None
         terms = terms_of(low)
-        within = [part for part in terms if loop.variable in variables(part)]
+        within = [term for term in terms if loop.variable in variables(term)]
         if not within:
             continue
-        if found is not None or within != [loop.variable]:
+        if moving_axis is not None or within != [loop.variable]:
             return None
-        found, factor = axis, terms[loop.variable]
-    if found is None:
-        return list(parts)
-    low, extent = parts[found]
+        moving_axis, factor = axis, terms[loop.variable]
+    if moving_axis is None:
+        return list(intervals)
+    low, extent = intervals[moving_axis]
     if not _at_least(extent, abs(factor)):
         return None
     steps = Binary("-", loop.extent, 1)
     first = loop.low if factor >= 0 else Binary("+", loop.low, steps)
-    made = list(parts)
-    made[found] = (
+    joined = list(intervals)
+    joined[moving_axis] = (
         canonical(placed(low, {loop.variable: first})),
         canonical(Binary("+", extent, Binary("*", abs(factor), steps))),
     )
-    return made
+    return joined
 
 
 def _is_all(region: Region, lengths: Sequence[Expression]) -> bool:
@@ -436,17 +465,17 @@ def _is_all(region: Region, lengths: Sequence[Expression]) -> bool:
 # Iteration by iteration
 
 
-def _boxes(known: Sequence[Region], shape: Sequence[int]) -> tuple[_Rows, bool]:
+def _boxes(merged: Sequence[Region], shape: Sequence[int]) -> tuple[_Rows, bool]:
     """The elements of regions as boxes within the tensor: a row for each iteration, with starts and ends along each
     axis; and whether these are all, because there are not too many, and none depends on sizes."""
-    found, is_complete = [np.zeros((0, 2, len(shape)), np.int64)], True
-    for one in known:
-        boxes = _boxes_of(one, shape)
-        if boxes is None or sum(map(len, found)) + len(boxes) > _MOST_ROWS:
+    box_rows, is_complete = [np.zeros((0, 2, len(shape)), np.int64)], True
+    for region in merged:
+        boxes = _boxes_of(region, shape)
+        if boxes is None or sum(map(len, box_rows)) + len(boxes) > _MOST_ROWS:
             is_complete = False
         else:
-            found.append(boxes)
-    return np.concatenate(found), is_complete
+            box_rows.append(boxes)
+    return np.concatenate(box_rows), is_complete
 
 
 def _boxes_of(region: Region, shape: Sequence[int]) -> _Rows | None:
@@ -454,10 +483,10 @@ def _boxes_of(region: Region, shape: Sequence[int]) -> _Rows | None:
     count = 1
 
     def of(e: Expression) -> _Rows | None:
-        found = value_range(e, values)
-        if found is None or found[0] is not found[1]:
+        bounds = value_range(e, values)
+        if bounds is None or bounds[0] is not bounds[1]:
             return None
-        return np.broadcast_to(np.asarray(found[0], np.int64), count)
+        return np.broadcast_to(np.asarray(bounds[0], np.int64), count)
 
     for loop in region.loops:
         low, extent = of(loop.low), of(loop.extent)
@@ -469,8 +498,8 @@ def _boxes_of(region: Region, shape: Sequence[int]) -> _Rows | None:
             return None if count else np.zeros((0, 2, len(shape)), np.int64)
         rows = np.repeat(np.arange(count), iterations)
         number = np.arange(int(ends[-1])) - (ends - iterations)[rows] + low[rows]
-        columns = {one: np.asarray(at)[rows] for one, (at, _) in values.items()} | {loop.variable: number}
-        values = {one: (column, column) for one, column in columns.items()}
+        columns = {variable: np.asarray(at)[rows] for variable, (at, _) in values.items()} | {loop.variable: number}
+        values = {variable: (column, column) for variable, column in columns.items()}
         count = len(rows)
     boxes = np.zeros((count, 2, len(shape)), np.int64)
     for axis, ((low, extent), length) in enumerate(zip(region.parts, shape, strict=True)):
@@ -495,18 +524,18 @@ def _uncovered(stored: _Rows, shape: Sequence[int], asked: _Rows | None) -> tupl
         np.unique(np.concatenate([[0, length], every[:, 0, axis], every[:, 1, axis]]))
         for axis, length in enumerate(shape)
     ]
-    if prod(len(one) for one in cuts) > _MOST_CELLS:
+    if prod(len(cut) for cut in cuts) > _MOST_CELLS:
         return None
-    left = _is_in(stored, cuts) == 0
+    uncovered = _is_in(stored, cuts) == 0
     if asked is not None:
-        left &= _is_in(asked, cuts) > 0
-    places = np.argwhere(left[tuple(slice(-1) for _ in cuts)])
-    return tuple(int(cut[at]) for cut, at in zip(cuts, places[0], strict=True)) if len(places) else ()
+        uncovered &= _is_in(asked, cuts) > 0
+    cells = np.argwhere(uncovered[tuple(slice(-1) for _ in cuts)])
+    return tuple(int(cut[at]) for cut, at in zip(cuts, cells[0], strict=True)) if len(cells) else ()
 
 
 def _is_in(boxes: _Rows, cuts: Sequence[_Rows]) -> _Rows:
     """How many boxes hold each cell between the cuts: each box adds at its corners, and sums along the axes fill it."""
-    cells = np.zeros([len(one) for one in cuts], np.int64)
+    cells = np.zeros([len(cut) for cut in cuts], np.int64)
     ends = [np.searchsorted(cut, boxes[:, :, axis]) for axis, cut in enumerate(cuts)]
     for corner in itertools.product((0, 1), repeat=len(cuts)):
         np.add.at(cells, tuple(end[:, side] for end, side in zip(ends, corner, strict=True)), (-1) ** sum(corner))

@@ -20,24 +20,30 @@ def with_annotations(
     that they conflict with. Raises UsageError, at the line of the second annotation, if two annotations contradict.
     """
     given_layouts = dict(options.get("layouts") or {})
-    replaced = {name for name, whole in _REPLACES.items() if options.get(name) is not None for name in whole}
-    made: dict[str, object] = {}
+    replaced = {
+        name for name, conflicting in _REPLACES.items() if options.get(name) is not None for name in conflicting
+    }
+    annotated: dict[str, object] = {}
     layouts: dict[str, LayoutRequest] = {}
     told: list[KernelAnnotation] = []
-    for one in annotations:
-        taken = one.option not in options and one.option not in replaced
-        if isinstance(one.value, LayoutRequest):
-            taken = one.tensor not in given_layouts
-            layouts[one.tensor] = layouts.get(one.tensor, LayoutRequest()).merged(one.value)
-        elif taken and made.setdefault(one.option, one.value) != one.value:
+    for annotation in annotations:
+        takes_effect = annotation.option not in options and annotation.option not in replaced
+        if isinstance(annotation.value, LayoutRequest):
+            takes_effect = annotation.tensor not in given_layouts
+            layouts[annotation.tensor] = layouts.get(annotation.tensor, LayoutRequest()).merged(annotation.value)
+        elif takes_effect and annotated.setdefault(annotation.option, annotation.value) != annotation.value:
             raise UsageError(
                 "U010",
-                f"the kernel asks for {one.option} {made[one.option]!r} and {one.value!r}",
+                f"the kernel asks for {annotation.option} {annotated[annotation.option]!r} and {annotation.value!r}",
                 hint="keep one of the two annotations",
-                span=one.span,
+                span=annotation.span,
             )
-        told.append(KernelAnnotation(one.option, _shown(one.value), one.tensor, one.span, taken))
-    merged = made | dict(options)
+        told.append(
+            KernelAnnotation(
+                annotation.option, _shown(annotation.value), annotation.tensor, annotation.span, takes_effect
+            )
+        )
+    merged = annotated | dict(options)
     if layouts:
         asked = {name: layout_request(name, value) for name, value in given_layouts.items()}
         merged["layouts"] = {**layouts, **{n: layouts.get(n, LayoutRequest()).merged(a) for n, a in asked.items()}}
@@ -53,4 +59,6 @@ def _shown(value: object) -> str:
     if not isinstance(value, LayoutRequest):
         return str(value)
     default = vars(LayoutRequest())
-    return ", ".join(f"{name} {one}" for name, one in vars(value).items() if name != "span" and one != default[name])
+    return ", ".join(
+        f"{name} {setting}" for name, setting in vars(value).items() if name != "span" and setting != default[name]
+    )

@@ -28,10 +28,10 @@ def tensor_roles(function: tirx.PrimFunc) -> dict[str, Role]:
 def roles_of(function: tirx.PrimFunc, read: set[str], written: set[str]) -> dict[str, Role]:
     """The roles for tensors that are read and written. What is not stored of a tensor keeps what it held before, also
     where passes have found that none of its stores happens."""
-    kept = kept_parts(function).keys()
+    incomplete = kept_parts(function).keys()
     roles: dict[str, Role] = {}
-    for name in (str(one.name) for one in elements(function.params) if is_buffer(one)):
-        if name in kept or (name in written and name in read):
+    for name in (str(parameter.name) for parameter in elements(function.params) if is_buffer(parameter)):
+        if name in incomplete or (name in written and name in read):
             roles[name] = "inout"
         else:
             roles[name] = "output" if name in written else "input"
@@ -40,12 +40,12 @@ def roles_of(function: tirx.PrimFunc, read: set[str], written: set[str]) -> dict
 
 def kept_parts(function: tirx.PrimFunc) -> dict[str, str]:
     """The tensors that a kernel stores to without a proof that it stores all of them, and why, by name."""
-    known, parameters = (function.attrs or {}).get(_KEPT), elements(function.params)
-    if known is not None:
-        return {str(parameters[int(str(index))].name): str(reason) for index, reason in known.items()}
-    tensors = {str(one.name): one for one in parameters if is_buffer(one)}
-    found = stored_regions(function).items()
-    gaps = {name: gap_in(stores, tensors[name]) for name, stores in found if name in tensors}
+    recorded, parameters = (function.attrs or {}).get(_KEPT), elements(function.params)
+    if recorded is not None:
+        return {str(parameters[int(str(index))].name): str(reason) for index, reason in recorded.items()}
+    tensors = {str(parameter.name): parameter for parameter in parameters if is_buffer(parameter)}
+    stored = stored_regions(function).items()
+    gaps = {name: gap_in(stores, tensors[name]) for name, stores in stored if name in tensors}
     return {name: gap.reason for name, gap in gaps.items() if gap is not None}
 
 
@@ -53,7 +53,7 @@ def with_kept_parts(function: tirx.PrimFunc) -> tirx.PrimFunc:
     """The kernel that knows these tensors, whatever passes make of its statements."""
     if _KEPT in (function.attrs or {}):
         return function
-    names = [str(one.name) for one in elements(function.params)]
+    names = [str(parameter.name) for parameter in elements(function.params)]
     return function.with_attr(
         _KEPT, {str(names.index(name)): reason for name, reason in kept_parts(function).items()}
     )  # fmt: skip
@@ -75,7 +75,7 @@ def read_and_written(function: tirx.PrimFunc) -> tuple[set[str], set[str]]:
 
 def touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
     """Each buffer that a statement itself reads or writes, whole blocks or elements; nested statements do not count."""
-    found: list[tuple[tirx.Buffer, AccessKind]] = []
+    accesses: list[tuple[tirx.Buffer, AccessKind]] = []
     values: list[ir.Expr] = []
     if type(statement) is tirx.For:
         values = [statement.min, statement.extent]
@@ -85,11 +85,16 @@ def touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
         values = [statement.value]
     elif type(statement) is tirx.BufferStore:
         values = [statement.value, *statement.indices]
-        found.append((statement.buffer, "write"))
+        accesses.append((statement.buffer, "write"))
     elif op_name(statement) in tl.STATEMENTS:
         blocks = regions(statement)
-        values = [one for one in arguments(statement) if type(one) is not ir.TensorRegion]
-        values += [bound for one in blocks for part in elements(one.region) for bound in (part.min, part.extent)]
-        found.extend((region.source, kind) for region, kind in regions_used(statement))
-    found.extend((load.source, "read") for value in values for load in loads_of(value))
-    return found
+        values = [argument for argument in arguments(statement) if type(argument) is not ir.TensorRegion]
+        values += [
+            bound
+            for block in blocks
+            for interval in elements(block.region)
+            for bound in (interval.min, interval.extent)
+        ]
+        accesses.extend((region.source, kind) for region, kind in regions_used(statement))
+    accesses.extend((load.source, "read") for value in values for load in loads_of(value))
+    return accesses

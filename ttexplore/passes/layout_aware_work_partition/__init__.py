@@ -169,18 +169,18 @@ def assign_work_items(
             if sizes:
                 raise UsageError(
                     "U008",
-                    f"work lists need a constant grid, but this grid depends on {', '.join(one.name for one in sizes)}",
+                    f"work lists need a constant grid, but this grid depends on {', '.join(size.name for size in sizes)}",
                     hint="use a policy instead",
                 )
             work = _explicit(grid, work_lists)
             if not (cores or core_ranges):
                 allowed = tuple(CoreRange(core, core) for core in work)
             _check_cores(work, allowed, target)
-            made = _with_lists(work, order)
+            assignment = _with_lists(work, order)
         case "rectangular":
-            made = _rectangular(grid, allowed, order, edge, rectangle, any_size=bool(sizes))
+            assignment = _rectangular(grid, allowed, order, edge, rectangle, any_size=bool(sizes))
         case "match_shard":
-            made = _with_lists(_by_shard(program, grid, match, order, edge), order)
+            assignment = _with_lists(_by_shard(program, grid, match, order, edge), order)
         case "balanced":
             by_place = None if sizes else item_cycles(program, target)
             if by_place is None:
@@ -190,22 +190,22 @@ def assign_work_items(
                     hint="use policy='strided', or let sizes and lengths of loops follow from numbers",
                     span=span_of(grid_loops(program.kernel)[0]),
                 )
-            usable = [core for one in allowed for core in one.cores]
+            usable = [core for core_range in allowed for core in core_range.cores]
             cycles = cycles_by_number(grid, by_place)
-            made = _with_lists(balanced_items(grid, usable, order, edge, cycles), order)
+            assignment = _with_lists(balanced_items(grid, usable, order, edge, cycles), order)
         case _:
             usable = [core for one in allowed for core in one.cores]
-            made = _runs(grid, policy, usable, order, edge, stride, any_size=bool(sizes))
-    columns, rows = (1 + max(one.last[axis] for one in allowed) for axis in (0, 1))
-    given = (cores, core_ranges, work_lists, rectangle, stride, tuple(core_offset) != (0, 0), policy != "contiguous")
+            assignment = _runs(grid, policy, usable, order, edge, stride, any_size=bool(sizes))
+    columns, rows = (1 + max(core_range.last[axis] for core_range in allowed) for axis in (0, 1))
+    requests = (cores, core_ranges, work_lists, rectangle, stride, tuple(core_offset) != (0, 0), policy != "contiguous")
     values = {size.core_value: size.value for size in sizes}
-    work = made.cores
+    work = assignment.cores
     if values:
         work = tuple(dataclasses.replace(core, values=core.values | values) for core in work)
     partition = Partition(
-        grid, policy, mode, (columns, rows), work, (*made.arguments, *values),
-        program.plan.reason(*_SCHEDULE, given=any(given) or order != "row_major"), order, edge, made.form,
-        made.step, allowed,
+        grid, policy, mode, (columns, rows), work, (*assignment.arguments, *values),
+        program.plan.reason(*_SCHEDULE, given=any(requests) or order != "row_major"), order, edge, assignment.form,
+        assignment.step, allowed,
     )  # fmt: skip
     program = program.with_plan(partition=partition)
     program = with_local_shards(program) if mode == "local_shard" else program
@@ -231,7 +231,9 @@ def choose_shared_inputs(program: TirProgram, target: Target, *, multicast: str 
     chosen = shared.plan.partition
     if chosen is not None and chosen.policy != before.policy:
         # The note on the default is not true any more; another one tells the policy, and why.
-        shared = shared.with_plan(notes=tuple(one for one in shared.plan.notes if one.kind != "schedule"))
+        shared = shared.with_plan(
+            notes=tuple(plan_note for plan_note in shared.plan.notes if plan_note.kind != "schedule")
+        )
     return shared
 
 
@@ -290,12 +292,17 @@ def _rectangles(program: TirProgram) -> list[Partition]:
     in_runs = partition.policy == "contiguous" and partition.work_items <= MOST_LISTED_ITEMS
     if not in_runs or plan.partials or plan.sizes or len(partition.core_ranges) != 1 or len(partition.grid) < 2:
         return []
-    made = _rectangular(
+    assignment = _rectangular(
         partition.grid, partition.core_ranges, partition.order, partition.order_block, None, any_size=False
     )
     return [
         dataclasses.replace(
-            partition, policy="rectangular", cores=made.cores, arguments=made.arguments, form=made.form, step=made.step
+            partition,
+            policy="rectangular",
+            cores=assignment.cores,
+            arguments=assignment.arguments,
+            form=assignment.form,
+            step=assignment.step,
         )
     ]
 
@@ -355,7 +362,7 @@ def _check_size(grid: tuple[int, ...], policy: Policy, order: Order, mode: Mode,
 
 def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], target: Target) -> None:
     width, height = target.compute_grid
-    allowed = {core for one in ranges for core in one.cores}
+    allowed = {core for core_range in ranges for core in core_range.cores}
     for x, y in work:
         if not (0 <= x < width and 0 <= y < height):
             raise ResourceError(
@@ -369,9 +376,9 @@ def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], targe
             )
 
 
-def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[WorkItem]]) -> dict[Core, list[int]]:
+def _explicit(grid: tuple[int, ...], work_lists: Mapping[Core, Sequence[WorkItem]]) -> dict[Core, list[int]]:
     """The lists by core, checked to hold each item exactly once."""
-    work = {core: [_item(grid, one) for one in items] for core, items in given.items()}
+    work = {core: [_item(grid, work_item) for work_item in items] for core, items in work_lists.items()}
     total = prod(grid)
     counts = dict.fromkeys(range(total), 0)
     for items in work.values():
@@ -382,7 +389,7 @@ def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[WorkItem]]) -
         "repeated": [item for item, count in counts.items() if count > 1],
     }
     if any(faults.values()):
-        told = "; ".join(f"{what}: {_items_text(grid, items)}" for what, items in faults.items() if items)
+        told = "; ".join(f"{fault}: {_items_text(grid, items)}" for fault, items in faults.items() if items)
         raise UsageError(
             "U008",
             f"the work lists do not hold each of the {total} work items exactly once; {told}",
@@ -391,19 +398,19 @@ def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[WorkItem]]) -
     return {core: items for core, items in work.items() if items}
 
 
-def _item(grid: tuple[int, ...], given: WorkItem) -> int:
+def _item(grid: tuple[int, ...], work_item: WorkItem) -> int:
     """The number of a work item, given as a number or as a block."""
-    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < prod(grid):
-        return given
+    if isinstance(work_item, int) and not isinstance(work_item, bool) and 0 <= work_item < prod(grid):
+        return work_item
     if (
-        isinstance(given, list | tuple)
-        and len(given) == len(grid)
-        and all(type(at) is int and 0 <= at < extent for at, extent in zip(given, grid, strict=True))
+        isinstance(work_item, list | tuple)
+        and len(work_item) == len(grid)
+        and all(type(at) is int and 0 <= at < extent for at, extent in zip(work_item, grid, strict=True))
     ):
-        return item_number(grid, *given)
+        return item_number(grid, *work_item)
     raise UsageError(
         "U008",
-        f"{shown(given)} is not a work item of the grid {' x '.join(map(str, grid))}",
+        f"{shown(work_item)} is not a work item of the grid {' x '.join(map(str, grid))}",
         hint=f"give a number from 0 to {prod(grid) - 1}, or a block {tuple('xyz'[: len(grid)])}".replace("'", ""),
     )
 
@@ -493,38 +500,38 @@ def _rectangular(
     if order in ("row_major", "column_major"):
         return _Work(tuple(work), "rectangle")
     lists = {
-        (one.x, one.y): in_order(grid, order, edge, rectangle_items(grid, one.values, "row_major")) for one in work
+        (core.x, core.y): in_order(grid, order, edge, rectangle_items(grid, core.values, "row_major")) for core in work
     }
     return _with_lists(lists, order, any_size=any_size)
 
 
-def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool) -> list[tuple[int, int]]:
+def _cut(blocks: int, cores: int, size: int | None, unit: str, *, any_size: bool) -> list[tuple[int, int]]:
     """Start and length of each core's part of an axis: `size` blocks each, or nearly equal parts."""
     if size is None:
         return _even(blocks, cores if any_size else min(cores, blocks))
     if size < 1 or -(-blocks // size) > cores:
         raise ResourceError(
             "R005",
-            f"rectangles of {size} {what} of blocks on {cores} cores do not cover {blocks} {what}",
-            hint=f"use at least {-(-blocks // cores)} {what}, or more cores",
+            f"rectangles of {size} {unit} of blocks on {cores} cores do not cover {blocks} {unit}",
+            hint=f"use at least {-(-blocks // cores)} {unit}, or more cores",
         )
-    parts = [(start, min(size, blocks - start)) for start in range(0, blocks, size)]
-    return parts + [(0, 0)] * (cores - len(parts)) if any_size else parts
+    spans = [(start, min(size, blocks - start)) for start in range(0, blocks, size)]
+    return spans + [(0, 0)] * (cores - len(spans)) if any_size else spans
 
 
 def _by_shard(
     program: TirProgram, grid: tuple[int, ...], match: str | None, order: str, edge: int | None
 ) -> dict[Core, list[int]]:
     """The items of each core: those whose block of the tensor `match` starts in a shard of that core."""
-    held = [layout for layout in program.plan.layouts if layout.memory == "l1" and layout.sharding is not None]
-    names = [layout.name for layout in held]
+    sharded = [layout for layout in program.plan.layouts if layout.memory == "l1" and layout.sharding is not None]
+    names = [layout.name for layout in sharded]
     if match is None:
-        if len(held) != 1:
+        if len(sharded) != 1:
             raise UsageError("U016", 
                 f"the policy match_shard needs one tensor; {', '.join(names) or 'none'} "
-                f"{'are' if len(held) > 1 else 'is'} sharded in L1",
+                f"{'are' if len(sharded) > 1 else 'is'} sharded in L1",
                 hint="choose one: match='" + (names or ["A"])[0] + "'"
-                + ("" if held else ", layouts={'A': {'shard': 'height'}}"),
+                + ("" if sharded else ", layouts={'A': {'shard': 'height'}}"),
             )  # fmt: skip
         match = names[0]
     if match not in names:
@@ -537,7 +544,7 @@ def _by_shard(
     sharding = layout.sharding
     assert sharding is not None, "it is among those that have one"
     loops = grid_loops(program.kernel)
-    copies = [one for one in tensor_copies(loops) if one.tensor == match]
+    copies = [copy for copy in tensor_copies(loops) if copy.tensor == match]
     if not copies:
         raise Unsupported(
             "L014",
@@ -567,11 +574,11 @@ def _with_lists(lists: Mapping[Core, list[int]], order: str, *, any_size: bool =
     return _Work(work, "list")
 
 
-def _even(total: int, parts: int) -> list[tuple[int, int]]:
+def _even(total: int, count: int) -> list[tuple[int, int]]:
     """Start and length of `parts` runs of nearly equal length."""
-    base, more = divmod(total, parts)
-    lengths = [base + (part < more) for part in range(parts)]
-    return [(sum(lengths[:part]), length) for part, length in enumerate(lengths)]
+    base, more = divmod(total, count)
+    lengths = [base + (index < more) for index in range(count)]
+    return [(sum(lengths[:index]), length) for index, length in enumerate(lengths)]
 
 
 # Shards as circular buffers
@@ -592,13 +599,13 @@ def with_local_shards(program: TirProgram) -> TirProgram:
     buffers = {buffer.name: buffer for buffer in plan.buffers}
     refused: list[str] = []
     # Copies under a condition, or at positions known only at run time, as well.
-    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
+    moves = Counter(tensor for statement in walk(program.kernel.body) for tensor in tensors_moved(statement))
     for layout in plan.layouts:
         if layout.memory != "l1" or layout.sharding is None:
             continue
-        own = [one for one in copies if one.tensor == layout.name]
-        buffer = buffers.get(homes.get(own[0].statement, "")) if len(own) == 1 else None
-        reason = _no_alias(partition, layout, own, buffer, moves[layout.name])
+        own_copies = [copy for copy in copies if copy.tensor == layout.name]
+        buffer = buffers.get(homes.get(own_copies[0].statement, "")) if len(own_copies) == 1 else None
+        reason = _no_alias(partition, layout, own_copies, buffer, moves[layout.name])
         if reason is not None or buffer is None:
             refused.append(f"{layout.name}: {reason}")
             continue
@@ -616,9 +623,15 @@ def with_local_shards(program: TirProgram) -> TirProgram:
     depths["qk_chunk_tiles"] = options.qk_chunk_tiles
     asked = [name for name, value in depths.items() if value is not None]
     notes = [
-        note("shard is the buffer", buffer=one.name, depth=one.stages, tensor=one.shard_of, options=", ".join(asked))
-        for one in buffers.values()
-        if one.shard_of and asked
+        note(
+            "shard is the buffer",
+            buffer=buffer.name,
+            depth=buffer.stages,
+            tensor=buffer.shard_of,
+            options=", ".join(asked),
+        )
+        for buffer in buffers.values()
+        if buffer.shard_of and asked
     ]
     return program.with_plan(buffers=tuple(buffers.values()), notes=(*plan.notes, *notes))
 

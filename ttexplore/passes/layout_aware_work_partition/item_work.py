@@ -58,10 +58,10 @@ def item_works(program: TirProgram, target: Target) -> dict[str, ItemWork] | Non
     if plan.sizes or _is_open(loops[-1].body, copies):
         return None
     homes = {key[0]: plan_name for key, plan_name in staging.writes.items()}
-    buffers = {one.name: one for one in plan.buffers}
+    buffers = {buffer.name: buffer for buffer in plan.buffers}
     loads: list[Load] = []
     stores: list[Stored] = []
-    in_loops = any(not one.loads and one.loops for one in copies)
+    in_loops = any(not copy.loads and copy.loops for copy in copies)
     for copy in copies:
         layout, accessor = plan.layout(copy.tensor), plan.accessor(copy.tensor)
         if not copy.loads:
@@ -78,7 +78,7 @@ def item_works(program: TirProgram, target: Target) -> dict[str, ItemWork] | Non
                  layout.memory == "dram", buffer.stages, not stores and not (copy.loops and in_loops))
         )  # fmt: skip
     fidelities: tuple[Fidelity, ...] = get_args(Fidelity)
-    computes = [dataclasses.replace(plan.compute, math_fidelity=one) for one in fidelities]
+    computes = [dataclasses.replace(plan.compute, math_fidelity=fidelity) for fidelity in fidelities]
     cycles = _cycles(statements(loops[-1].body), computes, target, in_loop=False)
     return {
         fidelity: ItemWork(tuple(loads), float(cycles[at]), tuple(stores)) for at, fidelity in enumerate(fidelities)
@@ -156,11 +156,13 @@ def _is_of_open_length(statement: tirx.Stmt) -> bool:
 
 def _is_open(body: tirx.Stmt, copies: Sequence[TensorCopy]) -> bool:
     """Whether something decides only when the kernel runs what is read, or how often."""
-    known = {one.statement for one in copies}
-    for one in walk(body):
-        if isinstance(one, tirx.While) or (isinstance(one, tirx.For) and constant(one.extent) is None):
+    copy_statements = {copy.statement for copy in copies}
+    for statement in walk(body):
+        if isinstance(statement, tirx.While) or (
+            isinstance(statement, tirx.For) and constant(statement.extent) is None
+        ):
             return True
-        if tensors_moved(one) and one not in known:
+        if tensors_moved(statement) and statement not in copy_statements:
             return True
     return False
 
@@ -172,20 +174,20 @@ _Cycles = npt.NDArray[np.float64]
 def _cycles(body: Iterable[tirx.Stmt], computes: Sequence[ComputeConfig], target: Target, *, in_loop: bool) -> _Cycles:
     """The cycles of the slowest of unpack, math and pack."""
     total = np.zeros(len(computes))
-    for one in body:
-        name = op_name(one)
-        if is_parallel(one):
-            total += _elementwise(one)
-        elif isinstance(one, tirx.For):
-            turns = constant(one.extent) or 0
-            total += turns * _cycles(statements(one.body), computes, target, in_loop=turns > 1)
-        elif isinstance(one, tirx.IfThenElse):
-            arms = [one.then_case, *([one.else_case] if one.else_case is not None else [])]
+    for statement in body:
+        name = op_name(statement)
+        if is_parallel(statement):
+            total += _elementwise(statement)
+        elif isinstance(statement, tirx.For):
+            turns = constant(statement.extent) or 0
+            total += turns * _cycles(statements(statement.body), computes, target, in_loop=turns > 1)
+        elif isinstance(statement, tirx.IfThenElse):
+            arms = [statement.then_case, *([statement.else_case] if statement.else_case is not None else [])]
             total += np.max([_cycles(statements(arm), computes, target, in_loop=in_loop) for arm in arms], axis=0)
         elif name == tl.GEMM.name:
-            total += _product(one, computes, target, in_loop=in_loop)
+            total += _product(statement, computes, target, in_loop=in_loop)
         elif name in (tl.COPY.name, tl.REDUCE.name):
-            source, to = (region.source for region in regions(one)[:2])
+            source, to = (region.source for region in regions(statement)[:2])
             if is_on_chip(source) and is_on_chip(to):
                 total += prod(tile_grid(shape_of(source)[-2:])) * (COPY_CYCLES + PACK_CYCLES)
     return total
@@ -196,34 +198,38 @@ def _product(statement: tirx.Stmt, computes: Sequence[ComputeConfig], target: Ta
     a, b, c = (region.source for region in regions(statement)[:3])
     rows, columns = tile_grid(shape_of(c))
     depth = prod(tile_grid(shape_of(a))) // rows
-    a_bytes, b_bytes = (DATA_FORMATS[FORMAT_OF_DTYPE[storage_dtype(dtype_of(one))]].tile_bytes for one in (a, b))
-    part = max(sub_blocks((rows, columns), compute.dst_tiles), key=lambda one: (one.tiles, one.columns))
-    unpack = depth * unpack_cycles(costs, matmul_unpacked(part.rows, part.columns, a_bytes, b_bytes))
+    a_bytes, b_bytes = (
+        DATA_FORMATS[FORMAT_OF_DTYPE[storage_dtype(dtype_of(operand))]].tile_bytes for operand in (a, b)
+    )
+    subblock = max(
+        sub_blocks((rows, columns), compute.dst_tiles), key=lambda candidate: (candidate.tiles, candidate.columns)
+    )
+    unpack = depth * unpack_cycles(costs, matmul_unpacked(subblock.rows, subblock.columns, a_bytes, b_bytes))
     math = pack = 0
-    if in_loop and part.turns > 1:
+    if in_loop and subblock.turns > 1:
         # Partial sums leave DST after each step, and come back unless the packer adds them up.
-        pack = part.tiles * pack_cycles(costs, _PARTIAL_BYTES, PACK_CYCLES)
+        pack = subblock.tiles * pack_cycles(costs, _PARTIAL_BYTES, PACK_CYCLES)
         if compute.accumulate == "reload":
-            unpack += part.tiles * unpack_cycles(costs, _PARTIAL_BYTES) + 3 * INIT_CYCLES
-            math += part.tiles * COPY_CYCLES + 3 * INIT_CYCLES
+            unpack += subblock.tiles * unpack_cycles(costs, _PARTIAL_BYTES) + 3 * INIT_CYCLES
+            math += subblock.tiles * COPY_CYCLES + 3 * INIT_CYCLES
     return [
-        part.turns * (max(unpack, math + depth * product, pack) + _hand_over(part))
-        for product in (matmul_cycles(costs, one.math_fidelity, part.tiles) for one in computes)
+        subblock.turns * (max(unpack, math + depth * product, pack) + _hand_over(subblock))
+        for product in (matmul_cycles(costs, variant.math_fidelity, subblock.tiles) for variant in computes)
     ]
 
 
-def _hand_over(part: SubBlock) -> float:
-    return SECTION_CYCLES / 2 if part.turns > 1 else SECTION_CYCLES
+def _hand_over(subblock: SubBlock) -> float:
+    return SECTION_CYCLES / 2 if subblock.turns > 1 else SECTION_CYCLES
 
 
 def _elementwise(nest: tirx.Stmt) -> float:
     loops, body = parallel_body(nest)
-    extents = [constant(one.extent) or 1 for one in loops]
+    extents = [constant(nest_loop.extent) or 1 for nest_loop in loops]
     tiles = prod(tile_grid(tuple(extents[-2:]))) * prod(extents[:-2])
     operations = sum(
         not isinstance(node, ir.TensorLoad | ir.Var | tirx.IntImm | tirx.FloatImm | tirx.Cast)
-        for one in body
-        if isinstance(one, tirx.BufferStore | tirx.Bind)
-        for node in nodes_of(one.value)
+        for statement in body
+        if isinstance(statement, tirx.BufferStore | tirx.Bind)
+        for node in nodes_of(statement.value)
     )
     return tiles * (operations * _ELEMENTWISE_CYCLES + COPY_CYCLES + PACK_CYCLES)

@@ -57,26 +57,26 @@ def with_partial_sums(program: TirProgram, target: Target) -> TirProgram:
     plan = program.plan
     assert plan.partition is not None, "it is decided"
     copies = tensor_copies(grid_loops(program.kernel))
-    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
-    found: list[PartialSums] = []
+    moves = Counter(tensor for statement in walk(program.kernel.body) for tensor in tensors_moved(statement))
+    sums: list[PartialSums] = []
     notes: list[Note] = []
     for name in marked:
-        made = _sums(program, plan.layout(name), copies, moves[name], len(found) * _SEMAPHORES, target)
-        found.append(made)
+        new_sums = _sums(program, plan.layout(name), copies, moves[name], len(sums) * _SEMAPHORES, target)
+        sums.append(new_sums)
         notes.append(note("partial sums", tensor=name))
-    if len(found) * _SEMAPHORES > target.semaphores:
+    if len(sums) * _SEMAPHORES > target.semaphores:
         raise ResourceError(
             "R007",
-            f"partial sums of {len(found)} tensors need {len(found) * _SEMAPHORES} semaphores; {target.name} has "
+            f"partial sums of {len(sums)} tensors need {len(sums) * _SEMAPHORES} semaphores; {target.name} has "
             f"{target.semaphores} per core",
             hint="use partials='dram'",
         )
     values: dict[_Core, dict[str, int]] = {(core.x, core.y): {} for core in plan.partition.cores}
-    for one in found:
-        for core, given in one.core_values.items():
-            values[core] |= given
+    for tensor_sums in sums:
+        for core, core_values in tensor_sums.core_values.items():
+            values[core] |= core_values
     return program.with_plan(
-        partials=tuple(found), partition=plan.partition.with_values(values), notes=(*plan.notes, *notes)
+        partials=tuple(sums), partition=plan.partition.with_values(values), notes=(*plan.notes, *notes)
     )  # fmt: skip
 
 
@@ -92,8 +92,8 @@ def _sums(
     def refused(reason: str, hint: str) -> UsageError:
         return UsageError("U025", f"partial sums of {name} cannot be sent: {reason}", hint=hint, span=span)
 
-    own = [one for one in copies if one.tensor == name]
-    loads, stores = ([one for one in own if one.loads is way] for way in (True, False))
+    own_copies = [copy for copy in copies if copy.tensor == name]
+    loads, stores = ([copy for copy in own_copies if copy.loads is way] for way in (True, False))
     if layout.memory != "dram" or layout.page != "tile":
         where = "it lies in L1" if layout.memory != "dram" else "it is row-major"
         raise refused(where, "keep it in DRAM, in tiles, or use partials='dram'")
@@ -137,14 +137,14 @@ def _sums(
             )
     chains: dict[tuple[Block, ...], list[_Core]] = {}
     order = {(core.x, core.y): [*partition.items_of(core)[:1]] for core in partition.cores}
-    for core in sorted(steps, key=lambda one: order[one]):
+    for core in sorted(steps, key=lambda candidate: order[candidate]):
         chains.setdefault(steps[core], []).append(core)
     owner: dict[Block, tuple[Block, ...]] = {}
     for blocks, cores in chains.items():
         for block in blocks:
-            if (other := owner.setdefault(block, blocks)) is not blocks:
+            if (owner_blocks := owner.setdefault(block, blocks)) is not blocks:
                 raise refused(
-                    f"cores {chains[other][0]} and {cores[0]} both update the block at {block}, but not the same "
+                    f"cores {chains[owner_blocks][0]} and {cores[0]} both update the block at {block}, but not the same "
                     "blocks at the same steps",
                     _even_work(partition, load, target),
                 )
@@ -196,24 +196,24 @@ def _buffers(
     """The circular buffers that only the load fills and only the store empties; None where there are none."""
     staging = program.staging
     assert staging is not None, "A2 decides it"
-    known = {one.name: one for one in program.plan.buffers}
+    buffers = {buffer.name: buffer for buffer in program.plan.buffers}
     filled = [name for key, name in staging.writes.items() if key[0].same_as(load.statement)]
-    taken = [name for key, name in staging.reads.items() if key[0].same_as(store.statement)]
-    into = known.get(filled[0]) if filled and list(staging.writes.values()).count(filled[0]) == 1 else None
-    out = known.get(taken[0]) if taken and list(staging.reads.values()).count(taken[0]) == 1 else None
+    drained = [name for key, name in staging.reads.items() if key[0].same_as(store.statement)]
+    into = buffers.get(filled[0]) if filled and list(staging.writes.values()).count(filled[0]) == 1 else None
+    out = buffers.get(drained[0]) if drained and list(staging.reads.values()).count(drained[0]) == 1 else None
     return into, out
 
 
 def _alike(into: CircularBuffer, out: CircularBuffer) -> bool:
     """Whether a block of one is the same bytes as that of the other."""
     same = (into.data_format, into.block_pages, into.tile_order) == (out.data_format, out.block_pages, out.tile_order)
-    whole = not (into.row_tiles or out.row_tiles or into.shard_of or out.shard_of)
-    return same and whole and into.producer == out.consumer == "writer"
+    is_plain = not (into.row_tiles or out.row_tiles or into.shard_of or out.shard_of)
+    return same and is_plain and into.producer == out.consumer == "writer"
 
 
 def _line_of(program: TirProgram, tensor: str) -> Span | None:
     """The line that updates a tensor."""
-    return next((span_of(one) for one in walk(program.kernel.body) if _moves(one, tensor)), None)
+    return next((span_of(statement) for statement in walk(program.kernel.body) if _moves(statement, tensor)), None)
 
 
 def _moves(statement: tirx.Stmt, tensor: str) -> bool:

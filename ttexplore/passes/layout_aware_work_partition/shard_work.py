@@ -49,10 +49,10 @@ def tensor_copies(loops: list[tirx.For]) -> list[TensorCopy]:
     """The copies of a kernel under its grid `loops`, in order, without those at positions known only at run time."""
     numbers: dict[ir.Var, Variable] = {}
     bound: dict[Variable, Expression] = {}
-    found: list[TensorCopy] = []
+    copies: list[TensorCopy] = []
 
-    def number(one: ir.Var) -> Variable:
-        return numbers.setdefault(one, Variable(len(numbers), str(one.name)))
+    def number(ir_variable: ir.Var) -> Variable:
+        return numbers.setdefault(ir_variable, Variable(len(numbers), str(ir_variable.name)))
 
     def visit(body: list[tirx.Stmt], names: dict[Variable, str], around: tuple[int, ...]) -> None:
         for statement in body:
@@ -65,10 +65,14 @@ def tensor_copies(loops: list[tirx.For]) -> list[TensorCopy]:
                     visit(statements(statement.body), inner, (*around, extent))
             elif runs(statement, tl.COPY):
                 copy = _copy(statement, names, around, lambda e: placed(convert(e, number), bound))
-                found.extend([] if copy is None else [copy])
+                copies.extend([] if copy is None else [copy])
 
-    visit(statements(loops[-1].body), {number(one.loop_var): f"b[{axis}]" for axis, one in enumerate(loops)}, ())
-    return found
+    visit(
+        statements(loops[-1].body),
+        {number(grid_loop.loop_var): f"b[{axis}]" for axis, grid_loop in enumerate(loops)},
+        (),
+    )
+    return copies
 
 
 def _copy(
@@ -79,24 +83,24 @@ def _copy(
     if is_on_chip(source.source) == is_on_chip(target.source):
         return None
     region = target if is_on_chip(source.source) else source
-    extents = [constant(part.extent) for part in region.region]
+    extents = [constant(interval.extent) for interval in region.region]
     if None in extents:
         return None
-    starts = [written_out(part.min) for part in region.region]
+    starts = [written_out(interval.min) for interval in region.region]
     low = compiled(starts, "b, v", names)
     if low is None:
         return None
     sizes = tuple(int(extent or 0) for extent in extents)
-    used = {names[one] for start in starts for one in variables(start)}
+    used = {names[variable] for start in starts for variable in variables(start)}
     axes = tuple(axis for axis in range(_MOST_AXES) if f"b[{axis}]" in used)
     return TensorCopy(statement, str(region.source.name), region is source, sizes, around, low, axes)
 
 
 def tensors_moved(statement: tirx.Stmt) -> set[str]:
     """The tensors that a statement moves elements of."""
-    moved = [one.source for one in regions(statement)] if isinstance(statement, tirx.Evaluate) else []
-    moved += [load.source for one in expressions_of(statement) for load in loads_of(one)]
-    return {str(one.name) for one in moved if not is_on_chip(one)}
+    moved = [region.source for region in regions(statement)] if isinstance(statement, tirx.Evaluate) else []
+    moved += [load.source for expression in expressions_of(statement) for load in loads_of(expression)]
+    return {str(source.name) for source in moved if not is_on_chip(source)}
 
 
 def tile_of(layout: TensorLayout, element: Block) -> tuple[int, int]:
@@ -124,7 +128,7 @@ def moves_own_shard(
     assert sharding is not None
     if core not in sharding.cores:
         return f"core {core} holds none of it"
-    own = sharding.cores.index(core)
+    own_shard = sharding.cores.index(core)
     tile_rows, tile_columns = sharding.shard_shape[0] // TILE_ROWS, sharding.shard_shape[1] // TILE_COLUMNS
     sizes = copy.extents
     if any(extent != 1 for extent in sizes[:-2]) or any(
@@ -148,7 +152,7 @@ def moves_own_shard(
             for r, c in inside:
                 tile = (row + r, column + c)
                 slot = tile[0] % tile_rows * tile_columns + tile[1] % tile_columns
-                if shard_of(sharding, tile) != own:
+                if shard_of(sharding, tile) != own_shard:
                     return f"core {core} moves tile {tile}, which core {sharding.cores[shard_of(sharding, tile)]} holds"
                 if slot != expected:
                     return f"core {core} moves tile {slot} of its shard as number {expected}"
@@ -166,4 +170,4 @@ def whole_buffer(copy: TensorCopy) -> bool:
     """Whether the copy fills or drains the whole on-chip buffer."""
     source, target = regions(copy.statement)
     region = target if copy.loads else source
-    return tuple(constant(part.extent) for part in region.region) == shape_of(region.source)
+    return tuple(constant(interval.extent) for interval in region.region) == shape_of(region.source)

@@ -58,7 +58,7 @@ _MOST_TOLD = 3
 
 def with_shared_inputs(
     program: TirProgram, target: Target, request: str | Mapping[str, Topology],
-    others: Callable[[], Sequence[Partition]] = tuple[Partition, ...],
+    alternatives: Callable[[], Sequence[Partition]] = tuple[Partition, ...],
 ) -> TirProgram:  # fmt: skip
     """The program whose plan says which inputs are shared, and whose cores have the values for that.
 
@@ -75,45 +75,45 @@ def with_shared_inputs(
     plan = program.plan
     assert plan.partition is not None, "it is decided"
     if request == "auto":
-        return _with_fastest(program, target, others)
+        return _with_fastest(program, target, alternatives)
     inputs = [layout.name for layout in plan.layouts]
     asked = {} if isinstance(request, str) else dict(request)
     for name in asked:
         if name not in inputs:
             raise unknown("tensor", name, inputs)
-    found: list[_Way] = []
+    chosen: list[_Way] = []
     notes: list[Note] = []
-    wanted = asked or [one.name for one in plan.layouts if one.role != "output"]
-    for name, made in _all_ways(program, wanted)(plan.partition).items():
-        if isinstance(made, str):
+    candidates = asked or [layout.name for layout in plan.layouts if layout.role != "output"]
+    for name, ways_or_reason in _all_ways(program, candidates)(plan.partition).items():
+        if isinstance(ways_or_reason, str):
             if name in asked:
-                raise _not_shared(name, made)
-            notes.append(note("not shared", tensor=name, reason=made))
+                raise _not_shared(name, ways_or_reason)
+            notes.append(note("not shared", tensor=name, reason=ways_or_reason))
             continue
-        ways = [one for one in made if one.topology == asked.get(name, one.topology)]
+        ways = [way for way in ways_or_reason if way.topology == asked.get(name, way.topology)]
         if ways:
             # Of topologies that save as much, the first.
-            found.append(max(ways, key=lambda one: one.saved_bytes))
+            chosen.append(max(ways, key=lambda way: way.saved_bytes))
         elif name in asked:
             where = {"row": "row of cores", "column": "column of cores", "grid": "rectangle of cores"}
             raise _not_shared(name, f"no two cores in one {where[asked[name]]} need the same blocks at the same steps")
         else:
             notes.append(note("not shared", tensor=name, reason=_NOT_TOGETHER))
-    taken = len(plan.semaphores)
-    most = (target.semaphores - taken) // _SEMAPHORES
-    if len(found) > most:
+    used_semaphores = len(plan.semaphores)
+    most = (target.semaphores - used_semaphores) // _SEMAPHORES
+    if len(chosen) > most:
         if asked:
             raise ResourceError(
                 "R007",
-                f"{len(found)} shared inputs need {len(found) * _SEMAPHORES} semaphores; {target.name} has "
-                f"{target.semaphores} per core{f', of which partial sums use {taken}' if taken else ''}",
+                f"{len(chosen)} shared inputs need {len(chosen) * _SEMAPHORES} semaphores; {target.name} has "
+                f"{target.semaphores} per core{f', of which partial sums use {used_semaphores}' if used_semaphores else ''}",
                 hint=f"share at most {most} inputs",
             )
-        kept = sorted(found, key=lambda one: -one.saved_bytes)[:most]
+        best = sorted(chosen, key=lambda way: -way.saved_bytes)[:most]
         reason = "others save more, and they use up the semaphores"
-        notes += [note("not shared", tensor=one.tensor, reason=reason) for one in found if one not in kept]
-        found = [one for one in found if one in kept]
-    return _sharing(program, found, notes)
+        notes += [note("not shared", tensor=way.tensor, reason=reason) for way in chosen if way not in best]
+        chosen = [way for way in chosen if way in best]
+    return _sharing(program, chosen, notes)
 
 
 def _sharing(program: TirProgram, ways: Sequence[_Way], notes: Iterable[Note]) -> TirProgram:
@@ -133,20 +133,22 @@ _AllWays = Callable[[Partition], "dict[str, list[_Way] | str]"]
 
 def _all_ways(program: TirProgram, tensors: Collection[str]) -> _AllWays:
     copies = tensor_copies(grid_loops(program.kernel))
-    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in tensors_moved(one))
-    layouts = [one for one in program.plan.layouts if one.name in tensors]
+    moves = Counter(tensor for statement in walk(program.kernel.body) for tensor in tensors_moved(statement))
+    layouts = [layout for layout in program.plan.layouts if layout.name in tensors]
     block_of = functools.cache(item_block)
 
     def all_ways(partition: Partition) -> dict[str, list[_Way] | str]:
         @functools.cache
         def blocks() -> _Blocks:
-            found: _Blocks = {}
+            blocks_of: _Blocks = {}
             for core in partition.cores:
                 look_around()
-                found[core.x, core.y] = [block_of(partition.grid, item) for item in partition.items_of(core)]
-            return found
+                blocks_of[core.x, core.y] = [block_of(partition.grid, item) for item in partition.items_of(core)]
+            return blocks_of
 
-        return {one.name: _ways(program, partition, blocks, one, copies, moves[one.name]) for one in layouts}
+        return {
+            layout.name: _ways(program, partition, blocks, layout, copies, moves[layout.name]) for layout in layouts
+        }
 
     return all_ways
 
@@ -167,37 +169,37 @@ class _Fastest:
     tried: tuple[tuple[tuple[_Way, ...], float], ...]
 
 
-def _with_fastest(program: TirProgram, target: Target, others: Callable[[], Sequence[Partition]]) -> TirProgram:
+def _with_fastest(program: TirProgram, target: Target, alternatives: Callable[[], Sequence[Partition]]) -> TirProgram:
     """Share the inputs for which the shortest time is predicted, if that is shorter than without; so with the
     partition."""
     plan, work = program.plan, program.work
     assert plan.partition is not None, "it is decided"
     if work is None or len(plan.partition.cores) < 2:
         return program
-    inputs = [one.name for one in plan.layouts if one.role == "input"]
+    inputs = [layout.name for layout in plan.layouts if layout.role == "input"]
     all_ways = functools.cache(lambda: _all_ways(program, inputs))
-    own = _fastest_with(program, plan.partition, work, target, all_ways)
-    best, every = own, [own]
-    for one in others() if own.possible else ():
-        other = _fastest_with(program, one, work, target, all_ways)
-        every.append(other)
-        if other.ways and other.cycles < best.cycles * _WORTH:
-            best = other
-    if not own.possible:
+    unchanged = _fastest_with(program, plan.partition, work, target, all_ways)
+    best, every = unchanged, [unchanged]
+    for partition in alternatives() if unchanged.possible else ():
+        fastest = _fastest_with(program, partition, work, target, all_ways)
+        every.append(fastest)
+        if fastest.ways and fastest.cycles < best.cycles * _WORTH:
+            best = fastest
+    if not unchanged.possible:
         if plan.partition.work_items <= MOST_LISTED_ITEMS:
             return program
         return program.with_plan(notes=(*plan.notes, note("too many to share", most=MOST_LISTED_ITEMS)))
-    alone = microseconds(own.alone, target)
+    alone = microseconds(unchanged.alone, target)
     if not best.ways:
-        times = {"shared": microseconds(own.cycles, target), "alone": alone}
-        why = note("sharing does not pay", tensors=_listed(own.possible), **times)
+        times = {"shared": microseconds(unchanged.cycles, target), "alone": alone}
+        why = note("sharing does not pay", tensors=_listed(unchanged.possible), **times)
         return program.with_choice(_choice(every, best, why.text, target), why)
     told = _listed(map(_told, best.ways.values()))
     why = note("shared", ways=told, shared=microseconds(best.cycles, target), alone=alone)
     notes: list[Note] = []
-    if best is not own:
-        time = microseconds(own.cycles, target)
-        notes.append(note("policy", policy=best.partition.policy, time=time, other=own.partition.policy))
+    if best is not unchanged:
+        time = microseconds(unchanged.cycles, target)
+        notes.append(note("policy", policy=best.partition.policy, time=time, other=unchanged.partition.policy))
     notes += [note("not worth sharing", tensor=name) for name in best.possible if name not in best.ways]
     program = program.with_choice(_choice(every, best, why.text, target), why)
     return _sharing(program.with_plan(partition=best.partition), [*best.ways.values()], notes)
@@ -210,14 +212,16 @@ def _told(way: _Way) -> str:
 def _choice(every: Sequence[_Fastest], best: _Fastest, reason: str, target: Target) -> Choice:
     """What was compared: the fastest ways to share, and no sharing, with each partition."""
 
-    def name(one: _Fastest, ways: Iterable[_Way]) -> str:
+    def name(fastest: _Fastest, ways: Iterable[_Way]) -> str:
         told = _listed(map(_told, ways)) or "nothing shared"
-        return f"{one.partition.policy}, {told}" if len(every) > 1 else told
+        return f"{fastest.partition.policy}, {told}" if len(every) > 1 else told
 
     times: dict[str, float] = {}
-    for one in every:
-        shared = sorted((tried for tried in one.tried if tried[0]), key=lambda tried: tried[1])
-        times |= {name(one, ()): one.alone} | {name(one, ways): cycles for ways, cycles in shared[:_MOST_TOLD]}
+    for fastest in every:
+        shared = sorted((tried for tried in fastest.tried if tried[0]), key=lambda tried: tried[1])
+        times |= {name(fastest, ()): fastest.alone} | {
+            name(fastest, ways): cycles for ways, cycles in shared[:_MOST_TOLD]
+        }
     candidates = tuple(Candidate(told, predicted_us(cycles, target)) for told, cycles in times.items())
     return Choice("multicast", candidates, name(best, best.ways.values()), reason)
 
@@ -229,13 +233,17 @@ def _fastest_with(
     items = {(core.x, core.y): core.items for core in partition.cores}
 
     def cycles(ways: Mapping[str, _Way]) -> float:
-        return predicted_cycles(work, items, target, {name: one.roles for name, one in ways.items()})
+        return predicted_cycles(work, items, target, {name: way.roles for name, way in ways.items()})
 
     alone = cycles({})
     if alone * _WORTH < predicted_cycles(work.without_reading, items, target, {}):
         # Reading takes no longer than what has to be done anyway.
         return _Fastest(partition, {}, alone, alone, (), ())
-    ways = {name: made for name, made in all_ways()(partition).items() if made and not isinstance(made, str)}
+    ways = {
+        name: ways_or_reason
+        for name, ways_or_reason in all_ways()(partition).items()
+        if ways_or_reason and not isinstance(ways_or_reason, str)
+    }
     free = target.semaphores - len(program.plan.semaphores)
     best, chosen, tried = _fastest(ways, cycles, free // _SEMAPHORES)
     return _Fastest(partition, chosen if best < alone * _WORTH else {}, best, alone, tuple(ways), tried)
@@ -246,29 +254,33 @@ def _fastest(
 ) -> tuple[float, dict[str, _Way], tuple[tuple[tuple[_Way, ...], float], ...]]:
     """The fastest of the ways to share at most so many inputs, and all that were tried: from none and from all, one
     input is changed after another until nothing is faster."""
-    every = {name: max(some, key=lambda one: one.saved_bytes) for name, some in ways.items()}
-    known: dict[tuple[tuple[str, str], ...], tuple[tuple[_Way, ...], float]] = {}
+    every = {name: max(some, key=lambda way: way.saved_bytes) for name, some in ways.items()}
+    timed: dict[tuple[tuple[str, str], ...], tuple[tuple[_Way, ...], float]] = {}
 
-    def found(tried: Mapping[str, _Way]) -> float:
-        key = tuple((name, one.topology) for name, one in tried.items())
-        if key not in known:
-            known[key] = (*tried.values(),), cycles(tried)
-        return known[key][1]
+    def predicted(tried: Mapping[str, _Way]) -> float:
+        key = tuple((name, way.topology) for name, way in tried.items())
+        if key not in timed:
+            timed[key] = (*tried.values(),), cycles(tried)
+        return timed[key][1]
 
-    kept = sorted(every, key=lambda name: -every[name].saved_bytes)[:most]
+    largest = sorted(every, key=lambda name: -every[name].saved_bytes)[:most]
     results: list[tuple[float, dict[str, _Way]]] = []
-    for start in ({}, {name: every[name] for name in every if name in kept}):
-        best, chosen = found(start), dict[str, _Way](start)
+    for start in ({}, {name: every[name] for name in every if name in largest}):
+        best, chosen = predicted(start), dict[str, _Way](start)
         changed = True
         while changed:
             changed = False
             for name, some in ways.items():
                 for way in (None, *some):
-                    tried = {one: given for one in ways if (given := way if one == name else chosen.get(one))}
-                    if len(tried) <= most and (time := found(tried)) < best:
+                    tried = {
+                        tensor: chosen_way
+                        for tensor in ways
+                        if (chosen_way := way if tensor == name else chosen.get(tensor))
+                    }
+                    if len(tried) <= most and (time := predicted(tried)) < best:
                         best, chosen, changed = time, tried, True
         results.append((best, chosen))
-    return *min(results, key=lambda one: (one[0], len(one[1]))), tuple(known.values())
+    return *min(results, key=lambda result: (result[0], len(result[1]))), tuple(timed.values())
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -285,9 +297,9 @@ def _not_shared(tensor: str, reason: str) -> UsageError:
 
 def _with_values(partition: Partition, shared: Iterable[SharedInput]) -> Partition:
     """The partition whose cores know what they send and receive."""
-    given = [one.core_values for one in shared]
+    core_values = [shared_input.core_values for shared_input in shared]
     return partition.with_values(
-        {(core.x, core.y): dict(itertools.chain(*(one[core.x, core.y].items() for one in given)))
+        {(core.x, core.y): dict(itertools.chain(*(values[core.x, core.y].items() for values in core_values)))
          for core in partition.cores}
     )  # fmt: skip
 
@@ -322,7 +334,7 @@ def _ways(
 ) -> list[_Way] | str:  # fmt: skip
     """The ways to share an input that save anything, or why there are none."""
     plan = program.plan
-    own = [one for one in copies if one.tensor == layout.name]
+    own_copies = [copy for copy in copies if copy.tensor == layout.name]
     if layout.role != "input":
         return "the kernel stores to it"
     if plan.sizes:
@@ -333,11 +345,11 @@ def _ways(
         return "it is row-major"
     if moves != 1:
         return f"{moves} statements read it, instead of one" if moves else "no statement reads it"
-    if not own:
+    if not own_copies:
         return _unknown(layout.name, grid_loops(program.kernel)[-1].body)
     if partition.work_items > MOST_LISTED_ITEMS:
         return f"the blocks of {partition.work_items:,} work items are not compared, at most those of {_LISTED}"
-    copy = own[0]
+    copy = own_copies[0]
     buffer = _filled(program, copy)
     if buffer is None:
         return "its blocks do not arrive in a circular buffer that the reader fills with nothing else"
@@ -345,15 +357,17 @@ def _ways(
     items = {(core.x, core.y): core.items for core in partition.cores}
     item_bytes = prod(copy.loops) * plan.buffer(buffer).block_pages * plan.accessor(layout.name).page_bytes
     read = sum(items.values()) * item_bytes
-    made: list[_Way] = []
+    ways: list[_Way] = []
     for topology in TOPOLOGIES:
         if topology != "grid" and not any(_has_line(cores, topology) for cores in groups):
             continue
-        multicasts = tuple([Multicast(one.first, one) for cores in groups for one in _rectangles(cores, topology)])
-        saved = read - sum([items[one.sender] for one in multicasts]) * item_bytes
+        multicasts = tuple(
+            [Multicast(rectangle.first, rectangle) for cores in groups for rectangle in _rectangles(cores, topology)]
+        )
+        saved = read - sum([items[multicast.sender] for multicast in multicasts]) * item_bytes
         if saved:
-            made.append(_Way(layout.name, buffer, topology, multicasts, read, saved))
-    return made
+            ways.append(_Way(layout.name, buffer, topology, multicasts, read, saved))
+    return ways
 
 
 def _unknown(tensor: str, body: tirx.Stmt) -> str:
@@ -363,7 +377,7 @@ def _unknown(tensor: str, body: tirx.Stmt) -> str:
         varies = isinstance(around, tirx.IfThenElse) or (
             isinstance(around, tirx.For) and constant(around.extent) is None
         )
-        if varies and any(tensor in tensors_moved(one) for one in walk(around)):
+        if varies and any(tensor in tensors_moved(statement) for statement in walk(around)):
             return "it is read under a condition, or in a loop whose length varies"
     return "what is read of it is known only when the kernel runs"
 
@@ -374,8 +388,8 @@ def _filled(program: TirProgram, copy: TensorCopy) -> str | None:
     assert staging is not None, "A2 decides it"
     homes = {key[0]: name for key, name in staging.writes.items() if key[0].same_as(copy.statement)}
     name = next(iter(homes.values()), None)
-    filling = [key for key, given in staging.writes.items() if given == name]
-    buffer = next((one for one in program.plan.buffers if one.name == name), None)
+    filling = [key for key, buffer_name in staging.writes.items() if buffer_name == name]
+    buffer = next((candidate for candidate in program.plan.buffers if candidate.name == name), None)
     if buffer is None or len(filling) != 1 or buffer.producer != "reader" or buffer.shard_of:
         return None
     return buffer.name
@@ -391,13 +405,17 @@ def _needed(copy: TensorCopy, partition: Partition, blocks_of: Callable[[], _Blo
     blocks = blocks_of()
     # Of a work item, the block indices that the copy's place depends on; none of them is `()`.
     place_of: Callable[[Block], Hashable] = operator.itemgetter(*copy.axes or [slice(0)])
-    at = {core: [*map(place_of, given)] for core, given in blocks.items()}
-    places = {place: block for core, given in blocks.items() for place, block in zip(at[core], given, strict=True)}
-    found: dict[Hashable, Hashable] = {place: place for place in places}
-    if len(places) * prod(copy.loops) <= _MOST_BLOCKS:
-        found = {place: tuple(copy.starts(block)) for place, block in places.items()}
+    at = {core: [*map(place_of, core_blocks)] for core, core_blocks in blocks.items()}
+    positions = {
+        position: block
+        for core, core_blocks in blocks.items()
+        for position, block in zip(at[core], core_blocks, strict=True)
+    }
+    starts_of: dict[Hashable, Hashable] = {place: place for place in positions}
+    if len(positions) * prod(copy.loops) <= _MOST_BLOCKS:
+        starts_of = {position: tuple(copy.starts(block)) for position, block in positions.items()}
     numbers: dict[Hashable, int] = {}
-    of_place = {place: numbers.setdefault(starts, len(numbers)) for place, starts in found.items()}
+    of_place = {position: numbers.setdefault(starts, len(numbers)) for position, starts in starts_of.items()}
     return {core: tuple([of_place[place] for place in own]) for core, own in at.items()}
 
 
@@ -416,15 +434,15 @@ def _has_line(cores: Collection[_Core], topology: Topology) -> bool:
 
 def _rectangles(cores: Collection[_Core], topology: Topology) -> Iterator[CoreRange]:
     """The cores as rectangles: parts of rows, parts of columns, or any."""
-    left = set(cores)
+    remaining = set(cores)
     for x, y in sorted(cores, key=lambda core: core[::-1]):
-        if (x, y) not in left:
+        if (x, y) not in remaining:
             continue
         width = height = 1
-        while topology != "column" and (x + width, y) in left:
+        while topology != "column" and (x + width, y) in remaining:
             width += 1
-        while topology != "row" and left.issuperset([(x + m, y + height) for m in range(width)]):
+        while topology != "row" and remaining.issuperset([(x + m, y + height) for m in range(width)]):
             height += 1
-        made = CoreRange((x, y), (x + width - 1, y + height - 1))
-        left.difference_update(made.cores)
-        yield made
+        rectangle = CoreRange((x, y), (x + width - 1, y + height - 1))
+        remaining.difference_update(rectangle.cores)
+        yield rectangle

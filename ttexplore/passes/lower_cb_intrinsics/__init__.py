@@ -104,10 +104,10 @@ def lower_cb_intrinsics(program: TirProgram, target: Target) -> TirProgram:
         moved = _moved(moves)
         body = pruned([*moves.allocations, *moves.bindings, *moved], set())
         functions[role] = with_function_body(function, body)
-        left = {one.var for one in walk(functions[role].body) if isinstance(one, tirx.Bind)}
-        for one in walk(function.body):
-            if isinstance(one, tirx.Bind) and one.var not in left:
-                firings.made(_UNUSED, one, [])
+        remaining = {statement.var for statement in walk(functions[role].body) if isinstance(statement, tirx.Bind)}
+        for statement in walk(function.body):
+            if isinstance(statement, tirx.Bind) and statement.var not in remaining:
+                firings.made(_UNUSED, statement, [])
         if moves.element_buffer is not None:
             name, reason = str(moves.element_buffer.name), _BESIDE[role][1]
             added.append(CircularBuffer(name, 1, 1, "Float16_b", role, role, reason=reason))
@@ -165,41 +165,41 @@ class _Movement(Context):
         self.allocations: list[tirx.Stmt] = []
         self.element_buffer: tirx.Buffer | None = None
         self.read = {
-            buffer_of(operands(one)["source"]).name
-            for one in walk(function.body)
-            if op_name(one) in _LOADS or _reads_number(one)
+            buffer_of(operands(statement)["source"]).name
+            for statement in walk(function.body)
+            if op_name(statement) in _LOADS or _reads_number(statement)
         }
         self.sent: dict[str, SentBlocks] = {}
         self.bindings: list[tirx.Stmt] = []
         for shared in plan.shared:
             if plan.buffer(shared.buffer).producer != role:
                 continue
-            loads = [one for one in walk(function.body) if op_name(one) in _LOADS]
-            first = next(one for one in loads if buffer_of(operands(one)["cb"]).name == shared.buffer)
+            loads = [statement for statement in walk(function.body) if op_name(statement) in _LOADS]
+            first = next(statement for statement in loads if buffer_of(operands(statement)["cb"]).name == shared.buffer)
             self.sent[shared.buffer] = SentBlocks(shared, role)
             self.bindings += firings.made(_SHARED, first, self.sent[shared.buffer].bindings)
         self.handed_on: dict[str, HandedOnBlocks] = {}
         for sums in plan.partials if role == "writer" else ():
             load = next(
-                one for one in walk(function.body)
-                if op_name(one) in _LOADS and buffer_of(operands(one)["cb"]).name == sums.received
+                statement for statement in walk(function.body)
+                if op_name(statement) in _LOADS and buffer_of(operands(statement)["cb"]).name == sums.received
             )  # fmt: skip
-            made = HandedOnBlocks(sums, buffer_of(operands(load)["cb"]))
-            self.handed_on |= {sums.received: made, sums.sent: made}
-            self.bindings += firings.made(_HANDED_ON, load, made.bindings)
+            added = HandedOnBlocks(sums, buffer_of(operands(load)["cb"]))
+            self.handed_on |= {sums.received: added, sums.sent: added}
+            self.bindings += firings.made(_HANDED_ON, load, added.bindings)
         first = next(filter(_moves_elements, walk(function.body)), None)
         if first is not None:
-            name = unused_name(_BESIDE[role][0], {one.name for one in (*plan.buffers, *plan.layouts)})
-            made = allocation(name, (1, 32, 32), "bfloat16", CB_SCOPE)
-            self.allocations = firings.made(_AROUND, first, [made])
-            self.element_buffer = made.buffer
-        asked = next((one for one in walk(function.body) if _reads_number(one, READ_ANY)), None)
+            name = unused_name(_BESIDE[role][0], {named.name for named in (*plan.buffers, *plan.layouts)})
+            added = allocation(name, (1, 32, 32), "bfloat16", CB_SCOPE)
+            self.allocations = firings.made(_AROUND, first, [added])
+            self.element_buffer = added.buffer
+        asked = next((statement for statement in walk(function.body) if _reads_number(statement, READ_ANY)), None)
         self.answer_buffer: tirx.Buffer | None = None
         if asked is not None:
-            name = unused_name("answer", {one.name for one in (*plan.buffers, *plan.layouts)})
-            made = allocation(name, (1, 32, 32), "int32", CB_SCOPE)
-            self.allocations += firings.made(_ANSWER, asked, [made])
-            self.answer_buffer = made.buffer
+            name = unused_name("answer", {named.name for named in (*plan.buffers, *plan.layouts)})
+            added = allocation(name, (1, 32, 32), "int32", CB_SCOPE)
+            self.allocations += firings.made(_ANSWER, asked, [added])
+            self.answer_buffer = added.buffer
 
 
 # The buffer for single elements of the kernels that move blocks, and what it is for.
@@ -242,36 +242,42 @@ class _BlockMove:
         self.strips = op_name(statement).endswith("strips")
         self.elements = op_name(statement).endswith("elements")
         self.statement = statement
-        given = operands(statement)
-        self.tensor, self.cb = buffer_of(given["source" if self.reads else "target"]), buffer_of(given["cb"])
+        operand_values = operands(statement)
+        self.tensor, self.cb = (
+            buffer_of(operand_values["source" if self.reads else "target"]),
+            buffer_of(operand_values["cb"]),
+        )
         self.layout = plan.layout(self.tensor.name)
         buffer = plan.buffer(self.cb.name)
         self.count, self.in_place = buffer.block_pages, buffer.shard_of == self.tensor.name
         self.row_tiles = buffer.row_tiles
         if self.strips:
-            self.unit, self.matrix_stride = number_of(given["unit"]), number_of(given["matrix_stride"])
-            self.matrix_rows = number_of(given["matrix_rows"])
-            self.row, self.column = given["row"], given["column"]
+            self.unit, self.matrix_stride = (
+                number_of(operand_values["unit"]),
+                number_of(operand_values["matrix_stride"]),
+            )
+            self.matrix_rows = number_of(operand_values["matrix_rows"])
+            self.row, self.column = operand_values["row"], operand_values["column"]
         self.places: tuple[ir.Var, ...] = ()
         if op_name(statement) == READ_GATHERED.ir_name:
-            self.places, self.unit = gathered_block(statement).variables, number_of(given["unit"])
-            self.row, self.column = given["row"], given["column"]
+            self.places, self.unit = gathered_block(statement).variables, number_of(operand_values["unit"])
+            self.row, self.column = operand_values["row"], operand_values["column"]
         if self.elements:
-            self.row, self.column = given["row"], given["column"]
+            self.row, self.column = operand_values["row"], operand_values["column"]
             self.steps = {
-                axis: tuple(given[f"{axis}_{part}_step"] for part in ("page", "row", "column"))
+                axis: tuple(operand_values[f"{axis}_{coordinate}_step"] for coordinate in ("page", "row", "column"))
                 for axis in ("row", "column")
             }
-        self.page, self.row_stride = given["page"], given["row_stride"]
-        self.rows, self.columns = number_of(given["rows"]), number_of(given["columns"])
+        self.page, self.row_stride = operand_values["page"], operand_values["row_stride"]
+        self.rows, self.columns = number_of(operand_values["rows"]), number_of(operand_values["columns"])
         # Tiles lie in rows of tiles.
-        self.row_slots = number_of(given["row_slots"]) if "row_slots" in given else self.columns
-        self.column_slots = number_of(given["column_slots"]) if "column_slots" in given else 1
+        self.row_slots = number_of(operand_values["row_slots"]) if "row_slots" in operand_values else self.columns
+        self.column_slots = number_of(operand_values["column_slots"]) if "column_slots" in operand_values else 1
         self.row_guard, self.column_guard = (
-            [given[one] for one in guard if one in given]
+            [operand_values[bound] for bound in guard if bound in operand_values]
             for guard in (("row_low", "row_end"), ("column_low", "column_end"))
         )
-        self.condition = given.get("condition")
+        self.condition = operand_values.get("condition")
         # Elements per row of a row-major tensor: a number, or the end of the columns if it is a T.dynamic size.
         self.row_length: ir.Expr | int = extents_of(self.tensor)[-1]
         by_length = self.layout.page == "row" and (self.row_tiles or self.strips)
@@ -303,11 +309,11 @@ class _BlockMove:
             if test is None:
                 return move(r, c)
             slot = r * self.row_slots + c * self.column_slots
-            other = [op("noc_write_zeros", self.cb, slot)] if self.reads else None
-            return [when(test, move(r, c), otherwise=other)]
+            otherwise = [op("noc_write_zeros", self.cb, slot)] if self.reads else None
+            return [when(test, move(r, c), otherwise=otherwise)]
 
-        made = _loops(self.rows, self.columns, guarded)
-        return _Transfers(made, [], self.reads and bool(self.row_guard))
+        loops = _loops(self.rows, self.columns, guarded)
+        return _Transfers(loops, [], self.reads and bool(self.row_guard))
 
     def _strips(self) -> _Transfers:
         unit, element, by_rows = self.unit, self.layout.element_bytes, self.layout.page == "row"
@@ -317,7 +323,7 @@ class _BlockMove:
         rows, columns = -(-self.rows // unit), -(-self.columns // FACE)
 
         def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
-            known = _known((r, rows), (c, columns))
+            analyzer = _known((r, rows), (c, columns))
             # If the rows of the block come from several matrices, they are the same rows of each.
             matrix, row = self._row(r * unit)
             column = self.column + c * FACE
@@ -328,30 +334,30 @@ class _BlockMove:
                 row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
                 page = page + row_tile * self.row_stride + column_tile
                 offset = byte_in_tile(row, column, element)
-            column = known.simplify(column)
+            column = analyzer.simplify(column)
             # The numbers are unsigned: never subtract the larger one.
-            whole = column + FACE <= length if ends else None
+            fits = column + FACE <= length if ends else None
             tail = length % FACE if isinstance(length, int) else length - column
             row, column = r * unit, c * FACE
             row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
             slot = row_tile * self.row_slots + column_tile * self.column_slots
             within = byte_in_tile(row, column, element)
-            page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
+            page, offset, slot, within = (analyzer.simplify(expression) for expression in (page, offset, slot, within))
 
-            def part(elements: ir.Expr | int) -> tirx.Stmt:
+            def transfer(elements: ir.Expr | int) -> tirx.Stmt:
                 size = elements * element
                 if self.reads:
                     return op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
                 return op("noc_write_part", self.cb, slot, within, self.tensor, page, offset, size)
 
-            if whole is None or known.can_prove(whole):
-                made = part(unit * FACE)
-            elif known.can_prove(tirx.Not(whole)):
-                made = part(tail)
+            if fits is None or analyzer.can_prove(fits):
+                statement = transfer(unit * FACE)
+            elif analyzer.can_prove(tirx.Not(fits)):
+                statement = transfer(tail)
             else:
-                made = when(whole, [part(FACE)], otherwise=[part(tail)])
+                statement = when(fits, [transfer(FACE)], otherwise=[transfer(tail)])
             test = self._test(r, unit, rows, c, FACE, columns)
-            return [made] if test is None else [when(test, [made])]
+            return [statement] if test is None else [when(test, [statement])]
 
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
         clears = self._zeros() if self.reads and not full else []
@@ -364,7 +370,7 @@ class _BlockMove:
         assert beside is not None
 
         def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
-            known = _known((r, self.rows), (c, self.columns))
+            analyzer = _known((r, self.rows), (c, self.columns))
             page, row, column = (
                 start + r * along_rows + c * along_columns
                 for start, along_rows, along_columns in zip(
@@ -377,14 +383,16 @@ class _BlockMove:
                 offset = byte_in_tile(row, column, element)
             slot = tirx.floordiv(r, TILE_ROWS) * self.row_slots + tirx.floordiv(c, TILE_COLUMNS) * self.column_slots
             within = byte_in_tile(r, c, element)
-            page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
+            page, offset, slot, within = (analyzer.simplify(expression) for expression in (page, offset, slot, within))
             if self.reads:
-                made = op("noc_read_element", self.tensor, page, offset, self.cb, slot, within, beside, 0,
+                statement = op("noc_read_element", self.tensor, page, offset, self.cb, slot, within, beside, 0,
                           self.around_bytes, element)  # fmt: skip
             else:
-                made = op("noc_write_element", self.cb, slot, within, beside, 0, self.tensor, page, offset, element)
+                statement = op(
+                    "noc_write_element", self.cb, slot, within, beside, 0, self.tensor, page, offset, element
+                )
             test = self._test(r, 1, self.rows, c, 1, self.columns)
-            return [made] if test is None else [when(test, [made])]
+            return [statement] if test is None else [when(test, [statement])]
 
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard
         clears = [] if not self.reads or (full and self.condition is None) else self._zeros()
@@ -408,28 +416,28 @@ class _BlockMove:
         element, unit = self.layout.element_bytes, self.unit
 
         def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
-            known = _known((r, self.rows), (c, self.columns // unit))
+            analyzer = _known((r, self.rows), (c, self.columns // unit))
             first = c * unit
             values: dict[ir.Var, ir.Expr] = {self.places[0]: r, self.places[1]: first}
 
             def placed(expression: ir.Expr) -> ir.Expr:
-                return known.simplify(with_variables(expression, lambda one: values.get(one, one)))
+                return analyzer.simplify(with_variables(expression, lambda var: values.get(var, var)))
 
             row, column = placed(self.row), placed(self.column)
             page = placed(self.page)
             page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
             slot = tirx.floordiv(r, TILE_ROWS) * self.row_slots + tirx.floordiv(first, TILE_COLUMNS) * self.column_slots
             offset, within = byte_in_tile(row, column, element), byte_in_tile(r, first, element)
-            page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
+            page, offset, slot, within = (analyzer.simplify(expression) for expression in (page, offset, slot, within))
             if unit == 1:
                 assert self.element_buffer is not None
-                made = op(
+                statement = op(
                     "noc_read_element", self.tensor, page, offset, self.cb, slot, within, self.element_buffer, 0,
                     self.around_bytes, element,
                 )  # fmt: skip
             else:
-                made = op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, unit * element)
-            return [made] if self.condition is None else [when(placed(self.condition), [made])]
+                statement = op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, unit * element)
+            return [statement] if self.condition is None else [when(placed(self.condition), [statement])]
 
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and self.condition is None
         clears = [] if full else self._zeros()
@@ -439,17 +447,17 @@ class _BlockMove:
     def _rows(self) -> _Transfers:
         """Transfers of whole rows, or of `row_tiles` tiles' worth of each row, to or from 32 rows of memory."""
         element, step = self.layout.element_bytes, self.row_tiles * TILE_COLUMNS
-        known, ranges = self.bounds.proofs, self.bounds.ranges
+        proofs, ranges = self.bounds.proofs, self.bounds.ranges
         ends: list[bool] = []
 
-        def part(first: int, turns: int, elements: int) -> list[tirx.Stmt]:
+        def pieces(first: int, turns: int, elements: int) -> list[tirx.Stmt]:
             """The parts of `elements` elements of each row."""
 
             def move(r: ir.Expr, at: ir.Expr) -> list[tirx.Stmt]:
                 for index, extent in ((r, self.rows), (at, turns)):
                     if isinstance(index, ir.Var):
-                        for one in (known, ranges):
-                            one.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
+                        for analyzer in (proofs, ranges):
+                            analyzer.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
                 c = at + first
                 matrix, row = self._row(r)
                 page = self.page + matrix * self.matrix_stride + row * self.row_stride
@@ -458,7 +466,7 @@ class _BlockMove:
                 slot = row_tile * self.row_slots + c * (self.row_tiles * self.column_slots)
                 within = tirx.floormod(r, TILE_ROWS) * (step * element)
                 page, column, offset, slot, within = (
-                    ranges.simplify(one) for one in (page, column, column * element, slot, within)
+                    ranges.simplify(expression) for expression in (page, column, column * element, slot, within)
                 )
 
                 def moved(count: ir.Expr | int) -> tirx.Stmt:
@@ -468,31 +476,31 @@ class _BlockMove:
                     return op("noc_write_part", self.cb, slot, within, self.tensor, page, offset, size)
 
                 length = self.row_length
-                whole = column + elements <= length
-                if self.bounds.proves_in_loops(whole):
-                    made = moved(elements)
+                fits = column + elements <= length
+                if self.bounds.proves_in_loops(fits):
+                    statement = moved(elements)
                 else:
                     ends.append(True)
-                    left = length - column
+                    remaining = length - column
                     if isinstance(length, int) and length % elements and self.bounds.is_multiple(column, elements):
-                        left = length % elements
-                    rest = moved(left)
-                    made = when(ranges.simplify(whole), [moved(elements)], otherwise=[rest])
-                    if known.can_prove(tirx.Not(whole)):
-                        made = rest
+                        remaining = length % elements
+                    rest = moved(remaining)
+                    statement = when(ranges.simplify(fits), [moved(elements)], otherwise=[rest])
+                    if proofs.can_prove(tirx.Not(fits)):
+                        statement = rest
                 tests = [] if self.condition is None else [self.condition]
                 for guard, index, size in ((self.row_guard, r, 1), (self.column_guard, c, step)):
-                    found = self._within(guard, index * size)
-                    tests += [ranges.simplify(test) for test in found if not known.can_prove(test)]
-                return [when(functools.reduce(tirx.And, tests), [made])] if tests else [made]
+                    conditions = self._within(guard, index * size)
+                    tests += [ranges.simplify(test) for test in conditions if not proofs.can_prove(test)]
+                return [when(functools.reduce(tirx.And, tests), [statement])] if tests else [statement]
 
             return _loops(self.rows, turns, move)
 
         turns, rest = divmod(self.columns, step)
-        made = [*(part(0, turns, step) if turns else []), *(part(turns, 1, rest) if rest else [])]
+        moves = [*(pieces(0, turns, step) if turns else []), *(pieces(turns, 1, rest) if rest else [])]
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
         clears = self._zeros() if self.reads and not full else []
-        return _Transfers(made, clears, False)
+        return _Transfers(moves, clears, False)
 
     def _row(self, row: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
         """The matrix of a row of the block, and its row there."""
@@ -512,12 +520,12 @@ class _BlockMove:
 
     def _test(self, r: ir.Expr, row_step: int, rows: int, c: ir.Expr, column_step: int, columns: int) -> ir.Expr | None:
         """The condition under which a tile or strip exists in the tensor; None if it always does."""
-        known = _known((r, rows), (c, columns))
+        analyzer = _known((r, rows), (c, columns))
         tests = [] if self.condition is None else [self.condition]
         for guard, index, step in ((self.row_guard, r, row_step), (self.column_guard, c, column_step)):
             for test in self._within(guard, index * step):
-                if not known.can_prove(test):
-                    tests.append(known.simplify(test))
+                if not analyzer.can_prove(test):
+                    tests.append(analyzer.simplify(test))
         return functools.reduce(tirx.And, tests) if tests else None
 
     def _within(self, guard: list[ir.Expr], offset: ir.Expr) -> list[ir.Expr]:
@@ -530,11 +538,11 @@ class _BlockMove:
 
 def _known(*loops: tuple[ir.Expr, int]) -> sym.Analyzer:
     """An analyzer that knows the loops over a block, given as index and extent of each."""
-    known = sym.Analyzer()
+    analyzer = sym.Analyzer()
     for index, extent in loops:
         if isinstance(index, ir.Var):
-            known.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
-    return known
+            analyzer.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
+    return analyzer
 
 
 def _int(value: int) -> tirx.IntImm:
@@ -556,93 +564,97 @@ def _loops(rows: int, columns: int, make: Callable[[ir.Expr, ir.Expr], list[tirx
 def _moved(context: _Movement) -> list[tirx.Stmt]:
     """The statements of a kernel that moves blocks. It ends only when all its writes have completed."""
     body = statements(context.function.body)
-    stores = [one for one in walk(context.function.body) if op_name(one) in _STORES]
+    stores = [statement for statement in walk(context.function.body) if op_name(statement) in _STORES]
     if context.sent or context.handed_on:
         return [*_moved_body(body, context), *context.made(_BARRIER, body[-1], [op("noc_full_barrier")])]
-    waiting = [one for one in stores if _barrier(_BlockMove(one, context), context) == ["noc_writes_flushed"]]
-    made = _moved_body(body, context)
-    return [*made, *context.made(_BARRIER, waiting[-1], [op("noc_write_barrier")])] if waiting else made
+    waiting = [store for store in stores if _barrier(_BlockMove(store, context), context) == ["noc_writes_flushed"]]
+    lowered = _moved_body(body, context)
+    return [*lowered, *context.made(_BARRIER, waiting[-1], [op("noc_write_barrier")])] if waiting else lowered
 
 
 def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
-    made: list[tirx.Stmt] = []
+    lowered: list[tirx.Stmt] = []
     group: list[_BlockMove] = []
 
     def flush() -> None:
-        made.extend(_read(group, context))
+        lowered.extend(_read(group, context))
         group.clear()
 
     for statement in body:
         if op_name(statement) in _LOADS:
             block = _BlockMove(statement, context)
-            if any(other.cb.same_as(block.cb) for other in group):
+            if any(member.cb.same_as(block.cb) for member in group):
                 flush()
             group.append(block)
             continue
         flush()
         if op_name(statement) == INDEX_BLOCK.ir_name:
             cb, axis = operands(statement).values()
-            parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
-            made += context.made(_NUMBERS, statement, parts)
+            steps = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
+            lowered += context.made(_NUMBERS, statement, steps)
             continue
         if op_name(statement) == REARRANGE.ir_name:
-            made += _rearranged(statement, context)
+            lowered += _rearranged(statement, context)
             continue
         if op_name(statement) in _STORES:
-            made += _stored(statement, context)
+            lowered += _stored(statement, context)
             continue
         if op_name(statement) == SEND_NUMBER.ir_name:
             cb, number = operands(statement).values()
-            parts = [op("cb_reserve_back", cb, 1), op("write_number", cb, 0, number), op("cb_push_back", cb, 1)]
-            made += context.made(_NUMBER, statement, parts)
+            steps = [op("cb_reserve_back", cb, 1), op("write_number", cb, 0, number), op("cb_push_back", cb, 1)]
+            lowered += context.made(_NUMBER, statement, steps)
             continue
-        taken = _received(context.firings, statement, "l1_number")
-        if taken is not None:
-            made += taken
+        received = _received(context.firings, statement, "l1_number")
+        if received is not None:
+            lowered += received
             continue
         if isinstance(statement, tirx.For):
             statement = context.inside(statement, lambda inner: _moved_body(inner, context))
         elif isinstance(statement, tirx.Bind):
             context.enter(statement)
             if _reads_number(statement):
-                made += (_answer if _reads_number(statement, READ_ANY) else _number)(context, statement)
+                lowered += (_answer if _reads_number(statement, READ_ANY) else _number)(context, statement)
                 continue
-        made.append(statement)
+        lowered.append(statement)
     flush()
-    return made
+    return lowered
 
 
 def _rearranged(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
     """Copy the elements of a block to their places in another one."""
-    given, variables = operands(statement), gathered_block(statement).variables
-    source, cb = buffer_of(given["source"]), buffer_of(given["cb"])
-    taken, filled = context.plan.buffer(source.name), context.plan.buffer(cb.name)
+    operand_values, variables = operands(statement), gathered_block(statement).variables
+    source, cb = buffer_of(operand_values["source"]), buffer_of(operand_values["cb"])
+    source_buffer, filled = context.plan.buffer(source.name), context.plan.buffer(cb.name)
     element = DATA_FORMATS[filled.data_format].tile_bytes // (TILE_ROWS * TILE_COLUMNS)
-    rows, columns = number_of(given["rows"]), number_of(given["columns"])
-    across = number_of(given["source_row_slots"])
-    lengths = taken.block_pages // across * TILE_ROWS, across * TILE_COLUMNS
+    rows, columns = number_of(operand_values["rows"]), number_of(operand_values["columns"])
+    across = number_of(operand_values["source_row_slots"])
+    lengths = source_buffer.block_pages // across * TILE_ROWS, across * TILE_COLUMNS
 
     def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
-        known = _known((r, rows), (c, columns))
+        analyzer = _known((r, rows), (c, columns))
         for index, extent in ((r, rows), (c, columns)):
             if isinstance(index, ir.Var):
                 context.bounds.known.counts(index, _int(0), _int(extent))
         values: dict[ir.Var, ir.Expr] = dict(zip(variables, (r, c), strict=True))
         row, column = (
-            _seen_within(known.simplify(with_variables(given[name], lambda one: values.get(one, one))), length, context)
+            _seen_within(
+                analyzer.simplify(with_variables(operand_values[name], lambda var: values.get(var, var))),
+                length,
+                context,
+            )
             for name, length in zip(("row", "column"), lengths, strict=True)
         )
-        parts = [
-            known.simplify(one)
+        positions = [
+            analyzer.simplify(expression)
             for y, x, down, across in (
-                (row, column, given["source_row_slots"], 1), (r, c, given["row_slots"], given["column_slots"])
+                (row, column, operand_values["source_row_slots"], 1), (r, c, operand_values["row_slots"], operand_values["column_slots"])
             )
-            for one in (
+            for expression in (
                 tirx.floordiv(y, TILE_ROWS) * down + tirx.floordiv(x, TILE_COLUMNS) * across,
                 byte_in_tile(y, x, element),
             )
         ]  # fmt: skip
-        return [op("move_element", source, *parts[:2], cb, *parts[2:], element)]
+        return [op("move_element", source, *positions[:2], cb, *positions[2:], element)]
 
     def zeros(t: ir.Expr, _: ir.Expr) -> list[tirx.Stmt]:
         return [op("noc_write_zeros", cb, t)]
@@ -651,12 +663,12 @@ def _rearranged(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
         *_loops(filled.block_pages, 1, zeros), op("noc_zeros_barrier"), op("noc_read_barrier"),
     ]  # fmt: skip
     return [
-        *context.made(_WAIT, statement, [op("cb_wait_front", source, taken.block_pages)]),
+        *context.made(_WAIT, statement, [op("cb_wait_front", source, source_buffer.block_pages)]),
         *context.made(_RESERVE, statement, [op("cb_reserve_back", cb, filled.block_pages)]),
         *context.made(_ZEROS, statement, fills),
         *context.made(_REARRANGED, statement, [op("refresh_l1"), *_loops(rows, columns, move)]),
         *context.made(_PUSH, statement, [op("cb_push_back", cb, filled.block_pages)]),
-        *context.made(_POP, statement, [op("cb_pop_front", source, taken.block_pages)]),
+        *context.made(_POP, statement, [op("cb_pop_front", source, source_buffer.block_pages)]),
     ]
 
 
@@ -669,12 +681,12 @@ def _seen_within(index: ir.Expr, length: int, context: _Movement) -> ir.Expr:
 
 def _element(context: _Movement, statement: tirx.Bind, dtype: str) -> ir.Expr:
     """An element of a tensor, for which the buffer for single elements has room."""
-    given, around = operands(statement), context.element_buffer
+    operand_values, around = operands(statement), context.element_buffer
     assert around is not None
-    tensor = buffer_of(given["source"])
+    tensor = buffer_of(operand_values["source"])
     return call(
         NOC_READ_NUMBER.ir_name,
-        [tensor, given["page"], given["page_offset_bytes"], around, 0, context.target.dram_alignment_bytes,
+        [tensor, operand_values["page"], operand_values["page_offset_bytes"], around, 0, context.target.dram_alignment_bytes,
          context.plan.layout(tensor.name).element_bytes],
         dtype=dtype,
     )  # fmt: skip
@@ -684,13 +696,13 @@ def _number(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
     """Read the element that a name stands for."""
     around = context.element_buffer
     assert around is not None
-    parts = [
+    steps = [
         op("cb_reserve_back", around, 1),
         tirx.Bind(statement.var, _element(context, statement, str(statement.var.ty.dtype)), statement.span),
         op("noc_read_barrier"),
         *_handed_back(around),
     ]  # fmt: skip
-    return context.made(_NUMBER, statement, parts)
+    return context.made(_NUMBER, statement, steps)
 
 
 def _handed_back(around: tirx.Buffer) -> list[tirx.Stmt]:
@@ -699,12 +711,16 @@ def _handed_back(around: tirx.Buffer) -> list[tirx.Stmt]:
 
 def _answer(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
     """Look at the elements of a block, one after another, until it is known whether any is true, or all are."""
-    given, around, answer = operands(statement), context.element_buffer, context.answer_buffer
+    operand_values, around, answer = operands(statement), context.element_buffer, context.answer_buffer
     assert around is not None
     assert answer is not None
-    of_all, index, inside = number_of(given["of_all"]), given["index"], given.get("condition")
+    of_all, index, inside = (
+        number_of(operand_values["of_all"]),
+        operand_values["index"],
+        operand_values.get("condition"),
+    )
     assert isinstance(index, ir.Var)
-    tensor = buffer_of(given["source"])
+    tensor = buffer_of(operand_values["source"])
     dtype = dtype_of(tensor)
     value = tirx.Var(f"{tensor.name}_value", dtype)
     holds = value if dtype == "bool" else tirx.NE(value, tirx.const(0, dtype))
@@ -716,15 +732,15 @@ def _answer(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
     if inside is not None:
         # What lies outside of the tensor is not true.
         read = [when(inside, read, otherwise=[decided] if of_all else None)]
-    parts = [
+    steps = [
         op("cb_reserve_back", answer, 1), op("write_number", answer, 0, of_all), op("cb_reserve_back", around, 1),
         op("noc_write_zeros", around, 0), op("noc_zeros_barrier"),
-        loop(index, given["count"], read), op("noc_read_barrier"), *_handed_back(around),
+        loop(index, operand_values["count"], read), op("noc_read_barrier"), *_handed_back(around),
         op("cb_push_back", answer, 1), op("cb_wait_front", answer, 1),
         tirx.Bind(statement.var, call(L1_NUMBER.ir_name, [answer, 0], dtype="int32"), statement.span),
         op("cb_pop_front", answer, 1),
     ]  # fmt: skip
-    return context.made(_NUMBER, statement, parts)
+    return context.made(_NUMBER, statement, steps)
 
 
 def _received(firings: Firings, statement: tirx.Stmt, name: str) -> list[tirx.Stmt] | None:
@@ -734,8 +750,8 @@ def _received(firings: Firings, statement: tirx.Stmt, name: str) -> list[tirx.St
         return None
     cb = buffer_of(operands(statement)["cb"])
     value = call(f"tt.{name}", [cb, 0], dtype=str(statement.var.ty.dtype))
-    parts = [op("cb_wait_front", cb, 1), tirx.Bind(statement.var, value, statement.span), op("cb_pop_front", cb, 1)]
-    return firings.made(_NUMBER, statement, parts)
+    steps = [op("cb_wait_front", cb, 1), tirx.Bind(statement.var, value, statement.span), op("cb_pop_front", cb, 1)]
+    return firings.made(_NUMBER, statement, steps)
 
 
 def _read(group: list[_BlockMove], context: _Movement) -> list[tirx.Stmt]:
@@ -758,13 +774,13 @@ def _read(group: list[_BlockMove], context: _Movement) -> list[tirx.Stmt]:
         if handed_on is not None:
             loops, handed_over = handed_on.loaded(loops), handed_on.received(block.count)
         rule = _SHARED if sent is not None else _HANDED_ON if handed_on is not None else _TRANSFERS
-        parts = (
+        phases = (
             (reserves, _RESERVE, [op("cb_reserve_back", block.cb, block.count)]), (clears, _ZEROS, transfers.clears),
             (moves, rule, loops), (pushes, rule, handed_over),
             (pushes, _PUSH, [op("cb_push_back", block.cb, block.count)]),
         )  # fmt: skip
-        for kept, its_rule, made in parts:
-            kept += context.firings.made(its_rule, block.statement, made)
+        for collected, its_rule, added in phases:
+            collected += context.firings.made(its_rule, block.statement, added)
         filled = block.statement if transfers.fills else filled
     if filled is not None:
         moves += context.firings.made(_BARRIER, filled, [op("noc_zeros_barrier")])
@@ -805,7 +821,11 @@ def _barrier(block: _BlockMove, context: _Movement) -> list[str]:
 
 
 def _compute(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.PrimFunc:
-    converted = {buffer_of(operands(one)["source"]).name for one in walk(function.body) if op_name(one) in _CONVERSIONS}
+    converted = {
+        buffer_of(operands(statement)["source"]).name
+        for statement in walk(function.body)
+        if op_name(statement) in _CONVERSIONS
+    }
     return with_function_body(function, _Compute(plan, converted, firings).body(statements(function.body)))
 
 
@@ -819,8 +839,8 @@ def _reads(statement: tirx.Stmt) -> list[str]:
     if form is None or form.phase or form.op.engine in ("sync", "whole block"):
         return []
     return [
-        buffer_of(one.value).name for one in form.given(arguments(statement))
-        if one.operand.kind == "cb" and one.operand.access == "read"
+        buffer_of(argument.value).name for argument in form.given(arguments(statement))
+        if argument.operand.kind == "cb" and argument.operand.access == "read"
     ]  # fmt: skip
 
 
@@ -856,11 +876,11 @@ class _Compute:
             [with_body(s, self.body(statements(s.body))) if isinstance(s, tirx.For) else s] for s in body
         ]
         arrivals = [self._arrives(statement) for statement in body]
-        used = [_used(statement) for statement in body] if any(one is not None for one in arrivals) else []
+        used = [_used(statement) for statement in body] if any(arrival is not None for arrival in arrivals) else []
         for position, (statement, arrived) in enumerate(zip(body, arrivals, strict=True)):
-            taken = _received(self.firings, statement, "tile_number")
-            if taken is not None:
-                children[position] = taken
+            received = _received(self.firings, statement, "tile_number")
+            if received is not None:
+                children[position] = received
                 continue
             if arrived is not None:
                 self._consume(arrived, position, body, used, before, after)
@@ -873,18 +893,18 @@ class _Compute:
                     self.made(_RESERVE, statement, op("cb_reserve_back", packed, count))
                 )
                 after.setdefault(position, [])[:0] = self.made(_PUSH, statement, op("cb_push_back", packed, count))
-        made: list[tirx.Stmt] = []
+        lowered: list[tirx.Stmt] = []
         for position, (statement, child) in enumerate(zip(body, children, strict=True)):
-            made += before.get(position, [])
+            lowered += before.get(position, [])
             is_marker = op_name(statement) in (RECEIVE_BLOCK.ir_name, SEND_BLOCK.ir_name)
-            made += self.made(_MARKER, statement) if is_marker else child
-            made += after.get(position, [])
-        return made
+            lowered += self.made(_MARKER, statement) if is_marker else child
+            lowered += after.get(position, [])
+        return lowered
 
     def _convert(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """Convert rows to tiles, or tiles to rows: one row of tiles of the buffer of rows at a time."""
         source, target = map(buffer_of, arguments(statement))
-        by_rows = [one for one in (source, target) if self.plan.buffer(one.name).row_tiles]
+        by_rows = [buffer for buffer in (source, target) if self.plan.buffer(buffer.name).row_tiles]
         buffer = self.plan.buffer(by_rows[0].name)
         count = buffer.row_tiles
         made: list[tirx.Stmt] = [
@@ -896,8 +916,8 @@ class _Compute:
         made = made if turns == 1 else [loop(variable("n"), turns, made)]
         return self.made(_CONVERSION, statement, *made)
 
-    def made(self, rule: Rule, source: tirx.Stmt, *made: tirx.Stmt) -> list[tirx.Stmt]:
-        return self.firings.made(rule, source, made)
+    def made(self, rule: Rule, source: tirx.Stmt, *replacements: tirx.Stmt) -> list[tirx.Stmt]:
+        return self.firings.made(rule, source, replacements)
 
     def _arrives(self, statement: tirx.Stmt) -> tirx.Buffer | None:
         """The circular buffer whose block is complete after this statement and is used by the compute kernel. A block

@@ -38,18 +38,21 @@ class HandedOnBlocks:
 
     def __init__(self, sums: PartialSums, into: tirx.Buffer) -> None:
         self.sums, self.into = sums, into
-        names = ("receives", "sends", *(f"{place}_{axis}" for place in ("previous", "next") for axis in "xy"))
+        names = ("receives", "sends", *(f"{neighbour}_{axis}" for neighbour in ("previous", "next") for axis in "xy"))
         self.values: dict[str, ir.Var] = {name: variable(sums.named(name)) for name in names}
 
     @property
     def bindings(self) -> list[tirx.Stmt]:
-        return [bind(one, call(CORE_VALUE, [str(one.name)], dtype="int32")) for one in self.values.values()]
+        return [
+            bind(core_value, call(CORE_VALUE, [str(core_value.name)], dtype="int32"))
+            for core_value in self.values.values()
+        ]
 
     def _is(self, name: str) -> ir.Expr:
         return tirx.NE(self.values[name], tirx.const(0, "int32"))
 
-    def _at(self, place: str) -> tuple[ir.Var, ir.Var]:
-        return self.values[f"{place}_x"], self.values[f"{place}_y"]
+    def _at(self, neighbour: str) -> tuple[ir.Var, ir.Var]:
+        return self.values[f"{neighbour}_x"], self.values[f"{neighbour}_y"]
 
     def loaded(self, transfers: Sequence[tirx.Stmt]) -> list[tirx.Stmt]:
         """The transfers of the first core; the others tell the core before that they have room."""

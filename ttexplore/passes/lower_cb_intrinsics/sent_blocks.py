@@ -45,12 +45,19 @@ class SentBlocks:
     def __init__(self, shared: SharedInput, role: KernelRole) -> None:
         self.shared = shared
         self.corners = ("first", "last") if NOC_OF_ROLE[role] == 0 else ("last", "first")
-        names = ("sends", "receivers", *(f"{place}_{axis}" for place in ("sender", "first", "last") for axis in "xy"))
+        names = (
+            "sends",
+            "receivers",
+            *(f"{core_name}_{axis}" for core_name in ("sender", "first", "last") for axis in "xy"),
+        )
         self.values: dict[str, ir.Var] = {name: variable(shared.named(name)) for name in names}
 
     @property
     def bindings(self) -> list[tirx.Stmt]:
-        return [bind(one, call(CORE_VALUE, [str(one.name)], dtype="int32")) for one in self.values.values()]
+        return [
+            bind(core_value, call(CORE_VALUE, [str(core_value.name)], dtype="int32"))
+            for core_value in self.values.values()
+        ]
 
     @property
     def _sends(self) -> ir.Expr:
@@ -80,5 +87,5 @@ class SentBlocks:
         return [when(self._sends, sent, otherwise=[op("receive_sent", valid, cb, count)])]
 
 
-def _op(made: Op, *values: ir.Expr | int) -> tirx.Stmt:
-    return op(made.name, *values)
+def _op(operation: Op, *values: ir.Expr | int) -> tirx.Stmt:
+    return op(operation.name, *values)

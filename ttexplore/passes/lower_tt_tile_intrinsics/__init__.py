@@ -90,8 +90,8 @@ def lower_tt_tile_intrinsics(program: TirProgram, target: Target, *, eltwise: En
     storage, compute = lowering.storage, program.plan.compute
     assert compute is not None
     function = with_function_body(program.kernel, [*storage.made, *storage.prologue, *body])
-    made = program.with_kernel(function, lowering.firings)
-    return made.with_plan(
+    lowered = program.with_kernel(function, lowering.firings)
+    return lowered.with_plan(
         buffers=(*program.plan.buffers, *storage.extra),
         products=tuple(lowering.products),
         compute=dataclasses.replace(compute, reasons=(*compute.reasons, *lowering.reasons)),
@@ -133,28 +133,28 @@ class _Reduced:
             ]
         if depth == 1:
             return [reduced(result, 0)]
-        other = self.storage.temporary(result, "float32", self.statement)
-        joined = self.each(result, lambda t: op("binary_max_tile", result, t, other, t, result, t))
-        return [reduced(result, 0), *self.turns(1, depth, lambda number: [reduced(other, number), joined])]
+        temporary = self.storage.temporary(result, "float32", self.statement)
+        joined = self.each(result, lambda t: op("binary_max_tile", result, t, temporary, t, result, t))
+        return [reduced(result, 0), *self.turns(1, depth, lambda number: [reduced(temporary, number), joined])]
 
     def on_sfpu(self, block: tirx.Buffer, result: tirx.Buffer, depth: int, dtype: str) -> list[tirx.Stmt]:
-        pool, whole = self.reduction.joining.pool, dtype == "int32"
-        suffix = "_int32" if whole else "" if self.storage.is_wide else "_bf16"
+        pool, is_integer = self.reduction.joining.pool, dtype == "int32"
+        suffix = "_int32" if is_integer else "" if self.storage.is_wide else "_bf16"
 
         def loaded(into: tirx.Buffer, number: ir.Expr | int) -> list[tirx.Stmt]:
-            made = [self.each(result, lambda t: op("copy_tile", block, self.tile(t, number), into, t))]
+            loads = [self.each(result, lambda t: op("copy_tile", block, self.tile(t, number), into, t))]
             if self.reduction.joining.of_magnitudes:
-                made.append(self.each(result, lambda t: op("abs_int32_tile" if whole else "abs_tile", into, t)))
-            return made
+                loads.append(self.each(result, lambda t: op("abs_int32_tile" if is_integer else "abs_tile", into, t)))
+            return loads
 
-        made = loaded(result, 0)
+        body = loaded(result, 0)
         if depth > 1:
-            other = self.storage.temporary(result, dtype, self.statement)
-            name = _JOINED[pool, whole]
-            joined = self.each(result, lambda t: op(name, result, t, other, t, result, t))
-            made += self.turns(1, depth, lambda number: [*loaded(other, number), joined])
-        made.append(self.each(result, lambda t: op(f"sfpu_reduce_{pool}_{self.ending}{suffix}", result, t)))
-        return made
+            temporary = self.storage.temporary(result, dtype, self.statement)
+            name = _JOINED[pool, is_integer]
+            joined = self.each(result, lambda t: op(name, result, t, temporary, t, result, t))
+            body += self.turns(1, depth, lambda number: [*loaded(temporary, number), joined])
+        body.append(self.each(result, lambda t: op(f"sfpu_reduce_{pool}_{self.ending}{suffix}", result, t)))
+        return body
 
     @property
     def ending(self) -> str:
@@ -169,9 +169,9 @@ class _Reduced:
     def turns(self, first: int, end: int, make: Callable[[ir.Expr | int], list[tirx.Stmt]]) -> list[tirx.Stmt]:
         """What `make` makes for each number from `first` to before `end`: one after the other, or a loop."""
         if end - first <= _UNROLLED:
-            return [one for number in range(first, end) for one in make(number)]
-        turn = variable("turn")
-        return [loop(turn, end - first, make(turn + first if first else turn))]
+            return [statement for number in range(first, end) for statement in make(number)]
+        iteration = variable("turn")
+        return [loop(iteration, end - first, make(iteration + first if first else iteration))]
 
 
 class _Lowering(Context):
@@ -209,7 +209,7 @@ class _Lowering(Context):
     def gather(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not runs(statement, tl.GATHER):
             return None
-        source, target = (one.source for one in regions(statement))
+        source, target = (region.source for region in regions(statement))
         name, cb = str(source.name), self.tiles[target]
         if is_rearranged(statement):
             turned = self.storage.orders[str(cb.name)] == "column_major"
@@ -246,19 +246,19 @@ class _Lowering(Context):
         """What the reader tells of a block: the places of its elements are computed from their numbers in it."""
         index, count = variable("element"), math.prod(block.extents)
         self.bounds.counts(loop(index, count, []))
-        places = [
+        indices = [
             self.bounds.ranges.simplify(low + tirx.floormod(tirx.floordiv(index, step), extent) if extent > 1 else low)
             for low, extent, step in zip(
                 block.first.indices, block.extents,
                 (math.prod(block.extents[axis + 1 :]) for axis in range(len(block.extents))), strict=True,
             )
         ]  # fmt: skip
-        load = tirx.BufferLoad(block.source, places, block.first.span)
+        load = tirx.BufferLoad(block.source, indices, block.first.span)
         name = str(block.source.name)
         page, offset = place_of(load, self.plan.layout(name), self.plan.accessor(name), self.bounds)
         tests = [
-            test for place, length in zip(places, extents_of(block.source), strict=True)
-            for test in (place >= 0, place < length) if not self.bounds.proves(test)
+            test for index, length in zip(indices, extents_of(block.source), strict=True)
+            for test in (index >= 0, index < length) if not self.bounds.proves(test)
         ]  # fmt: skip
         inside = [functools.reduce(tirx.And, tests)] if tests else []
         return call(
@@ -274,7 +274,7 @@ class _Lowering(Context):
     def copy_tiles(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not runs(statement, tl.COPY_TILES):
             return None
-        source, target = (one.source for one in regions(statement))
+        source, target = (region.source for region in regions(statement))
         starts = arguments(statement)[2:]
         if len(starts) == 1:
             # A vector is a row of tiles, or a column.
@@ -285,15 +285,15 @@ class _Lowering(Context):
         across = tile_grid(shape_of(target))[1]
 
         def tile(t: ir.Var) -> ir.Expr:
-            known = sym.Analyzer()
-            known.bind(t, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(storage.count(out), "int32")))
-            row = _nearest(tirx.floordiv(t, across), starts[0], rows, known)
-            return known.simplify(row * columns + _nearest(tirx.floormod(t, across), starts[1], columns, known))
+            analyzer = sym.Analyzer()
+            analyzer.bind(t, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(storage.count(out), "int32")))
+            row = _nearest(tirx.floordiv(t, across), starts[0], rows, analyzer)
+            return analyzer.simplify(row * columns + _nearest(tirx.floormod(t, across), starts[1], columns, analyzer))
 
         dtype = dtype_of(target)
         value = out if scope_of(out) == DST_SCOPE else storage.temporary(out, dtype, statement)
-        made = [storage.each(storage.count(out), lambda t: op("copy_tile", block, tile(t), value, t))]
-        return made if value is out else [*made, *storage.pack(value, out, target)]
+        copies = [storage.each(storage.count(out), lambda t: op("copy_tile", block, tile(t), value, t))]
+        return copies if value is out else [*copies, *storage.pack(value, out, target)]
 
     def region(self, region: ir.TensorRegion, buffer: tirx.Buffer, *, write: bool) -> BlockRegion:
         """How a region of a tensor moves to or from an on-chip buffer."""
@@ -329,10 +329,10 @@ class _Lowering(Context):
                 *storage.convert(value, *kinds),
                 *storage.pack(value, target, target_block),
             ]
-        made = [*self.to_dst(source, target), *storage.convert(target, *kinds)]
+        moved = [*self.to_dst(source, target), *storage.convert(target, *kinds)]
         if storage.is_wide and target_block in self.rounded and FORMAT_OF_DTYPE[dtype_of(source)] != "Float16_b":
-            made.append(storage.each(count, lambda t: op("typecast_fp32_to_bf16_tile", target, t)))
-        return made
+            moved.append(storage.each(count, lambda t: op("typecast_fp32_to_bf16_tile", target, t)))
+        return moved
 
     def to_dst(self, source: tirx.Buffer, target: tirx.Buffer) -> list[tirx.Stmt]:
         """Copy a block to DST."""
@@ -351,8 +351,8 @@ class _Lowering(Context):
         name, number = "fill_tile", float(rounded(value.value, dtype))
         if dtype == "int32":
             name, number = "fill_int_tile", int(value.value)
-        made = [storage.each(storage.count(target), lambda t: op(name, into, t, number))]
-        return made if into is target else [*made, *storage.pack(into, target, region.source)]
+        fills = [storage.each(storage.count(target), lambda t: op(name, into, t, number))]
+        return fills if into is target else [*fills, *storage.pack(into, target, region.source)]
 
     def gemm(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not runs(statement, tl.GEMM):
@@ -363,7 +363,7 @@ class _Lowering(Context):
         transpose = attribute(statement, "transpose_B")
         in0, in1, out = self.tiles[a], self.tiles[b], self.tiles[c]
         _check_fidelity(self.plan, a, b)
-        integers = next((one for one in (a, b, c) if dtype_of(one) == "int32"), None)
+        integers = next((operand for operand in (a, b, c) if dtype_of(operand) == "int32"), None)
         if integers is not None:
             raise Unsupported(
                 "L009",
@@ -377,9 +377,9 @@ class _Lowering(Context):
                 f"{in0.name} times {in1.name}: {fidelity}; LoFi multiplies all bits of float8, so it would give the "
                 "same in less time"
             )
-        made: list[tirx.Stmt] = []
+        lowered: list[tirx.Stmt] = []
         if attribute(statement, "clear_accum"):
-            made.append(self.storage.each(self.storage.count(out), lambda t: op("fill_tile", out, t, 0.0)))
+            lowered.append(self.storage.each(self.storage.count(out), lambda t: op("fill_tile", out, t, 0.0)))
         self.products.append(
             Product(
                 str(in0.name), str(in1.name), str(out.name), rows, depth, columns, bool(transpose), span_of(statement)
@@ -387,8 +387,8 @@ class _Lowering(Context):
         )
         k = variable("kt")
         product = op("matmul_block", in0, in1, k, k * columns, out, 0, transpose, columns, rows, depth)
-        made.append(loop(k, depth, [product]))
-        return made
+        lowered.append(loop(k, depth, [product]))
+        return lowered
 
     def reduce(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """The tiles of a row, or column, of the block become one tile, and the elements of each row, or column, of that
@@ -398,7 +398,7 @@ class _Lowering(Context):
             return None
         source, target = (region.source for region in regions(statement))
         storage, block, out = self.storage, self.tiles[source], self.tiles[target]
-        dtype, made = dtype_of(source), _Reduced(storage, reduction, statement)
+        dtype, reducer = dtype_of(source), _Reduced(storage, reduction, statement)
         # Sums of 8 bits, and the magnitude of the least number, do not fit them.
         signed = dtype in ("int8", "int4") and reduction.joining.of_magnitudes
         if is_small(dtype_of(target)) and (dtype != dtype_of(target) or reduction.joining.pool == "sum" or signed):
@@ -408,33 +408,33 @@ class _Lowering(Context):
                 hint="reduce into a block of int32 or float32, and cast that in T.Parallel",
             )
         rows, columns = tile_grid(shape_of(source))
-        depth, made.step = (columns, 1) if reduction.along_rows else (rows, columns)
-        made.across = columns if reduction.along_rows else 1
+        depth, reducer.step = (columns, 1) if reduction.along_rows else (rows, columns)
+        reducer.across = columns if reduction.along_rows else 1
         in_place = scope_of(out) == DST_SCOPE and dtype_of(out) == storage.in_dst(dtype)
         result = out if in_place else storage.temporary(out, dtype, statement)
-        what = f"{target.name}, the {reduction.kind} of {source.name}"
+        subject = f"{target.name}, the {reduction.kind} of {source.name}"
         on_fpu = runs_on_fpu(reduction, dtype, self.eltwise)
         if on_fpu:
-            self.reasons.append(f"{what}: FPU, which takes tiles of circular buffers as they are")
-            parts = made.on_fpu(block, result, depth)
+            self.reasons.append(f"{subject}: FPU, which takes tiles of circular buffers as they are")
+            steps = reducer.on_fpu(block, result, depth)
         else:
             why = "as asked for" if self.eltwise == "sfpu" else "which keeps float32 whole"
             if not reduction.joining.fits_fpu or dtype == "int32":
                 why = "the FPU has only sums and maxima of numbers"
-            self.reasons.append(f"{what}: SFPU, {why}")
-            parts = made.on_sfpu(block, result, depth, dtype)
+            self.reasons.append(f"{subject}: SFPU, {why}")
+            steps = reducer.on_sfpu(block, result, depth, dtype)
         if result is out:
-            return parts
+            return steps
         if scope_of(out) == DST_SCOPE:
-            return [*parts, storage.move(result, out, dtype), *storage.convert(out, dtype, dtype_of(target))]
-        return [*parts, *storage.convert(result, dtype, dtype_of(target)), *storage.pack(result, out, target)]
+            return [*steps, storage.move(result, out, dtype), *storage.convert(out, dtype, dtype_of(target))]
+        return [*steps, *storage.convert(result, dtype, dtype_of(target)), *storage.pack(result, out, target)]
 
     def parallel(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not is_parallel(statement):
             return None
-        made, reasons = lower_parallel(statement, self.storage, self.eltwise, self.rounded)
+        lowered, reasons = lower_parallel(statement, self.storage, self.eltwise, self.rounded)
         self.reasons += [reason for reason in reasons if reason not in self.reasons]
-        return made
+        return lowered
 
     def rejection(self, statement: tirx.Stmt) -> None:
         if not isinstance(statement, tirx.Bind | tirx.For):
@@ -491,29 +491,29 @@ _RULES = (
 )
 
 
-def _nearest(index: ir.Expr, start: ir.Expr, count: int, known: sym.Analyzer) -> ir.Expr:
+def _nearest(index: ir.Expr, start: ir.Expr, count: int, analyzer: sym.Analyzer) -> ir.Expr:
     """The number of the tile at a distance of `start`, or of the nearest one that a block of `count` tiles has. The
     kernel's numbers are unsigned: what is subtracted is never more than there is."""
     first = constant(start)
-    low = constant(known.simplify(0 - start))
+    low = constant(analyzer.simplify(0 - start))
     if first is not None and first < 0:
         index = tirx.Max(index, tirx.const(-first, "int32")) - (-first)
-    elif first is None and low is None and not known.can_prove(start >= 0):
-        back = known.simplify(0 - start)
+    elif first is None and low is None and not analyzer.can_prove(start >= 0):
+        back = analyzer.simplify(0 - start)
         index = tirx.Max(index, back) - back
     else:
         index = index + start
-    return index if known.can_prove(index < count) else tirx.Min(index, tirx.const(count - 1, "int32"))
+    return index if analyzer.can_prove(index < count) else tirx.Min(index, tirx.const(count - 1, "int32"))
 
 
 def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:
     """The bfloat16 blocks in DST that are read by anything other than a copy to a bfloat16 circular buffer: for those
     readers, the packer does not round."""
-    found: set[tirx.Buffer] = set()
+    read_buffers: set[tirx.Buffer] = set()
 
     def reads(buffer: tirx.Buffer) -> None:
         if scope_of(buffer) == DST_SCOPE and dtype_of(buffer) == "bfloat16":
-            found.add(buffer)
+            read_buffers.add(buffer)
 
     for statement in blocks(function.body):
         if is_parallel(statement):
@@ -525,4 +525,4 @@ def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:
             source, target = (region.source for region in regions(statement))
             if scope_of(target) != CB_SCOPE or dtype_of(target) != "bfloat16":
                 reads(source)
-    return found
+    return read_buffers

@@ -80,8 +80,8 @@ class _NestLowering:
     def __init__(self, statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]) -> None:
         self.storage, self.engine, self.rounded = storage, engine, rounded
         loops, self.body = nest_of(statement)
-        variables = [one.loop_var for one in loops]
-        block = next(one.buffer for one in self.body if isinstance(one, tirx.BufferStore))
+        variables = [axis_loop.loop_var for axis_loop in loops]
+        block = next(statement.buffer for statement in self.body if isinstance(statement, tirx.BufferStore))
         self.rows, self.columns = tile_grid(shape_of(block))
         self.like = storage.tiles[block]
         self.graph = ValueGraph(is_wide=storage.is_wide)
@@ -110,12 +110,12 @@ class _NestLowering:
             except TTExploreError as error:
                 raise error.at(span_of(store)) from None
         self.count()
-        made: list[tirx.Stmt] = []
+        lowered: list[tirx.Stmt] = []
         for store in self.stores:
             self.made, self.source = [], store.statement
             self.write(store)
-            made += self.made
-        return made
+            lowered += self.made
+        return lowered
 
     # Reading
 
@@ -150,30 +150,30 @@ class _NestLowering:
         return dtype_of(buffer) == "bfloat16" and (scope_of(buffer) == CB_SCOPE or buffer not in self.rounded)
 
     def _without_rounding(self, value: int) -> int:
-        known = self.graph[value]
-        return known.operands[0] if known.op == "to_bfloat16" else value
+        node = self.graph[value]
+        return node.operands[0] if node.op == "to_bfloat16" else value
 
     def count(self) -> None:
         """Count the uses of each value that a store needs, and find the operands of discontinuous operations."""
         waiting = [store.value for store in self.stores]
         for value in waiting:
             self.uses[value] = self.uses.get(value, 0) + 1
-        seen: set[int] = set()
+        reached: set[int] = set()
         while waiting:
             value = waiting.pop()
-            if value in seen:
+            if value in reached:
                 continue
-            seen.add(value)
+            reached.add(value)
             for operand in self.graph[value].operands:
                 self.uses[operand] = self.uses.get(operand, 0) + 1
                 self.users.setdefault(operand, []).append(value)
                 waiting.append(operand)
-        for value in sorted(seen, reverse=True):
-            known = self.graph[value]
-            if known.op in JUMPING or value in self.jumped:
-                self.jumped.update(known.operands)
-            if known.load is not None:
-                array = self.storage.tiles[known.load.buffer]
+        for value in sorted(reached, reverse=True):
+            node = self.graph[value]
+            if node.op in JUMPING or value in self.jumped:
+                self.jumped.update(node.operands)
+            if node.load is not None:
+                array = self.storage.tiles[node.load.buffer]
                 if scope_of(array) == DST_SCOPE:
                     self.places[value] = array
                     self.holders[array] = value
@@ -208,30 +208,30 @@ class _NestLowering:
             return self.places[value]
         if want is not None and dtype_of(want) != self.storage.in_dst(self._dtype(value)):
             want = None
-        known = self.graph[value]
-        if known.op in _LEAVES:
+        node = self.graph[value]
+        if node.op in _LEAVES:
             out = self.new(want, self._dtype(value))
-            self.leaf(known, out)
+            self.leaf(node, out)
             return out
-        out = yield self.computed(value, known, want)
+        out = yield self.computed(value, node, want)
         self.keep(value, out)
         return out
 
-    def leaf(self, known: Value, out: tirx.Buffer) -> None:
+    def leaf(self, node: Value, out: tirx.Buffer) -> None:
         """Fill a DST array with a value that is not the result of an operation."""
-        if known.load is not None:
-            self.loaded(known.load, out)
+        if node.load is not None:
+            self.loaded(node.load, out)
             return
-        match known.op:
+        match node.op:
             case "number" | "integer":
-                self.filled(known.constant, out)
+                self.filled(node.constant, out)
             case "scalar" | "whole":
-                self.filled(self.graph.scalars[known.place], out, whole=known.op == "whole")
+                self.filled(self.graph.scalars[node.place], out, whole=node.op == "whole")
             case "axis":
-                numbers = self.storage.index_tile(known.place, self.source)
+                numbers = self.storage.index_tile(node.place, self.source)
                 self.each(_INDEX, lambda t: op("copy_tile", numbers, 0, out, t))
             case _:
-                raise ValueError(f"{known.op} is not a leaf")
+                raise ValueError(f"{node.op} is not a leaf")
 
     def filled(self, number: ir.Expr | float, out: tirx.Buffer, *, whole: bool = False) -> None:
         name = "fill_int_tile" if whole or isinstance(number, int) else "fill_tile"
@@ -253,24 +253,24 @@ class _NestLowering:
     def _dtype(self, value: int) -> str:
         return "int32" if self.graph.is_int32(value) else "float32"
 
-    def computed(self, value: int, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
-        if known.op in _CONVERSIONS:
-            return (yield self.converted(known, want))
-        fpu = self.fpu_form(value, known)
+    def computed(self, value: int, node: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
+        if node.op in _CONVERSIONS:
+            return (yield self.converted(node, want))
+        fpu = self.fpu_form(value, node)
         if fpu is not None:
-            return self.on_fpu(known, *fpu, want)
-        scalars = [one for one in known.operands if self.graph.is_scalar(one)]
-        if len(scalars) == len(known.operands):
+            return self.on_fpu(node, *fpu, want)
+        scalars = [operand for operand in node.operands if self.graph.is_scalar(operand)]
+        if len(scalars) == len(node.operands):
             scalars = scalars[1:]
-        operands = [one for one in known.operands if one not in scalars]
-        if len(operands) == 1 and self._has_scalar_form(known, operands[0]):
-            return (yield self.in_place(known, operands[0], scalars, want))
-        return (yield self.on_several(value, known, want))
+        operands = [operand for operand in node.operands if operand not in scalars]
+        if len(operands) == 1 and self._has_scalar_form(node, operands[0]):
+            return (yield self.in_place(node, operands[0], scalars, want))
+        return (yield self.on_several(value, node, want))
 
-    def converted(self, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
+    def converted(self, node: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """A conversion between integers and floats, in an array of its own: an array has one dtype throughout."""
-        (operand,) = known.operands
-        name, after = _CONVERSIONS[known.op]
+        (operand,) = node.operands
+        name, after = _CONVERSIONS[node.op]
         before = self._dtype(operand)
         out = self.new(want, after)
         if operand in self.places or self.graph[operand].op not in _LEAVES:
@@ -283,42 +283,45 @@ class _NestLowering:
         return out
 
     @staticmethod
-    def _has_scalar_form(known: Value, operand: int) -> bool:
-        if known.op in ("where", "div"):
+    def _has_scalar_form(node: Value, operand: int) -> bool:
+        if node.op in ("where", "div"):
             return False
-        return known.op != "pow" or known.operands[0] == operand
+        return node.op != "pow" or node.operands[0] == operand
 
-    def in_place(self, known: Value, operand: int, scalars: list[int], want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
+    def in_place(self, node: Value, operand: int, scalars: list[int], want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """An operation that overwrites its operand with its result."""
         out = yield self.changeable(operand, want)
-        name = self._name(known, operand)
-        numbers = [self._number(one) for one in scalars]
-        for one in scalars:
-            self.done(one)
+        name = self._name(node, operand)
+        numbers = [self._number(scalar) for scalar in scalars]
+        for scalar in scalars:
+            self.done(scalar)
         self.each(_ON_SFPU, lambda t: op(name, out, t, *(self._scalar(number, t) for number in numbers)))
         return out
 
-    def on_several(self, value: int, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
+    def on_several(self, value: int, node: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """An operation on two or three DST tiles with a separate result tile."""
-        operands = list(dict.fromkeys(known.operands))
-        if known.op == "mul" and len(operands) == 1:
+        operands = list(dict.fromkeys(node.operands))
+        if node.op == "mul" and len(operands) == 1:
             out = yield self.changeable(operands[0], want, twice=True)
             self.each(_ON_SFPU, lambda t: op("square_tile", out, t))
             return out
         # The operand that needs most of DST comes first, while DST is empty.
         first = max(operands, key=self._need)
         arrays = {first: (yield self.place(first, want))}
-        for one in operands:
-            if one != first:
-                arrays[one] = yield self.place(one, None)
-        for one in known.operands:
-            self.done(one)
+        for operand in operands:
+            if operand != first:
+                arrays[operand] = yield self.place(operand, None)
+        for operand in node.operands:
+            self.done(operand)
         out = self._result(value, operands, arrays, want)
-        if known.op == "where":
+        if node.op == "where":
             name = "where_tile" if self.storage.is_wide else "where_bf16_tile"
         else:
-            name = f"{_BINARY_NAMES.get(known.op, f'{known.op}_binary')}_tile"
-        self.each(_ON_SFPU, lambda t: op(name, *(part for one in known.operands for part in (arrays[one], t)), out, t))
+            name = f"{_BINARY_NAMES.get(node.op, f'{node.op}_binary')}_tile"
+        self.each(
+            _ON_SFPU,
+            lambda t: op(name, *(argument for operand in node.operands for argument in (arrays[operand], t)), out, t),
+        )
         return out
 
     def _result(
@@ -326,52 +329,54 @@ class _NestLowering:
     ) -> tirx.Buffer:
         if want is not None and not self._is_needed(want):
             return want
-        for one in operands:
-            if self._dtype(one) == self._dtype(value) and self._may_change(one, arrays[one], None):
-                return arrays[one]
+        for operand in operands:
+            if self._dtype(operand) == self._dtype(value) and self._may_change(operand, arrays[operand], None):
+                return arrays[operand]
         return self.new(None, self._dtype(value))
 
-    def on_fpu(self, known: Value, first: int, second: int, role: str, want: tirx.Buffer | None) -> tirx.Buffer:
-        for one in known.operands:
-            self.done(one)
+    def on_fpu(self, node: Value, first: int, second: int, role: str, want: tirx.Buffer | None) -> tirx.Buffer:
+        for operand in node.operands:
+            self.done(operand)
         # A product accumulates in DST, so it needs an array that holds no other value.
-        out = self.new(None if known.op == "mul" else want, "float32")
-        in0, in1 = (self.storage.tiles[self.graph.loaded(one).buffer] for one in (first, second))
-        name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
+        out = self.new(None if node.op == "mul" else want, "float32")
+        in0, in1 = (self.storage.tiles[self.graph.loaded(operand).buffer] for operand in (first, second))
+        name = f"{node.op}_tiles" if role == "element" else f"{node.op}_tiles_bcast_{_BROADCASTS[role]}"
         tile = self.graph.loaded(second)
         self.each(_ON_FPU, lambda t: op(name, in0, in1, t, t if role == "element" else self._tile(tile, t), out, t))
         return out
 
     # The engine
 
-    def fpu_form(self, value: int, known: Value) -> tuple[int, int, str] | None:
+    def fpu_form(self, value: int, node: Value) -> tuple[int, int, str] | None:
         """The two loads, and the role of the second, if the FPU computes an operation; otherwise None."""
-        if known.op not in _FPU:
+        if node.op not in _FPU:
             return None
-        a, b = known.operands
-        if known.op != "sub" and self._role(a) in _BROADCASTS:
+        a, b = node.operands
+        if node.op != "sub" and self._role(a) in _BROADCASTS:
             a, b = b, a
         if self._role(a) != "element" or self._role(b) not in ("element", *_BROADCASTS):
             return None
-        what = f"{self._load_name(a)} {_SYMBOLS[known.op]} {self._load_name(b)}"
+        subject = f"{self._load_name(a)} {_SYMBOLS[node.op]} {self._load_name(b)}"
         if self.engine == "sfpu":
-            self.because(f"{what}: SFPU, as requested")
+            self.because(f"{subject}: SFPU, as requested")
             return None
-        formats = {FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph.loaded(one).buffer])] for one in (a, b)}
+        formats = {
+            FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph.loaded(operand).buffer])] for operand in (a, b)
+        }
         if formats != {"Float16_b"}:
-            self.because(f"{what}: SFPU, which keeps float32 exact; the FPU would cut it to 10 bits of mantissa")
+            self.because(f"{subject}: SFPU, which keeps float32 exact; the FPU would cut it to 10 bits of mantissa")
             return None
         if value in self.jumped and self.engine == "auto" and self.storage.is_wide:
             self.because(
-                f"{what}: SFPU, because the result is compared or rounded, and the last bits of the FPU are inexact"
+                f"{subject}: SFPU, because the result is compared or rounded, and the last bits of the FPU are inexact"
             )
             return None
         role = self._role(b)
-        name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
-        cycles, other = OPS[f"tt.{name}"].cycles, OPS[f"tt.{known.op}_binary_tile"].cycles
+        name = f"{node.op}_tiles" if role == "element" else f"{node.op}_tiles_bcast_{_BROADCASTS[role]}"
+        cycles, sfpu_cycles = OPS[f"tt.{name}"].cycles, OPS[f"tt.{node.op}_binary_tile"].cycles
         self.because(
-            f"{what}: FPU, because both are bfloat16 circular buffers ({cycles} cycles per tile; "
-            f"the SFPU would take {other} and two copies)"
+            f"{subject}: FPU, because both are bfloat16 circular buffers ({cycles} cycles per tile; "
+            f"the SFPU would take {sfpu_cycles} and two copies)"
         )
         return a, b, role
 
@@ -387,14 +392,14 @@ class _NestLowering:
         load = self.graph.loaded(value)
         return f"{load.buffer.name}" if load.role == "element" else f"{load.buffer.name} ({load.role})"
 
-    def _name(self, known: Value, operand: int) -> str:
-        if len(known.operands) == 1:
-            return f"{_UNARY_NAMES.get(known.op, known.op)}_tile"
-        if known.op == "clamp":
+    def _name(self, node: Value, operand: int) -> str:
+        if len(node.operands) == 1:
+            return f"{_UNARY_NAMES.get(node.op, node.op)}_tile"
+        if node.op == "clamp":
             return "clamp_tile"
-        if known.op == "sub" and known.operands[0] != operand:
+        if node.op == "sub" and node.operands[0] != operand:
             return "rsub_unary_tile"
-        return f"{_SCALAR_NAMES.get(known.op, f'{known.op}_unary')}_tile"
+        return f"{_SCALAR_NAMES.get(node.op, f'{node.op}_unary')}_tile"
 
     # Places
 
@@ -402,9 +407,9 @@ class _NestLowering:
         if want is not None and not self._is_needed(want):
             self.holders.pop(want, None)
             return want
-        made = self.storage.temporary(self.like, dtype, self.source)
-        self.temporaries.add(made)
-        return made
+        temporary = self.storage.temporary(self.like, dtype, self.source)
+        self.temporaries.add(temporary)
+        return temporary
 
     def keep(self, value: int, array: tirx.Buffer) -> None:
         self.places[value] = array
@@ -415,8 +420,8 @@ class _NestLowering:
         self.uses[value] -= 1
 
     def _is_needed(self, array: tirx.Buffer) -> bool:
-        held = self.holders.get(array)
-        return held is not None and self.uses.get(held, 0) > 0
+        holder = self.holders.get(array)
+        return holder is not None and self.uses.get(holder, 0) > 0
 
     def _may_change(self, value: int, array: tirx.Buffer, want: tirx.Buffer | None) -> bool:
         """Whether an operation may overwrite an array, after the use of `value` has been counted."""
@@ -443,38 +448,38 @@ class _NestLowering:
         """The DST tiles that computing a value takes (Sethi-Ullman numbers); values in DST take none."""
         waiting = [value]
         while waiting:
-            one = waiting[-1]
-            operands = [part for part in set(self.graph[one].operands) if not self.graph.is_scalar(part)]
-            unknown = [part for part in operands if part not in self.needs]
-            if one in self.needs:
+            pending = waiting[-1]
+            operands = [operand for operand in set(self.graph[pending].operands) if not self.graph.is_scalar(operand)]
+            unknown = [operand for operand in operands if operand not in self.needs]
+            if pending in self.needs:
                 waiting.pop()
-            elif one in self.places:
-                self.needs[one] = 0
-            elif self.graph.is_scalar(one) or self.graph[one].op == "load":
-                self.needs[one] = 1
+            elif pending in self.places:
+                self.needs[pending] = 0
+            elif self.graph.is_scalar(pending) or self.graph[pending].op == "load":
+                self.needs[pending] = 1
             elif unknown:
                 waiting += unknown
             else:
-                needs = sorted((self.needs[part] for part in operands), reverse=True)
-                self.needs[one] = max((need + place for place, need in enumerate(needs)), default=1)
+                needs = sorted((self.needs[operand] for operand in operands), reverse=True)
+                self.needs[pending] = max((need + rank for rank, need in enumerate(needs)), default=1)
         return self.needs[value]
 
     def _forget_needs(self, value: int) -> None:
         """Discard the needs of all values that depend on this one, which is in DST now."""
         waiting = [value]
         while waiting:
-            one = waiting.pop()
-            if self.needs.pop(one, None) is not None:
-                waiting += self.users.get(one, ())
+            pending = waiting.pop()
+            if self.needs.pop(pending, None) is not None:
+                waiting += self.users.get(pending, ())
 
     # Tiles
 
     def each(self, rule: Rule, make: Callable[[ir.Var], tirx.Stmt]) -> None:
         self.fire(rule, [self.storage.each(self.rows * self.columns, make)])
 
-    def fire(self, rule: Rule, made: list[tirx.Stmt]) -> None:
-        if made:
-            self.made += self.storage.firings.made(rule, self.source, made)
+    def fire(self, rule: Rule, replacements: list[tirx.Stmt]) -> None:
+        if replacements:
+            self.made += self.storage.firings.made(rule, self.source, replacements)
 
     def _tile(self, load: BlockRead, t: ir.Var) -> ir.Expr | int:
         """The tile of a broadcast operand for tile t of the block."""
@@ -493,15 +498,15 @@ class _NestLowering:
         return t if self.rows == 1 else tirx.floormod(t, self.columns)
 
     def _number(self, value: int) -> ir.Expr | float:
-        known = self.graph[value]
-        return known.constant if known.op == "number" else self.graph.scalars[known.place]
+        node = self.graph[value]
+        return node.constant if node.op == "number" else self.graph.scalars[node.place]
 
     def _scalar(self, number: ir.Expr | float, t: ir.Var) -> ir.Expr | float:
         """A scalar operand for tile t: a number, or an integer expression."""
         if isinstance(number, float | int):
             return number
-        places: dict[ir.Var, ir.Expr] = {
+        substitutes: dict[ir.Var, ir.Expr] = {
             self.reader.tile_row: self._tile_row(t),
             self.reader.tile_column: self._tile_column(t),
         }
-        return with_variables(number, lambda one: places.get(one, one))
+        return with_variables(number, lambda var: substitutes.get(var, var))

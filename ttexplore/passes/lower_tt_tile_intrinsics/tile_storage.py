@@ -115,10 +115,10 @@ class TileStorage:
     ) -> tirx.Buffer:  # fmt: skip
         if name not in self.constants:
             value = self.allocate(_VALUE, source, f"{name}_value", 1, self.dst_dtype, DST_SCOPE)
-            made = self._constant(source, name, dtype, "compute", reason)
+            constant_buffer = self._constant(source, name, dtype, "compute", reason)
             self.prologue += self.firings.made(_CONSTANT, source, [
                 self.each(1, lambda t: op("fill_tile", value, t, number)),
-                self.each(1, lambda t: op("pack_tile", value, t, made, t)),
+                self.each(1, lambda t: op("pack_tile", value, t, constant_buffer, t)),
             ])  # fmt: skip
         return self.constants[name]
 
@@ -134,9 +134,11 @@ class TileStorage:
     def _constant(
         self, source: tirx.Stmt | None, name: str, dtype: str, producer: KernelRole, reason: str
     ) -> tirx.Buffer:  # fmt: skip
-        made = self.allocate(_CONSTANT, source, name, 1, dtype, CB_SCOPE)
-        self.orders[str(made.name)] = "row_major"
+        constant_buffer = self.allocate(_CONSTANT, source, name, 1, dtype, CB_SCOPE)
+        self.orders[str(constant_buffer.name)] = "row_major"
         data_format = FORMAT_OF_DTYPE[dtype]
-        self.extra.append(CircularBuffer(str(made.name), 1, 1, data_format, producer, "compute", reason=reason))
-        self.constants[name] = made
-        return made
+        self.extra.append(
+            CircularBuffer(str(constant_buffer.name), 1, 1, data_format, producer, "compute", reason=reason)
+        )
+        self.constants[name] = constant_buffer
+        return constant_buffer

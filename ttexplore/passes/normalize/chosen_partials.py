@@ -32,7 +32,7 @@ def with_chosen_partials(program: TirProgram, target: Target, lowered: Callable[
 
     `lowered` lowers through B1. Where cores can hand on nothing, there is no choice, and one core adds up.
     """
-    if not any(runs(one, tl.COPY) and attribute(one, ATOMIC) for one in walk(program.kernel.body)):
+    if not any(runs(statement, tl.COPY) and attribute(statement, ATOMIC) for statement in walk(program.kernel.body)):
         return program
     try:
         over_noc = lowered("noc")
@@ -44,7 +44,7 @@ def with_chosen_partials(program: TirProgram, target: Target, lowered: Callable[
         if error.code not in _REFUSALS:
             return program
         return _chosen(program, target, None, None, "dram", note("one core adds", reason=error.message))
-    noc, dram = (_predicted(one, target) for one in (over_noc, in_dram))
+    noc, dram = (_predicted(variant, target) for variant in (over_noc, in_dram))
     if noc is None or dram is None:
         return _chosen(program, target, noc, dram, "dram", note("one core adds", reason=_UNKNOWN_TIME))
     times = {"noc": microseconds(noc, target), "dram": microseconds(dram, target)}
@@ -69,5 +69,5 @@ def _predicted(program: TirProgram, target: Target) -> float | None:
     if work is None or plan.partition is None:
         return None
     items = {(core.x, core.y): core.items for core in plan.partition.cores}
-    shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
+    shared = {sharing.tensor: roles_of(sharing.multicasts) for sharing in plan.shared}
     return predicted_cycles(work, items, target, shared) + handed_on_cycles(plan, target)

@@ -67,7 +67,7 @@ def with_owners(
     if not shared:
         return function, ()
     if sizes:
-        tensor = next(one for one in elements(function.params) if str(one.name) in shared)
+        tensor = next(parameter for parameter in elements(function.params) if str(parameter.name) in shared)
         raise Unsupported(
             "L010",
             f"the kernel reads and writes {tensor.name}, and its sizes are known only at run time",
@@ -75,26 +75,30 @@ def with_owners(
             span=span_of(tensor),
         )
     loops = grid_loops(function)
-    shapes = {str(one.name): bound_shape(one, {}) for one in elements(function.params) if is_buffer(one)}
-    found = _Uses({name: shape for name, shape in shapes.items() if name in shared}, loops)
-    found.body(statements(loops[-1].body), np.array(True))
+    shapes = {
+        str(parameter.name): bound_shape(parameter, {})
+        for parameter in elements(function.params)
+        if is_buffer(parameter)
+    }
+    tensor_uses = _Uses({name: shape for name, shape in shapes.items() if name in shared}, loops)
+    tensor_uses.body(statements(loops[-1].body), np.array(True))
     groups, notes, handed_on = [1] * len(loops), list[Note](), list[str]()
-    for name in (one for one in shapes if one in shared):
-        uses = [one for one in found.uses if one.tensor == name]
+    for name in (tensor_name for tensor_name in shapes if tensor_name in shared):
+        uses = [use for use in tensor_uses.uses if use.tensor == name]
         needed = _groups(name, shapes[name], uses, loops)
-        if over_noc and max(needed) > 1 and not any(one.is_anywhere for one in uses):
+        if over_noc and max(needed) > 1 and not any(use.is_anywhere for use in uses):
             handed_on.append(name)
             continue
         for axis, group in enumerate(needed):
             if group > groups[axis]:
                 groups[axis] = math.lcm(group, groups[axis])
-                notes.append(_note(name, loops[axis], group, is_certain=not any(one.is_anywhere for one in uses)))
+                notes.append(_note(name, loops[axis], group, is_certain=not any(use.is_anywhere for use in uses)))
     if handed_on:
         function = function.with_attr(HANDED_ON, handed_on)
     if not notes:
         return function, ()
-    made = firings.made(_OWNER, loops[0], [_regrouped(loops, groups)])
-    return with_function_body(function, made), tuple(notes)
+    regrouped = firings.made(_OWNER, loops[0], [_regrouped(loops, groups)])
+    return with_function_body(function, regrouped), tuple(notes)
 
 
 def _note(tensor: str, axis: tirx.For, group: int, *, is_certain: bool) -> Note:
@@ -134,30 +138,30 @@ class _Uses:
         self.known: dict[Key, Range] = {}
         self.depth = 0
         self.uses: list[_RegionUse] = []
-        for one in grid:
-            self.enter(one.loop_var, np.array(0), int(constant(one.extent) or 0))
+        for grid_loop in grid:
+            self.enter(grid_loop.loop_var, np.array(0), int(constant(grid_loop.extent) or 0))
 
-    def number(self, one: ir.Var) -> Variable:
-        return self.numbers.setdefault(one, Variable(len(self.numbers), str(one.name)))
+    def number(self, loop_var: ir.Var) -> Variable:
+        return self.numbers.setdefault(loop_var, Variable(len(self.numbers), str(loop_var.name)))
 
-    def enter(self, one: ir.Var, low: Numbers, turns: int) -> Numbers:
+    def enter(self, loop_var: ir.Var, low: Numbers, turns: int) -> Numbers:
         """Give a loop an axis of its own; returns the numbers of its turns."""
         numbers = np.arange(turns).reshape(-1, *[1] * self.depth)
         self.depth += 1
         values = low + numbers
-        self.known[self.number(one)] = (values, values)
+        self.known[self.number(loop_var)] = (values, values)
         return numbers
 
     def exact(self, expression: ir.Expr) -> Numbers | None:
         """The values of an expression in all iterations, as far as these are known and not too many."""
-        whole = convert(expression, self.number)
-        shapes = [np.shape(self.known[one][0]) for one in variables(whole) if one in self.known]
+        converted = convert(expression, self.number)
+        shapes = [np.shape(self.known[symbol][0]) for symbol in variables(converted) if symbol in self.known]
         if math.prod(np.broadcast_shapes(*shapes)) > _MOST_BLOCKS:
             return None
-        found = value_range(whole, self.known)
-        if found is None or not (found[0] is found[1] or np.array_equal(found[0], found[1])):
+        bounds = value_range(converted, self.known)
+        if bounds is None or not (bounds[0] is bounds[1] or np.array_equal(bounds[0], bounds[1])):
             return None
-        return np.asarray(found[0])
+        return np.asarray(bounds[0])
 
     def body(self, body: list[tirx.Stmt], live: NDArray[np.bool_]) -> None:
         for statement in body:
@@ -176,8 +180,8 @@ class _Uses:
                         self.body(statements(statement.else_case), live if test is None else live & (test == 0))
                 case tirx.For():
                     # Elements that make no block.
-                    for one in walk(statement.body):
-                        self.use(one, live)
+                    for inner in walk(statement.body):
+                        self.use(inner, live)
                 case _:
                     pass
             self.use(statement, live)
@@ -193,24 +197,26 @@ class _Uses:
         self.depth = depth
 
     def use(self, statement: tirx.Stmt, live: NDArray[np.bool_]) -> None:
-        tensors = {str(one.name) for one, _ in touched(statement) if not is_on_chip(one)} & self.tensors.keys()
+        tensors = {str(buffer.name) for buffer, _ in touched(statement) if not is_on_chip(buffer)} & self.tensors.keys()
         for name in tensors:
             if not runs(statement, tl.COPY):
                 raise _decides(name, statement)
             source, target = regions(statement)
             kinds: tuple[_Kind, _Kind] = ("load", "store")
-            for one, kind in zip((source, target), kinds, strict=True):
-                if str(one.source.name) != name or is_on_chip(one.source):
+            for region, kind in zip((source, target), kinds, strict=True):
+                if str(region.source.name) != name or is_on_chip(region.source):
                     continue
-                found = [self.exact(part.min) for part in one.region]
+                starts = [self.exact(interval.min) for interval in region.region]
                 # Of a block that is stored in part, each element may be.
-                extents = full_extents(one, shape_of((target if one is source else source).source))
-                is_anywhere, updates = any(low is None for low in found), attribute(statement, ATOMIC)
+                extents = full_extents(region, shape_of((target if region is source else source).source))
+                is_anywhere, updates = any(low is None for low in starts), attribute(statement, ATOMIC)
                 if extents is None or (is_anywhere and not updates):
                     raise _unknown(name, statement)
-                whole = self.tensors[name]
-                reached = [length if low is None else n for low, n, length in zip(found, extents, whole, strict=True)]
-                lows = tuple(np.array(0) if low is None else low for low in found)
+                lengths = self.tensors[name]
+                reached = [
+                    length if low is None else n for low, n, length in zip(starts, extents, lengths, strict=True)
+                ]
+                lows = tuple(np.array(0) if low is None else low for low in starts)
                 self.uses.append(
                     _RegionUse(
                         statement, name, "update" if updates else kind, lows, tuple(reached), live,
@@ -248,25 +254,25 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_RegionUse], loops: li
         for axis in range(len(shape))
     ]
     counts = [-(-length // unit) for length, unit in zip(shape, units, strict=True)]
-    places = math.prod(counts)
+    total = math.prod(counts)
     runs = [_Runs(use, units, counts, len(loops)) for use in uses]
-    if places > _MOST_BLOCKS or any(one.size > _MOST_BLOCKS for one in runs):
+    if total > _MOST_BLOCKS or any(run.size > _MOST_BLOCKS for run in runs):
         raise Unsupported(
             "L010",
-            f"the kernel reads and writes {name} in {max(places, *(one.size for one in runs)):,} blocks: too many to "
+            f"the kernel reads and writes {name} in {max(total, *(run.size for run in runs)):,} blocks: too many to "
             "find the work items that share elements",
             hint="use larger blocks",
             span=span_of(uses[0].statement),
         )
-    written, plain, kinds = np.zeros(places, bool), np.zeros(places, bool), np.zeros(places, np.uint8)
+    written, plain, kinds = np.zeros(total, bool), np.zeros(total, bool), np.zeros(total, np.uint8)
     for use, run in zip(uses, runs, strict=True):
         kinds[run.places] |= use.updates
         written[run.places] |= use.kind != "load"
         plain[run.places] |= use.kind != "update"
     groups: list[int] = []
-    for axis, one in enumerate(loops):
-        count = int(constant(one.extent) or 0)
-        least, most = np.full(places, count), np.full(places, -1)
+    for axis, grid_loop in enumerate(loops):
+        count = int(constant(grid_loop.extent) or 0)
+        least, most = np.full(total, count), np.full(total, -1)
         for run in runs:
             run.bound(axis, count, least, most)
         shared = written & (least < most)
@@ -274,10 +280,10 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_RegionUse], loops: li
             for use in uses:
                 if use.is_anywhere:
                     raise _unknown(name, use.statement)
-            raise _race(name, one, [use for use, run in zip(uses, runs, strict=True) if plain[run.places].any()])
+            raise _race(name, grid_loop, [use for use, run in zip(uses, runs, strict=True) if plain[run.places].any()])
         mixed = shared & (kinds & (kinds - 1) != 0)
         if mixed.any():
-            raise _mixed(name, one, [use for use, run in zip(uses, runs, strict=True) if mixed[run.places].any()])
+            raise _mixed(name, grid_loop, [use for use, run in zip(uses, runs, strict=True) if mixed[run.places].any()])
         least, most = least[shared], most[shared]
         groups.append(next(n for n in range(1, count + 1) if count % n == 0 and (least // n == most // n).all()))
     return groups
@@ -301,7 +307,7 @@ def _race(name: str, axis: tirx.For, uses: list[_RegionUse]) -> KernelError:
 
 def _mixed(name: str, axis: tirx.For, uses: list[_RegionUse]) -> TTExploreError:
     """The error where blocks update elements in ways whose order matters."""
-    other = next((use for use in uses if use.updates != uses[0].updates), uses[0])
+    differing_use = next((use for use in uses if use.updates != uses[0].updates), uses[0])
     how = " and ".join(
         f"T.atomic_{kind}" for bit, kind in enumerate(tl.ATOMICS) if sum(1 << bit & use.updates for use in uses)
     )
@@ -311,13 +317,13 @@ def _mixed(name: str, axis: tirx.For, uses: list[_RegionUse]) -> TTExploreError:
             "L010",
             f"blocks update {name} with {how}, and whether they update the same elements is not known before the "
             "kernel runs",
-            hint=hint, span=span_of(other.statement),
+            hint=hint, span=span_of(differing_use.statement),
         )  # fmt: skip
     return KernelError(
         "K017",
         f"blocks of the launch grid that differ in {axis.loop_var.name} update the same elements of {name} with {how}: "
         "the result depends on which comes first",
-        hint=hint, span=span_of(other.statement),
+        hint=hint, span=span_of(differing_use.statement),
     )  # fmt: skip
 
 
@@ -327,14 +333,14 @@ class _Runs:
 
     def __init__(self, use: _RegionUse, units: list[int], counts: list[int], grid: int) -> None:
         # The blocks of a region are axes of their own, to the left of those of the grid and of the loops in it.
-        left = max(grid, use.live.ndim, *(low.ndim for low in use.lows))
-        place, live = np.array(0), use.live
+        leading_axes = max(grid, use.live.ndim, *(low.ndim for low in use.lows))
+        block_numbers, live = np.array(0), use.live
         for axis, (low, extent, unit, count) in enumerate(zip(use.lows, use.extents, units, counts, strict=True)):
-            at = low // unit + np.arange(extent // unit).reshape(-1, *[1] * (left + axis))
-            place, live = place * count + at, live & (at >= 0) & (at < count)
-        self.shape = np.broadcast_shapes(place.shape, live.shape)
+            at = low // unit + np.arange(extent // unit).reshape(-1, *[1] * (leading_axes + axis))
+            block_numbers, live = block_numbers * count + at, live & (at >= 0) & (at < count)
+        self.shape = np.broadcast_shapes(block_numbers.shape, live.shape)
         self.live = live
-        self.numbers = place
+        self.numbers = block_numbers
 
     @property
     def size(self) -> int:
@@ -363,23 +369,23 @@ class _Runs:
 def _regrouped(loops: list[tirx.For], groups: list[int]) -> tirx.Stmt:
     """The launch grid with `groups` neighbouring blocks along each axis in a loop of its own."""
     body = statements(loops[-1].body)
-    made = [one for one in body if not isinstance(one, tirx.AllocBuffer)]
+    nested = [statement for statement in body if not isinstance(statement, tirx.AllocBuffer)]
     grid: list[tirx.For] = []
-    for one, group in zip(loops, groups, strict=True):
-        count = int(constant(one.extent) or 0)
+    for grid_loop, group in zip(loops, groups, strict=True):
+        count = int(constant(grid_loop.extent) or 0)
         if group == count:
-            made = [loop(one.loop_var, count, made)]
+            nested = [loop(grid_loop.loop_var, count, nested)]
         elif group > 1:
-            outer, inner = variable(f"{one.loop_var.name}_group"), variable(f"{one.loop_var.name}_turn")
-            made = [loop(inner, group, [bind(one.loop_var, outer * group + inner), *made])]
-            grid.append(_axis(one, outer, count // group))
+            outer, inner = variable(f"{grid_loop.loop_var.name}_group"), variable(f"{grid_loop.loop_var.name}_turn")
+            nested = [loop(inner, group, [bind(grid_loop.loop_var, outer * group + inner), *nested])]
+            grid.append(_axis(grid_loop, outer, count // group))
         else:
-            grid.append(one)
+            grid.append(grid_loop)
     grid = grid or [_axis(loops[0], variable(f"{loops[0].loop_var.name}_group"), 1)]
-    whole = sequence([*(one for one in body if isinstance(one, tirx.AllocBuffer)), *made])
-    for one in reversed(grid):
-        whole = for_of(one.loop_var, one.min, one.extent, one, whole)
-    return whole
+    grid_nest = sequence([*(statement for statement in body if isinstance(statement, tirx.AllocBuffer)), *nested])
+    for grid_loop in reversed(grid):
+        grid_nest = for_of(grid_loop.loop_var, grid_loop.min, grid_loop.extent, grid_loop, grid_nest)
+    return grid_nest
 
 
 def _axis(like: tirx.For, named: ir.Var, count: int) -> tirx.For:

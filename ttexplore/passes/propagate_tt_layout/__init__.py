@@ -56,8 +56,8 @@ def propagate_tt_layout(program: TirProgram, target: Target, **options: Any) -> 
     own, and values that no output depends on are removed.
     """
     *rewriting, last = PARTS
-    for part in rewriting:
-        program = part.function(program, target)
+    for step in rewriting:
+        program = step.function(program, target)
     return last.function(program, target, **options)
 
 
@@ -73,8 +73,8 @@ def check_tensor_regions(program: TirProgram, target: Target) -> TirProgram:
     regions = tensor_regions(program, target)
     notes = (*_elementwise_notes(regions), *_rearranged_notes(program.kernel))
     program = program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
-    moves = {one: TensorMove(block.zero_rows, block.zero_columns, bool(block.steps))
-             for one, block in regions.items()}  # fmt: skip
+    moves = {statement: TensorMove(block.zero_rows, block.zero_columns, bool(block.steps))
+             for statement, block in regions.items()}  # fmt: skip
     return dataclasses.replace(program, moves=moves)
 
 
@@ -164,7 +164,7 @@ def choose_buffers(
     if dst_full_sync:
         reasons.append(f"full-sync DST of {tiles} tiles, as requested: packing does not overlap with computing")
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
-    buffers = tuple(circular_buffer(one, compute) for one in staging.buffers.values() if one.kind == "cb")
+    buffers = tuple(circular_buffer(buffer, compute) for buffer in staging.buffers.values() if buffer.kind == "cb")
     summed = {} if chunk_k_tiles is None else summed_depths(staging, chunk_k_tiles)
     along = {} if qk_chunk_tiles is None else sequence_depths(kernel, staging, qk_chunk_tiles)
     chunks = summed | along
@@ -200,7 +200,7 @@ def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int])
     for name in depths:
         if name not in names:
             raise unknown("circular buffer", name, names)
-    return tuple(dataclasses.replace(one, stages=depths.get(one.name, one.stages)) for one in buffers)
+    return tuple(dataclasses.replace(buffer, stages=depths.get(buffer.name, buffer.stages)) for buffer in buffers)
 
 
 def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[Note]:
@@ -227,20 +227,20 @@ def _rearranged_notes(kernel: tirx.PrimFunc) -> Iterator[Note]:
 
 def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[Note]:
     """Notes on the option `stages`: the buffers that it applies to, what it overrides, and the other buffers."""
-    buffers = [one for one in staging.buffers.values() if one.kind == "cb"]
-    filled = [one for one in buffers if one.producer == "reader"]
-    own = {one.name: depths[one.name] for one in filled if depths.get(one.name, stages) != stages}
-    for pipeline in dict.fromkeys(one.pipeline for one in filled):
-        names = [one.name for one in filled if one.pipeline == pipeline and one.name not in own]
+    buffers = [buffer for buffer in staging.buffers.values() if buffer.kind == "cb"]
+    filled = [buffer for buffer in buffers if buffer.producer == "reader"]
+    own_depths = {buffer.name: depths[buffer.name] for buffer in filled if depths.get(buffer.name, stages) != stages}
+    for pipeline in dict.fromkeys(buffer.pipeline for buffer in filled):
+        names = [buffer.name for buffer in filled if buffer.pipeline == pipeline and buffer.name not in own_depths]
         if names:
             instead_of = None
             if pipeline is not None and pipeline.stages != stages:
                 instead_of = f"num_stages={pipeline.stages} of T.Pipelined at {pipeline.span}"
             yield note("depth by stages", stages=stages, buffers=", ".join(names), instead_of=instead_of)
-    for name, depth in own.items():
+    for name, depth in own_depths.items():
         yield note("depth set otherwise", stages=stages, buffer=name, depth=depth)
-    if others := [one.name for one in buffers if one.producer != "reader"]:
-        yield note("depth of others", stages=stages, buffers=", ".join(others))
+    if other_buffers := [buffer.name for buffer in buffers if buffer.producer != "reader"]:
+        yield note("depth of others", stages=stages, buffers=", ".join(other_buffers))
 
 
 def circular_buffer(staging: StagingBuffer, compute: ComputeConfig) -> CircularBuffer:
@@ -271,7 +271,7 @@ def tensor_regions(program: TirProgram, target: Target) -> dict[tirx.Stmt, Block
 
     Raises the errors of :func:`block_region`, at the kernel's line, for a region that neither tiles nor strips express.
     """
-    found: dict[tirx.Stmt, BlockRegion] = {}
+    block_regions: dict[tirx.Stmt, BlockRegion] = {}
     bounds = Bounds(program.kernel)
 
     def visit(body: tirx.Stmt) -> None:
@@ -279,7 +279,7 @@ def tensor_regions(program: TirProgram, target: Target) -> dict[tirx.Stmt, Block
             bounds.enter(statement)
             try:
                 for block in _regions(statement, bounds, program, target):
-                    found[statement] = block
+                    block_regions[statement] = block
             except TTExploreError as error:
                 raise error.at(span_of(statement)) from None
             if isinstance(statement, tirx.For):
@@ -288,7 +288,7 @@ def tensor_regions(program: TirProgram, target: Target) -> dict[tirx.Stmt, Block
                 bounds.leave(statement)
 
     visit(program.kernel.body)
-    return found
+    return block_regions
 
 
 def _regions(statement: tirx.Stmt, bounds: Bounds, program: TirProgram, target: Target) -> list[BlockRegion]:
@@ -303,7 +303,7 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: TirProgram, target: 
         if is_on_chip(region.source):
             check_block(region.source)
             check_on_chip(region)
-    found: list[BlockRegion] = []
+    block_regions: list[BlockRegion] = []
     if is_rearranged(statement):
         return []
     if name == tl.GATHER.name:
@@ -314,40 +314,42 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: TirProgram, target: 
         block = shape_of(moved[0 if write else 1].source)
         layout = program.plan.layout(str(region.source.name))
         alignment = target.dram_alignment_bytes
-        found.append(block_region(region, block, layout, accessor_of(layout), bounds, alignment, write=write))
-    return found
+        block_regions.append(block_region(region, block, layout, accessor_of(layout), bounds, alignment, write=write))
+    return block_regions
 
 
 def _dst_width(program: TirProgram, staging: Staging, asked: str) -> tuple[bool, list[str]]:
     """Whether DST holds 32-bit values, and the reasons."""
     function = program.kernel
-    found = blocks(function.body)
-    held: dict[str, list[str]] = {}
+    block_statements = blocks(function.body)
+    names_of: dict[str, list[str]] = {}
     # Only copies touch tensors. An unused tensor may have any dtype.
-    moved = {region.source for one in found if runs(one, tl.COPY) for region in regions(one)}
-    on_chip = (one.buffer for one in found if isinstance(one, tirx.AllocBuffer))
+    moved = {
+        region.source for statement in block_statements if runs(statement, tl.COPY) for region in regions(statement)
+    }
+    on_chip = (statement.buffer for statement in block_statements if isinstance(statement, tirx.AllocBuffer))
     for buffer in (
         *on_chip,
         *(parameter for parameter in function.params if is_buffer(parameter) and parameter in moved),
     ):
-        held.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
-    if "int32" in held and asked == "bfloat16":
+        names_of.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
+    if "int32" in names_of and asked == "bfloat16":
         raise UsageError(
             "U010",
-            f"accumulate_dtype is {asked!r}, but {', '.join(held['int32'])} hold int32",
+            f"accumulate_dtype is {asked!r}, but {', '.join(names_of['int32'])} hold int32",
             hint="omit accumulate_dtype: integers need 32-bit DST",
         )
     if asked != "auto":
         return asked == "float32", [f"{32 if asked == 'float32' else 16}-bit DST, as requested"]
     for dtype in ("float32", "int32"):
-        if dtype in held:
-            return True, [f"32-bit DST: {', '.join(held[dtype])} hold {dtype}"]
-    if any(runs(statement, tl.GEMM) for statement in found):
+        if dtype in names_of:
+            return True, [f"32-bit DST: {', '.join(names_of[dtype])} hold {dtype}"]
+    if any(runs(statement, tl.GEMM) for statement in block_statements):
         return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
-    if any(runs(statement, tl.REDUCE) for statement in found):
+    if any(runs(statement, tl.REDUCE) for statement in block_statements):
         return True, ["32-bit DST: a 16-bit sum rounds after every element"]
     engine = program.options.eltwise
-    for statement in found:
+    for statement in block_statements:
         if not is_parallel(statement):
             continue
         body = nest_of(statement)[1]
@@ -365,9 +367,9 @@ def _one_fpu_operation(store: tirx.BufferStore | tirx.Bind, nest: tirx.Stmt, sta
     def role(load: ir.Expr) -> str:
         if not isinstance(load, ir.TensorLoad):
             return ""
-        known = load_role(load, variables)
-        name = staging.reads.get((nest, load.source, known))
-        return known if name is not None and staging.buffers[name].kind == "cb" else ""
+        load_kind = load_role(load, variables)
+        name = staging.reads.get((nest, load.source, load_kind))
+        return load_kind if name is not None and staging.buffers[name].kind == "cb" else ""
 
     value = store.value
     if not isinstance(value, tirx.Add | tirx.Sub):

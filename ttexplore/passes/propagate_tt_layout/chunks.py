@@ -53,7 +53,7 @@ def sequence_depths(kernel: tirx.PrimFunc, staging: Staging, tiles: int) -> dict
     UsageError if the tiles are no number of whole blocks, or if no loop loads operands of chained products.
     """
     depths: dict[str, int] = {}
-    names = {one.var: one.value for one in walk(kernel.body) if isinstance(one, tirx.Bind)}
+    names = {statement.var: statement.value for statement in walk(kernel.body) if isinstance(statement, tirx.Bind)}
     for loop in walk(kernel.body):
         if not isinstance(loop, tirx.For) or is_parallel(loop) or loop.thread_binding is not None:
             continue
@@ -66,9 +66,9 @@ def sequence_depths(kernel: tirx.PrimFunc, staging: Staging, tiles: int) -> dict
             name = staging.writes.get((statement, target.source))
             if identity(target.source) not in operands or name is None or staging.buffers[name].producer != "reader":
                 continue
-            for part in elements(source.region):
-                extent = constant(part.extent)
-                if extent is not None and extent > 1 and _depends(part.min, loop.loop_var, names):
+            for interval in elements(source.region):
+                extent = constant(interval.extent)
+                if extent is not None and extent > 1 and _depends(interval.min, loop.loop_var, names):
                     depths[name] = _depth("qk_chunk_tiles", tiles, name, -(-extent // TILE_COLUMNS), "the sequence")
     if not depths:
         raise UsageError(
@@ -81,26 +81,26 @@ def sequence_depths(kernel: tirx.PrimFunc, staging: Staging, tiles: int) -> dict
 
 def _operands_of_chained(body: list[tirx.Stmt]) -> Iterator[tirx.Buffer]:
     """The operands of the products in a loop, if some of these are chained."""
-    products = [one for one in body if runs(one, tl.GEMM)]
-    steps = [one for one in body if is_parallel(one) or op_name(one) in tl.STATEMENTS]
-    found = {identity(regions(one)[2].source) for one in products}
+    products = [statement for statement in body if runs(statement, tl.GEMM)]
+    steps = [statement for statement in body if is_parallel(statement) or op_name(statement) in tl.STATEMENTS]
+    chained = {identity(regions(product)[2].source) for product in products}
     while True:
-        known = len(found)
-        for one in steps:
-            touched = accesses(one)
-            if any(identity(access.buffer) in found for access in touched if access.kind != "write"):
-                found |= {identity(access.buffer) for access in touched if access.kind != "read"}
-        if len(found) == known:
+        count = len(chained)
+        for step in steps:
+            touched = accesses(step)
+            if any(identity(access.buffer) in chained for access in touched if access.kind != "write"):
+                chained |= {identity(access.buffer) for access in touched if access.kind != "read"}
+        if len(chained) == count:
             break
-    factors = [part.source for one in products for part in regions(one)[:2]]
-    if any(identity(buffer) in found for buffer in factors):
-        yield from (buffer for buffer in factors if identity(buffer) not in found)
+    factors = [region.source for product in products for region in regions(product)[:2]]
+    if any(identity(buffer) in chained for buffer in factors):
+        yield from (buffer for buffer in factors if identity(buffer) not in chained)
 
 
 def _depends(expression: ir.Expr, variable: ir.Var, names: dict[ir.Var, ir.Expr]) -> bool:
     return any(
-        one.same_as(variable) or (one in names and _depends(names[one], variable, names))
-        for one in variables_of(expression)
+        candidate.same_as(variable) or (candidate in names and _depends(names[candidate], variable, names))
+        for candidate in variables_of(expression)
     )
 
 

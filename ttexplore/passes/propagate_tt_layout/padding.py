@@ -61,14 +61,14 @@ def with_masks(
     masks = _Masks(function, firings)
     notes: list[Note] = []
     for web in facts.webs:
-        found, buffer = facts.of[id(web)], web.buffer
+        padding, buffer = facts.of[id(web)], web.buffer
         for statement, role in web.reads:
             needed = _needed(statement, role, buffer)
             if needed is None:
                 continue
             axis, neutral = needed
             extent, tile = shape_of(buffer)[axis], _tile(axis)
-            if extent % tile == 0 or (neutral == 0 and (found.columns if axis == -1 else found.rows)):
+            if extent % tile == 0 or (neutral == 0 and (padding.columns if axis == -1 else padding.rows)):
                 continue
             copy = masks.like(buffer, f"{buffer.name}_masked")
             masks.operands.setdefault(statement, {})[role] = (buffer, copy, axis, neutral)
@@ -102,13 +102,13 @@ class _Masks(AddedBuffers):
     def product(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if statement not in self.operands:
             return None
-        parts = arguments(statement)
+        operands = arguments(statement)
         nests: list[tirx.Stmt] = []
         for role, (source, target, axis, neutral) in self.operands[statement].items():
             nests.append(_mask(source, target, axis, neutral))
-            place = {"A": 0, "B": 1, "reduced": 0}[role]
-            parts[place] = tirx.BufferRegion(target, list(regions(statement)[place].region))
-        return [*nests, with_arguments(statement, parts)]
+            position = {"A": 0, "B": 1, "reduced": 0}[role]
+            operands[position] = tirx.BufferRegion(target, list(regions(statement)[position].region))
+        return [*nests, with_arguments(statement, operands)]
 
 
 _RULES = (
@@ -155,18 +155,18 @@ class _PaddingFacts:
 
     def _web(self, web: Web) -> Padding:
         rows, columns = (1, *shape_of(web.buffer))[-2:]
-        whole = Padding(rows % TILE_ROWS == 0, columns % TILE_COLUMNS == 0)
-        found = Padding(True, True)
+        aligned = Padding(rows % TILE_ROWS == 0, columns % TILE_COLUMNS == 0)
+        padding = Padding(True, True)
         for write in web.writes:
-            found = found & self._written(write, web.buffer)
-        return Padding(found.rows or whole.rows, found.columns or whole.columns)
+            padding = padding & self._written(write, web.buffer)
+        return Padding(padding.rows or aligned.rows, padding.columns or aligned.columns)
 
     def _value(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> Padding:
         """The padding of the values of a buffer that a statement reads or writes."""
-        found = Padding(True, True)
+        padding = Padding(True, True)
         for web in self.seen.get((statement, buffer), []):
-            found = found & self.of[id(web)]
-        return found
+            padding = padding & self.of[id(web)]
+        return padding
 
     def _written(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> Padding:
         if is_parallel(statement):
@@ -192,19 +192,21 @@ class _PaddingFacts:
         loops, body = nest_of(statement)
         variables = [loop.loop_var for loop in loops]
         names: dict[ir.Var, Padding] = {}
-        found = Padding(True, True)
-        for one in body:
-            elements = folded(one.value, lambda part, known: self._elements(part, known, statement, variables, names))
-            if isinstance(one, tirx.Bind):
-                names[one.var] = elements
-            elif one.buffer.same_as(buffer):
-                found = found & elements
-        return found
+        padding = Padding(True, True)
+        for inner in body:
+            elements = folded(
+                inner.value, lambda expr, paddings: self._elements(expr, paddings, statement, variables, names)
+            )
+            if isinstance(inner, tirx.Bind):
+                names[inner.var] = elements
+            elif inner.buffer.same_as(buffer):
+                padding = padding & elements
+        return padding
 
     def _elements(
         self,
         value: ir.Expr,
-        parts: list[Padding],
+        paddings: list[Padding],
         statement: tirx.Stmt,
         variables: list[ir.Var],
         names: dict[ir.Var, Padding],
@@ -218,21 +220,21 @@ class _PaddingFacts:
             case ir.Var():
                 return names.get(value, neither)
             case ir.TensorLoad():
-                found = self._value(statement, value.source)
+                padding = self._value(statement, value.source)
                 indices = list(value.indices)
                 rows, columns = (
                     len(indices) >= -axis and len(variables) >= -axis and bool(indices[axis].same_as(variables[axis]))
                     for axis in (-2, -1)
                 )
-                return Padding(found.rows and rows, found.columns and columns)
+                return Padding(padding.rows and rows, padding.columns and columns)
             case tirx.Cast():
-                return parts[0]
+                return paddings[0]
             case tirx.Add() | tirx.Sub() | tirx.Max() | tirx.Min():
-                return parts[0] & parts[1]
+                return paddings[0] & paddings[1]
             case tirx.Mul():
                 # Zero times NaN is NaN.
-                numbers = [isinstance(part, tirx.FloatImm | tirx.IntImm) for part in (value.a, value.b)]
-                a, b = parts
+                numbers = [isinstance(operand, tirx.FloatImm | tirx.IntImm) for operand in (value.a, value.b)]
+                a, b = paddings
                 return Padding(
                     *(
                         (x or y) and all(zero or number for zero, number in zip((x, y), numbers, strict=True))
@@ -240,6 +242,6 @@ class _PaddingFacts:
                     )
                 )
             case ir.Call() if str(value.op.name).rpartition(".")[2] in _KEEP_ZERO:
-                return parts[0]
+                return paddings[0]
             case _:
                 return neither

@@ -17,36 +17,40 @@ def with_joined_results(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
 
     A tile operation that reduces leaves its result where nothing else is.
     """
-    kept = [one for one in walk(function.body) if (found := reduction_of(one)) is not None and not found.clear]
-    if not kept:
+    accumulating = [
+        statement
+        for statement in walk(function.body)
+        if (reduction := reduction_of(statement)) is not None and not reduction.clear
+    ]
+    if not accumulating:
         return function
-    return rewrite(_RULES, _Joins(function, firings, kept))
+    return rewrite(_RULES, _Joins(function, firings, accumulating))
 
 
 class _Joins(AddedBuffers):
     """`parts` are the buffers for the results of the reductions, by statement."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, kept: list[tirx.Stmt]) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, accumulating: list[tirx.Stmt]) -> None:
         super().__init__(function, firings)
-        targets = {statement: regions(statement)[1].source for statement in kept}
-        self.parts = {one: self.like(target, f"{target.name}_part") for one, target in targets.items()}
+        targets = {statement: regions(statement)[1].source for statement in accumulating}
+        self.parts = {statement: self.like(target, f"{target.name}_part") for statement, target in targets.items()}
 
     def reduction(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if statement not in self.parts:
             return None
         reduction = reduction_of(statement)
         assert reduction is not None
-        part, (source, target) = self.parts[statement], regions(statement)
-        region = tirx.BufferRegion(part, list(target.region))
+        partial, (source, target) = self.parts[statement], regions(statement)
+        region = tirx.BufferRegion(partial, list(target.region))
         attrs = {"kind": reduction.kind, "dim": reduction.dim, "clear": 1}
         value = tirx.Evaluate(call(tl.REDUCE.name, [source, region], attrs), statement.span)
-        return [value, _joined(target.source, part, reduction)]
+        return [value, _joined(target.source, partial, reduction)]
 
 
-def _joined(target: tirx.Buffer, part: tirx.Buffer, reduction: Reduction) -> tirx.Stmt:
+def _joined(target: tirx.Buffer, partial: tirx.Buffer, reduction: Reduction) -> tirx.Stmt:
     """The nest that joins what a block holds with the result of a reduction."""
     joined = reduction.joining.expression
-    return parallel_nest(target, lambda at: joined(tirx.BufferLoad(target, at), tirx.BufferLoad(part, at)))
+    return parallel_nest(target, lambda at: joined(tirx.BufferLoad(target, at), tirx.BufferLoad(partial, at)))
 
 
 _RULES = (

@@ -23,11 +23,11 @@ def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.Prim
     notes: list[Note] = []
     while True:
         told = len(notes)
-        made = _Liveness(webs(function), firings).body(statements(function.body), notes)
+        body = _Liveness(webs(function), firings).body(statements(function.body), notes)
         if len(notes) == told:
             return function, tuple(notes)
         # Values that only removed statements read are unused now.
-        function = with_function_body(function, made)
+        function = with_function_body(function, body)
 
 
 _LEFT = Rule("what is used", "A T.Parallel keeps the statements that an output depends on.")
@@ -39,14 +39,14 @@ _REMOVED = Rule("unused value", "What no output depends on is left out.")
 class _Liveness:
     """The webs that outputs depend on: `live`, by number."""
 
-    def __init__(self, found: tuple[Web, ...], firings: Firings) -> None:
+    def __init__(self, kernel_webs: tuple[Web, ...], firings: Firings) -> None:
         self.firings = firings
-        self.webs = found
+        self.webs = kernel_webs
         self.written: dict[tirx.Stmt, list[int]] = {}
         # The webs whose values a statement may need. A statement that changes a buffer in place may also read it for
         # another result.
         self.read: dict[tirx.Stmt, list[int]] = {}
-        for number, web in enumerate(found):
+        for number, web in enumerate(kernel_webs):
             for write in web.writes:
                 self.written.setdefault(write, []).append(number)
             for statement in (*(read for read, _ in web.reads), *web.writes):
@@ -58,9 +58,9 @@ class _Liveness:
             statement = waiting.pop()
             needed = {identity(buffer) for buffer in self.needed(statement)}
             for number in self.read[statement]:
-                if number not in self.live and identity(found[number].buffer) in needed:
+                if number not in self.live and identity(kernel_webs[number].buffer) in needed:
                     self.live.add(number)
-                    waiting += found[number].writes
+                    waiting += kernel_webs[number].writes
 
     def needed(self, statement: tirx.Stmt) -> Sequence[ir.Var]:
         """The buffers whose values the statement needs for its live results."""
@@ -82,22 +82,22 @@ class _Liveness:
         A store covers its whole buffer: the previous value is needed only if the stored value reads it.
         """
         needed: dict[int, ir.Var] = {identity(buffer): buffer for buffer in self.live_targets(nest)}
-        kept: list[tirx.Stmt] = []
-        for one in reversed(nest_of(nest)[1]):
-            if needed.pop(identity(_target(one)), None) is None:
+        live_statements: list[tirx.Stmt] = []
+        for statement in reversed(nest_of(nest)[1]):
+            if needed.pop(identity(_target(statement)), None) is None:
                 continue
-            kept.append(one)
-            for node in nodes_of(one.value):
+            live_statements.append(statement)
+            for node in nodes_of(statement.value):
                 if isinstance(node, ir.TensorLoad):
                     needed[identity(node.source)] = node.source
                 elif isinstance(node, ir.Var):
                     needed[identity(node)] = node
-        return kept[::-1], [*needed.values()]
+        return live_statements[::-1], [*needed.values()]
 
     # Removal
 
     def body(self, body: list[tirx.Stmt], notes: list[Note]) -> list[tirx.Stmt]:
-        return [one for statement in body for one in self.statement(statement, notes)]
+        return [remaining for statement in body for remaining in self.statement(statement, notes)]
 
     def statement(self, statement: tirx.Stmt, notes: list[Note]) -> list[tirx.Stmt]:
         if is_parallel(statement):
@@ -113,19 +113,19 @@ class _Liveness:
 
     def parallel(self, statement: tirx.Stmt, notes: list[Note]) -> list[tirx.Stmt]:
         """The nest with only the stores and names that live results need."""
-        kept = self.kept(statement)[0]
-        stay = {identity(one) for one in kept}
-        gone = [one for one in nest_of(statement)[1] if identity(one) not in stay]
-        notes += [_note(_target(one), one) for one in gone]
+        live_statements = self.kept(statement)[0]
+        stay = {identity(inner) for inner in live_statements}
+        gone = [inner for inner in nest_of(statement)[1] if identity(inner) not in stay]
+        notes += [_note(_target(inner), inner) for inner in gone]
         if not gone:
             return [statement]
-        return self.firings.made(_LEFT, statement, [_nest(statement, kept)] if kept else [])
+        return self.firings.made(_LEFT, statement, [_nest(statement, live_statements)] if live_statements else [])
 
 
 def _nest(statement: tirx.Stmt, body: list[tirx.Stmt]) -> tirx.Stmt:
     """The nest around other statements."""
-    for one in reversed(parallel_body(statement)[0]):
-        body = [with_body(one, body)]
+    for axis_loop in reversed(parallel_body(statement)[0]):
+        body = [with_body(axis_loop, body)]
     return body[0]
 
 

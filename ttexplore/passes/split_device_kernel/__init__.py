@@ -92,15 +92,15 @@ def split_into_kernels(program: TirProgram, target: Target) -> TirProgram:
     # The reader hands on the numbers that the other kernels turn out to need.
     for role in KERNEL_ROLES[::-1] if numbers.read else KERNEL_ROLES:
         used = set[int]()
-        kept = pruned(_select(body, role, program.plan, firings, numbers), used)
-        numbers.needed(role, kept)
+        pruned_body = pruned(_select(body, role, program.plan, firings, numbers), used)
+        numbers.needed(role, pruned_body)
         parameters = [parameter for parameter in elements(program.kernel.params) if identity(parameter) in used]
-        functions[role] = with_function_body(program.kernel, kept, parameters)
+        functions[role] = with_function_body(program.kernel, pruned_body, parameters)
     firings.made(_KERNELS, None, walk(program.kernel.body))
     functions = {role: functions[role] for role in KERNEL_ROLES}
     _check_complete(program.kernel, functions)
-    made = program.with_functions(functions, firings)
-    return numbers.planned(made, target)
+    split = program.with_functions(functions, firings)
+    return numbers.planned(split, target)
 
 
 class _Numbers:
@@ -109,10 +109,10 @@ class _Numbers:
 
     def __init__(self, program: TirProgram, firings: Firings) -> None:
         self.firings = firings
-        self.read = [one.var for one in walk(program.kernel.body) if _reads(one)]
-        taken = {one.name for one in (*program.plan.buffers, *program.plan.layouts)}
+        self.read = [statement.var for statement in walk(program.kernel.body) if _reads(statement)]
+        used_names = {named.name for named in (*program.plan.buffers, *program.plan.layouts)}
         self.buffers: dict[KernelRole, tirx.AllocBuffer] = {
-            role: allocation(unused_name(f"numbers_for_{role}", taken), (1, 32, 32), "int32", CB_SCOPE)
+            role: allocation(unused_name(f"numbers_for_{role}", used_names), (1, 32, 32), "int32", CB_SCOPE)
             for role in _RECEIVERS
         }
         self.given: dict[KernelRole, set[ir.Var]] = {role: set[ir.Var]() for role in _RECEIVERS}
@@ -131,22 +131,24 @@ class _Numbers:
         """Note the numbers that a kernel receives."""
         if role != "reader":
             self.given[role] |= {
-                one.var for one in walk(sequence(body)) if isinstance(one, tirx.Bind) and _receives(one)
+                statement.var
+                for statement in walk(sequence(body))
+                if isinstance(statement, tirx.Bind) and _receives(statement)
             }
 
     def allocations(self, role: KernelRole) -> list[tirx.Stmt]:
         return [] if not self.read else [
-            self.firings.made(_NUMBERS, None, [made])[0] for to, made in self.buffers.items() if role in ("reader", to)
+            self.firings.made(_NUMBERS, None, [allocated])[0] for to, allocated in self.buffers.items() if role in ("reader", to)
         ]  # fmt: skip
 
     def planned(self, program: TirProgram, target: Target) -> TirProgram:
         """The program whose plan has the circular buffers of the numbers."""
         new = tuple(
             CircularBuffer(
-                str(made.buffer.name), 1, _NUMBER_STAGES, "Int32", "reader", role,
+                str(allocated.buffer.name), 1, _NUMBER_STAGES, "Int32", "reader", role,
                 reason="numbers of tensors, which decide branches, lengths and places in all kernels alike",
             )
-            for role, made in self.buffers.items() if self.given[role]
+            for role, allocated in self.buffers.items() if self.given[role]
         )  # fmt: skip
         if not new:
             return program
@@ -182,39 +184,39 @@ def _role_of(statement: tirx.Stmt, plan: Plan) -> KernelRole:
 def _select(
     body: list[tirx.Stmt], role: KernelRole, plan: Plan, firings: Firings, numbers: _Numbers, *, outermost: bool = True
 ) -> list[tirx.Stmt]:  # fmt: skip
-    made = numbers.allocations(role) if outermost else []
+    selected = numbers.allocations(role) if outermost else []
     for statement in body:
         if _reads(statement):
             if role == "reader":
-                made += [statement, *firings.made(_HAND_ON, statement, numbers.sent(statement))]
+                selected += [statement, *firings.made(_HAND_ON, statement, numbers.sent(statement))]
             else:
-                made += firings.made(_HAND_ON, statement, [numbers.received(statement, role)])
+                selected += firings.made(_HAND_ON, statement, [numbers.received(statement, role)])
         elif type(statement) is tirx.Bind and (form := bound_form(statement)) is not None:
             if form.op.role == role:
-                made += firings.made(_CHECK, statement, [tirx.Evaluate(statement.value, statement.span)])
+                selected += firings.made(_CHECK, statement, [tirx.Evaluate(statement.value, statement.span)])
         elif type(statement) is tirx.AllocBuffer or type(statement) is tirx.Bind:
-            made.append(statement)
+            selected.append(statement)
         elif type(statement) is tirx.For:
             inner = _select(statements(statement.body), role, plan, firings, numbers, outermost=False)
-            if any(type(one) not in (tirx.AllocBuffer, tirx.Bind) for one in inner):
-                made.append(with_body(statement, inner))
+            if any(type(child) not in (tirx.AllocBuffer, tirx.Bind) for child in inner):
+                selected.append(with_body(statement, inner))
             if role == "compute":
-                made += _sent(statement, plan, firings)
+                selected += _sent(statement, plan, firings)
         elif _role_of(statement, plan) == role:
-            made.append(statement)
+            selected.append(statement)
             if role == "compute":
-                made += _sent(statement, plan, firings)
+                selected += _sent(statement, plan, firings)
         elif role == "compute":
             cb = _filled_by_mover(statement)
             if cb is not None and plan.buffer(cb.name).consumer == "compute":
-                made += firings.made(_RECEIVE, statement, [_marker("receive_block", cb, plan)])
-    return made
+                selected += firings.made(_RECEIVE, statement, [_marker("receive_block", cb, plan)])
+    return selected
 
 
 def _filled_by_mover(statement: tirx.Stmt) -> tirx.Buffer | None:
     """The circular buffer that reader or writer fill with a block."""
     form = FORMS[op_name(statement)]
-    fills = any(one.name == "cb" and one.access == "write" for one in form.operands)
+    fills = any(operand.name == "cb" and operand.access == "write" for operand in form.operands)
     return buffer_of(operands(statement)["cb"]) if form.op.role != "compute" and fills else None
 
 

@@ -38,7 +38,7 @@ def with_loaders(program: TirProgram, target: Target, request: str | Mapping[str
     the writer cannot load.
     """
     plan = program.plan
-    inputs = [one.name for one in plan.layouts]
+    inputs = [layout.name for layout in plan.layouts]
     asked = {} if isinstance(request, str) else dict(request)
     for name in asked:
         if name not in inputs:
@@ -46,14 +46,14 @@ def with_loaders(program: TirProgram, target: Target, request: str | Mapping[str
     if request == "reader" or not request or (request == "auto" and not _in_loops(program)):
         return program
     filled = _filled(program)
-    reasons = {one.name: _why_not(one, plan, filled) for one in plan.layouts}
+    reasons = {layout.name: _why_not(layout, plan, filled) for layout in plan.layouts}
     for name, loader in asked.items():
         if loader == "writer" and reasons[name]:
             raise UsageError(
                 "U024", f"the writer cannot load {name}: {reasons[name]}",
                 hint="loaded_by='both' gives it what it can load, and the plan's notes say why not the others",
             )  # fmt: skip
-    able = [one.name for one in plan.layouts if one.role == "input" and not reasons[one.name]]
+    able = [layout.name for layout in plan.layouts if layout.role == "input" and not reasons[layout.name]]
     notes: tuple[Note, ...] = ()
     match request:
         case "auto":
@@ -63,9 +63,9 @@ def with_loaders(program: TirProgram, target: Target, request: str | Mapping[str
             chosen = _balanced(plan, able)
             read = set[str]().union(*filled.values())
             notes = tuple(
-                note("loaded by the reader", tensor=one.name,
-                     reason=reasons[one.name] or "with it, the writer would move more bytes")
-                for one in plan.layouts if one.role == "input" and one.name in read - chosen
+                note("loaded by the reader", tensor=layout.name,
+                     reason=reasons[layout.name] or "with it, the writer would move more bytes")
+                for layout in plan.layouts if layout.role == "input" and layout.name in read - chosen
             )  # fmt: skip
         case _:
             chosen = {name for name, loader in asked.items() if loader == "writer"}
@@ -73,8 +73,8 @@ def with_loaders(program: TirProgram, target: Target, request: str | Mapping[str
     if not chosen:
         return program.with_plan(notes=notes)
     buffers = tuple(
-        dataclasses.replace(one, producer="writer") if chosen & filled.get(one.name, set()) else one
-        for one in plan.buffers
+        dataclasses.replace(buffer, producer="writer") if chosen & filled.get(buffer.name, set()) else buffer
+        for buffer in plan.buffers
     )
     return program.with_plan(buffers=buffers, graph=tile_graph(program, buffers), notes=notes)
 
@@ -85,8 +85,8 @@ def _in_loops(program: TirProgram) -> set[str]:
         return set()
     # Those of any math fidelity.
     loads = next(iter(program.works.values())).loads
-    unfit = {one.tensor for one in loads if one.turns < 2 or not one.comes_first}
-    return {one.tensor for one in loads} - unfit
+    unfit = {load.tensor for load in loads if load.turns < 2 or not load.comes_first}
+    return {load.tensor for load in loads} - unfit
 
 
 def _fastest(program: TirProgram, target: Target, able: list[str]) -> tuple[set[str], tuple[Choice, Note] | None]:
@@ -102,9 +102,11 @@ def _fastest(program: TirProgram, target: Target, able: list[str]) -> tuple[set[
     able = [name for name in able if name in _in_loops(program)]
     if not able:
         return set(), None
-    loops = [{one.tensor for one in work.loads if one.loops == loops} for loops in {one.loops for one in work.loads}]
+    loops = [
+        {load.tensor for load in work.loads if load.loops == loops} for loops in {load.loops for load in work.loads}
+    ]
     items = {(core.x, core.y): core.items for core in plan.partition.cores}
-    shared = {one.tensor: roles_of(one.multicasts) for one in plan.shared}
+    shared = {shared_input.tensor: roles_of(shared_input.multicasts) for shared_input in plan.shared}
 
     def by_links(*by_writer: str) -> int:
         return target.costs.launch_cycles + busiest_cycles(predicted_moves(work, plan, by_writer), plan, target)
@@ -121,14 +123,14 @@ def _fastest(program: TirProgram, target: Target, able: list[str]) -> tuple[set[
         tried = {name: float(round(predicted_cycles(work, items, target, shared, [*before, name])))
                  for name in reversed(able)
                  if name not in before and not any(together <= {*before, name} for together in loops)}  # fmt: skip
-        for name in sorted(tried, key=lambda one: tried[one]):
+        for name in sorted(tried, key=lambda candidate: tried[candidate]):
             if tried[name] > best:
                 break
             # Of equal ones, that with the less busy links, and then the last.
             links = by_links(*before, name)
-            times[*before, name] = found = max(tried[name], float(links))
-            if (found, links) < (best, busiest):
-                best, busiest, chosen = found, links, [*before, name]
+            times[*before, name] = cycles = max(tried[name], float(links))
+            if (cycles, links) < (best, busiest):
+                best, busiest, chosen = cycles, links, [*before, name]
         if chosen is before:
             break
     if not chosen:
@@ -144,34 +146,34 @@ def _fastest(program: TirProgram, target: Target, able: list[str]) -> tuple[set[
     )  # fmt: skip
     name = {names: f"{told(names)} by the writer" if names else "all by the reader" for names in times}
     candidates = tuple(Candidate(name[names], predicted_us(cycles, target)) for names, cycles in times.items())
-    taken = tuple(chosen) if pays else ()
-    return {*taken}, (Choice("loaded_by", candidates, name[taken], why.text), why)
+    by_writer = tuple(chosen) if pays else ()
+    return {*by_writer}, (Choice("loaded_by", candidates, name[by_writer], why.text), why)
 
 
 def _filled(program: TirProgram) -> dict[str, set[str]]:
     """What fills each circular buffer that a kernel moves blocks to: the names of tensors, of a buffer whose elements
     are rearranged, or of the operation that writes numbers."""
-    found: dict[str, set[str]] = {}
-    for one in walk(program.kernel.body):
-        form = FORMS.get(op_name(one))
+    sources_of: dict[str, set[str]] = {}
+    for statement in walk(program.kernel.body):
+        form = FORMS.get(op_name(statement))
         if form is None or form.op.role == "compute":
             continue
-        given = operands(one)
-        if any(part.name == "cb" and part.access == "write" for part in form.operands):
-            source = given.get("source")
-            name = str(source.name) if source is not None and is_buffer(source) else op_name(one)
-            found.setdefault(str(buffer_of(given["cb"]).name), set()).add(name)
-    return found
+        operand_values = operands(statement)
+        if any(operand.name == "cb" and operand.access == "write" for operand in form.operands):
+            source = operand_values.get("source")
+            name = str(source.name) if source is not None and is_buffer(source) else op_name(statement)
+            sources_of.setdefault(str(buffer_of(operand_values["cb"]).name), set()).add(name)
+    return sources_of
 
 
 def _why_not(layout: TensorLayout, plan: Plan, filled: Mapping[str, set[str]]) -> str:
     """Why the writer cannot load a tensor; empty if it can."""
-    own = [plan.buffer(name) for name, sources in filled.items() if layout.name in sources]
+    layout_buffers = [plan.buffer(name) for name, sources in filled.items() if layout.name in sources]
     if layout.role != "input":
         return "the kernel stores to it, so the writer moves it already"
-    if not own:
+    if not layout_buffers:
         return "no block of it is loaded"
-    for buffer in own:
+    for buffer in layout_buffers:
         if buffer.shard_of:
             return f"its shards are {buffer.name} itself, and nothing moves"
         if buffer.consumer != "compute":
@@ -185,7 +187,7 @@ def _balanced(plan: Plan, able: list[str]) -> set[str]:
     assert plan.graph is not None, "C3 decides it"
     loaded = {name: 0 for name in able}
     moved = {"reader": 0, "writer": 0}
-    sizes = {one.tensor: one.page_bytes for one in plan.accessors}
+    sizes = {accessor.tensor: accessor.page_bytes for accessor in plan.accessors}
     for edge in plan.graph.edges:
         way = {edge.source, edge.target} & moved.keys()
         tensor = edge.source if edge.source in sizes else edge.target
@@ -197,8 +199,8 @@ def _balanced(plan: Plan, able: list[str]) -> set[str]:
             loaded[tensor] += count
 
     def busier(chosen: tuple[str, ...]) -> int:
-        given = sum(loaded[name] for name in chosen)
-        return max(moved["reader"] - given, moved["writer"] + given)
+        shifted = sum(loaded[name] for name in chosen)
+        return max(moved["reader"] - shifted, moved["writer"] + shifted)
 
     able = able[-_MOST_COMPARED:]
     ways = [

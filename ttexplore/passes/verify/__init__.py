@@ -69,15 +69,15 @@ class Verifier:
 
     def copy(self) -> Verifier:
         """A verifier that has checked the same programs, and goes on by itself."""
-        made = copy.copy(self)
-        made.reader, made.ends = self.reader.copy(), dict(self.ends)
-        return made
+        verifier = copy.copy(self)
+        verifier.reader, verifier.ends = self.reader.copy(), dict(self.ends)
+        return verifier
 
     def with_contracts(self, contracts: Contracts) -> Verifier:
         """The same verifier, with other predicates that hold."""
-        made = copy.copy(self)
-        made.contracts = contracts
-        return made
+        verifier = copy.copy(self)
+        verifier.contracts = contracts
+        return verifier
 
     def check(self, program: TirProgram) -> None:
         """Raises VerifyError, or ResourceError for L1."""
@@ -164,10 +164,12 @@ def _moves_tiles(statement: Statement) -> bool:
 
 def _has_sections(compute: Kernel) -> bool:
     """Whether the DST sections exist: from D5 on, or because no operation needs any."""
-    known = [OPS[name] for name in compute.names if name in OPS]
-    if any(op.name.startswith("tile_regs_") for op in known):
+    operations = [OPS[name] for name in compute.names if name in OPS]
+    if any(op.name.startswith("tile_regs_") for op in operations):
         return True
-    return any(op.engine == "block" for op in known) and not any(o.kind == "dst" for op in known for o in op.operands)
+    return any(op.engine == "block" for op in operations) and not any(
+        o.kind == "dst" for op in operations for o in op.operands
+    )
 
 
 def _check_spans(function: tirx.PrimFunc) -> None:

@@ -18,15 +18,15 @@ def disagreement(message: str, hint: str, at: Call | None = None) -> VerifyError
 
 
 def check_core_values(
-    wanted: Mapping[Place, Mapping[str, int]], tensor: str, group: Literal["chain", "rectangle"], partition: Partition
+    expected: Mapping[Place, Mapping[str, int]], tensor: str, group: Literal["chain", "rectangle"], partition: Partition
 ) -> None:  # fmt: skip
     """Cores know their part in their groups. Raises VerifyError."""
-    running = {(one.x, one.y): one.values for one in partition.cores}
-    for core, values in wanted.items():
-        given = running[core]
-        if wrong := [name for name, value in values.items() if given.get(name) != value]:
+    running = {(work.x, work.y): work.values for work in partition.cores}
+    for core, values in expected.items():
+        actual = running[core]
+        if wrong := [name for name, value in values.items() if actual.get(name) != value]:
             raise disagreement(
-                f"core {core} has {wrong[0]} = {given.get(wrong[0])}; with the {group}s of {tensor} it is "
+                f"core {core} has {wrong[0]} = {actual.get(wrong[0])}; with the {group}s of {tensor} it is "
                 f"{values[wrong[0]]}",
                 f"give each core the values of its {group}",
             )

@@ -26,24 +26,24 @@ def by_likeness(
 ) -> list[tuple[list[CoreWork], T]]:  # fmt: skip
     """What is seen of groups of cores that do the same. `look` raises Apart for cores that do not; those with other
     numbers of work items, or other values of the `flags`, are not even tried together."""
-    left = _parts(cores, [(core.items, *map(core.values.get, flags)) for core in cores])
-    seen: list[tuple[list[CoreWork], T]] = []
-    while left:
-        group = left.pop()
+    waiting = _parts(cores, [(core.items, *map(core.values.get, flags)) for core in cores])
+    results: list[tuple[list[CoreWork], T]] = []
+    while waiting:
+        group = waiting.pop()
         try:
-            seen.append((group, look(group)))
+            results.append((group, look(group)))
         except Apart as apart:
-            parts = _parts(group, apart.labels)
-            assert len(parts) > 1, "cores that come apart do not do the same"
-            left += parts
-    return seen
+            smaller = _parts(group, apart.labels)
+            assert len(smaller) > 1, "cores that come apart do not do the same"
+            waiting += smaller
+    return results
 
 
 def _parts(cores: Sequence[CoreWork], labels: Sequence[Hashable]) -> list[list[CoreWork]]:
-    parts: dict[Hashable, list[CoreWork]] = {}
+    by_label: dict[Hashable, list[CoreWork]] = {}
     for label, core in zip(labels, cores, strict=True):
-        parts.setdefault(label, []).append(core)
-    return [*parts.values()]
+        by_label.setdefault(label, []).append(core)
+    return [*by_label.values()]
 
 
 class CoreRanges:
@@ -57,19 +57,19 @@ class CoreRanges:
             values = [core.values[name] for core in cores]
             self.learn(CoreValue(name), _exactly(values[0] if len({*values}) == 1 else np.asarray(values, np.int64)))
 
-    def learn(self, key: Key, found: Range | None) -> None:
+    def learn(self, key: Key, bounds: Range | None) -> None:
         self.known.pop(key, None)
-        if found is not None:
-            self.known[key] = found
+        if bounds is not None:
+            self.known[key] = bounds
 
     def of(self, e: Expression) -> Range | None:
         """The range of an expression on each core: what it is if the core is looked at alone. Raises Apart."""
         if type(e) is int:
             return e, e
-        found = self.known.get(e) if type(e) is Variable else value_range(e, self.known)
-        if len(self.cores) == 1 or (found is not None and found[0] is found[1]):
-            return found
-        if found is not None or any(value_range(e, self._alone(number)) for number in range(len(self.cores))):
+        bounds = self.known.get(e) if type(e) is Variable else value_range(e, self.known)
+        if len(self.cores) == 1 or (bounds is not None and bounds[0] is bounds[1]):
+            return bounds
+        if bounds is not None or any(value_range(e, self._alone(number)) for number in range(len(self.cores))):
             raise self.one_by_one()
         return None
 
@@ -78,14 +78,14 @@ class CoreRanges:
         at = self.of(item.position)
         if at is None or not np.array_equal(*at):
             return None
-        place, lengths = np.asarray(at[0], np.int64), np.asarray([len(core.listed) for core in self.cores])
-        there = (place >= 0) & (place < lengths)
+        position, lengths = np.asarray(at[0], np.int64), np.asarray([len(core.listed) for core in self.cores])
+        there = (position >= 0) & (position < lengths)
         if not self.same(np.asarray(there.all(axis=tuple(range(there.ndim - 1))))):
             return None
         listed = np.zeros((len(self.cores), lengths.max()), np.int64)
         for row, core in zip(listed, self.cores, strict=True):
             row[: len(core.listed)] = core.listed
-        return _exactly(listed[np.arange(len(self.cores)), place])
+        return _exactly(listed[np.arange(len(self.cores)), position])
 
     def same(self, values: Values) -> int:
         """The value that all cores have. Raises Apart if they have several."""
@@ -104,11 +104,11 @@ class CoreRanges:
         return Apart([number >= count // 2 for number in range(count)])
 
     def _alone(self, number: int) -> Mapping[Key, Range]:
-        made: dict[Key, Range] = {}
+        ranges: dict[Key, Range] = {}
         for key, (low, high) in self.known.items():
-            one = _of_core(low, number)
-            made[key] = (one, one if low is high else _of_core(high, number))
-        return made
+            least = _of_core(low, number)
+            ranges[key] = (least, least if low is high else _of_core(high, number))
+        return ranges
 
 
 def _of_core(values: Values, number: int) -> Values:

@@ -50,15 +50,15 @@ def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     for buffer in plan.buffers:
         if buffer.producer == buffer.consumer:
             continue
-        given, taken = pushed.get(buffer.name, {}), popped.get(buffer.name, {})
-        if given != taken:
-            more = "pop all that is pushed" if _number(given) > _number(taken) else "push all that is popped"
+        pushes, pops = pushed.get(buffer.name, {}), popped.get(buffer.name, {})
+        if pushes != pops:
+            more = "pop all that is pushed" if _number(pushes) > _number(pops) else "push all that is popped"
             raise VerifyError(
                 "V001",
-                f"{buffer.name}: {kernel_name(buffer.producer)} pushes {_shown(given)}, "
-                f"{kernel_name(buffer.consumer)} pops {_shown(taken)}",
+                f"{buffer.name}: {kernel_name(buffer.producer)} pushes {_shown(pushes)}, "
+                f"{kernel_name(buffer.consumer)} pops {_shown(pops)}",
                 hint=f"{more}: the same number on every path",
-                span=_first_span(kernels, buffer, given, taken),
+                span=_first_span(kernels, buffer, pushes, pops),
             )
 
 
@@ -73,20 +73,20 @@ _MOST_SHOWN = 2
 def _shown(amount: Amount) -> str:
     if not amount:
         return "no tiles"
-    parts = [
+    terms = [
         " x ".join([str(number), *(show(factor[1]) if factor[0] == "turns" else f"[{show(factor[1])}]"
                                    for factor in factors)])
         for factors, number in amount.items()
     ]  # fmt: skip
-    if len(parts) > _MOST_SHOWN:
-        parts = [*parts[:_MOST_SHOWN], "..."]
-    return f"{' + '.join(parts)} tiles"
+    if len(terms) > _MOST_SHOWN:
+        terms = [*terms[:_MOST_SHOWN], "..."]
+    return f"{' + '.join(terms)} tiles"
 
 
-def _first_span(kernels: Mapping[str, Kernel], buffer: CircularBuffer, given: Amount, taken: Amount) -> Span | None:
+def _first_span(kernels: Mapping[str, Kernel], buffer: CircularBuffer, pushes: Amount, pops: Amount) -> Span | None:
     """The line of the side that moves more tiles, which certainly exists."""
     role, name = buffer.producer, _PUSH
-    if _number(taken) > _number(given):
+    if _number(pops) > _number(pushes):
         role, name = buffer.consumer, _POP
     for call in calls(kernels[role].body):
         if call.name == name and call.buffer("cb") == buffer.name:
@@ -152,25 +152,25 @@ def _times(loops: list[Loop], tests: list[Expression], bound: dict[Variable, Exp
     known_later: list[Factor] = []
     decidable: list[Expression] = []
     for test in tests:
-        whole = placed(test, bound)
-        if variables(whole) <= constant.keys() and not _is_of_core(whole):
-            decidable.append(whole)
+        condition = placed(test, bound)
+        if variables(condition) <= constant.keys() and not _is_of_core(condition):
+            decidable.append(condition)
         else:
-            known_later.append(("when", whole))
+            known_later.append(("when", condition))
     for loop in loops:
         if loop.turns is None:
             known_later.append(("turns", placed(loop.extent, bound)))
     varying = sorted(set[Variable]().union(*(variables(e) for _, e in known_later)) & constant.keys())
-    if math.prod(len(constant[one]) for one in varying) > _MOST_TURNS:
+    if math.prod(len(constant[variable]) for variable in varying) > _MOST_TURNS:
         varying = []
-    rest = {one: turns for one, turns in constant.items() if one not in varying}
+    rest = {variable: turns for variable, turns in constant.items() if variable not in varying}
     number: Fraction | int = 1
     for loop in loops:
         if loop.turns is not None and loop.variable not in varying:
             number *= loop.turns
-    found: Amount = {}
-    for turn in itertools.product(*(constant[one] for one in varying)):
-        at = dict[Variable, Expression](zip(varying, turn, strict=True))
+    amount: Amount = {}
+    for iteration in itertools.product(*(constant[variable] for variable in varying)):
+        at = dict[Variable, Expression](zip(varying, iteration, strict=True))
         here: Fraction | int = number * _share([placed(test, at) for test in decidable], rest)
         factors: list[Factor] = []
         for kind, e in known_later:
@@ -181,8 +181,8 @@ def _times(loops: list[Loop], tests: list[Expression], bound: dict[Variable, Exp
                 factors.append((kind, value))
         key = tuple(sorted(factors, key=str))
         if here:
-            found[key] = found.get(key, 0) + here
-    return found
+            amount[key] = amount.get(key, 0) + here
+    return amount
 
 
 def _is_of_core(e: Expression) -> bool:
@@ -195,14 +195,14 @@ def _share(tests: list[Expression], loops: Mapping[Variable, range]) -> Fraction
     if not tests:
         return 1
     involved = sorted(set[Variable]().union(*map(variables, tests)))
-    axes = np.meshgrid(*[np.array(loops[one]) for one in involved], indexing="ij")
-    known: dict[Key, Range] = {one: (axis, axis) for one, axis in zip(involved, axes, strict=True)}
+    axes = np.meshgrid(*[np.array(loops[variable]) for variable in involved], indexing="ij")
+    ranges: dict[Key, Range] = {variable: (axis, axis) for variable, axis in zip(involved, axes, strict=True)}
     holds = np.ones(axes[0].shape if axes else (), bool)
     for test in tests:
-        found = value_range(test, known)
-        if found is None:
+        bounds = value_range(test, ranges)
+        if bounds is None:
             raise VerifyError(
                 "V016", f"the condition {show(test)} cannot be decided", hint="use loop variables and constants"
             )
-        holds &= found[0] != 0
+        holds &= bounds[0] != 0
     return Fraction(int(holds.sum()), max(holds.size, 1))

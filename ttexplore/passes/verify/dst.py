@@ -88,7 +88,7 @@ class _Dst(RangeWalk):
                     "V020",
                     f"an iteration of the loop starts while DST is {before} and ends while it is {self.section}",
                     hint=f"add {_NEXT[self.section]} to the loop, or remove the call that leads to this state",
-                    span=next(iter(one.span for one in calls(loop.body)), None),
+                    span=next(iter(call.span for call in calls(loop.body)), None),
                 )
         if self.may_be_empty(loop):
             # With zero iterations, nothing is written.
@@ -105,9 +105,9 @@ class _Dst(RangeWalk):
                     "V022",
                     f"a loop of {loop.turns} iterations indexes slots of DST, which holds {self.capacity}",
                     hint="use smaller sub-blocks",
-                    span=next(iter(one.span for one in calls(loop.body)), None),
+                    span=next(iter(call.span for call in calls(loop.body)), None),
                 )
-            return [(turn, turn) for turn in range(first, last + 1)]
+            return [(iteration, iteration) for iteration in range(first, last + 1)]
         if loop.turns == 1:
             return [(first, first)]
         # If no section is open, all iterations start in the same state.
@@ -135,7 +135,7 @@ class _Dst(RangeWalk):
                 "V020",
                 f"DST is {after[0]} if {show(branch.condition)}, otherwise {self.section}",
                 hint="acquire and release in both arms, or in neither",
-                span=next(iter(one.span for one in calls([*branch.then, *branch.otherwise])), None),
+                span=next(iter(call.span for call in calls([*branch.then, *branch.otherwise])), None),
             )
         self.written &= after[1]
         self.touched |= after[2]
@@ -144,8 +144,8 @@ class _Dst(RangeWalk):
         if call.result is not None:
             self.known[call.result] = call.least, call.most
         if call.name in _STEPS:
-            wanted, after = _STEPS[call.name]
-            if self.section != wanted:
+            required, after = _STEPS[call.name]
+            if self.section != required:
                 raise VerifyError(
                     "V020",
                     f"{call.name[3:]} comes while DST is {self.section}; {_NEXT[self.section]} should come first",
@@ -186,18 +186,21 @@ class _Dst(RangeWalk):
 
     def operation(self, call: Call) -> None:
         op = call.op
-        wanted = "waited for" if op.engine == "pack" else "acquired"
-        if self.section != wanted:
+        required = "waited for" if op.engine == "pack" else "acquired"
+        if self.section != required:
             hint = (
                 "put tile_regs_commit and tile_regs_wait before it"
                 if op.engine == "pack"
                 else "put it between tile_regs_acquire and tile_regs_commit"
             )
             raise VerifyError(
-                "V021", f"{op.name} runs while DST is {self.section}; it needs DST {wanted}", hint=hint, span=call.span
+                "V021",
+                f"{op.name} runs while DST is {self.section}; it needs DST {required}",
+                hint=hint,
+                span=call.span,
             )
         reach = op.reach(call.values) if op.reach is not None else {}
-        made = frozenset[int]()
+        written = frozenset[int]()
         for operand in op.operands:
             if operand.kind != "dst":
                 continue
@@ -218,20 +221,20 @@ class _Dst(RangeWalk):
                     span=call.span,
                 )
             if operand.access in ("write", "update"):
-                made |= slots
-        self.written |= made
-        self.touched |= made
+                written |= slots
+        self.written |= written
+        self.touched |= written
 
     def slots(self, call: Call, index: Expression, count: int) -> frozenset[int]:
-        found = value_range(index, self.known)
-        if found is None or (found[0] is not found[1] and not np.array_equal(*found)):
+        bounds = value_range(index, self.known)
+        if bounds is None or (bounds[0] is not bounds[1] and not np.array_equal(*bounds)):
             raise VerifyError(
                 "V022",
                 f"{call.op.name} uses slot {show(index)} of DST, which is not a known number",
                 hint="index slots with the variables of loops of constant length",
                 span=call.span,
             )
-        low, high = int(found[0]), int(found[0]) + count - 1
+        low, high = int(bounds[0]), int(bounds[0]) + count - 1
         if low < 0 or high >= self.capacity:
             raise VerifyError(
                 "V022",

@@ -45,9 +45,9 @@ def moved_by(position: Position, tiles: int) -> Position:
     return (value + tiles) % modulus, modulus
 
 
-def either(one: Position, other: Position) -> Position:
+def either(position: Position, alternative: Position) -> Position:
     """What is known of a position that is one of two."""
-    (value, modulus), (second, other_modulus) = one, other
+    (value, modulus), (second, other_modulus) = position, alternative
     common = math.gcd(modulus, other_modulus, value - second)
     return value % common, common
 
@@ -81,18 +81,18 @@ class End:
             self.written_if, self.since, self.back, self.front, self.mixed,
         )  # fmt: skip
 
-    def join(self, other: End) -> None:
+    def join(self, alternative: End) -> None:
         """Keep the state that holds on both of two paths that join."""
-        self.mixed |= other.mixed or (self.is_taken and self.buffer.name != other.buffer.name)
-        self.unread |= other.unread
-        self.unsent |= other.unsent
-        self.written = None if None in (self.written, other.written) else _both(self.written, other.written)
-        self.back, self.front = either(self.back, other.back), either(self.front, other.front)
+        self.mixed |= alternative.mixed or (self.is_taken and self.buffer.name != alternative.buffer.name)
+        self.unread |= alternative.unread
+        self.unsent |= alternative.unsent
+        self.written = None if None in (self.written, alternative.written) else _both(self.written, alternative.written)
+        self.back, self.front = either(self.back, alternative.back), either(self.front, alternative.front)
 
     def enter(self, condition: Expression, *, holds: bool) -> None:
         """Add what is written where a condition holds, or does not."""
-        for known, held, written in self.written_if:
-            if self.written is not None and (known, held) == (condition, holds):
+        for test, outcome, written in self.written_if:
+            if self.written is not None and (test, outcome) == (condition, holds):
                 self.written |= written
 
     @property
@@ -110,25 +110,25 @@ class Ends(RangeWalk):
     """The tiles that a kernel has reserved, written and waited for at the current call. Raises VerifyError for a call
     that this state does not allow."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
+    def __init__(self, kernel: Kernel, plan: Plan, ranges: Mapping[Key, Range]) -> None:
         """`known` are the ranges of the values that cores are given."""
-        super().__init__(plan.partition, known)
+        super().__init__(plan.partition, ranges)
         self.kernel, self.role, self.plan = kernel, kernel.role, plan
         self.who = kernel_name(kernel.role)
         moved: dict[tuple[str, bool], set[Expression]] = {}
         for call in calls(kernel.body):
             if call.name in PROTOCOL:
                 moved.setdefault((call.buffer("cb"), call.name in _BACK), set()).add(call.values["count"])
-        own = [one for one in plan.buffers if self.role in (one.producer, one.consumer)]
+        own_buffers = [buffer for buffer in plan.buffers if self.role in (buffer.producer, buffer.consumer)]
         # One end for all buffers that share a number, by the name of the first.
         self.ends: dict[str, End] = {}
         self.homes: dict[str, str] = {}
-        for sharing in chip_buffers(own):
+        for sharing in chip_buffers(own_buffers):
             buffer = sharing[0]
             back, front = (
-                {count for one in sharing for count in moved.get((one.name, way), ())} for way in (True, False)
+                {count for member in sharing for count in moved.get((member.name, way), ())} for way in (True, False)
             )
-            self.homes |= {one.name: buffer.name for one in sharing}
+            self.homes |= {member.name: buffer.name for member in sharing}
             self.ends[buffer.name] = End(
                 buffer, buffer.producer == buffer.consumer, back=_start(buffer, back), front=_start(buffer, front)
             )
@@ -411,15 +411,15 @@ class Ends(RangeWalk):
         if op.engine not in ("fpu", "pack", "block"):
             return
         rows = {o.name: self.plan.buffer(call.buffer(o.name)).row_tiles for o in op.operands if o.kind == "cb"}
-        wanted: dict[str, Expression] = dict.fromkeys(rows, 0)
+        expected: dict[str, Expression] = dict.fromkeys(rows, 0)
         if op.engine == "block":
-            wanted["source" if op is TILIZE_BLOCK else "out"] = call.values["tiles"]
-        for operand, held in rows.items():
-            if held != wanted[operand]:
+            expected["source" if op is TILIZE_BLOCK else "out"] = call.values["tiles"]
+        for operand, width in rows.items():
+            if width != expected[operand]:
                 raise self.fault(
                     "V035",
-                    f"{self.who}: {op.name} expects {_held(wanted[operand])} in {call.buffer(operand)}, "
-                    f"which holds {_held(held)}",
+                    f"{self.who}: {op.name} expects {_held(expected[operand])} in {call.buffer(operand)}, "
+                    f"which holds {_held(width)}",
                     "convert rows to tiles with tilize_block and tiles to rows with pack_untilize_block, "
                     "in the width of the buffer",
                     call,
@@ -463,20 +463,20 @@ class Ends(RangeWalk):
 
     def touch(self, call: Call, end: End, index: Expression, count: int, *, reads: bool) -> None:
         name = end.buffer.name
-        found = value_range(index, self.known)
-        if found is None:
+        bounds = value_range(index, self.known)
+        if bounds is None:
             raise self.fault(
                 "V005",
                 f"{self.who}: {call.op.name} uses tile {show(index)} of {name}, which has no known bound",
                 "index tiles with the variables of loops of constant length",
                 call,
             )
-        low, high = int(found[0]), int(found[1]) + count - 1
-        room, what = (end.waited, "waited for") if reads else (end.reserved, "reserved")
+        low, high = int(bounds[0]), int(bounds[1]) + count - 1
+        room, state = (end.waited, "waited for") if reads else (end.reserved, "reserved")
         if low < 0 or high >= room:
             raise self.fault("V005", 
                 f"{self.who}: {call.op.name} {'reads' if reads else 'writes'} tile {low if low < 0 else high} of "
-                f"{name}; {room} are {what}",
+                f"{name}; {room} are {state}",
                 (f"put cb_wait_front({name}, ...) for enough tiles before it"
                  if reads else f"put cb_reserve_back({name}, ...) for enough tiles before it")
                 if low >= 0 else "correct the tile index",
@@ -489,36 +489,36 @@ class Ends(RangeWalk):
         """The values of a tile index over the loops that were entered after `since`."""
         if isinstance(index, int):
             return frozenset(range(index, index + count))
-        index, known = placed(index, self.bound), self.known | (self.outside or {})
+        index, ranges = placed(index, self.bound), self.known | (self.outside or {})
         terms = affine(index)
         if terms is not None:
             return self.sums(terms, count, since)
         axes: list[tuple[Variable, Range]] = []
-        for one in sorted(variables(index), key=lambda v: v.number):
-            if self.entered.get(one, 0) > since:
-                axes.append((one, known[one]))
+        for variable in sorted(variables(index), key=lambda v: v.number):
+            if self.entered.get(variable, 0) > since:
+                axes.append((variable, ranges[variable]))
             else:
-                known[one] = (known[one][0], known[one][0])
+                ranges[variable] = (ranges[variable][0], ranges[variable][0])
         if math.prod(int(b) - int(a) + 1 for _, (a, b) in axes) > 64 * _LARGEST_BLOCK:
             return frozenset(range(low, high + 1))
         grids = np.meshgrid(*[np.arange(int(a), int(b) + 1) for _, (a, b) in axes], indexing="ij")
-        for (one, _), grid in zip(axes, grids, strict=True):
-            known[one] = (grid, grid)
-        found = value_range(index, known)
-        assert found is not None
-        tiles = np.unique(found[0])
+        for (variable, _), grid in zip(axes, grids, strict=True):
+            ranges[variable] = (grid, grid)
+        values = value_range(index, ranges)
+        assert values is not None
+        tiles = np.unique(values[0])
         return frozenset(int(tile) + more for tile, more in itertools.product(tiles, range(count)))
 
     def sums(self, terms: dict[Variable | None, int], count: int, since: int) -> frozenset[int]:
         """Like :meth:`indices`, for a sum of multiples of variables."""
-        made, known = set(range(terms.get(None, 0), terms.get(None, 0) + count)), self.known | (self.outside or {})
-        for one, factor in terms.items():
-            if one is None:
+        tiles, ranges = set(range(terms.get(None, 0), terms.get(None, 0) + count)), self.known | (self.outside or {})
+        for variable, factor in terms.items():
+            if variable is None:
                 continue
-            low, high = map(int, known[one])
-            turns = range(low, high + 1) if self.entered.get(one, 0) > since else range(low, low + 1)
-            made = {tile + factor * turn for tile in made for turn in turns}
-        return frozenset(made)
+            low, high = map(int, ranges[variable])
+            turns = range(low, high + 1) if self.entered.get(variable, 0) > since else range(low, low + 1)
+            tiles = {tile + factor * iteration for tile in tiles for iteration in turns}
+        return frozenset(tiles)
 
 
 def _start(buffer: CircularBuffer, counts: Collection[Expression]) -> tuple[int, int]:
@@ -540,7 +540,7 @@ def _held(row_tiles: Expression) -> str:
     return "tiles" if row_tiles == 0 else f"rows of {show(row_tiles)} tiles"
 
 
-def _both(one: frozenset[int] | None, two: frozenset[int] | None) -> frozenset[int]:
-    assert one is not None
+def _both(first: frozenset[int] | None, two: frozenset[int] | None) -> frozenset[int]:
+    assert first is not None
     assert two is not None
-    return one & two
+    return first & two

@@ -21,14 +21,14 @@ _UNKNOWN = "set differently on different paths"
 def check_engine(kernel: Kernel, plan: Plan) -> None:
     """The engine starts once, before all operations; each operation runs under its own init, with the data formats of
     its buffers; and an uninit runs before the next operation that needs it. Raises VerifyError."""
-    found = [call for call in calls(kernel.body) if call.op.engine not in ("sync", "noc", "riscv")]
-    starts = [call for call in found if call.name in _STARTUPS]
-    if found and not starts:
+    engine_calls = [call for call in calls(kernel.body) if call.op.engine not in ("sync", "noc", "riscv")]
+    starts = [call for call in engine_calls if call.name in _STARTUPS]
+    if engine_calls and not starts:
         raise VerifyError(
             "V030",
             "the compute kernel never starts the engine",
             hint="put compute_startup first, or compute_startup_matmul if a matrix product comes first",
-            span=found[0].span,
+            span=engine_calls[0].span,
         )
     if len(starts) > 1:
         raise VerifyError(
@@ -44,12 +44,12 @@ def check_engine(kernel: Kernel, plan: Plan) -> None:
             hint="start it once, first in the kernel",
             span=starts[0].span,
         )
-    if starts and starts[0] is not found[0]:
+    if starts and starts[0] is not engine_calls[0]:
         raise VerifyError(
             "V030",
-            f"{found[0].name[3:]} comes before the start-up of the engine",
+            f"{engine_calls[0].name[3:]} comes before the start-up of the engine",
             hint=f"put {starts[0].name[3:]} first in the kernel",
-            span=found[0].span,
+            span=engine_calls[0].span,
         )
     walker = _Engine(plan)
     walker.body(kernel.body)
@@ -73,9 +73,9 @@ class _EngineState:
     def copy(self) -> _EngineState:
         return _EngineState({**self.formats}, {**self.inits})
 
-    def joined(self, other: _EngineState) -> _EngineState:
+    def joined(self, alternative: _EngineState) -> _EngineState:
         """The state where two paths join."""
-        return _EngineState(_joined(self.formats, other.formats), _joined(self.inits, other.inits))
+        return _EngineState(_joined(self.formats, alternative.formats), _joined(self.inits, alternative.inits))
 
 
 class _Engine(Walk):
@@ -110,10 +110,10 @@ class _Engine(Walk):
     def branch(self, branch: Branch) -> None:
         before, pending = self.state.copy(), self.pending
         self.body(branch.then)
-        after, left = self.state, self.pending
+        after, pending_then = self.state, self.pending
         self.state, self.pending = before, pending
         self.body(branch.otherwise)
-        self.state, self.pending = after.joined(self.state), self.pending or left
+        self.state, self.pending = after.joined(self.state), self.pending or pending_then
 
     def at_end(self) -> None:
         if self.pending is not None:
@@ -147,24 +147,24 @@ class _Engine(Walk):
 
     def start(self, call: Call) -> None:
         first, second = ("in1", "in0") if call.name == _STARTUPS[1] else ("in0", "in1")
-        for part, operand in (("a", first), ("b", second), ("pack", "out")):
-            self.state.formats[part] = self.formats[call.buffer(operand)]
+        for unit, operand in (("a", first), ("b", second), ("pack", "out")):
+            self.state.formats[unit] = self.formats[call.buffer(operand)]
 
-    def reconfigure(self, call: Call, part: str) -> None:
+    def reconfigure(self, call: Call, unit: str) -> None:
         old, new = call.buffer("old"), call.buffer("new")
-        if self.state.formats.get(part) != self.formats[old]:
+        if self.state.formats.get(unit) != self.formats[old]:
             raise VerifyError(
                 "V032",
-                f"{call.name[3:]} says that the {_PARTS[part]} is set to {old} ({_named(self.formats[old])}); it is "
-                f"{self.told(part)}",
+                f"{call.name[3:]} says that the {_PARTS[unit]} is set to {old} ({_named(self.formats[old])}); it is "
+                f"{self.told(unit)}",
                 hint=f"name the current buffer, or use set_{call.name[len('tt.reconfig_') :]}",
                 span=call.span,
             )
-        self.set(part, new)
+        self.set(unit, new)
 
-    def set(self, part: str, cb: str) -> None:
-        self.state.formats[part] = self.formats[cb]
-        if part != "pack":
+    def set(self, unit: str, cb: str) -> None:
+        self.state.formats[unit] = self.formats[cb]
+        if unit != "pack":
             # An init configures the unpacker for the current format.
             self.state.inits.pop("fpu", None)
 
@@ -198,20 +198,20 @@ class _Engine(Walk):
 
     def operation(self, call: Call) -> None:
         op = call.op
-        for part, operand in (("a", op.source_a), ("b", op.source_b), ("pack", op.packs)):
+        for unit, operand in (("a", op.source_a), ("b", op.source_b), ("pack", op.packs)):
             if not operand:
                 continue
             cb = call.buffer(operand)
-            if self.state.formats.get(part) != self.formats[cb]:
-                change = "pack" if part == "pack" else f"source_{part}"
+            if self.state.formats.get(unit) != self.formats[cb]:
+                change = "pack" if unit == "pack" else f"source_{unit}"
                 raise VerifyError(
                     "V032",
-                    f"{op.name} takes {cb} ({_named(self.formats[cb])}); the {_PARTS[part]} is {self.told(part)}",
+                    f"{op.name} takes {cb} ({_named(self.formats[cb])}); the {_PARTS[unit]} is {self.told(unit)}",
                     hint=f"put reconfig_{change}(..., {cb}) before it, and its init after that",
                     span=call.span,
                 )
             for data_format, bits in op.wrong_in:
-                if part != "pack" and bits == self.bits and data_format == self.formats[cb][0]:
+                if unit != "pack" and bits == self.bits and data_format == self.formats[cb][0]:
                     raise self.wrong(call, f"{op.name} of {cb} ({data_format})")
         if op.dst_bits not in (None, self.bits):
             raise self.wrong(call, op.name)
@@ -221,8 +221,8 @@ class _Engine(Walk):
             self.pending = call
         if not op.init:
             return
-        part = "sfpu" if op.engine == "sfpu" else "fpu"
-        key, init = self.key(call), self.state.inits.get(part)
+        unit = "sfpu" if op.engine == "sfpu" else "fpu"
+        key, init = self.key(call), self.state.inits.get(unit)
         if init != key:
             if init is not None and init[0] == key[0]:
                 raise VerifyError(
@@ -234,37 +234,37 @@ class _Engine(Walk):
                 )
             raise VerifyError(
                 "V031",
-                f"{op.name} runs under {self.init_told(part)}",
-                hint=f"put {op.name}_init before it, after every other init of the {part.upper()}",
+                f"{op.name} runs under {self.init_told(unit)}",
+                hint=f"put {op.name}_init before it, after every other init of the {unit.upper()}",
                 span=call.span,
             )
 
-    def told(self, part: str) -> str:
-        if part not in self.state.formats:
+    def told(self, unit: str) -> str:
+        if unit not in self.state.formats:
             return "not set"
-        state = self.state.formats[part]
+        state = self.state.formats[unit]
         return _UNKNOWN if state is None else f"set to {_named(state)}"
 
-    def init_told(self, part: str) -> str:
-        if part not in self.state.inits:
-            return f"no init of the {part.upper()}"
-        init = self.state.inits[part]
+    def init_told(self, unit: str) -> str:
+        if unit not in self.state.inits:
+            return f"no init of the {unit.upper()}"
+        init = self.state.inits[unit]
         if init is None:
             return "different inits on different paths"
-        return init[0] if part == "sfpu" else f"the init of {init[0]}"
+        return init[0] if unit == "sfpu" else f"the init of {init[0]}"
 
-    def undone(self, call: Call, what: str) -> VerifyError:
+    def undone(self, call: Call, event: str) -> VerifyError:
         return VerifyError(
             "V033",
-            f"{what} before {call.op.name}_uninit",
+            f"{event} before {call.op.name}_uninit",
             hint=f"put {call.op.name}_uninit after the last {call.op.name}",
             span=call.span,
         )
 
-    def wrong(self, call: Call, what: str) -> VerifyError:
+    def wrong(self, call: Call, subject: str) -> VerifyError:
         return VerifyError(
             "V034",
-            f"{what} with {self.bits}-bit DST is silently wrong on the chip",
+            f"{subject} with {self.bits}-bit DST is silently wrong on the chip",
             hint=call.op.note or "use another operation, or the other width of DST",
             span=call.span,
         )
@@ -278,10 +278,10 @@ def _disturbed(pending: Call, op: Op) -> bool:
 _Set = TypeVar("_Set")
 
 
-def _joined(one: Mapping[str, _Set | None], two: Mapping[str, _Set | None]) -> dict[str, _Set | None]:
+def _joined(first: Mapping[str, _Set | None], two: Mapping[str, _Set | None]) -> dict[str, _Set | None]:
     return {
-        part: (one[part] if one[part] == two[part] else None) if part in one and part in two else None
-        for part in one.keys() | two.keys()
+        unit: (first[unit] if first[unit] == two[unit] else None) if unit in first and unit in two else None
+        for unit in first.keys() | two.keys()
     }
 
 

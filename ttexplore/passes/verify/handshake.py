@@ -35,7 +35,7 @@ def check_handshake(kernels: Mapping[str, Kernel], plan: Plan) -> None:
 
     Raises VerifyError for a deadlock, ResourceError at a loop that has more of them than memory should hold.
     """
-    core = max(plan.partition.cores, key=lambda one: one.items) if plan.partition is not None else None
+    core = max(plan.partition.cores, key=lambda work: work.items) if plan.partition is not None else None
     # A kernel that both fills and empties a buffer waits for itself: check_protocol covers that.
     shared = {buffer.name for buffer in plan.buffers if buffer.producer != buffer.consumer}
     too_many: ResourceError | None = None
@@ -47,7 +47,7 @@ def check_handshake(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     if too_many is not None or sum(map(len, events.values())) > _MOST_EVENTS:
         limit = 2 * max(buffer.stages for buffer in plan.buffers) + 2
         common = _common_loops(kernels)
-        shorter = {role: _Events(shared, core, common, limit).of(one) for role, one in kernels.items()}
+        shorter = {role: _Events(shared, core, common, limit).of(kernel) for role, kernel in kernels.items()}
         if _balanced(shorter):
             events = shorter
         elif too_many is not None:
@@ -57,29 +57,29 @@ def check_handshake(kernels: Mapping[str, Kernel], plan: Plan) -> None:
 
 def _common_loops(kernels: Mapping[str, Kernel]) -> frozenset[Variable]:
     """The loops that several kernels share: those of the kernel that was split."""
-    seen: dict[Variable, int] = {}
+    counts: dict[Variable, int] = {}
 
     def visit(body: Body) -> None:
         for statement in body:
             if isinstance(statement, Loop):
-                seen[statement.variable] = seen.get(statement.variable, 0) + 1
+                counts[statement.variable] = counts.get(statement.variable, 0) + 1
                 visit(statement.body)
             elif isinstance(statement, Branch):
                 visit([*statement.then, *statement.otherwise])
 
     for kernel in kernels.values():
         visit(kernel.body)
-    return frozenset(one for one, count in seen.items() if count > 1)
+    return frozenset(variable for variable, count in counts.items() if count > 1)
 
 
 def _balanced(events: Mapping[str, list[Call]]) -> bool:
-    left: dict[str, int] = {}
+    balance: dict[str, int] = {}
     for followed in events.values():
         for call in followed:
             sign = {"tt.cb_push_back": 1, "tt.cb_pop_front": -1}.get(call.name, 0)
             name = call.buffer("cb")
-            left[name] = left.get(name, 0) + sign * call.number("count")
-    return not any(left.values())
+            balance[name] = balance.get(name, 0) + sign * call.number("count")
+    return not any(balance.values())
 
 
 class _Events:
@@ -97,26 +97,26 @@ class _Events:
         return self.body(kernel.body)
 
     def body(self, body: Body) -> list[Call]:
-        made: list[Call] = []
+        events: list[Call] = []
         for statement in body:
             match statement:
                 case Call():
                     if statement.name in _PROTOCOL and statement.buffer("cb") in self.shared:
-                        made.append(statement)
+                        events.append(statement)
                 case Bind():
                     self.bind(statement)
                 case Loop():
                     if statement.names & _PROTOCOL:
-                        made += self.loop(statement)
+                        events += self.loop(statement)
                 case Branch():
                     # The arms of an undecided condition are balanced.
                     holds = decided(statement.condition, self.known)
-                    made += self.body(statement.otherwise if holds is False else statement.then)
+                    events += self.body(statement.otherwise if holds is False else statement.then)
                 case Allocation() | Store():
                     pass
                 case _:
                     assert_never(statement)
-        return made
+        return events
 
     def bind(self, bind: Bind) -> None:
         value = bind.value
@@ -126,9 +126,9 @@ class _Events:
                 listed = self.core.listed[int(at[0])]
                 self.known[bind.variable] = (listed, listed)
             return
-        found = value_range(value, self.known)
-        if found is not None:
-            self.known[bind.variable] = found
+        bounds = value_range(value, self.known)
+        if bounds is not None:
+            self.known[bind.variable] = bounds
 
     def loop(self, loop: Loop) -> list[Call]:
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
@@ -144,13 +144,13 @@ class _Events:
             if len(once) * turns > _MOST_LISTED:
                 raise out_of_memory(f"following the {turns:,} iterations of a loop", once[0].span)
             return once * turns
-        made: list[Call] = []
-        for turn in range(first, first + turns):
-            self.known[loop.variable] = (turn, turn)
-            made += self.body(loop.body)
-            if len(made) > _MOST_LISTED:
-                raise out_of_memory(f"following the {turns:,} iterations of a loop", made[0].span)
-        return made
+        events: list[Call] = []
+        for iteration in range(first, first + turns):
+            self.known[loop.variable] = (iteration, iteration)
+            events += self.body(loop.body)
+            if len(events) > _MOST_LISTED:
+                raise out_of_memory(f"following the {turns:,} iterations of a loop", events[0].span)
+        return events
 
     def varies(self, loop: Loop) -> bool:
         """Whether a turn of a loop may do otherwise than the next one: all kernels have to see the same."""
@@ -195,9 +195,9 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
     pages = {buffer.name: buffer.pages for buffer in plan.buffers}
     filled = dict.fromkeys(pages, 0)
     # The blocks in a circular buffer that several share, first in first out.
-    sharing = {one.name: group[0].name for group in chip_buffers(plan.buffers) if len(group) > 1 for one in group}
+    sharing = {member.name: group[0].name for group in chip_buffers(plan.buffers) if len(group) > 1 for member in group}
     blocks: dict[str, deque[str]] = {home: deque() for home in sharing.values()}
-    place = dict.fromkeys(events, 0)
+    positions = dict.fromkeys(events, 0)
     # Each call is read once: loops bring it many times.
     distinct = {call for followed in events.values() for call in followed}
     read = {call: (call.name, call.buffer("cb"), call.number("count")) for call in distinct}
@@ -205,12 +205,12 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
     while moved:
         moved = False
         for role, followed in events.items():
-            at, end = place[role], len(followed)
+            at, end = positions[role], len(followed)
             while at < end:
-                operation, given, count = read[followed[at]]
-                name = sharing.get(given, given)
+                operation, buffer_name, count = read[followed[at]]
+                name = sharing.get(buffer_name, buffer_name)
                 if name in blocks:
-                    _follow(blocks[name], operation, given, count, followed[at])
+                    _follow(blocks[name], operation, buffer_name, count, followed[at])
                 match operation:
                     case "tt.cb_reserve_back":
                         if filled[name] + count > pages[name]:
@@ -223,11 +223,11 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
                     case _:
                         filled[name] -= count
                 at += 1
-            moved = moved or at != place[role]
-            place[role] = at
-    stuck = {role: one[place[role]] for role, one in events.items() if place[role] < len(one)}
+            moved = moved or at != positions[role]
+            positions[role] = at
+    stuck = {role: followed[positions[role]] for role, followed in events.items() if positions[role] < len(followed)}
     if stuck:
-        raise _deadlock(stuck, {one: filled[sharing.get(one, one)] for one in pages}, pages)
+        raise _deadlock(stuck, {name: filled[sharing.get(name, name)] for name in pages}, pages)
 
 
 def _follow(blocks: deque[str], operation: str, name: str, count: int, call: Call) -> None:
@@ -237,11 +237,11 @@ def _follow(blocks: deque[str], operation: str, name: str, count: int, call: Cal
         case "tt.cb_push_back":
             blocks.extend([name] * count)
         case "tt.cb_wait_front":
-            other = next((one for one in itertools.islice(blocks, count) if one != name), None)
-            if other is not None:
+            other_name = next((block for block in itertools.islice(blocks, count) if block != name), None)
+            if other_name is not None:
                 raise VerifyError(
                     "V009",
-                    f"{name} is waited for in a circular buffer whose next tiles are those of {other}",
+                    f"{name} is waited for in a circular buffer whose next tiles are those of {other_name}",
                     hint="take blocks in the order in which they are pushed, or give each buffer a number of its own",
                     span=call.span,
                 )

@@ -34,9 +34,9 @@ def needed_pages(
     """
 
     def look(group: Sequence[CoreWork]) -> dict[Call, Pages]:
-        found = _Needed(group, buffers, operand)
-        found.body(kernel.body)
-        return found.pages
+        needed = _Needed(group, buffers, operand)
+        needed.body(kernel.body)
+        return needed.pages
 
     return by_likeness(cores, look)
 
@@ -77,15 +77,20 @@ class _Needed:
 
     def bind(self, bind: Bind) -> None:
         value = bind.value
-        found = self.ranges.item(value) if isinstance(value, CoreItem) else self.ranges.of(value)
-        self.ranges.learn(bind.variable, found)
+        bounds = self.ranges.item(value) if isinstance(value, CoreItem) else self.ranges.of(value)
+        self.ranges.learn(bind.variable, bounds)
 
     def loop(self, loop: Loop) -> None:
         low, extent = self.ranges.of(loop.low), self.ranges.of(loop.extent)
         self.ranges.learn(loop.variable, None)
         turns = 1
-        if low is not None and extent is not None and np.array_equal(*low) and (known := self.turns_of(extent)) >= 0:
-            turns = known
+        if (
+            low is not None
+            and extent is not None
+            and np.array_equal(*low)
+            and (turn_count := self.turns_of(extent)) >= 0
+        ):
+            turns = turn_count
             if turns < 1:
                 return
             around = math.prod(self.turns)
@@ -102,6 +107,6 @@ class _Needed:
     def turns_of(self, extent: Range) -> int:
         """How many turns a loop makes, whatever the turns of those around it; -1 if that differs."""
         axes = tuple(range(len(self.turns)))
-        low, high = (np.broadcast_to(one, (*self.turns, self.count)) for one in extent)
+        low, high = (np.broadcast_to(bound, (*self.turns, self.count)) for bound in extent)
         least, most = low.min(axis=axes), high.max(axis=axes)
         return self.ranges.same(np.where(least == most, np.maximum(least, 0), -1))

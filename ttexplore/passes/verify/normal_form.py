@@ -56,8 +56,13 @@ def _reads_decider(statement: tirx.Stmt, around: _Around) -> bool:
         case tirx.IfThenElse() if not _is_in_nest(around):
             deciding = [statement.condition]
         case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
-            parts = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
-            deciding = [bound for one in parts for part in elements(one.region) for bound in (part.min, part.extent)]
+            statement_regions = [argument for argument in arguments(statement) if isinstance(argument, ir.TensorRegion)]
+            deciding = [
+                bound
+                for region in statement_regions
+                for interval in elements(region.region)
+                for bound in (interval.min, interval.extent)
+            ]
         case _:
             return False
     return any(not is_on_chip(load.source) for value in deciding for load in loads_of(value))
@@ -97,7 +102,7 @@ def _joins_results(statement: tirx.Stmt, _: _Around) -> bool:
 def _unread(walked: Walked) -> Iterator[tirx.Stmt]:
     for web in webs(walked.function):
         # A T.Parallel with several stores may read itself what it has stored.
-        if not web.reads and not any(is_parallel(one) and len(nest_of(one)[1]) > 1 for one in web.writes):
+        if not web.reads and not any(is_parallel(write) and len(nest_of(write)[1]) > 1 for write in web.writes):
             yield web.writes[0]
 
 

@@ -129,8 +129,8 @@ class _Pieces:
         return -(-self.accessor.page_bytes // self.bytes)
 
     def show(self, piece: int) -> str:
-        page, part = divmod(piece, self.per_page)
-        return f"element {part} of page {page}" if self.elements == 1 else f"page {page}"
+        page, element = divmod(piece, self.per_page)
+        return f"element {element} of page {page}" if self.elements == 1 else f"page {page}"
 
 
 def check_pages(
@@ -176,16 +176,18 @@ def check_pages(
     blocks.clear()
     _not_read_elsewhere(kernels, plan, writers, pieces)
     in_place = {buffer.shard_of for buffer in plan.buffers}
-    single = frozenset(tensor for tensor, one in pieces.items() if one.elements == 1)
-    for tensor, places in stored(single).items():
+    single = frozenset(tensor for tensor, tensor_pieces in pieces.items() if tensor_pieces.elements == 1)
+    for tensor, expected in stored(single).items():
         if tensor in in_place:
             continue
         done = writers.get(tensor)
-        given = np.zeros(places.size, bool) if done is None else np.any(done.reshape(places.size, -1) >= 0, axis=1)
+        is_written = (
+            np.zeros(expected.size, bool) if done is None else np.any(done.reshape(expected.size, -1) >= 0, axis=1)
+        )
         if tensor in single:
             # Strips of 16 elements reach into the padding, where nothing is.
-            given &= _existing(tensor, plan)
-        _same_places(tensor, pieces.get(tensor), places, given, last.get(tensor))
+            is_written &= _existing(tensor, plan)
+        _same_places(tensor, pieces.get(tensor), expected, is_written, last.get(tensor))
     # The program does what the kernel says: if blocks race, these are the kernel's own.
     for race in races:
         raise race
@@ -220,7 +222,7 @@ def _written_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
 
 def _pieces(kernels: Mapping[str, Kernel], plan: Plan, *, of_reads: bool = False) -> dict[str, _Pieces]:
     """The pieces of each tensor that is written; with `of_reads`, of each one that is read or written."""
-    found: dict[str, int] = {}
+    elements_of: dict[str, int] = {}
     for kernel in kernels.values():
         for call in calls(kernel.body):
             elements = (
@@ -232,9 +234,12 @@ def _pieces(kernels: Mapping[str, Kernel], plan: Plan, *, of_reads: bool = False
             )
             for tensor, _, writes in _moved(call):
                 if writes or of_reads:
-                    known = found.setdefault(tensor, elements)
-                    found[tensor] = min(known, elements) if known and elements else max(known, elements)
-    return {tensor: _Pieces(plan.accessor(tensor), plan.layout(tensor), elements) for tensor, elements in found.items()}
+                    previous = elements_of.setdefault(tensor, elements)
+                    elements_of[tensor] = min(previous, elements) if previous and elements else max(previous, elements)
+    return {
+        tensor: _Pieces(plan.accessor(tensor), plan.layout(tensor), elements)
+        for tensor, elements in elements_of.items()
+    }
 
 
 def _moved(call: Call) -> list[tuple[str, Expression, bool]]:
@@ -249,7 +254,9 @@ def _pages(name: str) -> tuple[tuple[str, str, bool], ...]:
     """The page operands of an operation: the operand, the tensor operand that it is a page of, whether it writes."""
     operands = OPS[name].operands
     access = {operand.name: operand.access for operand in operands}
-    return tuple((one.name, one.of, access[one.of] == "write") for one in operands if one.kind == "page")
+    return tuple(
+        (operand.name, operand.of, access[operand.of] == "write") for operand in operands if operand.kind == "page"
+    )
 
 
 def _outside(transfer: TransferRuns, accessor: Accessor) -> int | None:
@@ -275,13 +282,13 @@ def _claim(
 ) -> None:  # fmt: skip
     """Record which core writes which page, or piece of a page. Raises VerifyError if another core has written it."""
     owner = _owners(writers, transfer.tensor, pieces, len(partition.cores))
-    parts = transfer.parts(pieces.bytes, pieces.per_page)
-    found = (clash for places in parts for clash in _clashes(owner, places, transfer.core))
-    for place, core in found:
-        places = [f"({one.x}, {one.y})" for one in (partition.cores[int(owner[place])], partition.cores[core])]
+    chunks = transfer.parts(pieces.bytes, pieces.per_page)
+    clashes = (clash for chunk in chunks for clash in _clashes(owner, chunk, transfer.core))
+    for piece, core in clashes:
+        writer_names = [f"({work.x}, {work.y})" for work in (partition.cores[int(owner[piece])], partition.cores[core])]
         raise VerifyError(
             "V014",
-            f"{pieces.show(place)} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}: "
+            f"{pieces.show(piece)} of {transfer.tensor} is written by core {writer_names[0]} and by core {writer_names[1]}: "
             "their order is undefined",
             hint=_OWN.format(transfer.tensor),
             span=transfer.call.span,
@@ -298,14 +305,16 @@ def _races(
         return
     items = transfer.core * most + transfer.turn
     owner = _owners(writers, transfer.tensor, pieces, most * len(partition.cores))
-    parts = transfer.parts(pieces.bytes, pieces.per_page)
-    found = (clash for places in parts for clash in _clashes(owner, places, items))
-    for place, item in found:
-        numbers = sorted(divmod(one, most) for one in (int(owner[place]), item))
-        one, two = (_block(partition.items_of(partition.cores[core])[turn], partition) for core, turn in numbers)
+    chunks = transfer.parts(pieces.bytes, pieces.per_page)
+    clashes = (clash for chunk in chunks for clash in _clashes(owner, chunk, items))
+    for piece, item in clashes:
+        numbers = sorted(divmod(number, most) for number in (int(owner[piece]), item))
+        first_block, two = (
+            _block(partition.items_of(partition.cores[core])[index], partition) for core, index in numbers
+        )
         yield KernelError(
             "K017",
-            f"{one} and {two} both write {pieces.show(place)} of {transfer.tensor}: the result depends on which comes "
+            f"{first_block} and {two} both write {pieces.show(piece)} of {transfer.tensor}: the result depends on which comes "
             "last",
             hint=_OWN.format(transfer.tensor),
             span=transfer.call.span,
@@ -331,11 +340,11 @@ def _block(item: int, partition: Partition) -> str:
 def _clashes(owner: Owners, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]:
     # Of several assignments to one page the last wins; a core that then finds another core there clashes.
     before = owner[pages]
-    other = np.flatnonzero((before >= 0) & (before != cores))
-    if not other.size:
+    clashing = np.flatnonzero((before >= 0) & (before != cores))
+    if not clashing.size:
         owner[pages] = cores
-        other = np.flatnonzero(owner[pages] != cores)
-    for row in other[:1]:
+        clashing = np.flatnonzero(owner[pages] != cores)
+    for row in clashing[:1]:
         yield int(pages[row]), int(cores[row])
 
 
@@ -352,28 +361,28 @@ def _not_read_elsewhere(
     for sums in plan.partials:
         for chain in sums.chains:
             ends[sums.tensor][numbers[chain[0]]] = numbers[chain[-1]]
-    parts = _pieces(kernels, plan, of_reads=True) if ends else {}
+    all_pieces = _pieces(kernels, plan, of_reads=True) if ends else {}
     uses = {
-        tensor: np.zeros(parts[tensor].accessor.pages * parts[tensor].per_page, np.int64)
+        tensor: np.zeros(all_pieces[tensor].accessor.pages * all_pieces[tensor].per_page, np.int64)
         for tensor in ends if tensor in writers
     }  # fmt: skip
 
     def check(transfer: TransferRuns, role: str) -> None:
         if transfer.tensor in uses:
-            part = parts[transfer.tensor]
-            for places in transfer.parts(part.bytes, part.per_page):
-                _once(transfer, places, uses[transfer.tensor], part)
+            tensor_pieces = all_pieces[transfer.tensor]
+            for chunk in transfer.parts(tensor_pieces.bytes, tensor_pieces.per_page):
+                _once(transfer, chunk, uses[transfer.tensor], tensor_pieces)
         if transfer.writes or transfer.tensor not in writers:
             return
-        owners, own = writers[transfer.tensor], pieces[transfer.tensor]
+        owners, written_pieces = writers[transfer.tensor], pieces[transfer.tensor]
         user = ends[transfer.tensor][transfer.core] if transfer.tensor in ends else transfer.core
-        for places in transfer.parts(own.bytes, own.per_page):
-            owner = owners[places]
+        for chunk in transfer.parts(written_pieces.bytes, written_pieces.per_page):
+            owner = owners[chunk]
             for row in np.flatnonzero((owner >= 0) & (owner != user))[:1]:
-                one, two = (partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
+                reader, two = (partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
                 raise VerifyError(
                     "V014",
-                    f"core ({one.x}, {one.y}) reads {own.show(int(places[row]))} of {transfer.tensor}, which "
+                    f"core ({reader.x}, {reader.y}) reads {written_pieces.show(int(chunk[row]))} of {transfer.tensor}, which "
                     f"core ({two.x}, {two.y}) writes",
                     hint="write to another tensor, or assign both work items to one core",
                     span=transfer.call.span,
@@ -384,20 +393,20 @@ def _not_read_elsewhere(
             _TransferWalk(partition, frozenset(writers), check).run(kernel)
 
 
-def _once(transfer: TransferRuns, places: Rows, uses: NDArray[np.int64], pieces: _Pieces) -> None:
+def _once(transfer: TransferRuns, chunk: Rows, uses: NDArray[np.int64], pieces: _Pieces) -> None:
     """Count one more read, or write, of some pieces that cores hand on. Raises VerifyError for a second one."""
     bit = 2 if transfer.writes else 1
-    numbers = np.bincount(places, minlength=uses.size)
+    numbers = np.bincount(chunk, minlength=uses.size)
     again = np.flatnonzero((numbers > 1) | ((numbers > 0) & (uses & bit != 0)))
-    for place in again[:1]:
+    for piece in again[:1]:
         raise VerifyError(
             "V014",
-            f"{pieces.show(int(place))} of {transfer.tensor} is {'written' if transfer.writes else 'read'} twice by "
+            f"{pieces.show(int(piece))} of {transfer.tensor} is {'written' if transfer.writes else 'read'} twice by "
             "cores that hand it on",
             hint="let each core update a block once",
             span=transfer.call.span,
         )
-    uses[places] |= bit
+    uses[chunk] |= bit
 
 
 # What the first element of a tensor that decides something is, and by how much each next one is more.
@@ -427,12 +436,12 @@ def _shared_nowhere(kernel: Kernel, tensors: set[str], plan: Plan, pieces: Mappi
         _TransferWalk(partition, updated, check, trial).run(kernel)
 
 
-def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Pages, call: Call | None) -> None:
+def _same_places(tensor: str, pieces: _Pieces | None, expected: Pages, written: Pages, call: Call | None) -> None:
     """What the kernel stores of a tensor is what is written: elements, or else pages. Raises VerifyError."""
-    if np.array_equal(wanted, given):
+    if np.array_equal(expected, written):
         return
     span = call.span if call is not None else None
-    missing, strange = np.flatnonzero(wanted & ~given), np.flatnonzero(given & ~wanted)
+    missing, strange = np.flatnonzero(expected & ~written), np.flatnonzero(written & ~expected)
     single = pieces is not None and pieces.elements == 1
 
     def show(place: int) -> str:
@@ -441,7 +450,7 @@ def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Page
     if missing.size:
         raise VerifyError(
             "V015",
-            f"{show(int(missing[0]))} of {tensor} is never written: the kernel stores to {np.count_nonzero(wanted)} "
+            f"{show(int(missing[0]))} of {tensor} is never written: the kernel stores to {np.count_nonzero(expected)} "
             f"{'elements' if single else 'pages'}, and {missing.size} of them are missing",
             hint="assign every work item to a core, and write the whole block of each",
             span=span,
@@ -486,9 +495,9 @@ class _TransferWalk:
         # Names that depend on elements of tensors. The places that they decide are checked when the kernel runs.
         self.decided = set[Variable]()
         self.known: dict[Key, Range] = {}
-        given = [core.values for core in partition.cores]
-        for name in dict.fromkeys(itertools.chain(*given)):
-            numbers = [one.get(name, 0) for one in given]
+        core_values = [core.values for core in partition.cores]
+        for name in dict.fromkeys(itertools.chain(*core_values)):
+            numbers = [of_core.get(name, 0) for of_core in core_values]
             values = numbers[0] if len({*numbers}) == 1 else np.array(numbers)
             self.known[CoreValue(name)] = (values, values)
 
@@ -533,11 +542,11 @@ class _TransferWalk:
         self.known[name] = (value, value)
 
     def depends(self, *expressions: Expression) -> bool:
-        return any(variables(one) & self.decided for one in expressions)
+        return any(variables(expression) & self.decided for expression in expressions)
 
     def moved(self, call: Call, tensor: str, page: Expression, writes: bool) -> None:
-        found = value_range(page, self.known)
-        if found is None:
+        bounds = value_range(page, self.known)
+        if bounds is None:
             raise VerifyError(
                 "V016",
                 f"{self.who}: page {show(page)} of {tensor} has no bound",
@@ -546,7 +555,7 @@ class _TransferWalk:
             )
         offset = call.values.get("page_offset_bytes")
         within = None if offset is None else value_range(offset, self.known)
-        exact = found[0] is found[1] and (offset is None or (within is not None and within[0] is within[1]))
+        exact = bounds[0] is bounds[1] and (offset is None or (within is not None and within[0] is within[1]))
         if tensor in self.follow and not exact and self.many:
             raise ResourceError(
                 "R014",
@@ -563,7 +572,7 @@ class _TransferWalk:
             )
         # An unknown size is at most the rest of the page.
         size = value_range(call.values.get("count_bytes", 0), self.known) or (0, _ANY_SIZE)
-        self.take(TransferRuns(call, tensor, writes, self.core, found, within, size[1], self.turn), self.role)
+        self.take(TransferRuns(call, tensor, writes, self.core, bounds, within, size[1], self.turn), self.role)
 
     def bind(self, bind: Bind) -> None:
         match bind.value:
@@ -580,9 +589,9 @@ class _TransferWalk:
                     self.counts.add(bind.variable)
                 if self.depends(value):
                     self.decided.add(bind.variable)
-                found = value_range(value, self.known)
-                if found is not None:
-                    self.known[bind.variable] = found
+                bounds = value_range(value, self.known)
+                if bounds is not None:
+                    self.known[bind.variable] = bounds
 
     def loop(self, loop: Loop) -> None:
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
@@ -603,7 +612,7 @@ class _TransferWalk:
         if exact and (loop.turns is None or follow) and rows <= _MOST_ROWS:
             self.expanded(loop, low[0], extent[0])
             return
-        kept = self.core, self.turn, self.known
+        state = self.core, self.turn, self.known
         if exact and rows > _MOST_ROWS:
             self.many = max(self.many, rows)
         runs = np.broadcast_to(extent[1] > 0, self.core.shape)
@@ -612,14 +621,14 @@ class _TransferWalk:
             self.turn = None
         self.known[loop.variable] = _at_range((low[0], low[1] + extent[1] - 1), runs)
         self.body(loop.body)
-        self.core, self.turn, self.known = kept
+        self.core, self.turn, self.known = state
 
     def counts_items(self, loop: Loop) -> bool:
         """Whether the turns of a loop are work items of the core, or rows or columns of them."""
         return loop.extent in self.counts
 
     def expanded(self, loop: Loop, low: Rows | int, extent: Rows | int) -> None:
-        core, item, known, times = self.core, self.turn, self.known, self.times
+        core, item, ranges, times = self.core, self.turn, self.known, self.times
         turns = np.maximum(np.broadcast_to(extent, core.shape), 0)
         lows = np.broadcast_to(low, core.shape)
         total = int(np.sum(turns))
@@ -629,17 +638,17 @@ class _TransferWalk:
                 self.keep_one(rows, number.size)
             else:
                 self.keep(rows)
-            turn = number + lows[rows]
+            iteration = number + lows[rows]
             if self.turn is not None and self.counts_items(loop):
                 self.turn = self.turn * turns[rows] + number
-            self.known[loop.variable] = (turn, turn)
+            self.known[loop.variable] = (iteration, iteration)
             self.times = times * total / number.size
             self.body(loop.body)
-            self.core, self.turn, self.known = core, item, known
+            self.core, self.turn, self.known = core, item, ranges
         self.times = times
 
     def branch(self, branch: Branch) -> None:
-        kept = self.core, self.turn, self.known
+        state = self.core, self.turn, self.known
         for arm, holds in ((branch.then, True), (branch.otherwise, False)):
             if not arm:
                 continue
@@ -647,13 +656,13 @@ class _TransferWalk:
             self.known = narrowed(branch.condition, self.known, holds=holds)
             self.keep(runs)
             self.body(arm)
-            self.core, self.turn, self.known = kept
+            self.core, self.turn, self.known = state
 
     def possible(self, condition: Expression, *, holds: bool) -> Pages | bool:
         """The rows in which a condition can hold, or can fail: also by that part of it that is known."""
-        found = value_range(condition, self.known)
-        if found is not None:
-            low, high = found
+        bounds = value_range(condition, self.known)
+        if bounds is not None:
+            low, high = bounds
             return ((low != 0) | (high != 0)) if holds else ((low <= 0) & (high >= 0))
         match condition:
             case Unary("not", operand):
@@ -667,7 +676,7 @@ class _TransferWalk:
 
     def keep_one(self, row: int, times: int) -> None:
         """Continue with one of the rows, so many times."""
-        self.known = {one: _at_row(known, row) for one, known in self.known.items()}
+        self.known = {key: _at_row(bounds, row) for key, bounds in self.known.items()}
         self.core = np.broadcast_to(self.core[row], times)
         if self.turn is not None:
             self.turn = np.broadcast_to(self.turn[row], times)
@@ -677,7 +686,7 @@ class _TransferWalk:
         look_around()
         if rows.dtype == bool and rows.all():
             return
-        self.known = {one: _at_range(known, rows) for one, known in self.known.items()}
+        self.known = {key: _at_range(bounds, rows) for key, bounds in self.known.items()}
         self.core = self.core[rows]
         if self.turn is not None:
             self.turn = self.turn[rows]
@@ -694,20 +703,20 @@ def _parts(turns: Rows) -> Iterator[tuple[Rows | int, Rows]]:
                 yield row, np.arange(begin, min(count, begin + _ROWS_AT_ONCE))
         return
     for begin in range(0, total, _ROWS_AT_ONCE):
-        places = np.arange(begin, min(total, begin + _ROWS_AT_ONCE))
-        rows = np.searchsorted(ends, places, side="right")
-        yield rows, places - (ends - turns)[rows]
+        positions = np.arange(begin, min(total, begin + _ROWS_AT_ONCE))
+        rows = np.searchsorted(ends, positions, side="right")
+        yield rows, positions - (ends - turns)[rows]
 
 
-def _at_range(known: Range, rows: Rows | Pages) -> Range:
-    low, high = known
+def _at_range(bounds: Range, rows: Rows | Pages) -> Range:
+    low, high = bounds
     chosen = _at_rows(low, rows)
     return chosen, chosen if low is high else _at_rows(high, rows)
 
 
-def _at_row(known: Range, row: int) -> Range:
-    low, high = (int(values[row]) if isinstance(values, np.ndarray) and values.ndim else values for values in known)
-    return low, low if known[0] is known[1] else high
+def _at_row(bounds: Range, row: int) -> Range:
+    low, high = (int(values[row]) if isinstance(values, np.ndarray) and values.ndim else values for values in bounds)
+    return low, low if bounds[0] is bounds[1] else high
 
 
 def _at_rows(values: Rows | int, rows: Rows | Pages) -> Rows | int:
@@ -739,7 +748,7 @@ def _is_tested(loop: Loop) -> bool:
                     assert_never(statement)
 
     visit(loop.body)
-    return any(loop.variable in (found := variables(test)) and found & inner for test in tests)
+    return any(loop.variable in (used := variables(test)) and used & inner for test in tests)
 
 
 def _tensors(body: Body) -> set[str]:
@@ -755,24 +764,24 @@ def stored_pages(kernel: Kernel, plan: Plan, single: frozenset[str] = frozenset(
 
     A tensor with a store to an unknown place is left out.
     """
-    found: dict[str, Pages] = {}
+    pages_of: dict[str, Pages] = {}
     unknown: set[str] = set()
-    _Stores(plan, found, unknown, single).body(kernel.body)
-    return {tensor: pages for tensor, pages in found.items() if tensor not in unknown}
+    _Stores(plan, pages_of, unknown, single).body(kernel.body)
+    return {tensor: pages for tensor, pages in pages_of.items() if tensor not in unknown}
 
 
 def _existing(tensor: str, plan: Plan) -> Pages:
     """Which elements of the pages are elements of the tensor, and not padding."""
-    found: dict[str, Pages] = {}
+    pages_of: dict[str, Pages] = {}
     unknown: set[str] = set()
-    whole = tuple((0, length) for length in plan.layout(tensor).shape)
-    _Stores(plan, found, unknown, frozenset({tensor})).store(tensor, whole)
-    return np.ones(1, bool) if tensor in unknown else found[tensor]
+    full_region = tuple((0, length) for length in plan.layout(tensor).shape)
+    _Stores(plan, pages_of, unknown, frozenset({tensor})).store(tensor, full_region)
+    return np.ones(1, bool) if tensor in unknown else pages_of[tensor]
 
 
 class _Stores:
-    def __init__(self, plan: Plan, found: dict[str, Pages], unknown: set[str], single: frozenset[str]) -> None:
-        self.plan, self.found, self.unknown, self.single = plan, found, unknown, single
+    def __init__(self, plan: Plan, pages_of: dict[str, Pages], unknown: set[str], single: frozenset[str]) -> None:
+        self.plan, self.found, self.unknown, self.single = plan, pages_of, unknown, single
         self.known: dict[Key, Range] = {}
         # How many loops are around, and how many of their iterations are evaluated side by side.
         self.axes, self.around = 0, 1
@@ -802,12 +811,12 @@ class _Stores:
 
     def loop(self, loop: Loop) -> None:
         if loop.turns is None or not isinstance(loop.low, int):
-            self.unknown |= {one.tensor for one in walk([loop]) if isinstance(one, Store)}
+            self.unknown |= {statement.tensor for statement in walk([loop]) if isinstance(statement, Store)}
             return
         if loop.turns < 1:
-            for one in walk([loop]):
-                if isinstance(one, Store):
-                    self.none_of(one.tensor)
+            for statement in walk([loop]):
+                if isinstance(statement, Store):
+                    self.none_of(statement.tensor)
             return
         # Each loop has its own axis, so that the values of any two combine by broadcasting. Long ones come in parts.
         at_once = max(1, _ROWS_AT_ONCE // self.around)
@@ -821,16 +830,16 @@ class _Stores:
             del self.known[loop.variable]
 
     def branch(self, branch: Branch) -> None:
-        found = value_range(branch.condition, self.known)
-        if found is None or found[0] is not found[1]:
-            self.unknown |= {one.tensor for one in walk([branch]) if isinstance(one, Store)}
+        bounds = value_range(branch.condition, self.known)
+        if bounds is None or bounds[0] is not bounds[1]:
+            self.unknown |= {statement.tensor for statement in walk([branch]) if isinstance(statement, Store)}
             return
-        for arm, runs in ((branch.then, np.asarray(found[0]) != 0), (branch.otherwise, np.asarray(found[0]) == 0)):
+        for arm, runs in ((branch.then, np.asarray(bounds[0]) != 0), (branch.otherwise, np.asarray(bounds[0]) == 0)):
             self.tests.append(runs)
             self.body(arm)
             self.tests.pop()
 
-    def store(self, tensor: str, parts: tuple[tuple[Expression, Expression], ...]) -> None:
+    def store(self, tensor: str, region: tuple[tuple[Expression, Expression], ...]) -> None:
         layout, accessor = self.plan.layout(tensor), self.plan.accessor(tensor)
         rank = len(layout.shape)
         page = (TILE_ROWS, TILE_COLUMNS) if layout.page == "tile" else (1, layout.shape[-1])
@@ -840,7 +849,7 @@ class _Stores:
         # Where each element along an axis lies in its page.
         within = (_IN_TILE if layout.page == "tile" else (np.zeros(1, np.int64), np.arange(layout.shape[-1])))[-rank:]
         pages: Rows = np.zeros([1] * rank, np.int64)
-        for axis, ((low, extent), length) in enumerate(zip(parts, layout.shape, strict=True)):
+        for axis, ((low, extent), length) in enumerate(zip(region, layout.shape, strict=True)):
             start = value_range(low, self.known)
             if start is None or start[0] is not start[1] or not isinstance(extent, int):
                 self.unknown.add(tensor)
@@ -849,19 +858,19 @@ class _Stores:
             begin = np.asarray(start[0])[(..., *[None] * rank)]
             along = [-1 if a == axis else 1 for a in range(rank)]
             if single:
-                places = begin + np.arange(extent).reshape(along)
-                inside = places % tile
+                positions = begin + np.arange(extent).reshape(along)
+                inside = positions % tile
                 if axis >= rank - len(within):
                     inside = within[axis - rank][inside]
-                exists = (places >= 0) & (places < length)
-                pages = pages + np.where(exists, places // tile * stride * per_page + inside, _NOWHERE)
+                exists = (positions >= 0) & (positions < length)
+                pages = pages + np.where(exists, positions // tile * stride * per_page + inside, _NOWHERE)
             else:
                 # The tiles from the first to the last that the region overlaps within the tensor.
                 first = np.maximum(begin, 0) // tile
                 last = (np.minimum(begin + extent, length) - 1) // tile
                 most = int(np.max(last - first, initial=-1)) + 1
-                places = first + np.arange(most).reshape(along)
-                pages = pages + np.where(places <= last, places * stride, _NOWHERE)
+                positions = first + np.arange(most).reshape(along)
+                pages = pages + np.where(positions <= last, positions * stride, _NOWHERE)
             if pages.size > _MOST_PAGES:
                 self.unknown.add(tensor)
                 return

@@ -47,8 +47,8 @@ def check_partials(plan: Plan) -> None:
 
 def _check_chains(sums: PartialSums, partition: Partition) -> None:
     running = {(core.x, core.y): core for core in partition.cores}
-    parts = Counter(core for chain in sums.chains for core in chain)
-    for core, number in parts.items():
+    counts = Counter(core for chain in sums.chains for core in chain)
+    for core, number in counts.items():
         if core not in running:
             raise VerifyError(
                 "V041",
@@ -57,7 +57,7 @@ def _check_chains(sums: PartialSums, partition: Partition) -> None:
             )
         if number > 1:
             raise disagreement(f"core {core} is {number} times in the chains of {sums.tensor}", "put it into one, once")
-    if missing := running.keys() - parts.keys():
+    if missing := running.keys() - counts.keys():
         raise disagreement(
             f"core {min(missing)} is in no chain of {sums.tensor}", "put each core into one chain, if need be alone"
         )
@@ -74,32 +74,32 @@ def check_counts(
     by name and semaphore or circular buffer. Raises VerifyError."""
     neighbours = sums.neighbours
     for chain, steps in zip(sums.chains, sums.steps, strict=True):
-        for place in chain:
-            before, after = neighbours[place]
-            for what, wanted, number in (
-                ("receives", steps if before else 0, numbers[place][RECEIVE_SENT.ir_name, sums.arrived]),
-                ("sends", steps if after else 0, numbers[place][NOC_SEND_BLOCK.ir_name, sums.sent]),
+        for core in chain:
+            before, after = neighbours[core]
+            for action, expected, number in (
+                ("receives", steps if before else 0, numbers[core][RECEIVE_SENT.ir_name, sums.arrived]),
+                ("sends", steps if after else 0, numbers[core][NOC_SEND_BLOCK.ir_name, sums.sent]),
             ):
-                if number != wanted:
+                if number != expected:
                     raise disagreement(
-                        f"core {place} {what} {number} blocks of {sums.tensor}; with its chain it is {wanted}",
+                        f"core {core} {action} {number} blocks of {sums.tensor}; with its chain it is {expected}",
                         "let all cores of a chain update the same blocks",
                         at,
                     )
 
 
-def check_told(plan: Plan, place: Place, other: Place, semaphore: int, at: Call) -> None:
+def check_told(plan: Plan, core: Place, neighbour: Place, semaphore: int, at: Call) -> None:
     """A core raises semaphores of its neighbours: of the one before, that there is room, of the next one, that a block
     came. Raises VerifyError."""
     for sums in plan.partials:
         if semaphore not in (sums.room, sums.arrived):
             continue
-        before, after = sums.neighbours[place]
-        wanted = before if semaphore == sums.room else after
-        if other != wanted:
+        before, after = sums.neighbours[core]
+        expected = before if semaphore == sums.room else after
+        if neighbour != expected:
             raise disagreement(
-                f"core {place} raises {dict(plan.semaphores)[semaphore]} of core {other}; its chain has "
-                f"{'no core' if wanted is None else f'core {wanted}'} there",
+                f"core {core} raises {dict(plan.semaphores)[semaphore]} of core {neighbour}; its chain has "
+                f"{'no core' if expected is None else f'core {expected}'} there",
                 "tell the core before of room, and the next one of a block",
                 at,
             )
@@ -116,18 +116,18 @@ def sums_of_send(plan: Plan, call: Call) -> PartialSums:
     )
 
 
-def check_next(sums: PartialSums, place: Place, other: Place, tiles: int, plan: Plan, at: Call) -> None:
+def check_next(sums: PartialSums, core: Place, receiver: Place, tiles: int, plan: Plan, at: Call) -> None:
     """A core sends whole blocks to the next one of its chain. Raises VerifyError."""
-    if other != sums.neighbours[place][1]:
+    if receiver != sums.neighbours[core][1]:
         raise disagreement(
-            f"core {place} sends {sums.sent} to {sums.received} of core {other}, which is not the next one of its "
+            f"core {core} sends {sums.sent} to {sums.received} of core {receiver}, which is not the next one of its "
             "chain",
             "send each block to the next core of the chain",
             at,
         )
-    whole = plan.buffer(sums.received).block_pages
-    if tiles != whole:
-        raise disagreement(f"core {place} sends {tiles} of {whole} tiles of a block", "send whole blocks", at)
+    block_pages = plan.buffer(sums.received).block_pages
+    if tiles != block_pages:
+        raise disagreement(f"core {core} sends {tiles} of {block_pages} tiles of a block", "send whole blocks", at)
 
 
 def check_places(sums: PartialSums, writer: Kernel, partition: Partition) -> None:
@@ -137,31 +137,31 @@ def check_places(sums: PartialSums, writer: Kernel, partition: Partition) -> Non
     for chain, steps in zip(sums.chains, sums.steps, strict=True):
         if not steps:
             continue
-        found = {
-            place: [
-                _MovedTiles.of(sums, writer, place, buffer, values[place], steps)
+        moves_of = {
+            core: [
+                _MovedTiles.of(sums, writer, core, buffer, values[core], steps)
                 for buffer, values in zip((sums.received, sums.sent), operands, strict=True)
             ]
-            for place in chain
+            for core in chain
         }
-        loads, stores = found[chain[0]]
-        pages = np.full((1 + max(int(one.slots.max()) for one in (*loads, *stores)), steps), -1)
-        for one in stores:
-            for slots, numbers in zip(one.slots, one.pages, strict=True):
+        loads, stores = moves_of[chain[0]]
+        pages = np.full((1 + max(int(move.slots.max()) for move in (*loads, *stores)), steps), -1)
+        for move in stores:
+            for slots, numbers in zip(move.slots, move.pages, strict=True):
                 pages[slots, np.arange(steps)] = numbers
-        for one in (*loads, *stores):
-            if not one.is_straight or not (pages[one.slots, np.arange(steps)] == one.pages).all():
+        for move in (*loads, *stores):
+            if not move.is_straight or not (pages[move.slots, np.arange(steps)] == move.pages).all():
                 raise disagreement(
                     f"core {chain[0]} reads other pages of {sums.tensor} into {sums.received} than core {chain[-1]} "
                     f"stores from {sums.sent}",
                     "load and store the same block",
-                    one.call,
+                    move.call,
                 )
-        for place, own in found.items():
-            for mine, theirs, does in zip(own, (loads, stores), ("reads", "stores"), strict=True):
-                if [one.key for one in mine] != [one.key for one in theirs]:
+        for core, core_moves in moves_of.items():
+            for mine, theirs, does in zip(core_moves, (loads, stores), ("reads", "stores"), strict=True):
+                if [move.key for move in mine] != [move.key for move in theirs]:
                     raise disagreement(
-                        f"core {place} {does} other pages of {sums.tensor} than core {chain[0]}, which begins its "
+                        f"core {core} {does} other pages of {sums.tensor} than core {chain[0]}, which begins its "
                         "chain, or in another order",
                         "let all cores of a chain update the same blocks at the same steps",
                         mine[0].call,
@@ -174,12 +174,12 @@ _Operands = Mapping[str, Mapping[Call, Pages]]
 
 def _operands(writer: Kernel, partition: Partition, buffer: str) -> dict[Place, _Operands]:
     """What calls on each core move into, or out of, a circular buffer, and between which places."""
-    made: dict[Place, dict[str, dict[Call, Pages]]] = {(core.x, core.y): {} for core in partition.cores}
+    values_of: dict[Place, dict[str, dict[Call, Pages]]] = {(core.x, core.y): {} for core in partition.cores}
     for name in _WHERE:
         for cores, values in needed_pages(writer, partition.cores, [buffer], name):
             for number, core in enumerate(cores):
-                made[core.x, core.y][name] = {call: one[..., number] for call, one in values.items()}
-    return {**made}
+                values_of[core.x, core.y][name] = {call: pages[..., number] for call, pages in values.items()}
+    return {**values_of}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,28 +198,28 @@ class _MovedTiles:
 
     @staticmethod
     def of(
-        sums: PartialSums, writer: Kernel, place: Place, buffer: str, values: _Operands, steps: int
+        sums: PartialSums, writer: Kernel, core: Place, buffer: str, values: _Operands, steps: int
     ) -> list[_MovedTiles]:  # fmt: skip
         """All calls of a core that move into, or out of, a circular buffer. Raises VerifyError where they are not
         known."""
-        made: list[_MovedTiles] = []
+        moves: list[_MovedTiles] = []
         for call in calls(writer.body):
             if "page" not in call.values or "cb" not in call.buffers or call.buffer("cb") != buffer:
                 continue
-            own = {name: values[name].get(call) for name in _WHERE if name in call.values}
-            known = {name: one.reshape(-1) for name, one in own.items() if one is not None}
-            if len(known) < len(own) or known["page"].size % steps:
+            pages_of = {name: values[name].get(call) for name in _WHERE if name in call.values}
+            flat = {name: array.reshape(-1) for name, array in pages_of.items() if array is not None}
+            if len(flat) < len(pages_of) or flat["page"].size % steps:
                 raise disagreement(
-                    f"core {place}: which pages of {sums.tensor} it hands on is not known",
+                    f"core {core}: which pages of {sums.tensor} it hands on is not known",
                     "use smaller tensors, or simpler indices",
                     call,
                 )
-            whole = np.zeros(1, np.int64)
+            zero = np.zeros(1, np.int64)
             is_straight = np.array_equal(
-                known.get("page_offset_bytes", whole), known.get("slot_offset_bytes", whole)
+                flat.get("page_offset_bytes", zero), flat.get("slot_offset_bytes", zero)
             )  # fmt: skip
-            pages, slots = (known[name].reshape(-1, steps) for name in ("page", "slot"))
-            made.append(_MovedTiles(call, pages, slots, is_straight))
-        if not made:
+            pages, slots = (flat[name].reshape(-1, steps) for name in ("page", "slot"))
+            moves.append(_MovedTiles(call, pages, slots, is_straight))
+        if not moves:
             raise disagreement(f"no block of {sums.tensor} passes through {buffer}", "load and store its blocks")
-        return made
+        return moves

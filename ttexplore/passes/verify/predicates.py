@@ -29,18 +29,18 @@ class Walked:
 
     @functools.cached_property
     def by_type(self) -> Mapping[type, Sequence[Placed]]:
-        found: dict[type, list[Placed]] = {}
+        statements_of: dict[type, list[Placed]] = {}
 
         def visit(body: tirx.Stmt, around: tuple[tirx.Stmt, ...]) -> None:
             for statement in statements(body):
-                found.setdefault(type(statement), []).append((statement, around))
+                statements_of.setdefault(type(statement), []).append((statement, around))
                 inner = bodies(statement)
                 within = (*around, statement) if inner else around
-                for one in inner:
-                    visit(one, within)
+                for child in inner:
+                    visit(child, within)
 
         visit(self.function.body, ())
-        return found
+        return statements_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,8 @@ def where(
     """The statements of some types of which something holds, which looks at a statement and what is around it."""
 
     def breaches(walked: Walked) -> Iterator[tirx.Stmt]:
-        for one in types:
-            for statement, around in walked.by_type.get(one, ()):
+        for kind in types:
+            for statement, around in walked.by_type.get(kind, ()):
                 if is_breach(statement, around):
                     yield statement
 
@@ -98,10 +98,10 @@ class Contracts:
 
     def copy(self) -> Contracts:
         """The same predicates, of which others may hold from here on."""
-        made = Contracts()
-        made.holding, made.missing = dict(self.holding), dict(self.missing)
-        made.walked, made.checked = self.walked, self.checked
-        return made
+        contracts = Contracts()
+        contracts.holding, contracts.missing = dict(self.holding), dict(self.missing)
+        contracts.walked, contracts.checked = self.walked, self.checked
+        return contracts
 
     def are_kept_by(self, step: Contract, functions: Mapping[str, tirx.PrimFunc]) -> bool:
         """Whether there is nothing to check after a step: it left the functions as they were, and says nothing."""
@@ -142,14 +142,14 @@ class Contracts:
     def left_by(self, error: TTExploreError) -> Iterator[str]:
         """For each step that has left what an error refuses as it was: what it should have established."""
         refused = [
-            one for walked in self.walked.values() for placed in walked.by_type.values() for one, _ in placed
-            if _is_at(one, error.span)
+            statement for walked in self.walked.values() for placed in walked.by_type.values() for statement, _ in placed
+            if _is_at(statement, error.span)
         ]  # fmt: skip
         for predicate, by in self.missing.items():
-            breaches = (one for walked in self.walked.values() for one in predicate.breaches(walked))
-            left = next((one for one in breaches if _is_about(one, refused)), None)
-            if left is not None:
-                yield f"{by} has no rule for {_described(left)}, so it is not true that {predicate.sentence}"
+            breaches = (statement for walked in self.walked.values() for statement in predicate.breaches(walked))
+            unhandled = next((one for one in breaches if _is_about(one, refused)), None)
+            if unhandled is not None:
+                yield f"{by} has no rule for {_described(unhandled)}, so it is not true that {predicate.sentence}"
 
     def _look(self, functions: Mapping[str, tirx.PrimFunc]) -> None:
         before = self.walked
@@ -169,16 +169,20 @@ class Contracts:
 
 
 def _is_at(statement: tirx.Stmt, span: Span | None) -> bool:
-    own = span_of(statement)
-    return own is not None and span is not None and (own.file, own.line) == (span.file, span.line)
+    statement_span = span_of(statement)
+    return (
+        statement_span is not None
+        and span is not None
+        and (statement_span.file, statement_span.line) == (span.file, span.line)
+    )
 
 
 def _is_about(statement: tirx.Stmt, refused: Iterable[tirx.Stmt]) -> bool:
     """Whether a statement holds something refused, or is in a T.Parallel that is."""
-    inner = {identity(one) for one in walk(statement)}
+    inner = {identity(nested) for nested in walk(statement)}
     return any(
-        identity(one) in inner or (is_parallel(one) and any(statement.same_as(part) for part in walk(one)))
-        for one in refused
+        identity(candidate) in inner or (is_parallel(candidate) and any(statement.same_as(nested) for nested in walk(candidate)))
+        for candidate in refused
     )  # fmt: skip
 
 

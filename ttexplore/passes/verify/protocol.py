@@ -36,7 +36,7 @@ _STATE = PROTOCOL | {
 _READS = frozenset({"tt.noc_read_tile", "tt.noc_read_part", "tt.noc_read_element"})
 
 
-def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
+def check_protocol(kernel: Kernel, plan: Plan, ranges: Mapping[Key, Range]) -> None:
     """One kernel follows the protocol of its circular buffers on all paths; `known` are the ranges of the values that
     cores are given.
 
@@ -45,7 +45,7 @@ def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> No
     and every NoC read has completed, before a push; NoC writes have left before a pop and have completed at the end of
     the kernel and before the kernel reads their tensor. Raises VerifyError.
     """
-    _Protocol(kernel, plan, known).run()
+    _Protocol(kernel, plan, ranges).run()
 
 
 class _Protocol(Ends):
@@ -105,11 +105,11 @@ class _Protocol(Ends):
             self.turns(loop, last - first + 1)
         self.range_of(loop.variable, (loop.low, loop.low + loop.turns - 1))
 
-    def range_of(self, variable: Variable, found: Range) -> None:
+    def range_of(self, variable: Variable, bounds: Range) -> None:
         """Set the values of a loop's variable. Branches in a loop may narrow them, those around it do not."""
-        self.known[variable] = found
+        self.known[variable] = bounds
         if self.outside is not None:
-            self.outside = {**self.outside, variable: found}
+            self.outside = {**self.outside, variable: bounds}
 
     def open_loop(self, loop: Loop) -> None:
         """A loop whose length depends on core or work item: zero iterations, if possible, the first, and later ones."""
@@ -136,21 +136,21 @@ class _Protocol(Ends):
                 self.meet(before, loop)
         self.unarrived |= unarrived
 
-    def meet(self, other: dict[str, End], loop: Loop) -> None:
+    def meet(self, skipped: dict[str, End], loop: Loop) -> None:
         """Keep the state that holds both after some iterations of a loop and without them (`other`)."""
         for name, end in self.ends.items():
             # Tiles that an iteration waited for and left at the front are waited for again where they are needed.
-            end.waited = other[name].waited = min(end.waited, other[name].waited)
-            for what, turned, still in _held_by(end, other[name]):
+            end.waited = skipped[name].waited = min(end.waited, skipped[name].waited)
+            for state, turned, still in _held_by(end, skipped[name]):
                 if turned != still:
                     raise self.fault(
                         "V002",
                         f"{self.who}: after an iteration of a loop that may run zero iterations, {turned} tiles of "
-                        f"{name} are {what}; before it, {still}",
+                        f"{name} are {state}; before it, {still}",
                         "reserve, push, wait for and pop the same number in each iteration",
                         self.line(loop),
                     )
-            end.join(other[name])
+            end.join(skipped[name])
 
     @staticmethod
     def parts(loop: Loop) -> list[tuple[int, int]]:
@@ -235,15 +235,15 @@ class _Protocol(Ends):
         for name, end in self.ends.items():
             old = before[name]
             if (end.reserved, end.waited) != (old.reserved, old.waited):
-                what, was, now = (
+                state, was, now = (
                     ("reserved", old.reserved, end.reserved)
                     if end.reserved != old.reserved
                     else ("waited for", old.waited, end.waited)
                 )
-                end_with = "cb_push_back" if what == "reserved" else "cb_pop_front"
+                end_with = "cb_push_back" if state == "reserved" else "cb_pop_front"
                 raise self.fault(
                     "V002",
-                    f"{self.who}: an iteration of the loop starts with {was} tiles of {name} {what} and ends with "
+                    f"{self.who}: an iteration of the loop starts with {was} tiles of {name} {state} and ends with "
                     f"{now}",
                     f"put {end_with}({name}, {now - was}) after their last use, in the same iteration"
                     if now > was
@@ -264,9 +264,9 @@ class _Protocol(Ends):
         if answer is not None:
             self.body(branch.then if answer else branch.otherwise)
             return
-        before, known, outside, unarrived = self.snapshot(), self.known, self.outside, self.unarrived
-        self.outside = known if outside is None else outside
-        self.known = narrowed(branch.condition, known, holds=True)
+        before, ranges, outside, unarrived = self.snapshot(), self.known, self.outside, self.unarrived
+        self.outside = ranges if outside is None else outside
+        self.known = narrowed(branch.condition, ranges, holds=True)
         self.given.append(branch.condition)
         # Core values are the same at the next branch that tests them.
         fixed = _is_of_core(placed(branch.condition, self.bound))
@@ -277,34 +277,34 @@ class _Protocol(Ends):
         for end in self.ends.values() if fixed else ():
             end.enter(branch.condition, holds=False)
         unarrived, self.unarrived = self.unarrived, unarrived
-        self.known = narrowed(branch.condition, known, holds=False)
+        self.known = narrowed(branch.condition, ranges, holds=False)
         self.given[-1] = Unary("not", branch.condition)
         self.body(branch.otherwise)
         self.given.pop()
-        self.known, self.outside, self.unarrived = known, outside, self.unarrived | unarrived
+        self.known, self.outside, self.unarrived = ranges, outside, self.unarrived | unarrived
         for name, end in self.ends.items():
-            other = after_then[name]
+            then_end = after_then[name]
             # Tiles that one arm waited for and left at the front are waited for again where they are needed.
-            end.waited = other.waited = min(end.waited, other.waited)
-            for what, one, two in _held_by(other, end):
-                if one != two:
+            end.waited = then_end.waited = min(end.waited, then_end.waited)
+            for state, tiles, two in _held_by(then_end, end):
+                if tiles != two:
                     raise self.fault(
                         "V002",
-                        f"{self.who}: {one} tiles of {name} are {what} if {show(branch.condition)}, otherwise {two}",
+                        f"{self.who}: {tiles} tiles of {name} are {state} if {show(branch.condition)}, otherwise {two}",
                         "reserve, push, wait for and pop the same number in both arms",
                         self.line(branch),
                     )
-            if fixed and end.written is not None and other.written is not None and end.since == other.since:
-                arms = ((branch.condition, True, other.written), (branch.condition, False, end.written))
+            if fixed and end.written is not None and then_end.written is not None and end.since == then_end.since:
+                arms = ((branch.condition, True, then_end.written), (branch.condition, False, end.written))
                 end.written_if = (*end.written_if, *arms)
-            end.join(other)
+            end.join(then_end)
 
 
-def _held_by(one: End, other: End) -> tuple[tuple[str, int, int], ...]:
+def _held_by(first: End, second: End) -> tuple[tuple[str, int, int], ...]:
     """The numbers that must be equal where two paths join."""
     return (
-        ("reserved", one.reserved, other.reserved), ("waited for", one.waited, other.waited),
-        ("left", one.filled, other.filled),
+        ("reserved", first.reserved, second.reserved), ("waited for", first.waited, second.waited),
+        ("left", first.filled, second.filled),
     )  # fmt: skip
 
 

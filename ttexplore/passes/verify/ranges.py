@@ -25,19 +25,19 @@ def core_ranges(partition: Partition | None) -> dict[Key, Range]:
     cores = partition.cores if partition is not None else ()
     names = dict.fromkeys(name for core in cores for name in core.values)
     values = {name: [core.values.get(name, 0) for core in cores] for name in names}
-    found: dict[Key, Range] = {CoreValue(name): (min(all_), max(all_)) for name, all_ in values.items()}
+    ranges: dict[Key, Range] = {CoreValue(name): (min(all_), max(all_)) for name, all_ in values.items()}
     if listed := [item for core in cores for item in core.listed]:
-        found[ANY_ITEM] = (min(listed), max(listed))
-    return found
+        ranges[ANY_ITEM] = (min(listed), max(listed))
+    return ranges
 
 
 class RangeWalk(Walk):
     """Goes through a kernel and keeps the range of each variable that it meets."""
 
-    def __init__(self, partition: Partition | None, known: Mapping[Key, Range]) -> None:
+    def __init__(self, partition: Partition | None, ranges: Mapping[Key, Range]) -> None:
         """`known` are the ranges of the values that cores are given."""
         self.partition = partition
-        self.known: dict[Key, Range] = {**known}
+        self.known: dict[Key, Range] = {**ranges}
         # What the names stand for.
         self.bound: dict[Variable, Expression] = {}
         # The number of iterations of each loop around that counts from 0.
@@ -48,9 +48,9 @@ class RangeWalk(Walk):
     def bind(self, bind: Bind) -> None:
         self.bound[bind.variable] = bind.value
         counted = _counted_range(placed(bind.value, self.bound), self.counts, self.partition)
-        found = counted or value_range(bind.value, self.known)
-        if found is not None:
-            self.known[bind.variable] = found
+        bounds = counted or value_range(bind.value, self.known)
+        if bounds is not None:
+            self.known[bind.variable] = bounds
 
     def learn_count(self, loop: Loop) -> None:
         """Keep how far a loop counts, for the names that its body binds."""
@@ -63,8 +63,8 @@ class RangeWalk(Walk):
         turns = Binary(">=", loop.extent, 1)
         if follows(turns, self.given, self.known):
             return False
-        given = [placed(one, self.bound) for one in self.given]
-        return not follows(placed(turns, self.bound), given, self.known)
+        conditions = [placed(condition, self.bound) for condition in self.given]
+        return not follows(placed(turns, self.bound), conditions, self.known)
 
 
 def _counted_range(
@@ -85,6 +85,6 @@ def _counted_range(
     count = counts.get(item)
     if partition is None or not isinstance(count, CoreValue) or step < 1:
         return None
-    given = ((core.values.get(start, 0), core.values.get(count.name, 0)) for core in partition.cores)
-    ends = [(first, first + (turns - 1) * step) for first, turns in given if turns > 0]
+    spans = ((core.values.get(start, 0), core.values.get(count.name, 0)) for core in partition.cores)
+    ends = [(first, first + (turns - 1) * step) for first, turns in spans if turns > 0]
     return (min(first for first, _ in ends), max(last for _, last in ends)) if ends else None

@@ -47,11 +47,11 @@ def _buffers(plan: Plan, target: Target) -> None:
                 hint=f"use a number from 0 to {target.circular_buffers - 1}",
                 span=buffer.origin,
             )
-        other = indices.setdefault(buffer.index, buffer)
-        if other is not buffer and _memory(buffer) != _memory(other):
+        first_buffer = indices.setdefault(buffer.index, buffer)
+        if first_buffer is not buffer and _memory(buffer) != _memory(first_buffer):
             raise VerifyError(
                 "V044",
-                f"{other.name} and {buffer.name} both have the number {buffer.index}",
+                f"{first_buffer.name} and {buffer.name} both have the number {buffer.index}",
                 hint="give each circular buffer its own number, unless one kernel fills both, one empties "
                 "both, and they have the same pages",
                 span=buffer.origin,
@@ -71,19 +71,19 @@ def _memory(buffer: CircularBuffer) -> tuple[object, ...]:
 def _accessors(plan: Plan) -> None:
     for accessor in plan.accessors:
         layout = plan.layout(accessor.tensor)
-        wanted = DATA_FORMATS[layout.data_format].tile_bytes
+        expected = DATA_FORMATS[layout.data_format].tile_bytes
         if layout.page == "row":
-            wanted = layout.shape[-1] * layout.element_bytes
-        if accessor.page_bytes != wanted:
+            expected = layout.shape[-1] * layout.element_bytes
+        if accessor.page_bytes != expected:
             raise VerifyError(
                 "V044",
                 f"a page of {accessor.tensor} is {accessor.page_bytes} bytes in the plan; a {layout.page} of "
-                f"{layout.data_format} is {wanted}",
+                f"{layout.data_format} is {expected}",
                 hint="use the page size of the format",
             )
         stride = 1
-        for extent, given in zip(reversed(accessor.tile_grid), reversed(accessor.page_strides), strict=True):
-            if given != stride:
+        for extent, page_stride in zip(reversed(accessor.tile_grid), reversed(accessor.page_strides), strict=True):
+            if page_stride != stride:
                 raise VerifyError(
                     "V044",
                     f"{accessor.tensor} is a grid of {accessor.tile_grid} tiles; the page strides in the plan are "
@@ -102,7 +102,7 @@ def _accessors(plan: Plan) -> None:
 def check_partition(partition: Partition, target: Target) -> None:
     """Every work item is done once, by a core that exists and has all arguments. Raises VerifyError."""
     columns, rows = target.compute_grid
-    places = set[tuple[int, int]]()
+    cores = set[tuple[int, int]]()
     for core in partition.cores:
         if not (0 <= core.x < columns and 0 <= core.y < rows):
             raise VerifyError(
@@ -110,15 +110,15 @@ def check_partition(partition: Partition, target: Target) -> None:
                 f"core ({core.x}, {core.y}) has work; {target.name} has {columns}x{rows} cores",
                 hint="use cores of the grid",
             )
-        if (core.x, core.y) in places:
+        if (core.x, core.y) in cores:
             raise VerifyError(
                 "V040",
                 f"core ({core.x}, {core.y}) has two entries in the partition",
                 hint="merge them: each core has one entry with all its items",
             )
-        places.add((core.x, core.y))
-        given = {*core.values, *(("work_items",) if partition.form == "list" else ())}
-        if missing := [name for name in partition.arguments if name not in given]:
+        cores.add((core.x, core.y))
+        values = {*core.values, *(("work_items",) if partition.form == "list" else ())}
+        if missing := [name for name in partition.arguments if name not in values]:
             raise VerifyError(
                 "V042",
                 f"core ({core.x}, {core.y}) has no {missing[0]}, which the kernels read",
@@ -129,19 +129,19 @@ def check_partition(partition: Partition, target: Target) -> None:
         look_around()
         again = _mark(partition.items_of(core), done, strange)
         if again is not None:
-            other = next(one for one in partition.cores if again in partition.items_of(one))
+            first_core = next(work for work in partition.cores if again in partition.items_of(work))
             raise VerifyError(
                 "V040",
-                f"work item {again} is done by core ({other.x}, {other.y}) and by core ({core.x}, {core.y})",
+                f"work item {again} is done by core ({first_core.x}, {first_core.y}) and by core ({core.x}, {core.y})",
                 hint="assign each item to one core",
             )
     missing = done.find(0)
     if missing >= 0 or strange:
         wrong = missing if missing >= 0 else max(strange)
-        what = "is done by no core" if missing >= 0 else "does not exist"
+        fault = "is done by no core" if missing >= 0 else "does not exist"
         raise VerifyError(
             "V040",
-            f"work item {wrong} {what}: the cores do {done.count(1) + len(strange)} items of {partition.work_items}",
+            f"work item {wrong} {fault}: the cores do {done.count(1) + len(strange)} items of {partition.work_items}",
             hint="choose the starts and counts of the cores so that they cover each item once",
         )
 
@@ -201,7 +201,9 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
                         )
         if not plan.signature:
             continue
-        signature = next((one for one in plan.signature if one.kernel == role), None)
+        signature = next(
+            (kernel_signature for kernel_signature in plan.signature if kernel_signature.kernel == role), None
+        )
         if signature is None:
             raise VerifyError("V042", f"{kernel_name(role)} has no signature", hint="give every kernel a signature")
         # A shard that is a circular buffer needs no address.
@@ -209,27 +211,29 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
         tensors = tuple(name for name in kernel.tensors if name not in in_place)
         addresses = [argument.of for argument in signature.common_runtime if argument.source == "tensor_address"]
         words = [argument.of for argument in signature.compile_time if argument.source == "accessor"]
-        values = [one.value_of for one in signature.runtime if one.value_of]
-        for what, given, read in (
+        values = [argument.value_of for argument in signature.runtime if argument.value_of]
+        for subject, listed, read in (
             ("the accessors", words, tensors), ("the addresses", addresses, tensors),
             ("the core values", values, tuple(dict.fromkeys(kernel.core_values))),
         ):  # fmt: skip
-            if missing := [name for name in read if name not in given]:
+            if missing := [name for name in read if name not in listed]:
                 raise VerifyError(
                     "V042",
                     f"{kernel_name(role)} reads {missing[0]}, "
-                    f"which is not among {what} of its signature ({', '.join(given)})",
+                    f"which is not among {subject} of its signature ({', '.join(listed)})",
                     hint="add it to the signature",
                 )
-            if strange := [name for name in given if name not in read]:
+            if strange := [name for name in listed if name not in read]:
                 raise VerifyError(
                     "V042",
-                    f"{what} of {kernel_name(role)} include {strange[0]}, which it does not read",
+                    f"{subject} of {kernel_name(role)} include {strange[0]}, which it does not read",
                     hint="remove it",
                 )
-            if len(set(given)) != len(given):
+            if len(set(listed)) != len(listed):
                 raise VerifyError(
-                    "V042", f"{what} of {kernel_name(role)} have a duplicate: {', '.join(given)}", hint="list each once"
+                    "V042",
+                    f"{subject} of {kernel_name(role)} have a duplicate: {', '.join(listed)}",
+                    hint="list each once",
                 )
         if words != addresses:
             raise VerifyError(

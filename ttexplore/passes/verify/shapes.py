@@ -25,18 +25,18 @@ MOVES = frozenset({"tt.read_block", "tt.read_strips", "tt.read_elements", "tt.wr
 def check_shapes(function: tirx.PrimFunc, shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, tuple[int, ...]]:
     """Check the shapes of all copies. `shapes` are those of circular buffers, in elements; return them with those that
     the function allocates. Raises VerifyError."""
-    known = dict(shapes)
+    all_shapes = dict(shapes)
     for statement in walk(function.body):
         name = op_name(statement)
         if type(statement) is tirx.AllocBuffer:
             # From C2 on, a circular buffer is allocated by its pages.
             if scope_of(statement.buffer) == "tt.cb" and len(shape_of(statement.buffer)) < 3:
-                known[str(statement.buffer.name)] = shape_of(statement.buffer)
+                all_shapes[str(statement.buffer.name)] = shape_of(statement.buffer)
         elif name == tl.COPY.name and not attribute(statement, "transpose"):
             _check_copy(statement)
         elif name in MOVES:
-            _check_move(statement, known)
-    return known
+            _check_move(statement, all_shapes)
+    return all_shapes
 
 
 def _check_copy(statement: tirx.Stmt) -> None:
@@ -44,10 +44,10 @@ def _check_copy(statement: tirx.Stmt) -> None:
     region, block = (source, target) if is_on_chip(target.source) else (target, source)
     extents = constant_extents(block)
     # Of a limited store, as many elements along an axis as the block has, or fewer.
-    whole = full_extents(region, tuple(extents))
+    moved = full_extents(region, tuple(extents))
     # Before blocks are matrices, axes of one element do not count.
-    if whole is None or not (is_block_of(whole, extents) or _long(whole) == _long(extents)):
-        shown = ", ".join(str(part.extent) for part in region.region)
+    if moved is None or not (is_block_of(moved, extents) or _long(moved) == _long(extents)):
+        shown = ", ".join(str(interval.extent) for interval in region.region)
         raise VerifyError(
             "V036",
             f"a copy moves ({shown}) elements of {region.source.name}, but {tuple(extents)} of {block.source.name}",
@@ -61,19 +61,19 @@ def _long(extents: Sequence[int]) -> list[int]:
 
 
 def _check_move(statement: tirx.Stmt, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    given = operands(statement)
-    cb = str(buffer_of(given["cb"]).name)
+    operand_values = operands(statement)
+    cb = str(buffer_of(operand_values["cb"]).name)
     if cb not in shapes:
         # A step that is verified by itself.
         return
-    moved = tuple(number_of(given[axis]) for axis in ("rows", "columns"))
+    moved = tuple(number_of(operand_values[axis]) for axis in ("rows", "columns"))
     shape = (1, *shapes[cb])[-2:]
     name = op_name(statement)[3:]
-    what, whole = ("tiles", tile_grid(shape)) if name.endswith("_block") else ("elements", shape)
-    if moved != whole:
+    unit, expected = ("tiles", tile_grid(shape)) if name.endswith("_block") else ("elements", shape)
+    if moved != expected:
         raise VerifyError(
             "V036",
-            f"{name} moves {moved} {what} of {cb}, which holds {whole}",
+            f"{name} moves {moved} {unit} of {cb}, which holds {expected}",
             hint="move all rows and columns of the block",
             span=span_of(statement),
         )

@@ -78,8 +78,8 @@ def check_shared(plan: Plan, target: Target) -> None:
 
 def _check_rectangles(shared: SharedInput, partition: Partition) -> None:
     running = {(core.x, core.y): core for core in partition.cores}
-    parts = Counter(core for one in shared.multicasts for core in one.cores.cores)
-    for core, number in parts.items():
+    counts = Counter(core for multicast in shared.multicasts for core in multicast.cores.cores)
+    for core, number in counts.items():
         if core not in running:
             raise VerifyError(
                 "V041",
@@ -88,23 +88,23 @@ def _check_rectangles(shared: SharedInput, partition: Partition) -> None:
             )
         if number > 1:
             raise disagreement(f"core {core} is in {number} rectangles of {shared.tensor}", "give it one sender")
-    if missing := running.keys() - parts.keys():
+    if missing := running.keys() - counts.keys():
         raise disagreement(
             f"core {min(missing)} is in no rectangle of {shared.tensor}, so it neither reads nor receives it",
             "put each core into one rectangle, if need be alone",
         )
-    for one in shared.multicasts:
-        _check_rectangle(shared, one)
+    for multicast in shared.multicasts:
+        _check_rectangle(shared, multicast)
     check_core_values(shared.core_values, shared.tensor, "rectangle", partition)
 
 
-def _check_rectangle(shared: SharedInput, one: Multicast) -> None:
-    (left, top), (right, bottom) = one.cores.first, one.cores.last
+def _check_rectangle(shared: SharedInput, multicast: Multicast) -> None:
+    (left, top), (right, bottom) = multicast.cores.first, multicast.cores.last
     flat = {"row": top == bottom, "column": left == right, "grid": True}[shared.topology]
-    at_start = one.sender == one.cores.first
+    at_start = multicast.sender == multicast.cores.first
     if not (flat and at_start and left <= right and top <= bottom):
         raise disagreement(
-            f"core {one.sender} sends {shared.tensor} to the cores from {one.cores.first} to {one.cores.last}, which "
+            f"core {multicast.sender} sends {shared.tensor} to the cores from {multicast.cores.first} to {multicast.cores.last}, which "
             f"is no {shared.topology} that begins with it",
             "let the first core of a row, a column or a rectangle send",
         )
@@ -117,28 +117,28 @@ def check_multicasts(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """Run what the kernels of all cores do for other cores. Raises VerifyError where a wait never ends, where a sender
     writes to room that a receiver has not reserved, and where they are at different blocks."""
     partition = plan.partition
-    found = {role: calls(kernels[role].body) for role in ("reader", "writer")}
-    events = {role: [one for one in own if one.op in _EVENTS] for role, own in found.items()}
+    calls_of = {role: calls(kernels[role].body) for role in ("reader", "writer")}
+    events = {role: [call for call in role_calls if call.op in _EVENTS] for role, role_calls in calls_of.items()}
     loaders = {shared.tensor: plan.buffer(shared.buffer).producer for shared in plan.shared}
     for shared in plan.shared:
         role = loaders[shared.tensor]
-        talks = any(one.values.get("semaphore") in (shared.ready, shared.valid) for one in events[role])
-        if not talks and any(call.name in PROTOCOL for call in found[role]):
+        talks = any(event.values.get("semaphore") in (shared.ready, shared.valid) for event in events[role])
+        if not talks and any(call.name in PROTOCOL for call in calls_of[role]):
             raise disagreement(
                 f"{kernel_name(role)} reads {shared.tensor} on every core; the plan says that cores share it",
                 "send its blocks, or remove it from the shared inputs",
             )
-    hands_on = any(one.op is NOC_SEND_BLOCK for one in events["writer"])
-    if plan.partials and not hands_on and any(call.name in PROTOCOL for call in found["writer"]):
+    hands_on = any(event.op is NOC_SEND_BLOCK for event in events["writer"])
+    if plan.partials and not hands_on and any(call.name in PROTOCOL for call in calls_of["writer"]):
         raise disagreement(
             f"the writer of each core updates {plan.partials[0].tensor} by itself; the plan says that cores hand it on",
             "send its blocks, or remove it from the partial sums",
         )
-    sending = [role for role, own in events.items() if own]
+    sending = [role for role, role_events in events.items() if role_events]
     if partition is None or not sending:
         return
     groups = _followed({role: kernels[role] for role in sending}, plan, partition)
-    numbers = {place: group.numbers for group in groups for place in group.places}
+    numbers = {core: group.numbers for group in groups for core in group.places}
     for shared in plan.shared:
         _check_numbers(shared, numbers, events[loaders[shared.tensor]][0])
     for sums in plan.partials:
@@ -177,7 +177,7 @@ class _Event:
         columns = [_column(value, count) for value in self.values.values()]
         values = [dict(zip(self.values, row, strict=True)) for row in zip(*columns, strict=True)]
         if self.needs is None:
-            return (_Event(self.call, own) for own in values or [{}] * count)
+            return (_Event(self.call, core_values) for core_values in values or [{}] * count)
         pages = zip(*(_column(limit, count) for limit in self.needs[1]), strict=True)
         return (_Event(self.call, {}, (self.needs[0], page)) for page in pages)
 
@@ -198,24 +198,26 @@ class _Group:
     def split(self) -> Iterator[_Group]:
         """Each core alone."""
         count = len(self.places)
-        kernels = {role: [one.of_each(count) for one in events] for role, events in self.kernels.items()}
-        for place in self.places:
+        kernels = {role: [event.of_each(count) for event in events] for role, events in self.kernels.items()}
+        for core in self.places:
             look_around()
-            yield _Group([place], {role: [*map(next, events)] for role, events in kernels.items()}, self.numbers)
+            yield _Group([core], {role: [*map(next, events)] for role, events in kernels.items()}, self.numbers)
 
 
 def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -> list[_Group]:
     """All cores, with what their kernels do."""
 
     def follow(cores: Sequence[CoreWork]) -> dict[str, _Followed]:
-        made: dict[str, _Followed] = {}
+        followed: dict[str, _Followed] = {}
         for role, kernel in kernels.items():
-            made[role] = _Followed(plan, cores)
-            made[role].body(kernel.body)
-        return made
+            followed[role] = _Followed(plan, cores)
+            followed[role].body(kernel.body)
+        return followed
 
     try:
-        groups = by_likeness(partition.cores, follow, [one.named("sends") for one in (*plan.shared, *plan.partials)])
+        groups = by_likeness(
+            partition.cores, follow, [sharing.named("sends") for sharing in (*plan.shared, *plan.partials)]
+        )
     except VerifyError:
         # The first core of which something is wrong is told, not the first group.
         groups = [([core], follow([core])) for core in partition.cores]
@@ -223,8 +225,8 @@ def _followed(kernels: Mapping[str, Kernel], plan: Plan, partition: Partition) -
     groups.sort(key=lambda group: number[group[0][0].x, group[0][0].y])
     return [
         _Group(
-            [(work.x, work.y) for work in works], {role: one.events for role, one in followed.items()},
-            sum((one.numbers for one in followed.values()), Counter[tuple[str, int | str]]()),
+            [(work.x, work.y) for work in works], {role: follower.events for role, follower in followed.items()},
+            sum((follower.numbers for follower in followed.values()), Counter[tuple[str, int | str]]()),
         )
         for works, followed in groups
     ]  # fmt: skip
@@ -293,38 +295,38 @@ class _Followed:
         self.numbers[call.name, on] += self.times
 
     def number(self, value: Expression, call: Call) -> Values:
-        found = self.ranges.of(value)
-        if found is None or not _is_exact(found):
+        bounds = self.ranges.of(value)
+        if bounds is None or not _is_exact(bounds):
             raise disagreement(
                 f"{call.op.name}: an operand has no known value on core ({self.cores[0].x}, {self.cores[0].y})",
                 "compute it from core values",
                 call,
             )
-        return found[0]
+        return bounds[0]
 
     def holds(self, condition: Expression) -> bool | None:
         """Whether a condition holds; None where that is not decided."""
-        found = self.ranges.of(condition)
-        if found is not None and found[0] is found[1]:
-            return bool(self.ranges.same(np.not_equal(found[0], 0)))
+        bounds = self.ranges.of(condition)
+        if bounds is not None and bounds[0] is bounds[1]:
+            return bool(self.ranges.same(np.not_equal(bounds[0], 0)))
         return decided(condition, self.ranges.known)
 
     def bind(self, bind: Bind) -> None:
         value = bind.value
-        found = self.ranges.item(value) if isinstance(value, CoreItem) else self.ranges.of(value)
-        self.ranges.learn(bind.variable, found)
+        bounds = self.ranges.item(value) if isinstance(value, CoreItem) else self.ranges.of(value)
+        self.ranges.learn(bind.variable, bounds)
 
     def loop(self, loop: Loop) -> None:
         if (counted := self.counted(loop)) is None:
             return
         low, turns = counted
         before, followed = self.times, min(turns, _TURNS)
-        for turn in range(followed):
-            now = low + turn
-            goes_on = turn == 0 and turns > 1 and self.goes_on(loop, low)
+        for index in range(followed):
+            now = low + index
+            goes_on = index == 0 and turns > 1 and self.goes_on(loop, low)
             self.ranges.learn(loop.variable, (now, now))
             # The last one that is followed stands for those that are not.
-            self.times = before * (turns if goes_on else 1 if turn < followed - 1 else turns - followed + 1)
+            self.times = before * (turns if goes_on else 1 if index < followed - 1 else turns - followed + 1)
             self.body(loop.body)
             if goes_on:
                 break
@@ -334,7 +336,7 @@ class _Followed:
         """Where a loop starts, and how many turns it makes; None where that is not known and concerns nobody else."""
         low, extent = self.ranges.of(loop.low), self.ranges.of(loop.extent)
         if low is None or extent is None or not (_is_exact(low) and _is_exact(extent)):
-            if concerned := [one for one in calls(loop.body) if self.concerns(one)]:
+            if concerned := [call for call in calls(loop.body) if self.concerns(call)]:
                 raise disagreement(
                     "a block is sent in a loop whose length is not known", "use loops of constant length", concerned[0]
                 )
@@ -346,9 +348,10 @@ class _Followed:
         sequence of turns, of which the first turn follows enough."""
         if _only_loop(loop) is None:
             return False
-        second, first = (self.nested(loop, low + turn) for turn in (1, 0))
+        second, first = (self.nested(loop, low + index) for index in (1, 0))
         same = all(
-            one[1] == other[1] and np.array_equal(one[0], other[0]) for one, other in zip(first, second, strict=False)
+            earlier[1] == later[1] and np.array_equal(earlier[0], later[0])
+            for earlier, later in zip(first, second, strict=False)
         )
         return same and len(first) == len(second) and math.prod(turns for _, turns in first) >= _TURNS
 
@@ -359,9 +362,9 @@ class _Followed:
         nested = _only_loop(loop)
         if nested is None:
             return []
-        for one in loop.body:
-            if isinstance(one, Bind):
-                self.bind(one)
+        for statement in loop.body:
+            if isinstance(statement, Bind):
+                self.bind(statement)
         counted = self.counted(nested)
         return [] if counted is None else [counted, *self.nested(nested, counted[0])]
 
@@ -369,11 +372,11 @@ class _Followed:
 def _only_loop(loop: Loop) -> Loop | None:
     """The loop that is all that a loop repeats, but for names."""
     *names, last = loop.body or (None,)
-    return last if isinstance(last, Loop) and all(isinstance(one, Bind) for one in names) else None
+    return last if isinstance(last, Loop) and all(isinstance(statement, Bind) for statement in names) else None
 
 
-def _is_exact(found: Range) -> bool:
-    return found[0] is found[1] or np.array_equal(*found)
+def _is_exact(bounds: Range) -> bool:
+    return bounds[0] is bounds[1] or np.array_equal(*bounds)
 
 
 def _run(groups: Sequence[_Group], plan: Plan, partition: Partition) -> None:
@@ -388,7 +391,7 @@ def _run(groups: Sequence[_Group], plan: Plan, partition: Partition) -> None:
         except VerifyError as wrong:
             error = wrong
     # The first core of which something is wrong is told, not the first group.
-    alone = {place: one for group in groups for place, one in zip(group.places, group.split(), strict=True)}
+    alone = {core: core_group for group in groups for core, core_group in zip(group.places, group.split(), strict=True)}
     _Cores([alone[work.x, work.y] for work in partition.cores], plan).run()
     if error is not None:
         raise error
@@ -415,18 +418,18 @@ def _check_numbers(
     shared: SharedInput, numbers: Mapping[Place, Mapping[tuple[str, int | str], int]], at: Call
 ) -> None:  # fmt: skip
     """Receivers say as often that they have room, and receive as many blocks, as their sender sends."""
-    for one in shared.multicasts:
-        sender = numbers[one.sender]
+    for multicast in shared.multicasts:
+        sender = numbers[multicast.sender]
         sent = sum(sender[each.ir_name, shared.buffer] for each in BLOCK_MULTICASTS)
-        for place in one.receivers:
-            receiver = numbers[place]
-            for what, number in (
+        for core in multicast.receivers:
+            receiver = numbers[core]
+            for action, number in (
                 ("receives", receiver[RECEIVE_SENT.ir_name, shared.valid]),
                 ("has room for", receiver[SEMAPHORE_UP.ir_name, shared.ready]),
             ):
                 if number != sent:
                     raise disagreement(
-                        f"core {one.sender} sends {sent} blocks of {shared.tensor}, core {place} {what} {number}",
+                        f"core {multicast.sender} sends {sent} blocks of {shared.tensor}, core {core} {action} {number}",
                         "share only between cores that make the same steps",
                         at,
                     )
@@ -439,42 +442,46 @@ def _check_pages(
     groups = [
         (own, {call: one for call, one in pages.items() if call.buffer("cb") == shared.buffer}) for own, pages in needed
     ]
-    at = {(work.x, work.y): (group, number) for group, (own, _) in enumerate(groups) for number, work in enumerate(own)}
-    senders = {place: one.sender for one in shared.multicasts for place in one.cores.cores}
+    at = {
+        (work.x, work.y): (group, number)
+        for group, (works, _) in enumerate(groups)
+        for number, work in enumerate(works)
+    }
+    senders = {core: multicast.sender for multicast in shared.multicasts for core in multicast.cores.cores}
     if all(_have_the_pages_of_senders(number, pages, at, senders) for number, (_, pages) in enumerate(groups)):
         return
 
     def pages_of(core: Place, call: Call) -> Pages:
         group, number = at[core]
-        found = groups[group][1].get(call)
-        return _NO_PAGES if found is None else found[..., number]
+        pages = groups[group][1].get(call)
+        return _NO_PAGES if pages is None else pages[..., number]
 
-    for one in shared.multicasts:
-        for call, place in itertools.product(calls(loader.body), one.receivers):
-            mine, theirs = pages_of(one.sender, call), pages_of(place, call)
+    for multicast in shared.multicasts:
+        for call, receiver in itertools.product(calls(loader.body), multicast.receivers):
+            mine, theirs = pages_of(multicast.sender, call), pages_of(receiver, call)
             if not np.array_equal(mine, theirs):
                 # The last axis is that of the outermost loop.
                 told = ([(page, page) for page in pages.T.ravel().tolist()] for pages in (mine, theirs))
-                raise _other_page(one.sender, place, call, *told)
+                raise _other_page(multicast.sender, receiver, call, *told)
 
 
 def _have_the_pages_of_senders(
     group: int, pages: Mapping[Call, Pages], at: Mapping[Place, tuple[int, int]], senders: Mapping[Place, Place]
 ) -> bool:  # fmt: skip
     """Whether each core of a group needs the pages of its sender, which is in the same group."""
-    theirs = [at[senders[core]] for core, (own, _) in at.items() if own == group]
-    if any(own != group for own, _ in theirs):
+    theirs = [at[senders[core]] for core, (core_group, _) in at.items() if core_group == group]
+    if any(sender_group != group for sender_group, _ in theirs):
         return False
     numbers = [number for _, number in theirs]
-    return all(np.array_equal(one, one[..., numbers]) for one in pages.values())
+    return all(np.array_equal(call_pages, call_pages[..., numbers]) for call_pages in pages.values())
 
 
 def _other_page(
     sender: Place, receiver: Place, call: Call, mine: Sequence[Range], theirs: Sequence[Range]
 ) -> VerifyError:  # fmt: skip
-    one, other = next(pair for pair in itertools.zip_longest(mine, theirs) if pair[0] != pair[1])
+    sent, needed = next(pair for pair in itertools.zip_longest(mine, theirs) if pair[0] != pair[1])
     return disagreement(
-        f"core {sender} sends {_page(one)} of {call.buffer('cb')} to core {receiver}, which needs {_page(other)}",
+        f"core {sender} sends {_page(sent)} of {call.buffer('cb')} to core {receiver}, which needs {_page(needed)}",
         "share only between cores that need the same blocks at the same steps",
         call,
     )
@@ -490,8 +497,8 @@ class _Cores:
 
     def __init__(self, groups: Sequence[_Group], plan: Plan) -> None:
         self.plan = plan
-        self.places = [place for group in groups for place in group.places]
-        self.number = {place: number for number, place in enumerate(self.places)}
+        self.places = [core for group in groups for core in group.places]
+        self.number = {core: number for number, core in enumerate(self.places)}
         count = len(self.places)
         self.group = np.repeat(np.arange(len(groups)), [len(group.places) for group in groups])
         self.semaphores = defaultdict[int, NDArray[np.int64]](lambda: np.zeros(count, np.int64))
@@ -508,58 +515,58 @@ class _Cores:
             self.kernels += [_Running(role, index, numbers, events) for role, events in group.kernels.items() if events]
 
     def run(self) -> None:
-        left = self.kernels
-        while left:
+        unfinished = self.kernels
+        while unfinished:
             look_around()
             went = False
-            for kernel in left:
+            for kernel in unfinished:
                 while kernel.at < len(kernel.events) and self.waits(kernel) is None:
                     self.step(kernel)
                     kernel.at += 1
                     went = True
-            left = [kernel for kernel in left if kernel.at < len(kernel.events)]
-            if left and not went:
-                raise self.stuck(left)
+            unfinished = [kernel for kernel in unfinished if kernel.at < len(kernel.events)]
+            if unfinished and not went:
+                raise self.stuck(unfinished)
 
     def waits(self, kernel: _Running) -> tuple[int, int] | None:
         """The semaphore that a kernel waits for, and the value, on the first of its cores; None if it can go on."""
         event = kernel.events[kernel.at]
         if event.needs is not None or event.call.op not in (SEMAPHORE_WAIT, RECEIVE_SENT):
             return None
-        semaphore, wanted = event.values["semaphore"], event.values.get("value", 1)
+        semaphore, awaited = event.values["semaphore"], event.values.get("value", 1)
         assert isinstance(semaphore, int), "cores that do the same wait for the same"
-        if (self.semaphores[semaphore][kernel.own] == wanted).all():
+        if (self.semaphores[semaphore][kernel.own] == awaited).all():
             return None
-        return semaphore, _column(wanted, len(kernel.cores))[0]
+        return semaphore, _column(awaited, len(kernel.cores))[0]
 
     def step(self, kernel: _Running) -> None:
-        event, own = kernel.events[kernel.at], kernel.own
+        event, cores = kernel.events[kernel.at], kernel.own
         call, values = event.call, event.values
         if event.needs is not None:
-            self.need(own, *event.needs)
+            self.need(cores, *event.needs)
             return
         operation, name = call.op, call.buffer("cb") if "cb" in call.buffers else ""
         semaphore = values.get("semaphore")
         if isinstance(semaphore, int):
             flags = self.semaphores[semaphore]
             if operation is SEMAPHORE_SET:
-                flags[own] = values["value"]
+                flags[cores] = values["value"]
             elif operation is SEMAPHORE_UP:
-                others = _others(event, len(kernel.cores))
+                targets = _others(event, len(kernel.cores))
                 if self.plan.partials:
-                    for number, other in zip(kernel.cores, others, strict=True):
-                        check_told(self.plan, self.places[int(number)], other, semaphore, call)
-                np.add.at(flags, self.outside(kernel, self.numbered(others, call)), 1)
+                    for number, target in zip(kernel.cores, targets, strict=True):
+                        check_told(self.plan, self.places[int(number)], target, semaphore, call)
+                np.add.at(flags, self.outside(kernel, self.numbered(targets, call)), 1)
             elif operation is RECEIVE_SENT:
-                if not self.sent[name][own].all():
-                    place = self.places[int(kernel.cores[self.sent[name][own].argmin()])]
+                if not self.sent[name][cores].all():
+                    core = self.places[int(kernel.cores[self.sent[name][cores].argmin()])]
                     raise disagreement(
-                        f"core {place}: {dict(self.plan.semaphores)[semaphore]} says that a block of {name} has "
+                        f"core {core}: {dict(self.plan.semaphores)[semaphore]} says that a block of {name} has "
                         "arrived, but none was sent",
                         "set the semaphore to 0 before the sender is told that there is room",
                         call,
                     )
-                self.sent[name][own] = False
+                self.sent[name][cores] = False
             elif operation in SEMAPHORE_MULTICASTS:
                 senders, receivers = self.reached(kernel, SEMAPHORE_MULTICAST_TO_ALL)
                 flags[receivers] = flags[senders]
@@ -569,11 +576,11 @@ class _Cores:
         elif operation in BLOCK_MULTICASTS:
             self.send(kernel, event)
         elif call.name == "tt.cb_reserve_back":
-            self.reserved[name][own] = values["count"]
-            self.page_counts[name][own] = 0
+            self.reserved[name][cores] = values["count"]
+            self.page_counts[name][cores] = 0
         elif call.name == "tt.cb_push_back":
-            self.back[name][own] = (self.back[name][own] + values["count"]) % self.plan.buffer(name).pages
-            self.reserved[name][own] = 0
+            self.back[name][cores] = (self.back[name][cores] + values["count"]) % self.plan.buffer(name).pages
+            self.reserved[name][cores] = 0
 
     def need(self, cores: slice, name: str, page: Range) -> None:
         """What is next in a circular buffer has one more page."""
@@ -600,40 +607,40 @@ class _Cores:
             return
         first = int(wrong.argmax())
         sender, receiver = int(senders[first]), int(receivers[first])
-        core, other = self.places[sender], self.places[receiver]
+        core, receiving_core = self.places[sender], self.places[receiver]
         if has_no_room[first]:
             raise disagreement(
-                f"core {core} sends {tiles[first]} tiles of {name} to core {other}, which has reserved "
+                f"core {core} sends {tiles[first]} tiles of {name} to core {receiving_core}, which has reserved "
                 f"{self.reserved[name][receiver]}",
                 "let receivers reserve room before they tell the sender, and the sender wait for all of them",
                 call,
             )
         if is_elsewhere[first]:
             raise disagreement(
-                f"core {core} sends {name} to position {back[sender]} of core {other}, which has room at "
+                f"core {core} sends {name} to position {back[sender]} of core {receiving_core}, which has room at "
                 f"{back[receiver]}",
                 "let sender and receivers push the same blocks",
                 call,
             )
-        told = ([*map(tuple, self.pages[name][: counts[one], :, one].tolist())] for one in (sender, receiver))
-        raise _other_page(core, other, call, *told)
+        told = ([*map(tuple, self.pages[name][: counts[number], :, number].tolist())] for number in (sender, receiver))
+        raise _other_page(core, receiving_core, call, *told)
 
     def send_on(self, kernel: _Running, event: _Event) -> None:
         """Send a block to the next core of a chain, from the circular buffer of the own updates."""
         call, into, core = event.call, event.call.buffer("into"), int(kernel.cores[0])
-        sums, place = sums_of_send(self.plan, call), self.places[core]
+        sums, sender = sums_of_send(self.plan, call), self.places[core]
         (next_place,), (tiles,) = _others(event, 1), _column(event.values["tiles"], 1)
-        check_next(sums, place, next_place, tiles, self.plan, call)
-        (other,) = self.numbered([next_place], call)
-        has_block, reserved = self.sent[into][other], self.reserved[into][other]
-        if has_block or reserved < tiles or self.back[into][other] != self.back[into][core]:
+        check_next(sums, sender, next_place, tiles, self.plan, call)
+        (receiver,) = self.numbered([next_place], call)
+        has_block, reserved = self.sent[into][receiver], self.reserved[into][receiver]
+        if has_block or reserved < tiles or self.back[into][receiver] != self.back[into][core]:
             has = "still has the block before" if has_block else f"has reserved {reserved}"
             raise disagreement(
-                f"core {place} sends {tiles} tiles to {into} of core {next_place}, which {has}",
+                f"core {sender} sends {tiles} tiles to {into} of core {next_place}, which {has}",
                 "let the next core reserve room before it says so, and the sender wait for that",
                 call,
             )
-        self.sent[into][other] = True
+        self.sent[into][receiver] = True
 
     def reached(self, kernel: _Running, to_all: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The senders and receivers of the multicasts of a group, but for senders that receive their own."""
@@ -642,10 +649,10 @@ class _Cores:
         rows = tuple(zip(*columns, strict=True))
         key = kernel.group, kernel.role, event.call, rows
         if key not in self.reaches:
-            found = [self.rectangle(core, row, kernel.role, event.call, to_all)
+            rectangles = [self.rectangle(core, row, kernel.role, event.call, to_all)
                      for core, row in zip(kernel.cores.tolist(), rows, strict=True)]  # fmt: skip
-            receivers = self.outside(kernel, [*itertools.chain.from_iterable(found)])
-            self.reaches[key] = np.repeat(kernel.cores, [*map(len, found)]), receivers
+            receivers = self.outside(kernel, [*itertools.chain.from_iterable(rectangles)])
+            self.reaches[key] = np.repeat(kernel.cores, [*map(len, rectangles)]), receivers
         return self.reaches[key]
 
     def rectangle(self, core: int, row: Sequence[int], role: str, call: Call, to_all: object) -> list[int]:
@@ -657,32 +664,32 @@ class _Cores:
         told = "({}, {}) to ({}, {})".format(*corners)
         if not columns or not rows:
             raise disagreement(f"a multicast from {told}", f"name {FIRST_CORNERS[noc]} first, as NoC {noc} goes", call)
-        found = self.numbered([(x, y) for y in rows for x in columns], call)
+        numbers = self.numbered([(x, y) for y in rows for x in columns], call)
         includes = call.op is to_all
-        if (core in found) != includes:
-            what = "leaves out" if includes else "includes"
+        if (core in numbers) != includes:
+            action = "leaves out" if includes else "includes"
             raise disagreement(
-                f"a multicast to {told} {what} the sender, core {self.places[core]}", "choose the other", call
+                f"a multicast to {told} {action} the sender, core {self.places[core]}", "choose the other", call
             )
         if includes:
-            found.remove(core)
-        if len(found) != count:
+            numbers.remove(core)
+        if len(numbers) != count:
             raise disagreement(
-                f"a multicast to {told} names {count} receivers, but there are {len(found)}",
+                f"a multicast to {told} names {count} receivers, but there are {len(numbers)}",
                 "count the cores of the rectangle without the sender",
                 call,
             )
-        return found
+        return numbers
 
-    def numbered(self, places: Sequence[Place], call: Call) -> list[int]:
-        for place in places:
-            if place not in self.number:
+    def numbered(self, cores: Sequence[Place], call: Call) -> list[int]:
+        for core in cores:
+            if core not in self.number:
                 raise disagreement(
-                    f"{call.op.name} reaches core {place}, which has no work",
+                    f"{call.op.name} reaches core {core}, which has no work",
                     "keep to the cores of the partition",
                     call,
                 )
-        return [self.number[place] for place in places]
+        return [self.number[core] for core in cores]
 
     def outside(self, kernel: _Running, cores: list[int]) -> NDArray[np.int64]:
         """Cores that a group reaches. Raises Apart where they belong to it."""
@@ -690,10 +697,10 @@ class _Cores:
             raise Apart(())
         return np.asarray(cores, np.int64)
 
-    def stuck(self, left: Sequence[_Running]) -> VerifyError:
+    def stuck(self, unfinished: Sequence[_Running]) -> VerifyError:
         names = dict(self.plan.semaphores)
         lines: list[str] = []
-        for kernel in left[:_MOST_TOLD]:
+        for kernel in unfinished[:_MOST_TOLD]:
             waits, core = self.waits(kernel), int(kernel.cores[0])
             assert waits is not None, "it cannot go on"
             span = kernel.events[kernel.at].call.span
@@ -702,13 +709,13 @@ class _Cores:
                 f"  {kernel_name(kernel.role)} of core {self.places[core]} waits for {names[waits[0]]} to be "
                 f"{waits[1]}, is {self.semaphores[waits[0]][core]}{where}"
             )
-        if len(left) > _MOST_TOLD:
-            lines.append(f"  and {len(left) - _MOST_TOLD} more")
+        if len(unfinished) > _MOST_TOLD:
+            lines.append(f"  and {len(unfinished) - _MOST_TOLD} more")
         return VerifyError(
             "V009",
             "cores wait for each other:\n" + "\n".join(lines),
             hint="let every core that is waited for raise the semaphore, as often as it is waited for",
-            span=left[0].events[left[0].at].call.span,
+            span=unfinished[0].events[unfinished[0].at].call.span,
         )
 
 

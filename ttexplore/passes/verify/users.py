@@ -13,13 +13,13 @@ from ttexplore.plan import Plan
 
 def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """Each circular buffer has the producer and the consumer that the plan names, and no others."""
-    known = {buffer.name: buffer for buffer in plan.buffers}
+    buffers = {buffer.name: buffer for buffer in plan.buffers}
     used = set[str]()
     for role, kernel in kernels.items():
         for call in calls(kernel.body):
             for name in _buffers_of(call):
                 used.add(name)
-                if name not in known:
+                if name not in buffers:
                     raise VerifyError(
                         "V010",
                         f"{kernel_name(role)} uses the circular buffer {name}, which is not in the plan",
@@ -28,16 +28,16 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
                     )
             if call.name not in PROTOCOL:
                 continue
-            buffer = known[call.buffer("cb")]
+            buffer = buffers[call.buffer("cb")]
             fills = call.name in ("tt.cb_reserve_back", "tt.cb_push_back")
-            wanted = buffer.producer if fills else buffer.consumer
-            if role != wanted:
-                what = {"tt.cb_reserve_back": "reserves room in", "tt.cb_push_back": "pushes",
+            owner = buffer.producer if fills else buffer.consumer
+            if role != owner:
+                action = {"tt.cb_reserve_back": "reserves room in", "tt.cb_push_back": "pushes",
                         "tt.cb_wait_front": "waits for", "tt.cb_pop_front": "pops"}[call.name]  # fmt: skip
                 raise VerifyError(
                     "V010",
-                    f"{kernel_name(role)} {what} {buffer.name}; the plan says that {kernel_name(wanted)} does",
-                    hint=f"move the call to {kernel_name(wanted)}, or use another buffer: a circular buffer has one "
+                    f"{kernel_name(role)} {action} {buffer.name}; the plan says that {kernel_name(owner)} does",
+                    hint=f"move the call to {kernel_name(owner)}, or use another buffer: a circular buffer has one "
                     "producer and one consumer",
                     span=call.span,
                 )

@@ -81,8 +81,8 @@ def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTens
     if rescaled != again:
         raise Unlike("its two sums are not rescaled alike")
     name, exponent = _power(outer.a)
-    other, before = _power(rescaled)
-    if name != other:
+    rescaled_name, before = _power(rescaled)
+    if name != rescaled_name:
         raise Unlike("it takes powers of different numbers")
     scores, largest, weight = _exponent(exponent)
     _check_largest(before, largest, weight, scores, updates)
@@ -103,7 +103,7 @@ def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTens
     return AttentionTensors(q, k, v, scores.mask is not None)
 
 
-def _sum(value: Value, what: str, kind: type[MatMul] | type[Reduced]) -> tuple[Value, Value]:
+def _sum(value: Value, summand: str, kind: type[MatMul] | type[Reduced]) -> tuple[Value, Value]:
     """What a turn adds to a sum, and what the sum is multiplied with before."""
     match value:
         case Formula("+", (left, right)):
@@ -118,7 +118,7 @@ def _sum(value: Value, what: str, kind: type[MatMul] | type[Reduced]) -> tuple[V
                         pass
         case _:
             pass
-    raise Unlike(f"its sum of {what} is not that of attention")
+    raise Unlike(f"its sum of {summand} is not that of attention")
 
 
 def _power(value: Value) -> tuple[str, Value]:
@@ -150,29 +150,29 @@ def _scores(value: Value) -> _Scores:
     match value:
         case MatMul(a, b, transposed):
             factor, scales, a = _scaled(a)
-            other, more, b = _scaled(b)
-            return _Scores(MatMul(a, b, transposed), factor * other, (*scales, *more))
+            b_factor, more, b = _scaled(b)
+            return _Scores(MatMul(a, b, transposed), factor * b_factor, (*scales, *more))
         case Formula("where", (Formula() as mask, inner, Number(hidden))) if hidden < _HIDDEN:
-            found = _scores(inner)
+            scores = _scores(inner)
         case Formula("+", (inner, Formula("where", (Formula() as mask, Number(0.0), Number(hidden))))) if (
             hidden < _HIDDEN
         ):
-            found = _scores(inner)
+            scores = _scores(inner)
         case Formula("*", _):
             factor, scales, inner = _scaled(value)
             if inner == value:
                 raise Unlike("its scores are multiplied with what is no parameter")
-            found = _scores(inner)
-            if found.mask is not None:
+            scores = _scores(inner)
+            if scores.mask is not None:
                 raise Unlike("its scores are scaled after they are masked")
-            return _Scores(found.product, found.factor * factor, (*found.scales, *scales))
+            return _Scores(scores.product, scores.factor * factor, (*scores.scales, *scales))
         case Formula(name):
             raise Unlike(f"its scores are changed by {name}")
         case _:
             raise Unlike("its scores are no product")
-    if found.mask is not None:
+    if scores.mask is not None:
         raise Unlike("its scores are masked twice")
-    return _Scores(found.product, found.factor, found.scales, mask)
+    return _Scores(scores.product, scores.factor, scores.scales, mask)
 
 
 def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:
@@ -190,8 +190,8 @@ def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:
                     factor *= number
                 case Scalar(name):
                     scales.append(name)
-                case Formula("*", parts):
-                    pending += parts
+                case Formula("*", factors):
+                    pending += factors
                 case _:
                     raise Unlike("its scores are scaled by what is computed")
         value = inner
@@ -210,13 +210,13 @@ def _check_largest(before: Value, largest: Value, weight: float, scores: _Scores
         case _:
             raise Unlike("its sums are not rescaled by the largest scores")
     match largest:
-        case Formula("max", (Carried() as own, best)) | Formula("max", (best, Carried() as own)):
+        case Formula("max", (Carried() as running_max, best)) | Formula("max", (best, Carried() as running_max)):
             pass
         case _:
             raise Unlike("its largest score is not carried from turn to turn")
-    if own != carried or now != largest or factor != weight or own.initial != Number(-math.inf):
+    if running_max != carried or now != largest or factor != weight or running_max.initial != Number(-math.inf):
         raise Unlike("its sums are not rescaled from the largest score before to that of now")
-    if updates.get(own.name) != largest:
+    if updates.get(running_max.name) != largest:
         raise Unlike("its largest score is not that of the next turn")
     _, _, best = _scaled(best)
     if not isinstance(best, Reduced) or best.kind != "max" or _scores(best.value).product != scores.product:
@@ -232,11 +232,11 @@ def _check_mask(mask: Formula, q: Input, keys: Place) -> None:
             raise Unlike("its scores are masked, but not as in causal attention")
     assert q.place is not None
     fits = (
-        {one[:2] for one in atoms(rows) if one[0] == "r"} == {("r", "r0")}
-        and {one[:2] for one in atoms(columns) if one[0] == "r"} == {("r", "r1")}
+        {atom[:2] for atom in atoms(rows) if atom[0] == "r"} == {("r", "r0")}
+        and {atom[:2] for atom in atoms(columns) if atom[0] == "r"} == {("r", "r1")}
         and moves_with(q.place, rows)
         and moves_with(keys, columns)
-        and all(_counts(one) and len(one) == 2 for one in (rows, columns))
+        and all(_counts(index) and len(index) == 2 for index in (rows, columns))
     )
     if not fits:
         raise Unlike("its scores are masked, but not as in causal attention")
@@ -244,18 +244,25 @@ def _check_mask(mask: Formula, q: Input, keys: Place) -> None:
 
 def _counts(index: Place) -> bool:
     """Whether the elements of a block are counted one by one."""
-    return all(factor == 1 and len(product) == 1 for product, factor in index if any(one[0] == "r" for one in product))
+    return all(
+        factor == 1 and len(product) == 1 for product, factor in index if any(atom[0] == "r" for atom in product)
+    )
 
 
 def _check_places(store: Output, q: Input, k: Input, v: Input, transposed: bool) -> Place:
     """Check which elements the tensors' blocks have. Returns where keys are, with their axis as columns of scores."""
-    found: list[IndexStrides] = []
-    for tensor, place in ((q.tensor, q.place), (k.tensor, k.place), (v.tensor, v.place), (store.tensor, store.place)):
-        made = "at places that are not known" if place is None else steps(place)
-        if isinstance(made, str):
-            raise Unlike(f"{tensor} is read or written {made}")
-        found.append(made)
-    of_q, of_k, of_v, of_out = found
+    tensor_steps: list[IndexStrides] = []
+    for tensor, position in (
+        (q.tensor, q.place),
+        (k.tensor, k.place),
+        (v.tensor, v.place),
+        (store.tensor, store.place),
+    ):
+        side = "at places that are not known" if position is None else steps(position)
+        if isinstance(side, str):
+            raise Unlike(f"{tensor} is read or written {side}")
+        tensor_steps.append(side)
+    of_q, of_k, of_v, of_out = tensor_steps
     if of_q.indices != of_out.indices:
         raise Unlike("its results do not have the rows of its queries")
     rows, dim = _block(of_q, "r0"), _block(of_q, "r1")
@@ -265,52 +272,57 @@ def _check_places(store: Output, q: Input, k: Input, v: Input, transposed: bool)
     heads = of_q.indices - {rows, dim, block}
     key, key_dim = _block(of_k, "r0" if transposed else "r1"), _block(of_k, "r1" if transposed else "r0")
     value, value_dim = _block(of_v, "r0"), _block(of_v, "r1")
-    (turn,) = _moving(of_k, key, "k", "keys")
-    if of_k.indices - {key, key_dim} != heads | {turn} or of_v.indices - {value, value_dim} != heads | {turn}:
+    (iteration,) = _moving(of_k, key, "k", "keys")
+    if of_k.indices - {key, key_dim} != heads | {iteration} or of_v.indices - {value, value_dim} != heads | {iteration}:
         raise Unlike("its keys and values do not have the heads of its queries")
-    if (turn,) != _moving(of_v, value, "k", "values") or key[2] != value[2] or not _whole(turn):
+    if (iteration,) != _moving(of_v, value, "k", "values") or key[2] != value[2] or not _whole(iteration):
         raise Unlike("its keys and values are not those of the same turns")
     if len({dim[2], key_dim[2], value_dim[2]}) > 1:
         raise Unlike("its queries, keys and values do not have the same number of columns")
-    _check_heads(heads, found)
+    _check_heads(heads, tensor_steps)
     sides = [(q, of_q, rows, dim), (k, of_k, key, key_dim), (v, of_v, value, value_dim), (store, of_out, rows, dim)]
     if odd := distances(
-        [TensorIndices(one.tensor, side, frozenset({row}), frozenset({own})) for one, side, row, own in sides]
+        [
+            TensorIndices(operand.tensor, side, frozenset({row}), frozenset({column}))
+            for operand, side, row, column in sides
+        ]
     ):
         raise Unlike(odd)
-    for one in found:
-        if any(name.startswith("#") for index in heads for name in one.strides[index]):
+    for tensor_side in tensor_steps:
+        if any(name.startswith("#") for index in heads for name in tensor_side.strides[index]):
             raise Unlike("some of its heads are left out")
-        for index in one.indices - heads:
-            if index[0] == "r" and (len(one.strides[index]) > 1 or "".join(one.strides[index]).startswith("#")):
+        for index in tensor_side.indices - heads:
+            if index[0] == "r" and (
+                len(tensor_side.strides[index]) > 1 or "".join(tensor_side.strides[index]).startswith("#")
+            ):
                 raise Unlike("some of its rows or columns are left out")
     assert k.place is not None
     axes = {key: "r1", key_dim: "r0"}
-    return renamed(k.place, lambda one: (one[0], axes.get(one, one[1]), one[2]))
+    return renamed(k.place, lambda atom: (atom[0], axes.get(atom, atom[1]), atom[2]))
 
 
 def _block(side: IndexStrides, name: str) -> Atom:
-    found = [one for one in side.indices if one[:2] == ("r", name)]
-    if len(found) != 1 or not found[0][2]:
+    blocks = [index for index in side.indices if index[:2] == ("r", name)]
+    if len(blocks) != 1 or not blocks[0][2]:
         raise Unlike("its blocks have sizes that are not known")
-    return found[0]
+    return blocks[0]
 
 
-def _moving(side: IndexStrides, inner: Atom, kind: str, what: str) -> tuple[Atom]:
+def _moving(side: IndexStrides, inner: Atom, kind: str, operand: str) -> tuple[Atom]:
     """The index that moves from block to block, by the size of a block."""
-    wanted = tuple(sorted((*side.strides[inner], inner[2] if not inner[2].isdigit() else f"#{inner[2]}")))
-    found = [one for one, strides in side.strides.items() if one[0] == kind and strides == wanted]
-    if len(found) != 1:
-        raise Unlike(f"its blocks of {what} do not follow each other")
-    return (found[0],)
+    expected = tuple(sorted((*side.strides[inner], inner[2] if not inner[2].isdigit() else f"#{inner[2]}")))
+    iterations = [index for index, strides in side.strides.items() if index[0] == kind and strides == expected]
+    if len(iterations) != 1:
+        raise Unlike(f"its blocks of {operand} do not follow each other")
+    return (iterations[0],)
 
 
-def _whole(turn: Atom) -> bool:
+def _whole(iteration: Atom) -> bool:
     """Whether a loop goes over a length, and not over a part of one."""
-    return re.fullmatch(r"\d+ of (\w+|\(\w+ cdiv \w+\))", turn[1]) is not None
+    return re.fullmatch(r"\d+ of (\w+|\(\w+ cdiv \w+\))", iteration[1]) is not None
 
 
-def _check_heads(heads: frozenset[Atom], found: list[IndexStrides]) -> None:
+def _check_heads(heads: frozenset[Atom], tensor_steps: list[IndexStrides]) -> None:
     digits = dict[str, set[str]]()
     for _, name, _ in heads:
         if re.fullmatch(r"\d+\)", name):
@@ -319,9 +331,9 @@ def _check_heads(heads: frozenset[Atom], found: list[IndexStrides]) -> None:
         if split is None:
             raise Unlike("its heads are not numbered one by one")
         digits.setdefault(f"{split[1]} {split[3]}", set()).add(split[2])
-    if any(one != {"//", "%"} for one in digits.values()):
+    if any(operators != {"//", "%"} for operators in digits.values()):
         raise Unlike("its heads are not numbered one by one")
-    for one in found:
-        strides = [found for index, found in one.strides.items() if index in heads or index[0] == "r"]
-        if len(set(strides)) < len(strides) or any(one.strides[index] == () for index in heads):
+    for side in tensor_steps:
+        strides = [stride for index, stride in side.strides.items() if index in heads or index[0] == "r"]
+        if len(set(strides)) < len(strides) or any(side.strides[index] == () for index in heads):
             raise Unlike("its heads are not numbered one by one")

@@ -189,15 +189,15 @@ def _shadowed(function: Node) -> Refused | None:
     ]
     while pending:
         node, visible = pending.pop()
-        for one in node.named_children:
-            if one.type == "declaration":
-                for part in one.children_by_field_name("declarator"):
-                    name = _root(_text(part.child_by_field_name("declarator") or part))
+        for child in node.named_children:
+            if child.type == "declaration":
+                for declarator in child.children_by_field_name("declarator"):
+                    name = _root(_text(declarator.child_by_field_name("declarator") or declarator))
                     if name in visible:
-                        return Refused(f"a second variable {name}", _line(one))
+                        return Refused(f"a second variable {name}", _line(child))
                     visible |= {name}
-            elif one.type in ("compound_statement", "if_statement", "else_clause", "for_statement"):
-                pending.append((one, visible))
+            elif child.type in ("compound_statement", "if_statement", "else_clause", "for_statement"):
+                pending.append((child, visible))
     return None
 
 
@@ -208,11 +208,11 @@ def _typed_again(function: Node, file: _File) -> Refused | None:
         is_whole = _CONVERTING.match(file.aliases.get(kind, kind)) is not None
         if name in file.constants and is_whole != isinstance(file.constants[name], int):
             return Refused(f"a second variable {name}", _line(function))
-    for name, kind, one in _declared(function.child_by_field_name("body")):
-        key = _base(kind), one.type == "pointer_declarator"
+    for name, kind, target in _declared(function.child_by_field_name("body")):
+        key = _base(kind), target.type == "pointer_declarator"
         is_unknown = name in kinds and key[0] == "auto"
         if name in file.variables or is_unknown or kinds.setdefault(name, key) != key:
-            return Refused(f"a second variable {name}", _line(one))
+            return Refused(f"a second variable {name}", _line(target))
     return None
 
 
@@ -220,31 +220,35 @@ def _declared(node: Node) -> Iterator[tuple[str, str, Node]]:
     """The variables that code declares, outside of functions in it, with their types and declarators."""
     pending = [node]
     while pending:
-        one = pending.pop()
-        if one.type == "declaration":
-            for part in one.children_by_field_name("declarator"):
-                target = part.child_by_field_name("declarator") if part.type == "init_declarator" else part
-                yield _root(_text(target)), _text(one.child_by_field_name("type")), target
-        pending += [part for part in reversed(one.named_children) if part.type != "function_definition"]
+        descendant = pending.pop()
+        if descendant.type == "declaration":
+            for declarator in descendant.children_by_field_name("declarator"):
+                target = (
+                    declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+                )
+                yield _root(_text(target)), _text(descendant.child_by_field_name("type")), target
+        pending += [child for child in reversed(descendant.named_children) if child.type != "function_definition"]
 
 
 def _unresolved(nodes: list[Node], constants: Mapping[str, float]) -> set[str]:
     """The macros of a file that are no numbers."""
     return {
-        _text(one.child_by_field_name("name")) for one in nodes if one.type in ("preproc_def", "preproc_function_def")
+        _text(node.child_by_field_name("name"))
+        for node in nodes
+        if node.type in ("preproc_def", "preproc_function_def")
     } - {*constants}
 
 
 def _aliases(root: Node) -> dict[str, str]:
     """The other names that a file gives to types."""
-    found: dict[str, str] = {}
-    for one in root.named_children:
-        if one.type in ("type_definition", "alias_declaration"):
-            name = one.child_by_field_name("declarator") or one.child_by_field_name("name")
-            kind = one.child_by_field_name("type")
+    aliases: dict[str, str] = {}
+    for child in root.named_children:
+        if child.type in ("type_definition", "alias_declaration"):
+            name = child.child_by_field_name("declarator") or child.child_by_field_name("name")
+            kind = child.child_by_field_name("type")
             if name is not None and kind is not None:
-                found[_text(name)] = found.get(_base(_text(kind)), _base(_text(kind)))
-    return found
+                aliases[_text(name)] = aliases.get(_base(_text(kind)), _base(_text(kind)))
+    return aliases
 
 
 def read_cuda(source: str, file: str, work: SourceWork) -> Reading:
@@ -253,9 +257,13 @@ def read_cuda(source: str, file: str, work: SourceWork) -> Reading:
     data = source.encode("utf-8")
     root = _parser().parse(data).root_node
     nodes = list(_nodes(root))
-    definitions = [one for one in nodes if one.type == "function_definition"]
-    device = [one for one in definitions if _qualified(one, "__global__") or _qualified(one, "__device__")]
-    error = next((one for one in nodes if one.type == "ERROR" or one.is_missing), None)
+    definitions = [node for node in nodes if node.type == "function_definition"]
+    device = [
+        definition
+        for definition in definitions
+        if _qualified(definition, "__global__") or _qualified(definition, "__device__")
+    ]
+    error = next((node for node in nodes if node.type == "ERROR" or node.is_missing), None)
     if error is not None and not device:
         line, column = error.start_point[0] + 1, error.start_point[1] + 1
         raise UsageError(
@@ -263,26 +271,37 @@ def read_cuda(source: str, file: str, work: SourceWork) -> Reading:
             span=Span(file, line, column, line, column + 1),
         )  # fmt: skip
     kittens = "kittens" in source
-    own = _defined(nodes)
-    functions = {_name_of(one): one for one in device}
-    names = [_name_of(one) for one in definitions]
+    defined = _defined(nodes)
+    functions = {_name_of(definition): definition for definition in device}
+    names = [_name_of(definition) for definition in definitions]
     rows = _KITTENS if kittens else _CUDA
     # Marks of what is too large to be read are left out.
-    marks = [mark for one in device if not is_large(_nodes(one)) for mark in _marks(one, rows, own)]
-    marks += [_mark(one, "<<<>>>", rows["<<<>>>"]) for one in nodes if one.type == "kernel_call_syntax"]
+    marks = [
+        mark for definition in device if not is_large(_nodes(definition)) for mark in _marks(definition, rows, defined)
+    ]
+    marks += [_mark(node, "<<<>>>", rows["<<<>>>"]) for node in nodes if node.type == "kernel_call_syntax"]
     constants = _constants(root, nodes)
-    ambiguous = {one for one in names if names.count(one) > 1 or one not in functions}
+    ambiguous = {name for name in names if names.count(name) > 1 or name not in functions}
     file_of = _File(
         functions, ambiguous, constants, _unresolved(nodes, constants), _aliases(root),
         {name for name, *_ in _declared(root)},
     )  # fmt: skip
-    kernels = [_CudaEvaluation(file_of, kittens, work).kernel(one) for one in device if _qualified(one, "__global__")]
+    kernels = [
+        _CudaEvaluation(file_of, kittens, work).kernel(definition)
+        for definition in device
+        if _qualified(definition, "__global__")
+    ]
     if not kernels and kittens:
         kernels = [
-            ForeignKernel(_name_of(one), _line(one), (), unread="it is a part of a template of load, compute and store")
-            for one in device[:1]
+            ForeignKernel(
+                _name_of(definition),
+                _line(definition),
+                (),
+                unread="it is a part of a template of load, compute and store",
+            )
+            for definition in device[:1]
         ]
-    marks = sorted(set(marks), key=lambda one: (one.line, one.column))
+    marks = sorted(set(marks), key=lambda mark: (mark.line, mark.column))
     return Reading("ThunderKittens" if kittens else "CUDA", tuple(marks), tuple(kernels))
 
 
@@ -300,9 +319,9 @@ def _parser() -> Any:
 def _nodes(node: Node) -> Iterator[Node]:
     pending = [node]
     while pending:
-        one = pending.pop()
-        yield one
-        pending += reversed(one.children)
+        descendant = pending.pop()
+        yield descendant
+        pending += reversed(descendant.children)
 
 
 def _short(node: Node) -> str:
@@ -317,9 +336,9 @@ def _depth(node: Node) -> int:
     """How many nodes lie inside of each other."""
     deepest, pending = 0, [(node, 1)]
     while pending:
-        one, depth = pending.pop()
+        descendant, depth = pending.pop()
         deepest = max(deepest, depth)
-        pending += [(part, depth + 1) for part in one.named_children]
+        pending += [(child, depth + 1) for child in descendant.named_children]
     return deepest
 
 
@@ -328,16 +347,16 @@ def _text(node: Node) -> str:
 
 
 def _qualified(function: Node, word: str) -> bool:
-    return any(_text(one) == word for one in function.children)
+    return any(_text(child) == word for child in function.children)
 
 
 def _declarator(function: Node) -> Node | None:
-    return next((one for one in _nodes(function) if one.type == "function_declarator"), None)
+    return next((node for node in _nodes(function) if node.type == "function_declarator"), None)
 
 
 def _name_of(function: Node) -> str:
-    found = _declarator(function)
-    name = found.child_by_field_name("declarator") if found is not None else None
+    declarator = _declarator(function)
+    name = declarator.child_by_field_name("declarator") if declarator is not None else None
     return _last(_text(name)) if name is not None else "kernel"
 
 
@@ -348,11 +367,11 @@ def _last(path: str) -> str:
 
 def _defined(nodes: list[Node]) -> set[str]:
     """The names that a file defines: functions, types, template parameters."""
-    found: set[str] = set()
-    for one in nodes:
-        match one.type:
+    names: set[str] = set()
+    for node in nodes:
+        match node.type:
             case "function_definition":
-                found.add(_name_of(one))
+                names.add(_name_of(node))
             case (
                 "struct_specifier"
                 | "class_specifier"
@@ -360,61 +379,67 @@ def _defined(nodes: list[Node]) -> set[str]:
                 | "enum_specifier"
                 | "namespace_alias_definition"
             ):
-                name = one.child_by_field_name("name")
+                name = node.child_by_field_name("name")
                 if name is not None:
-                    found.add(_last(_text(name)))
+                    names.add(_last(_text(name)))
             case "init_declarator" | "field_declaration" | "declaration" | "parameter_declaration":
-                name = one.child_by_field_name("declarator")
+                name = node.child_by_field_name("declarator")
                 if name is not None:
-                    found |= {_text(part) for part in _nodes(name) if part.type in ("identifier", "field_identifier")}
+                    names |= {
+                        _text(identifier)
+                        for identifier in _nodes(name)
+                        if identifier.type in ("identifier", "field_identifier")
+                    }
             case "type_definition" | "type_parameter_declaration" | "optional_type_parameter_declaration":
-                found |= {_text(part) for part in one.children if part.type == "type_identifier"}
+                names |= {_text(child) for child in node.children if child.type == "type_identifier"}
             case "preproc_def" | "preproc_function_def":
-                found.add(_text(one.child_by_field_name("name")))
+                names.add(_text(node.child_by_field_name("name")))
             case _:
                 pass
-    return found
+    return names
 
 
 def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
     """The macros and constants of a file that are numbers; whole ones, as C++ has them, are int."""
-    found: dict[str, float] = {}
+    constants: dict[str, float] = {}
     twice: set[str] = set()
-    for one in root.named_children:
-        is_macro = one.type == "preproc_def"
-        kind = _text(one).split("=")[0] if one.type == "declaration" else ""
-        for part in [one] if is_macro else one.children:
-            if is_macro or (part.type == "init_declarator" and re.search(r"\bconst(expr)?\b", kind)):
-                name = _text(part.child_by_field_name("name") or part.child_by_field_name("declarator"))
-                value = part.child_by_field_name("value")
+    for child in root.named_children:
+        is_macro = child.type == "preproc_def"
+        kind = _text(child).split("=")[0] if child.type == "declaration" else ""
+        for declarator in [child] if is_macro else child.children:
+            if is_macro or (declarator.type == "init_declarator" and re.search(r"\bconst(expr)?\b", kind)):
+                name = _text(declarator.child_by_field_name("name") or declarator.child_by_field_name("declarator"))
+                value = declarator.child_by_field_name("value")
                 # The parser takes what follows a comment for a text of its own.
-                is_cut = is_macro and "/*" in _text(one) and not _text(one).endswith("\n")
-                number = None if value is None or is_cut else _computed(_text(value), found)
+                is_cut = is_macro and "/*" in _text(child) and not _text(child).endswith("\n")
+                number = None if value is None or is_cut else _computed(_text(value), constants)
                 # A macro is a text: outside of parentheses its parts belong to what is around it.
-                whole = value is not None and re.fullmatch(r"\s*([\w.]+|\w*\(.*\))\s*", _text(value)) is not None
+                is_single_token = (
+                    value is not None and re.fullmatch(r"\s*([\w.]+|\w*\(.*\))\s*", _text(value)) is not None
+                )
                 is_whole = re.search(r"\b(unsigned|int|long|short|char|bool|size_t|u?int\d+_t)\b", kind) is not None
-                twice |= {name} if name in found else set[str]()
+                twice |= {name} if name in constants else set[str]()
                 if (
                     number is not None
-                    and (whole or not is_macro)
+                    and (is_single_token or not is_macro)
                     and (not is_whole or (float(number).is_integer() and 0 <= number <= _most(kind)))
                 ):
                     # What is divided later goes by the type.
                     of_fractions = bool(_FRACTIONS & set(kind.split()))
-                    found[name] = int(number) if is_whole else float(number) if of_fractions else number
+                    constants[name] = int(number) if is_whole else float(number) if of_fractions else number
     gone = {
-        _text(part)
-        for one in nodes
-        if one.type == "preproc_call" and _text(one).startswith("#undef")
-        for part in one.children
+        _text(child)
+        for node in nodes
+        if node.type == "preproc_call" and _text(node).startswith("#undef")
+        for child in node.children
     }
-    return {name: number for name, number in found.items() if name not in twice | gone}
+    return {name: number for name, number in constants.items() if name not in twice | gone}
 
 
 def _most(kind: str) -> int:
     """The largest number that each constant of a type of whole numbers can be, signed or not."""
     bits = ((1, r"\bbool\b"), (7, r"\b(char|u?int8_t)\b"), (15, r"\b(short|u?int16_t)\b"))
-    return (1 << next((one for one, names in bits if re.search(names, kind)), 31)) - 1
+    return (1 << next((width for width, names in bits if re.search(names, kind)), 31)) - 1
 
 
 # Functions of constants, and the constants of <math.h> and <float.h>.
@@ -431,7 +456,7 @@ _OF_MATH: Mapping[str, float] = {
 _LONGEST_CONSTANT = 200
 
 
-def _computed(text: str, known: Mapping[str, float]) -> float | None:
+def _computed(text: str, constants: Mapping[str, float]) -> float | None:
     """The value of an expression of numbers, an int if it is a whole one; None for another one."""
 
     def value(node: ast.expr) -> int | float:
@@ -439,7 +464,7 @@ def _computed(text: str, known: Mapping[str, float]) -> float | None:
             case ast.Constant(int() | float() as number):
                 return number
             case ast.Name(name):
-                return known[name] if name in known else _OF_MATH[name]
+                return constants[name] if name in constants else _OF_MATH[name]
             case ast.UnaryOp(ast.USub(), inner):
                 return -value(inner)
             case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as operator, right):
@@ -467,19 +492,19 @@ def _computed(text: str, known: Mapping[str, float]) -> float | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(re.sub(r"(?<=[\d.])[fF]\b", "", text.strip()), mode="eval")
-        found = value(tree.body)
-        if isinstance(found, int) and abs(found) >= 2**31:
+        result = value(tree.body)
+        if isinstance(result, int) and abs(result) >= 2**31:
             return None
     except (SyntaxError, ValueError, KeyError, ArithmeticError, RecursionError, MemoryError):
         return None
-    return found if math.isfinite(found) else None
+    return result if math.isfinite(result) else None
 
 
 def _mark(node: Node, text: str, row: str) -> Mark:
     return Mark(node.start_point[0] + 1, node.start_point[1] + 1, text, row)
 
 
-def _marks(function: Node, rows: Mapping[str, str], own: set[str]) -> Iterator[Mark]:
+def _marks(function: Node, rows: Mapping[str, str], defined: set[str]) -> Iterator[Mark]:
     """The constructs of a function on the GPU: words of the language, calls and types that the file does not define."""
     for node in _nodes(function):
         text = _text(node) if node.child_count == 0 else ""
@@ -490,25 +515,25 @@ def _marks(function: Node, rows: Mapping[str, str], own: set[str]) -> Iterator[M
                 yield _mark(node, _text(node), rows[_text(node.child_by_field_name("argument"))])
             case "call_expression":
                 called = node.child_by_field_name("function")
-                if any(one.type == "kernel_call_syntax" for one in node.children):
+                if any(child.type == "kernel_call_syntax" for child in node.children):
                     continue
                 name = _last(_text(called))
                 if (
                     name
-                    and ("::" in _text(called) or name not in own)
+                    and ("::" in _text(called) or name not in defined)
                     and not _PLAIN_TYPES.match(name)
                     and re.match(r"^\w+$", name)
                 ):
                     row = "multicast" if "cluster" in _text(called).split("::") else rows.get(name, "")
                     yield _mark(called, re.sub(r"<.*", "", _text(called), flags=re.S), row)
             case "type_identifier":
-                if text in own or _PLAIN_TYPES.match(text) or _is_called(node):
+                if text in defined or _PLAIN_TYPES.match(text) or _is_called(node):
                     continue
                 yield _mark(node, text, rows.get(text, ""))
             case "gnu_asm_expression":
                 code = _text(node)
-                found = next((row for word, row in rows.items() if "." in word and word in code), rows["asm"])
-                yield _mark(node, "asm", found)
+                asm_row = next((row for word, row in rows.items() if "." in word and word in code), rows["asm"])
+                yield _mark(node, "asm", asm_row)
             case "preproc_call" if _text(node).startswith("#pragma"):
                 yield _mark(node, _text(node).strip(), rows["#pragma"])
             case _ if text.startswith("__") and node.type != "identifier" and text != "__launch_bounds__":
@@ -583,11 +608,11 @@ class _CudaEvaluation:
         except Refused as refusal:
             return ForeignKernel(name, line, (), unread=str(refusal))
         # In indices, whole constants are sizes, which a skeleton has as parameters; in values they are numbers.
-        self.stores = [replace(one, value=replaced(one.value, self.constant)) for one in self.stores]
+        self.stores = [replace(store, value=replaced(store.value, self.constant)) for store in self.stores]
         return ForeignKernel(
             name, line, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread() or self.unnamed(), tuple(self.variants.texts), bounds=self.bounds,
-            defaults={name: one for name, one in self.defaults.items() if one is not None},
+            defaults={name: default for name, default in self.defaults.items() if default is not None},
         )  # fmt: skip
 
     def is_element(self, kind: str, function: Node) -> bool:
@@ -599,9 +624,9 @@ class _CudaEvaluation:
         if not is_name(name):
             raise Refused(f"the name {_short(_declarator(function))}", _line(function))
         refuse_large(name, _nodes(function), lambda: 0)
-        for one in self.called(function):
-            refuse_large(_name_of(one), _nodes(one), partial(_depth, one))
-            if refusal := _not_understood(one, self.kittens, self.file):
+        for callee in self.called(function):
+            refuse_large(_name_of(callee), _nodes(callee), partial(_depth, callee))
+            if refusal := _not_understood(callee, self.kittens, self.file):
                 raise refusal
         for name, pointer in _parameters(function):
             if pointer:
@@ -624,17 +649,17 @@ class _CudaEvaluation:
 
     def called(self, function: Node) -> list[Node]:
         """A function and those of the file that it calls, directly or not."""
-        found, pending = {_name_of(function): function}, [function]
+        functions, pending = {_name_of(function): function}, [function]
         while pending:
             for node in _nodes(pending.pop()):
                 if node.type == "call_expression":
                     name = _last(_text(node.child_by_field_name("function")))
                     if name in self.file.ambiguous:
                         raise Refused(f"the function {name}", _line(node))
-                    if name in self.file.functions and name not in found:
-                        found[name] = self.file.functions[name]
-                        pending.append(found[name])
-        return list(found.values())
+                    if name in self.file.functions and name not in functions:
+                        functions[name] = self.file.functions[name]
+                        pending.append(functions[name])
+        return list(functions.values())
 
     def bounded(self, condition: Value) -> bool:
         """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken."""
@@ -657,37 +682,37 @@ class _CudaEvaluation:
     def unnamed(self) -> str:
         """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
         counts = set(map(places.written, self.bounds.values())) - self.lengths
-        for one in self.stores:
-            if one.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(one.tensor, "")):
-                return f"{one.tensor} has whole numbers"
-            for part in walk(one.value):
-                if isinstance(part, Scalar) and part.name not in self.scalars:
-                    return f"what {part.name} is, is not known"
-                if isinstance(part, Scalar) and self.defaults.get(part.name, 0.0) is None:
-                    return f"the default of {part.name} is not known"
-                if isinstance(part, Scalar) and part.name in counts:
-                    return f"{part.name}, which counts elements, is one of its values"
-                if isinstance(part, Scalar) and part.name in self.lengths and len(self.lengths) > 1:
+        for store in self.stores:
+            if store.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(store.tensor, "")):
+                return f"{store.tensor} has whole numbers"
+            for term in walk(store.value):
+                if isinstance(term, Scalar) and term.name not in self.scalars:
+                    return f"what {term.name} is, is not known"
+                if isinstance(term, Scalar) and self.defaults.get(term.name, 0.0) is None:
+                    return f"the default of {term.name} is not known"
+                if isinstance(term, Scalar) and term.name in counts:
+                    return f"{term.name}, which counts elements, is one of its values"
+                if isinstance(term, Scalar) and term.name in self.lengths and len(self.lengths) > 1:
                     return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
-                if isinstance(part, Input) and (
-                    part.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(part.tensor, ""))
+                if isinstance(term, Input) and (
+                    term.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(term.tensor, ""))
                 ):
-                    return f"{part.tensor} has whole numbers"
+                    return f"{term.tensor} has whole numbers"
         return ""
 
     def unread(self) -> str:
         """Why the kernel is not known: it goes over parts of rows, and not over the others."""
-        found = {one.part for one in self.stores}
-        left = next(iter(sorted(self.partial - found)), "")
-        inputs = [part for one in self.stores for part in walk(one.value) if isinstance(part, Input)]
+        stored_parts = {store.part for store in self.stores}
+        missing = next(iter(sorted(self.partial - stored_parts)), "")
+        inputs = [term for store in self.stores for term in walk(store.value) if isinstance(term, Input)]
         sizes: dict[str, set[str]] = {}
-        for place in (*(one.place or NOWHERE for one in (*self.stores, *inputs)), *self.bounds):
-            for axis, size in places.sizes_of_groups(place, self.file.constants):
+        for position in (*(access.place or NOWHERE for access in (*self.stores, *inputs)), *self.bounds):
+            for axis, size in places.sizes_of_groups(position, self.file.constants):
                 sizes.setdefault(axis, set()).add(size)
-        several = [axis for axis, one in sizes.items() if len(one) > 1]
+        several = [axis for axis, axis_sizes in sizes.items() if len(axis_sizes) > 1]
         if several:
             return f"its groups have different numbers of threads along {several[0]}"
-        return f"only elements up to {left} are read" if left else ""
+        return f"only elements up to {missing} are read" if missing else ""
 
     def run(self, node: Node | None) -> None:
         if node is None:
@@ -695,11 +720,11 @@ class _CudaEvaluation:
         self.work.step()
         match node.type:
             case "compound_statement" | "else_clause":
-                for one in node.named_children:
-                    self.run(one)
+                for child in node.named_children:
+                    self.run(child)
             case "expression_statement":
-                for one in node.named_children:
-                    self.effect(one)
+                for child in node.named_children:
+                    self.effect(child)
             case "declaration":
                 self.declare(node)
             case "if_statement":
@@ -709,8 +734,8 @@ class _CudaEvaluation:
             case "return_statement":
                 if self.left or self.loops or (self.branches and self.depth):
                     raise Refused("a return that some elements take", _line(node))
-                for one in node.named_children:
-                    self.returned = self.value(one)
+                for child in node.named_children:
+                    self.returned = self.value(child)
                 self.left = True
             case "comment" | "preproc_call":
                 pass
@@ -736,9 +761,9 @@ class _CudaEvaluation:
         condition = self.value(node.child_by_field_name("condition"))
         then, otherwise = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         if is_constant(condition) and not self.is_argument(condition, node):
-            left = self.left
+            left_before = self.left
             self.run(then if self.holds(condition, node, never=_leaves(then)) else otherwise)
-            if self.left and not left and not self.depth:
+            if self.left and not left_before and not self.depth:
                 raise Refused("what follows a return", _line(node))
         elif self.kittens:
             raise Refused(f"a branch on {_short(node.child_by_field_name('condition'))}", _line(node))
@@ -761,8 +786,8 @@ class _CudaEvaluation:
             reason = "elements that a condition on threads chooses"
             once = condition == Formula("==", (_FIRST_THREAD, ZERO))
             self.stores[first:] = [
-                one if once and not threads & _threads_of(one.place) else _unread(one, reason)
-                for one in self.stores[first:]
+                store if once and not threads & _threads_of(store.place) else _unread(store, reason)
+                for store in self.stores[first:]
             ]
             for name, value in self.known.items():
                 step = self.halved and isinstance(value, Reduced) and value.together
@@ -774,7 +799,7 @@ class _CudaEvaluation:
             if otherwise is not None:
                 self.other(condition, otherwise)
         else:
-            self.sides(condition, [one for one in (then, otherwise) if one is not None])
+            self.sides(condition, [side for side in (then, otherwise) if side is not None])
 
     def leave(self) -> None:
         """After a branch that the elements inside of the tensor take: if it ended with a return, what follows is not
@@ -785,7 +810,7 @@ class _CudaEvaluation:
 
     def is_argument(self, condition: Value, node: Node) -> bool:
         """Whether a condition is about arguments: both sides are selected from."""
-        names = {one.name for one in walk(condition) if isinstance(one, Scalar)}
+        names = {term.name for term in walk(condition) if isinstance(term, Scalar)}
         arguments = names & self.scalars.keys()
         if arguments and (names - arguments or arguments & self.integers):
             raise Refused(f"a choice by {_short(node.child_by_field_name('condition'))}", _line(node))
@@ -794,7 +819,7 @@ class _CudaEvaluation:
     def holds(self, condition: Value, node: Node, never: bool = False) -> bool:
         """Whether a condition on constants of the kernel holds in the variant that is read."""
         test = node.child_by_field_name("condition")
-        unknown = {one.name for one in walk(condition) if isinstance(one, Scalar)} - self.templates
+        unknown = {term.name for term in walk(condition) if isinstance(term, Scalar)} - self.templates
         if unknown:
             raise Refused(f"a choice by {_short(test)}, which is no constant,", _line(node))
         holds = self.variants.holds(condition, _text(test), never)
@@ -813,27 +838,27 @@ class _CudaEvaluation:
             ):
                 before[name] = Unread("a branch on indices")
         self.known = before
-        self.stores[first:] = [_unread(one, "a branch on indices") for one in self.stores[first:]]
+        self.stores[first:] = [_unread(store, "a branch on indices") for store in self.stores[first:]]
 
     def sides(self, condition: Value, branches: list[Node]) -> None:
         """Code under a condition on elements, or on indices in a way that is not known: what it changes is selected."""
         on_elements = not is_index(condition) and not _only_indices(condition)
         reason = "a branch on elements" if on_elements else "a branch on indices"
         before, first = dict(self.known), len(self.stores)
-        known: list[dict[str, Value]] = []
+        known_after: list[dict[str, Value]] = []
         stores: list[list[Output]] = []
         self.branches += 1
-        for one in branches:
+        for branch in branches:
             self.known = dict(before)
-            self.run(one)
-            known.append(self.known)
+            self.run(branch)
+            known_after.append(self.known)
             stores.append(self.stores[first:])
             del self.stores[first:]
         self.branches -= 1
         if self.left:
             self.condition = reason
         self.left = False
-        then, otherwise = known[0], known[1] if len(known) > 1 else before
+        then, otherwise = known_after[0], known_after[1] if len(known_after) > 1 else before
         self.known = before
         for name in {*then, *otherwise}:
             sides = then.get(name), otherwise.get(name)
@@ -847,65 +872,69 @@ class _CudaEvaluation:
         kind = _text(node.child_by_field_name("type"))
         if self.kittens and self.declared_tile(node, kind):
             return
-        for one in node.children_by_field_name("declarator"):
-            target = one.child_by_field_name("declarator") if one.type == "init_declarator" else one
+        for declarator in node.children_by_field_name("declarator"):
+            target = (
+                declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+            )
             name = _root(_text(target))
             if _CONVERTING.match(kind):
                 self.integers.add(name)
                 self.unsigned |= {name} if _UNSIGNED.match(kind) else set[str]()
-            elif _base(kind) == "auto" and one.type == "init_declarator":
-                self.integers |= {name} if self.integral(one.child_by_field_name("value")) else set[str]()
+            elif _base(kind) == "auto" and declarator.type == "init_declarator":
+                self.integers |= {name} if self.integral(declarator.child_by_field_name("value")) else set[str]()
             self.types[name] = kind
-            if one.type != "init_declarator":
+            if declarator.type != "init_declarator":
                 shared = "__shared__" in _text(node)
                 if target.type != "array_declarator" and (shared or target.type != "identifier"):
-                    raise Refused(_short(one), _line(one))
+                    raise Refused(_short(declarator), _line(declarator))
                 self.known[name] = Unread(f"{name}, which has no value yet")
                 continue
-            value = one.child_by_field_name("value")
+            value = declarator.child_by_field_name("value")
             tensor = self.address(value) if self.is_address(value) else None
             if tensor is not None and (target.type == "pointer_declarator" or kind == "auto"):
                 self.tensors[name] = tensor
             elif target.type == "identifier" and value.type != "initializer_list":
                 self.known[name] = self.converted(self.value(value), kind)
             else:
-                raise Refused(_short(one), _line(one))
+                raise Refused(_short(declarator), _line(declarator))
 
     def declared_tile(self, node: Node, kind: str) -> bool:
         """A tile of ThunderKittens, or the allocator of its shared memory; whether it is one."""
         shape = re.fullmatch(r"[rs][tv]\w*<(\d+)(?:,\s*(\d+))?>", kind)
         if shape is None:
             return kind in ("shared_allocator", "alignment_dummy") or "alignment_dummy" in _text(node)
-        for one in node.children_by_field_name("declarator"):
-            name = _path(_text(one.child_by_field_name("declarator") or one))
+        for declarator in node.children_by_field_name("declarator"):
+            name = _path(_text(declarator.child_by_field_name("declarator") or declarator))
             self.shapes[name] = float(shape[1]), float(shape[2] or 1)
             self.known[name] = Unread(f"{name}, which has no value yet")
-            if one.type == "init_declarator" and f"allocate<{kind}>()" not in _text(one):
-                raise Refused(_short(one), _line(one))
+            if declarator.type == "init_declarator" and f"allocate<{kind}>()" not in _text(declarator):
+                raise Refused(_short(declarator), _line(declarator))
         return True
 
     def loop(self, node: Node, initializer: Node | None) -> None:
-        turning, turn, halved = self.turning, UNKNOWN, self.halved
+        turning, iteration, halved = self.turning, UNKNOWN, self.halved
         self.halved = "" if initializer is None else _halved(node)
         if initializer is None:
             raise Refused("a loop without a variable", _line(node))
         begins: dict[str, Place] = {}
         if initializer is not None:
             self.run(initializer)
-            for one in _nodes(initializer):
-                if one.type in ("init_declarator", "assignment_expression"):
-                    side = one.child_by_field_name("declarator" if one.type == "init_declarator" else "left")
+            for descendant in _nodes(initializer):
+                if descendant.type in ("init_declarator", "assignment_expression"):
+                    side = descendant.child_by_field_name(
+                        "declarator" if descendant.type == "init_declarator" else "left"
+                    )
                     name = _root(_text(side))
                     begins[name] = place_of(self.known.get(name, ZERO))
                     self.turning = self.turning if name in begins and len(begins) > 1 else name
-            turn, at = self.turns(node, begins)
+            iteration, at = self.turns(node, begins)
             kinds = [_base(self.types[name]) for name in begins if name in self.types]
             if any(
-                one != "auto" and (one == "bool" or not _CONVERTING.match(one) or _range(one)[1] < 2**31 - 1)
-                for one in kinds
+                kind != "auto" and (kind == "bool" or not _CONVERTING.match(kind) or _range(kind)[1] < 2**31 - 1)
+                for kind in kinds
             ):
-                turn = UNKNOWN
-            if turn == UNKNOWN and not self.halved:
+                iteration = UNKNOWN
+            if iteration == UNKNOWN and not self.halved:
                 raise Refused("the range of a loop", _line(node))
             for name in begins:
                 value = self.known.get(name, ZERO)
@@ -913,28 +942,30 @@ class _CudaEvaluation:
                 self.known[name] = Index(axes if axes & {"p", "r"} else frozenset({"k"}), scalars_of(value), at[name])
             self.value(node.child_by_field_name("condition"))
         body = node.child_by_field_name("body")
-        own = re.compile(rf"\[[^\]]*\b{re.escape(self.turning or '?')}\b")
-        changed = {path for one in _nodes(body) if (path := self.target(one, own))}
+        turning_subscript = re.compile(rf"\[[^\]]*\b{re.escape(self.turning or '?')}\b")
+        changed = {path for descendant in _nodes(body) if (path := self.target(descendant, turning_subscript))}
         before = {name: self.known[name] for name in changed if name in self.known and not is_index(self.known[name])}
-        moving: dict[str, Value] = {name: one for name in changed if isinstance(one := self.known.get(name), Index)}
+        moving: dict[str, Value] = {
+            name: descendant for name in changed if isinstance(descendant := self.known.get(name), Index)
+        }
         moving |= {name: self.tensors[name] for name in changed if name in self.tensors}
         for name, value in before.items():
             self.known[name] = Carried(name, value)
         self.loops += 1
-        self.advance(moving, turn, body)
+        self.advance(moving, iteration, body)
         stores = len(self.stores)
         self.run(body)
-        if turn == UNKNOWN:
+        if iteration == UNKNOWN:
             for name, value in before.items():
                 if not _is_step(value, self.known[name]):
                     raise Refused(f"what a loop over all threads makes of {name}", _line(node))
-        self.stores[stores:] = [stored_in_turns(one, turn) for one in self.stores[stores:]]
+        self.stores[stores:] = [stored_in_turns(store, iteration) for store in self.stores[stores:]]
         self.loops -= 1
         if self.left:
             self.condition = self.condition or "a loop that is left"
         self.left = False
         for name, value in before.items():
-            self.known[name] = _settled(name, value, self.known[name], turn)
+            self.known[name] = _settled(name, value, self.known[name], iteration)
         for name, value in moving.items():
             after = self.tensors[name] if isinstance(value, Input) else self.known[name]
             if after != value and isinstance(after, Input):
@@ -944,10 +975,10 @@ class _CudaEvaluation:
         for name in {*begins, *changed}:
             # What the last turn had must not be taken for what another loop has.
             last = self.known.get(name)
-            if isinstance(last, Index) and places.atoms(last.place) & places.atoms(turn):
+            if isinstance(last, Index) and places.atoms(last.place) & places.atoms(iteration):
                 self.known[name] = Unread("the last turn of a loop")
         for name in begins:
-            if turn == UNKNOWN:
+            if iteration == UNKNOWN:
                 self.known[name] = Unread("the last turn of a loop")
         self.turning, self.halved = turning, halved
 
@@ -955,16 +986,16 @@ class _CudaEvaluation:
         """The number of a turn of a loop, and what its variables, which begin at these places, are in it."""
         unknown = UNKNOWN, dict.fromkeys(begins, UNKNOWN)
         steps: dict[str, Place] = {}
-        for one in _listed(node.child_by_field_name("update")):
-            side = one.child_by_field_name("argument" if one.type == "update_expression" else "left")
+        for update in _listed(node.child_by_field_name("update")):
+            side = update.child_by_field_name("argument" if update.type == "update_expression" else "left")
             name = "" if side is None else _root(_text(side))
             if name not in begins or name in steps:
                 return unknown
-            if one.type == "update_expression":
-                steps[name] = places.number(1.0) if "++" in _text(one) else UNKNOWN
+            if update.type == "update_expression":
+                steps[name] = places.number(1.0) if "++" in _text(update) else UNKNOWN
             else:
-                known = _text(one.child_by_field_name("operator")) == "+="
-                steps[name] = place_of(self.value(one.child_by_field_name("right"))) if known else UNKNOWN
+                is_addition = _text(update.child_by_field_name("operator")) == "+="
+                steps[name] = place_of(self.value(update.child_by_field_name("right"))) if is_addition else UNKNOWN
         condition = node.child_by_field_name("condition")
         while condition is not None and condition.type in ("condition_clause", "parenthesized_expression"):
             condition = condition.named_children[-1]
@@ -982,46 +1013,47 @@ class _CudaEvaluation:
             end = places.plus(end, places.number(1.0))
         if (
             start
-            and {one[0] for one in places.atoms(start)} == {"p"}
-            and "p" not in {one[0] for one in places.atoms(end)}
+            and {atom[0] for atom in places.atoms(start)} == {"p"}
+            and "p" not in {atom[0] for atom in places.atoms(end)}
         ):
             # A persistent loop: another number of a block.
-            own = places.atom("p", f"{places.written(start)} by {places.written(steps[name])}")
-            return own, {one: own if one == name else UNKNOWN for one in begins}
+            program_index = places.atom("p", f"{places.written(start)} by {places.written(steps[name])}")
+            return program_index, {counter: program_index if counter == name else UNKNOWN for counter in begins}
         if not _strides(start, steps[name]):
             return unknown
-        turn, at = places.turns(self.loops, start, end, steps[name])
+        iteration, at = places.turns(self.loops, start, end, steps[name])
         self.lengths |= places.length_of(end)
-        return turn, {
-            one: at if one == name else places.plus(begins[one], places.times(turn, steps[one])) for one in begins
+        return iteration, {
+            counter: at if counter == name else places.plus(begins[counter], places.times(iteration, steps[counter]))
+            for counter in begins
         }
 
-    def advance(self, moving: Mapping[str, Value], turn: Place, body: Node) -> None:
+    def advance(self, moving: Mapping[str, Value], iteration: Place, body: Node) -> None:
         """Move addresses and indices that each turn of a loop moves by the same distance to the current turn."""
         if not moving:
             return
-        known, tensors, stores = dict(self.known), dict(self.tensors), len(self.stores)
-        taken, left, condition = self.variants.state(), self.left, self.condition
+        values, tensors, stores = dict(self.known), dict(self.tensors), len(self.stores)
+        variant_state, left_before, condition = self.variants.state(), self.left, self.condition
         self.run(body)
-        self.left, self.condition = left, condition
+        self.left, self.condition = left_before, condition
         after: dict[str, Value] = self.known | self.tensors
-        self.known, self.tensors = known, tensors
-        self.variants.reset(taken)
+        self.known, self.tensors = values, tensors
+        self.variants.reset(variant_state)
         del self.stores[stores:]
         for name, value in moving.items():
             moved = after[name]
             if isinstance(value, Input) and isinstance(moved, Input) and value.place is not None:
-                self.tensors[name] = replace(value, place=_advanced(value.place, moved.place or UNKNOWN, turn))
+                self.tensors[name] = replace(value, place=_advanced(value.place, moved.place or UNKNOWN, iteration))
             elif isinstance(value, Index) and isinstance(moved, Index):
-                self.known[name] = replace(value, place=_advanced(value.place, moved.place, turn))
+                self.known[name] = replace(value, place=_advanced(value.place, moved.place, iteration))
 
-    def target(self, node: Node, own: re.Pattern[str] | None) -> str:
+    def target(self, node: Node, subscript: re.Pattern[str] | None) -> str:
         """The variable that a node changes, unless each turn changes another element of it."""
         if node.type == "update_expression":
             return _path(_text(node.child_by_field_name("argument")))
         if node.type == "assignment_expression":
             left = _text(node.child_by_field_name("left"))
-            if own is not None and own.search(left):
+            if subscript is not None and subscript.search(left):
                 return ""
             return _path(_text(node.child_by_field_name("left")))
         if node.type == "call_expression":
@@ -1041,8 +1073,8 @@ class _CudaEvaluation:
             case "identifier":
                 return self.tensors.get(_text(node))
             case "pointer_expression" | "parenthesized_expression":
-                inner = [self.address(one) for one in node.named_children]
-                return next((one for one in inner if one is not None), None)
+                inner = [self.address(child) for child in node.named_children]
+                return next((address for address in inner if address is not None), None)
             case "cast_expression":
                 kind = _text(node.child_by_field_name("type"))
                 return self.seen_as(self.address(node.child_by_field_name("value")), kind)
@@ -1059,10 +1091,10 @@ class _CudaEvaluation:
             case "binary_expression":
                 sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
                 sign = _text(node.child_by_field_name("operator"))
-                for one, other in (sides, sides[::-1]):
-                    base = self.address(one) if sign in "+-" and self.is_address(one) else None
+                for pointer, offset in (sides, sides[::-1]):
+                    base = self.address(pointer) if sign in "+-" and self.is_address(pointer) else None
                     if base is not None:
-                        by = self.value(other)
+                        by = self.value(offset)
                         return _moved(base, [by if sign == "+" else operation("*", Number(-1.0), by)])
                 return None
             case _:
@@ -1072,8 +1104,8 @@ class _CudaEvaluation:
         """An address as one of another type: of several elements of the tensor's at once, or of unknown ones."""
         if address is None or "*" not in kind:
             return address
-        own, base = self.elements.get(address.tensor, ""), self.file.aliases.get(_base(kind), _base(kind))
-        fits = base == own or own in self.templates or base in _VECTORS.get(own, ())
+        element_type, base = self.elements.get(address.tensor, ""), self.file.aliases.get(_base(kind), _base(kind))
+        fits = base == element_type or element_type in self.templates or base in _VECTORS.get(element_type, ())
         return address if fits else replace(address, place=UNKNOWN)
 
     def is_address(self, node: Node) -> bool:
@@ -1095,18 +1127,18 @@ class _CudaEvaluation:
     def read_again(self, node: Node) -> Value:
         """An element of an array on the chip: what was written to the same element, perhaps by another thread."""
         path = _path(_text(node))
-        found = self.known.get(path, Unread(path))
+        value = self.known.get(path, Unread(path))
         written = self.written.get(path)
-        if isinstance(found, Reduced | Carried):
+        if isinstance(value, Reduced | Carried):
             # What threads have added up is the first one's.
-            plain = _plain(found)
-            indices = [place_of(one) for one in self.all_indices(node)]
+            plain = _plain(value)
+            indices = [place_of(index) for index in self.all_indices(node)]
             if isinstance(plain, Reduced) and indices != [NOWHERE]:
                 raise Refused(f"an element of a reduction, {_short(node)},", _line(node))
-            return found
+            return value
         if written is None:
-            return found
-        read = tuple(place_of(one) for one in self.all_indices(node))
+            return value
+        read = tuple(place_of(index) for index in self.all_indices(node))
 
         def change(one: Value) -> Value | None:
             match one:
@@ -1117,15 +1149,15 @@ class _CudaEvaluation:
                 case _:
                     return None
 
-        return replaced(found, change)
+        return replaced(value, change)
 
     def all_indices(self, node: Node) -> list[Value]:
         """The indices of all axes."""
-        found: list[Value] = []
+        values: list[Value] = []
         while node.type == "subscript_expression":
-            found = [*self.indices(node), *found]
+            values = [*self.indices(node), *values]
             node = node.child_by_field_name("argument")
-        return found
+        return values
 
     def indices(self, node: Node) -> list[Value]:
         arguments = node.child_by_field_name("indices")
@@ -1164,17 +1196,17 @@ class _CudaEvaluation:
                 if path not in self.known and re.search(r"\.[xyzw]$", path):
                     # One of several elements at once.
                     lane = places.atom("w", path[-2:])
-                    return replaced(self.known.get(path[:-2], Scalar(path)), lambda one: _in_lane(one, lane, 1.0))
+                    return replaced(self.known.get(path[:-2], Scalar(path)), lambda term: _in_lane(term, lane, 1.0))
                 return self.known.get(path, Scalar(path))
             case "parenthesized_expression" | "condition_clause" | "cast_expression" | "init_declarator":
-                inner = [one for one in node.named_children if one.type != "type_descriptor"]
-                found = self.value(inner[-1]) if inner else ZERO
+                inner = [child for child in node.named_children if child.type != "type_descriptor"]
+                inner_value = self.value(inner[-1]) if inner else ZERO
                 if node.type == "cast_expression":
                     kind = _text(node.child_by_field_name("type"))
                     if not _TYPES.fullmatch(kind) and kind not in self.templates:
                         raise Refused(_short(node), _line(node))
-                    return self.converted(found, kind)
-                return found
+                    return self.converted(inner_value, kind)
+                return inner_value
             case "unary_expression" | "pointer_expression":
                 return self.unary(node)
             case "update_expression":
@@ -1191,7 +1223,7 @@ class _CudaEvaluation:
             case "assignment_expression":
                 return self.assigned(node)
             case "comma_expression":
-                return [self.value(one) for one in node.named_children][-1]
+                return [self.value(child) for child in node.named_children][-1]
             case "call_expression":
                 return self.call(node)
             case "true" | "false":
@@ -1220,7 +1252,8 @@ class _CudaEvaluation:
         inner = self.value(argument)
         match _text(node)[0]:
             case "-" if any(
-                re.fullmatch(r"\d\w*[uU]\w*", _text(one)) or _text(one) in self.unsigned for one in _nodes(argument)
+                re.fullmatch(r"\d\w*[uU]\w*", _text(descendant)) or _text(descendant) in self.unsigned
+                for descendant in _nodes(argument)
             ):
                 return Unread("arithmetic on unsigned numbers")
             case "-":
@@ -1236,32 +1269,37 @@ class _CudaEvaluation:
         name = _text(node.child_by_field_name("operator"))
         left, right = (self.value(node.child_by_field_name(side)) for side in ("left", "right"))
         if name in ("<", "<=", ">", ">="):
-            for one, other in ((left, right), (right, left)):
+            for operand, counterpart in ((left, right), (right, left)):
                 # Elements of one row; with a number of the block they count all elements.
-                if is_index(one) and "r" in axes_of(one) and "p" not in axes_of(one) and isinstance(other, Scalar):
-                    self.lengths.add(other.name)
+                if (
+                    is_index(operand)
+                    and "r" in axes_of(operand)
+                    and "p" not in axes_of(operand)
+                    and isinstance(counterpart, Scalar)
+                ):
+                    self.lengths.add(counterpart.name)
         if name == "/" and (is_index(left) or (self.kittens and is_constant(left) and is_constant(right))):
             # Coordinates and lengths are whole numbers.
             name = "//"
-        other = node.child_by_field_name("right")
-        raw = self.known.get(_path(_text(other))) if other.type == "subscript_expression" else None
-        if name == "+" and raw is not None and self.address(other) is None and _plain(left) == _plain(raw):
+        counterpart = node.child_by_field_name("right")
+        raw = self.known.get(_path(_text(counterpart))) if counterpart.type == "subscript_expression" else None
+        if name == "+" and raw is not None and self.address(counterpart) is None and _plain(left) == _plain(raw):
             # A step of a reduction in shared memory.
-            return self.halving("sum", left, node.child_by_field_name("left"), other)
-        is_whole = self.integral(node.child_by_field_name("left")) and self.integral(other)
-        is_negative = any(isinstance(one, Number) and one.value < 0 for one in (left, right))
+            return self.halving("sum", left, node.child_by_field_name("left"), counterpart)
+        is_whole = self.integral(node.child_by_field_name("left")) and self.integral(counterpart)
+        is_negative = any(isinstance(operand, Number) and operand.value < 0 for operand in (left, right))
         if is_negative and is_whole and name in _OF_SIGNS and self.is_unsigned(node):
             return Unread("arithmetic on unsigned numbers")
         if name == "/" and is_whole:
             name = "//"
             if isinstance(left, Number) and isinstance(right, Number) and right.value:
                 return Number(float(int(left.value / right.value)))
-        made = self.arithmetic(name, node, left, right)
-        if made is not None:
-            return made
-        for one, step in ((left, right), (right, left)) if name == "+" else ():
-            if isinstance(step, Formula) and step.name == "shuffled" and _plain(one) == _plain(step.arguments[0]):
-                return _reduced("sum", one, together=True)
+        result = self.arithmetic(name, node, left, right)
+        if result is not None:
+            return result
+        for operand, step in ((left, right), (right, left)) if name == "+" else ():
+            if isinstance(step, Formula) and step.name == "shuffled" and _plain(operand) == _plain(step.arguments[0]):
+                return _reduced("sum", operand, together=True)
         return operation({"&&": "&", "||": "|"}.get(name, name), left, right)
 
     def arithmetic(self, name: str, node: Node, left: Value, right: Value) -> Value | None:
@@ -1269,7 +1307,7 @@ class _CudaEvaluation:
         sides = [node.child_by_field_name(side) for side in ("left", "right")]
         if name not in "+-*//%" or not all(map(self.integral, sides)) or is_index(operation(name, left, right)):
             return None
-        if isinstance(made := operation(name, left, right), Number) and abs(made.value) >= 2**31:
+        if isinstance(result := operation(name, left, right), Number) and abs(result.value) >= 2**31:
             return Unread("a number that its type does not have")
         if self.is_unsigned(node):
             return None if name in "+*" else Unread("arithmetic on unsigned numbers")
@@ -1280,17 +1318,17 @@ class _CudaEvaluation:
 
     def is_unsigned(self, node: Node) -> bool:
         """Whether a part of an expression is an unsigned number."""
-        words = {_text(one) for one in _nodes(node) if one.child_count == 0}
-        return bool(words & self.unsigned) or any(re.fullmatch(r"\d\w*[uU][lL]*", one) for one in words)
+        words = {_text(token) for token in _nodes(node) if token.child_count == 0}
+        return bool(words & self.unsigned) or any(re.fullmatch(r"\d\w*[uU][lL]*", word) for word in words)
 
     def halving(self, kind: str, value: Value, to: Node, source: Node) -> Value:
         """A step of a reduction in shared memory: ``if (t < s) part[t] += part[t + s]`` in a loop that halves s."""
         index = _text(to.child_by_field_name("indices")).strip("[]") if to.type == "subscript_expression" else ""
-        wanted = [f"[{index} + {self.halved}]", f"[{index}+{self.halved}]"]
-        at = [place_of(one) for one in self.all_indices(to)]
+        halved_subscripts = [f"[{index} + {self.halved}]", f"[{index}+{self.halved}]"]
+        at = [place_of(index) for index in self.all_indices(to)]
         fits = (
             self.halved
-            and _text(source.child_by_field_name("indices")) in wanted
+            and _text(source.child_by_field_name("indices")) in halved_subscripts
             and re.sub(r"\s", "", self.within) == re.sub(r"\s", "", f"{index}<{self.halved}")
             and at == [places.atom("r", "threadIdx.x")]
             and self.written.get(_path(_text(to))) == tuple(at)
@@ -1329,10 +1367,10 @@ class _CudaEvaluation:
 
     def is_whole(self, value: Value) -> bool:
         return all(
-            one.value.is_integer() if isinstance(one, Number) else one.name in self.integers
-            for one in walk(value)
-            if isinstance(one, Number | Scalar)
-        ) and not any(isinstance(one, Formula) and one.name == "/" for one in walk(value))
+            term.value.is_integer() if isinstance(term, Number) else term.name in self.integers
+            for term in walk(value)
+            if isinstance(term, Number | Scalar)
+        ) and not any(isinstance(term, Formula) and term.name == "/" for term in walk(value))
 
     def integral(self, node: Node) -> bool:
         """Whether an expression is a whole number."""
@@ -1366,13 +1404,13 @@ class _CudaEvaluation:
     def is_whole_call(self, node: Node) -> bool:
         """Whether what a function gives is a whole number."""
         text = _text(node.child_by_field_name("function"))
-        given = node.child_by_field_name("arguments").named_children
+        argument_nodes = node.child_by_field_name("arguments").named_children
         if text in self.file.functions:
             return _CONVERTING.match(_base(_text(self.file.functions[text].child_by_field_name("type")))) is not None
         cast = re.fullmatch(r"static_cast<(.*)>", text)
-        if cast is not None or not given:
+        if cast is not None or not argument_nodes:
             return cast is not None and _CONVERTING.match(_base(cast[1])) is not None
-        return _FUNCTIONS.get(_last(text)) in ("max", "min", "abs") and all(map(self.integral, given))
+        return _FUNCTIONS.get(_last(text)) in ("max", "min", "abs") and all(map(self.integral, argument_nodes))
 
     def conditional(self, node: Node) -> Value:
         if node.child_by_field_name("consequence") is None:
@@ -1387,11 +1425,11 @@ class _CudaEvaluation:
             number = _beyond(beyond)
             for index, _ in bounds_of(condition if self.bounded(condition) else negated(condition)):
                 if any(
-                    isinstance(one, Input)
-                    and one.place is not None
-                    and _shares(one.place, index)
-                    and not places.moves_with(one.place, index)
-                    for one in walk(inside)
+                    isinstance(term, Input)
+                    and term.place is not None
+                    and _shares(term.place, index)
+                    and not places.moves_with(term.place, index)
+                    for term in walk(inside)
                 ):
                     return Unread("elements that another index chooses")
             return Unread("elements beyond the edge") if number is None else edge(inside, Number(number))
@@ -1443,12 +1481,16 @@ class _CudaEvaluation:
         else:
             value = self.converted(value, self.types.get(path, ""))
             if left.type == "subscript_expression":
-                self.written[path] = tuple(place_of(one) for one in self.all_indices(left))
+                self.written[path] = tuple(place_of(index) for index in self.all_indices(left))
             self.known[path] = value
             if re.search(r"\.[xyzw]$", path) and not self.kittens:
                 # One of several elements at once, which are made alike.
-                whole, plain = self.known.get(path[:-2]), _one_for_all(value, path[-2:])
-                fits = whole is None or (isinstance(whole, Unread) and "no value yet" in whole.reason) or whole == plain
+                vector, plain = self.known.get(path[:-2]), _one_for_all(value, path[-2:])
+                fits = (
+                    vector is None
+                    or (isinstance(vector, Unread) and "no value yet" in vector.reason)
+                    or vector == plain
+                )
                 self.known[path[:-2]] = plain if fits else Unread("several different elements")
         return value
 
@@ -1459,9 +1501,9 @@ class _CudaEvaluation:
         if operator != "+=" or right.type != "binary_expression" or _text(right.child_by_field_name("operator")) != "*":
             return None
         sides = [_unconverted(right.child_by_field_name(side)) for side in ("left", "right")]
-        if any(one.type != "subscript_expression" for one in sides):
+        if any(side.type != "subscript_expression" for side in sides):
             return None
-        used = [{name for part in _subscripts(side) for name in _variables(part)} for side in sides]
+        used = [{name for subscript in _subscripts(side) for name in _variables(subscript)} for side in sides]
         if self.turning not in used[0] & used[1] or used[0] == used[1]:
             return None
         if not used[0] - used[1] or not used[1] - used[0]:
@@ -1473,101 +1515,121 @@ class _CudaEvaluation:
         if not inner[0]:
             return Unread("a transposed A")
         factors = self.value(sides[0]), self.value(sides[1])
-        if all(isinstance(one, Input) and one.beyond not in (None, 0.0) for one in factors):
+        if all(isinstance(factor, Input) and factor.beyond not in (None, 0.0) for factor in factors):
             return Unread("a product of elements beyond the edge")
         return MatMul(*factors, inner[1])
 
     def call(self, node: Node) -> Value:
         called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if any(one.type == "kernel_call_syntax" for one in node.children):
+        if any(child.type == "kernel_call_syntax" for child in node.children):
             raise Refused(_short(node), _line(node))
-        given = [one for one in arguments.named_children if one.type != "comment"] if arguments is not None else []
+        argument_nodes = (
+            [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
+        )
         name = _last(_text(called))
         # warp::load is not the function load of a template.
         if name in self.file.functions and "::" not in _text(called):
-            return self.inlined(self.file.functions[name], given, node)
+            return self.inlined(self.file.functions[name], argument_nodes, node)
         if name in self.known or name in self.tensors:
             raise Refused(f"a call of the variable {name}", _line(node))
         groups = re.sub(r"<.*?>", "", _text(called)).rpartition("::")[0]
         if groups not in _NAMESPACES or (called.type == "field_expression" and name != "thread_rank"):
             raise Refused(f"the function {_short(called)}", _line(node))
-        if name == "__shfl_xor_sync" and len(given) == 3:
-            return self.shuffled(given, node)
-        if name == "mma_sync" and len(given) == 4:
-            a, b = (_path(_text(one)) for one in given[1:3])
-            product = MatMul(self.element(given[1]), self.element(given[2]), self.columns.get(b, False))
-            made = Unread("a transposed A") if a in self.columns else operation("+", self.value(given[3]), product)
-            self.known[_path(_text(given[0]))] = made
-            return made
-        if name == "fill_fragment" and len(given) == 2:
-            self.known[_path(_text(given[0]))] = self.value(given[1])
+        if name == "__shfl_xor_sync" and len(argument_nodes) == 3:
+            return self.shuffled(argument_nodes, node)
+        if name == "mma_sync" and len(argument_nodes) == 4:
+            a, b = (_path(_text(argument)) for argument in argument_nodes[1:3])
+            product = MatMul(
+                self.element(argument_nodes[1]), self.element(argument_nodes[2]), self.columns.get(b, False)
+            )
+            accumulated = (
+                Unread("a transposed A")
+                if a in self.columns
+                else operation("+", self.value(argument_nodes[3]), product)
+            )
+            self.known[_path(_text(argument_nodes[0]))] = accumulated
+            return accumulated
+        if name == "fill_fragment" and len(argument_nodes) == 2:
+            self.known[_path(_text(argument_nodes[0]))] = self.value(argument_nodes[1])
             return ZERO
-        if name == "load_matrix_sync" and len(given) > 1:
-            self.known[_path(_text(given[0]))] = self.element(given[1])
+        if name == "load_matrix_sync" and len(argument_nodes) > 1:
+            self.known[_path(_text(argument_nodes[0]))] = self.element(argument_nodes[1])
             return ZERO
-        if name == "store_matrix_sync" and len(given) > 1:
-            self.stored(given[0], self.value(given[1]))
+        if name == "store_matrix_sync" and len(argument_nodes) > 1:
+            self.stored(argument_nodes[0], self.value(argument_nodes[1]))
             return ZERO
         if self.kittens:
-            if not self.tile_call(name, given, _text(called).split("::")[0]):
+            if not self.tile_call(name, argument_nodes, _text(called).split("::")[0]):
                 raise Refused(f"the function {name}", _line(node))
             return ZERO
         if name in ("memcpy_async", "__pipeline_memcpy_async"):
-            return self.copied(given)
-        if re.match(r"^make_(float|int|uint|double)\d$", name) and given:
+            return self.copied(argument_nodes)
+        if re.match(r"^make_(float|int|uint|double)\d$", name) and argument_nodes:
             # Several elements at once, which are made alike.
-            values = [_one_for_all(self.value(one), f".{letter}") for one, letter in zip(given, "xyzw", strict=False)]
+            values = [
+                _one_for_all(self.value(argument), f".{letter}")
+                for argument, letter in zip(argument_nodes, "xyzw", strict=False)
+            ]
             return values[0] if len(set(values)) == 1 else Unread(f"{name}() of different elements")
-        if name in ("fmaf", "fma", "__fmaf_rn") and len(given) == 3:
-            a, b, c = map(self.value, given)
+        if name in ("fmaf", "fma", "__fmaf_rn") and len(argument_nodes) == 3:
+            a, b, c = map(self.value, argument_nodes)
             return operation("+", operation("*", a, b), c)
         if name == "thread_rank":
             return Index(frozenset({"r", "x"}), frozenset(), places.atom("r", f"{_text(called)} threadIdx.x"))
         if name in _FUNCTIONS:
-            values = [self.value(one) for one in given]
+            values = [self.value(argument) for argument in argument_nodes]
             kind = _FUNCTIONS[name]
-            for one, step in (values, values[::-1]) if kind in ("max", "min") and len(values) == 2 else ():
-                if isinstance(step, Formula) and step.name == "shuffled" and _plain(one) == _plain(step.arguments[0]):
+            for operand, step in (values, values[::-1]) if kind in ("max", "min") and len(values) == 2 else ():
+                if (
+                    isinstance(step, Formula)
+                    and step.name == "shuffled"
+                    and _plain(operand) == _plain(step.arguments[0])
+                ):
                     # Of what each thread has found.
-                    return _reduced(kind, one, together=True)
+                    return _reduced(kind, operand, together=True)
             return operation(kind, *values)
-        if _SAME.match(name) and given:
-            return self.value(given[0])
-        if name in ("__stcs", "__stcg", "__stwt") and len(given) == 2:
-            self.stored(given[0], self.value(given[1]))
+        if _SAME.match(name) and argument_nodes:
+            return self.value(argument_nodes[0])
+        if name in ("__stcs", "__stcg", "__stwt") and len(argument_nodes) == 2:
+            self.stored(argument_nodes[0], self.value(argument_nodes[1]))
             return ZERO
         cast = re.fullmatch(r"(static_cast|reinterpret_cast|const_cast)<([^<>]*)>", _text(called))
-        if cast is not None and cast[1] == "static_cast" and len(given) == 1:
+        if cast is not None and cast[1] == "static_cast" and len(argument_nodes) == 1:
             if not _TYPES.fullmatch(cast[2]) and cast[2] not in self.templates:
                 raise Refused(_short(node), _line(node))
-            return self.converted(self.value(given[0]), cast[2])
-        if name.startswith("atomic") and given and (to := self.address(given[0])) is not None:
+            return self.converted(self.value(argument_nodes[0]), cast[2])
+        if name.startswith("atomic") and argument_nodes and (to := self.address(argument_nodes[0])) is not None:
             self.store(to, Unread(f"{name}()"))
             return Unread(f"{name}()")
         raise Refused(f"the function {name[:60]}", _line(node))
 
-    def shuffled(self, given: list[Node], node: Node) -> Value:
+    def shuffled(self, argument_nodes: list[Node], node: Node) -> Value:
         """What another lane of a warp has, in a loop over all lanes. Each warp has read whole rows, 32 lanes wide."""
-        value = self.value(given[1])
+        value = self.value(argument_nodes[1])
         moves = {
-            one[2] for part in walk(value) if isinstance(part, Input) and part.place is not None
-            for one in places.atoms(part.place) if one[0] == "k"
+            atom[2] for term in walk(value) if isinstance(term, Input) and term.place is not None
+            for atom in places.atoms(term.place) if atom[0] == "k"
         }  # fmt: skip
-        all_lanes = re.fullmatch(r"0x[fF]{8}[uU]?|FULL_MASK|-1", _text(given[0])) is not None
-        if not self.halved or _text(given[2]) != self.halved or not all_lanes or not moves <= {"32", "warpSize"}:
+        all_lanes = re.fullmatch(r"0x[fF]{8}[uU]?|FULL_MASK|-1", _text(argument_nodes[0])) is not None
+        if (
+            not self.halved
+            or _text(argument_nodes[2]) != self.halved
+            or not all_lanes
+            or not moves <= {"32", "warpSize"}
+        ):
             raise Refused(_short(node), _line(node))
         if not moves:
             raise Refused(_short(node), _line(node))
         return Formula("shuffled", (value,))
 
-    def copied(self, given: list[Node]) -> Value:
+    def copied(self, argument_nodes: list[Node]) -> Value:
         """A copy from a tensor to shared memory: the first address is where to."""
-        for to, source in itertools.pairwise(given):
+        for to, source in itertools.pairwise(argument_nodes):
             tensor = self.address(source)
             if tensor is not None:
                 array = to.named_children[-1] if to.type == "pointer_expression" else to
                 if array.type == "subscript_expression":
-                    self.written[_path(_text(array))] = tuple(place_of(one) for one in self.all_indices(array))
+                    self.written[_path(_text(array))] = tuple(place_of(index) for index in self.all_indices(array))
                 self.known[_path(_text(to).lstrip("&"))] = tensor
                 return ZERO
         return Unread("memcpy_async()")
@@ -1590,13 +1652,13 @@ class _CudaEvaluation:
             value = Unread("elements that a condition on threads chooses")
         self.stores.append(Output(to.tensor, to.axes, value, to.part, to.place))
 
-    def inlined(self, function: Node, given: list[Node], node: Node) -> Value:
+    def inlined(self, function: Node, argument_nodes: list[Node], node: Node) -> Value:
         parameters = list(_parameters(function))
         named = _text(node.child_by_field_name("function"))
-        if self.depth > 3 or len(parameters) != len(given) or "<" in named:
+        if self.depth > 3 or len(parameters) != len(argument_nodes) or "<" in named:
             raise Refused(_short(node), _line(node))
-        every = zip(_parameters(function, "*&"), given, strict=True)
-        changed = [_path(_text(one)) for (_, changes), one in every if changes]
+        every = zip(_parameters(function, "*&"), argument_nodes, strict=True)
+        changed = [_path(_text(argument)) for (_, changes), argument in every if changes]
         if len(set(changed)) < len(changed) or self.kittens:
             raise Refused(_short(node), _line(node))
         inner = replace(
@@ -1607,35 +1669,37 @@ class _CudaEvaluation:
             templates=self.templates | _templates(function),
             types={name: kind for name, (kind, _) in _types_of(function).items()},
         )  # fmt: skip
-        for (name, pointer), one in zip(parameters, given, strict=True):
-            tensor = self.address(one) if self.is_address(one) else None
+        for (name, pointer), argument in zip(parameters, argument_nodes, strict=True):
+            tensor = self.address(argument) if self.is_address(argument) else None
             if tensor is not None and pointer:
                 inner.tensors[name] = tensor
             elif pointer:
                 raise Refused(_short(node), _line(node))
             else:
-                inner.known[name] = self.converted(self.value(one), inner.types[name])
-                if self.integral(one) and inner.types[name] in inner.templates:
+                inner.known[name] = self.converted(self.value(argument), inner.types[name])
+                if self.integral(argument) and inner.types[name] in inner.templates:
                     raise Refused(_short(node), _line(node))
         given_values = dict(inner.known)
         inner.run(function.child_by_field_name("body"))
         self.condition = inner.condition
-        for (name, changes), one in zip(_parameters(function, "&"), given, strict=True):
+        for (name, changes), argument in zip(_parameters(function, "&"), argument_nodes, strict=True):
             value = inner.known.get(name)
             if changes and value is not None and value is not given_values.get(name):
-                if one.type != "identifier" or _text(one) not in self.known:
+                if argument.type != "identifier" or _text(argument) not in self.known:
                     raise Refused(_short(node), _line(node))
                 if node.parent.type not in ("expression_statement", "init_declarator"):
                     # The order of such changes is not said.
                     raise Refused(_short(node), _line(node))
-                self.known[_text(one)] = self.converted(value, self.types.get(_text(one), ""))
+                self.known[_text(argument)] = self.converted(value, self.types.get(_text(argument), ""))
         kind = _text(function.child_by_field_name("type"))
         return self.converted(inner.returned, kind) if inner.returned is not None else ZERO
 
     def tile(self, tensor: str, tile: str, at: Node, group: str) -> Input:
         """The elements of a tensor that a tile has at some coordinates, which count tiles."""
         axes = frozenset({"r0", "r1", "p"})
-        coordinates = [place_of(self.value(one)) for one in at.named_children if one.type != "comment"]
+        coordinates = [
+            place_of(self.value(coordinate)) for coordinate in at.named_children if coordinate.type != "comment"
+        ]
         if at.type != "initializer_list" or len(coordinates) != 4 or tile not in self.shapes:
             raise Refused(f"the coordinates {_short(at)}", _line(at))
         batch, depth, row, column = coordinates
@@ -1648,25 +1712,27 @@ class _CudaEvaluation:
         right = places.plus(places.times(column, places.number(columns)), places.atom("r", "r1", f"{columns:g}"))
         return Input(tensor, axes, "", places.plus(places.times(down, places.atom("s", f"{tensor} row")), right))
 
-    def tile_call(self, name: str, given: list[Node], group: str) -> bool:
+    def tile_call(self, name: str, argument_nodes: list[Node], group: str) -> bool:
         """A function of ThunderKittens, which writes to its first argument. Whether it is one."""
         if name in _BARRIERS:
             return True
-        if not given:
+        if not argument_nodes:
             return False
-        to = _path(_text(given[0]))
-        if name in ("load", "load_async", "store", "store_async") and len(given) == 3:
-            at = given[2]
+        to = _path(_text(argument_nodes[0]))
+        if name in ("load", "load_async", "store", "store_async") and len(argument_nodes) == 3:
+            at = argument_nodes[2]
             if name.startswith("load"):
-                self.known[to] = self.tile(_last(_path(_text(given[1]))), to, at, group)
+                self.known[to] = self.tile(_last(_path(_text(argument_nodes[1]))), to, at, group)
             else:
-                tile = _path(_text(given[1]))
-                place = self.tile(_last(to), tile, at, group)
-                self.stores.append(Output(_last(to), place.axes, self.tile_of(given[1]), "", place.place))
+                tile = _path(_text(argument_nodes[1]))
+                tile_input = self.tile(_last(to), tile, at, group)
+                self.stores.append(
+                    Output(_last(to), tile_input.axes, self.tile_of(argument_nodes[1]), "", tile_input.place)
+                )
             return to in self.shapes or name.startswith("store")
         if to not in self.shapes:
             return False
-        values = [self.tile_of(one) for one in given[1:]]
+        values = [self.tile_of(argument) for argument in argument_nodes[1:]]
         match name, values:
             case "load" | "store" | "copy" | "swap_layout", [value] if name != "store":
                 self.known[to] = value
@@ -1689,8 +1755,10 @@ class _CudaEvaluation:
             case _, [value] if name in _UNARY:
                 self.known[to] = operation(name, value)
             case (("mma_AB" | "mma_ABt" | "mm_AB" | "mm_ABt"), [left, right]):
-                made: Value = MatMul(left, right, name.endswith("t"))
-                self.known[to] = made if name.startswith("mm_") else operation("+", self.known.get(to, ZERO), made)
+                product: Value = MatMul(left, right, name.endswith("t"))
+                self.known[to] = (
+                    product if name.startswith("mm_") else operation("+", self.known.get(to, ZERO), product)
+                )
             case _:
                 return False
         return True
@@ -1706,12 +1774,12 @@ class _CudaEvaluation:
 
 def _selected(condition: Value, then: list[Output], otherwise: list[Output]) -> list[Output]:
     """Stores of which a condition on elements chooses one; what only one side stores has no value."""
-    chosen = [[(one.tensor, one.axes, one.part, one.place) for one in side] for side in (then, otherwise)]
+    chosen = [[(store.tensor, store.axes, store.part, store.place) for store in side] for side in (then, otherwise)]
     if chosen[0] != chosen[1]:
-        return [_unread(one, "elements that a condition on them chooses") for one in (*then, *otherwise)]
+        return [_unread(store, "elements that a condition on them chooses") for store in (*then, *otherwise)]
     return [
-        replace(one, value=operation("where", condition, one.value, other.value))
-        for one, other in zip(then, otherwise, strict=True)
+        replace(then_store, value=operation("where", condition, then_store.value, else_store.value))
+        for then_store, else_store in zip(then, otherwise, strict=True)
     ]
 
 
@@ -1719,14 +1787,16 @@ def _unread(store: Output, reason: str) -> Output:
     return replace(store, value=Unread(reason))
 
 
-def _settled(name: str, initial: Value, update: Value, turn: Place) -> Value:
+def _settled(name: str, initial: Value, update: Value, iteration: Place) -> Value:
     """The value after a loop; a reduction in steps is one reduction."""
     match update:
         case Reduced(kind, inner, together):
-            own = replaced(inner, lambda one: initial if isinstance(one, Carried) and one.name == name else None)
-            return _reduced(kind, own, together)
+            reduced_value = replaced(
+                inner, lambda term: initial if isinstance(term, Carried) and term.name == name else None
+            )
+            return _reduced(kind, reduced_value, together)
         case _:
-            return after_loop(name, initial, update, turn)
+            return after_loop(name, initial, update, iteration)
 
 
 def _reduced(kind: str, value: Value, together: bool = False) -> Value:
@@ -1739,9 +1809,9 @@ def _reduced(kind: str, value: Value, together: bool = False) -> Value:
 def _is_step(before: Value, after: Value) -> bool:
     """Whether a turn does nothing but join what threads have of their own, which none of them has of all."""
     plain = _plain(before)
-    own = in_order(plain, until=lambda one: isinstance(one, Reduced) and one.together)
+    terms = in_order(plain, until=lambda term: isinstance(term, Reduced) and term.together)
     steps = [_reduced(kind, plain, together=True) for kind in ("sum", "max", "min")]
-    return isinstance(after, Carried) or (any(isinstance(one, Input) for one in own) and after in steps)
+    return isinstance(after, Carried) or (any(isinstance(term, Input) for term in terms) and after in steps)
 
 
 def _plain(value: Value) -> Value:
@@ -1751,34 +1821,34 @@ def _plain(value: Value) -> Value:
 
 
 def _moved(base: Input, indices: list[Value]) -> Input:
-    axes = base.axes.union(*(axes_of(one) for one in indices))
+    axes = base.axes.union(*(axes_of(index) for index in indices))
     if base.place is not None:
-        place = base.place
-        for one in indices:
-            place = places.plus(place, place_of(one))
-        part = places.written(places.distance(place))
-        return Input(base.tensor, axes, "" if part == "0" else part, place)
-    parts: set[str] = set()
+        position = base.place
+        for shift in indices:
+            position = places.plus(position, place_of(shift))
+        offset = places.written(places.distance(position))
+        return Input(base.tensor, axes, "" if offset == "0" else offset, position)
+    part_names: set[str] = set()
     if not any(map(is_index, indices)):
-        parts = {one.name for index in indices for one in walk(index) if isinstance(one, Scalar)}
-    return Input(base.tensor, axes, "+".join(sorted({*base.part.split("+"), *parts} - {""})))
+        part_names = {shift.name for index in indices for shift in walk(index) if isinstance(shift, Scalar)}
+    return Input(base.tensor, axes, "+".join(sorted({*base.part.split("+"), *part_names} - {""})))
 
 
 def _listed(node: Node | None) -> Iterator[Node]:
     """The expressions of a list with commas."""
     if node is not None and node.type == "comma_expression":
-        for one in node.named_children:
-            yield from _listed(one)
+        for child in node.named_children:
+            yield from _listed(child)
     elif node is not None:
         yield node
 
 
-def _advanced(before: Place, after: Place, turn: Place) -> Place:
+def _advanced(before: Place, after: Place, iteration: Place) -> Place:
     by = places.plus(after, before, -1.0)
     if not by:
         return before
-    fixed = all(one[0] in ("s", "p") for one in places.atoms(by))
-    return places.plus(before, places.times(turn, by)) if fixed else UNKNOWN
+    fixed = all(atom[0] in ("s", "p") for atom in places.atoms(by))
+    return places.plus(before, places.times(iteration, by)) if fixed else UNKNOWN
 
 
 def _strides(start: Place, step: Place) -> bool:
@@ -1806,7 +1876,7 @@ def _leaves(node: Node | None) -> bool:
 
 
 def _only_indices(condition: Value) -> bool:
-    return not any(isinstance(one, Input | Reduced | Carried | Unread | MatMul) for one in walk(condition))
+    return not any(isinstance(term, Input | Reduced | Carried | Unread | MatMul) for term in walk(condition))
 
 
 def _threads(condition: Value) -> set[str]:
@@ -1814,20 +1884,20 @@ def _threads(condition: Value) -> set[str]:
     if not _only_indices(condition):
         return set()
     axes = axes_of(condition)
-    return {f"threadIdx.{one}" for one in axes & {"x", "y"}} if "p" not in axes else set()
+    return {f"threadIdx.{axis}" for axis in axes & {"x", "y"}} if "p" not in axes else set()
 
 
 _FIRST_THREAD = Index(frozenset({"r", "x"}), frozenset(), places.atom("r", "threadIdx.x"))
 
 
-def _threads_of(place: Place | None) -> set[str]:
-    found = {name for one in places.atoms(place or NOWHERE) for name in re.findall(r"threadIdx\.\w", one[1])}
-    return found | ({"threadIdx.y"} if "threadIdx.z" in found else set())
+def _threads_of(position: Place | None) -> set[str]:
+    threads = {name for atom in places.atoms(position or NOWHERE) for name in re.findall(r"threadIdx\.\w", atom[1])}
+    return threads | ({"threadIdx.y"} if "threadIdx.z" in threads else set())
 
 
 def _one_for_all(value: Value, lane: str) -> Value:
     """One of the elements that are made at once, made as the others are of those with their number."""
-    return replaced(value, lambda one: _in_lane(one, places.atom("w", lane), -1.0))
+    return replaced(value, lambda term: _in_lane(term, places.atom("w", lane), -1.0))
 
 
 def _in_lane(value: Value, lane: Place, sign: float) -> Value | None:
@@ -1839,9 +1909,9 @@ def _in_lane(value: Value, lane: Place, sign: float) -> Value | None:
             return None
 
 
-def _shares(place: Place, index: Place) -> bool:
+def _shares(position: Place, index: Place) -> bool:
     """Whether two places have an index in common."""
-    return any(one[0] in ("p", "r", "k") for one in places.atoms(place) & places.atoms(index))
+    return any(atom[0] in ("p", "r", "k") for atom in places.atoms(position) & places.atoms(index))
 
 
 def _beyond(value: Value) -> float | None:
@@ -1862,8 +1932,8 @@ _ENDS = {"INFINITY", "FLT_MAX", "CUDART_INF_F", "HUGE_VALF", "HUGE_VAL", "DBL_MA
 
 def _halved(node: Node) -> str:
     """The variable that a loop halves from half of the threads on down to 1, or from 16 lanes on; empty for another."""
-    parts = [_text(node.child_by_field_name(side) or node) for side in ("initializer", "condition", "update")]
-    init, condition, update = (re.sub(r"\s+", " ", part).strip("; ()") for part in parts)
+    clauses = [_text(node.child_by_field_name(side) or node) for side in ("initializer", "condition", "update")]
+    init, condition, update = (re.sub(r"\s+", " ", clause).strip("; ()") for clause in clauses)
     begin = re.fullmatch(r"(?:unsigned int|unsigned|int) (\w+) = (blockDim\.x ?(?:/ ?2|>> ?1)|16)", init)
     if begin is None or not re.fullmatch(rf"{begin[1]} ?(> ?0|>= ?1)", condition):
         return ""
@@ -1876,31 +1946,33 @@ def _templates(function: Node) -> set[str]:
     if above is None or above.type != "template_declaration":
         return set()
     listed = above.child_by_field_name("parameters")
-    return {_text(one) for one in _nodes(listed) if one.type in ("identifier", "type_identifier")}
+    return {_text(node) for node in _nodes(listed) if node.type in ("identifier", "type_identifier")}
 
 
 def _whole_tensors(function: Node) -> set[str]:
     """The parameters that are addresses of whole numbers."""
     declarator = _declarator(function)
     listed = declarator.child_by_field_name("parameters") if declarator is not None else None
-    found: set[str] = set()
-    for one in listed.named_children if listed is not None else ():
-        if "*" in _text(one) and (_WHOLE.match(_text(one)) or re.match(r"(const )?bool\b", _text(one))):
-            found |= {_text(part) for part in _nodes(one) if part.type == "identifier"}
-    return found
+    names: set[str] = set()
+    for parameter in listed.named_children if listed is not None else ():
+        if "*" in _text(parameter) and (
+            _WHOLE.match(_text(parameter)) or re.match(r"(const )?bool\b", _text(parameter))
+        ):
+            names |= {_text(node) for node in _nodes(parameter) if node.type == "identifier"}
+    return names
 
 
 def _defaults(function: Node, file: _File) -> dict[str, float | None]:
     """The numbers that parameters have by themselves, as their types have them; None for what is not understood."""
-    known = {**file.constants, "true": 1, "false": 0}
-    found: dict[str, float | None] = {}
-    for one in _nodes(function):
-        if one.type == "optional_parameter_declaration":
-            kind = _base(_text(one.child_by_field_name("type")))
-            number = _computed(_text(one.child_by_field_name("default_value")), known)
-            name = _text(one.child_by_field_name("declarator"))
-            found[name] = None if number is None else _default_as(number, file.aliases.get(kind, kind))
-    return found
+    constants = {**file.constants, "true": 1, "false": 0}
+    defaults: dict[str, float | None] = {}
+    for parameter in _nodes(function):
+        if parameter.type == "optional_parameter_declaration":
+            kind = _base(_text(parameter.child_by_field_name("type")))
+            number = _computed(_text(parameter.child_by_field_name("default_value")), constants)
+            name = _text(parameter.child_by_field_name("declarator"))
+            defaults[name] = None if number is None else _default_as(number, file.aliases.get(kind, kind))
+    return defaults
 
 
 def _default_as(number: float, kind: str) -> float | None:
@@ -1921,19 +1993,19 @@ def _types_of(function: Node) -> dict[str, tuple[str, bool]]:
     """The types of parameters, and whether they are those of values, or of addresses or arrays of values."""
     declarator = _declarator(function)
     listed = declarator.child_by_field_name("parameters") if declarator is not None else None
-    found: dict[str, tuple[str, bool]] = {}
-    for one in listed.named_children if listed is not None else ():
-        names = [part for part in _nodes(one) if part.type == "identifier"]
-        kind = one.child_by_field_name("type")
+    types: dict[str, tuple[str, bool]] = {}
+    for parameter in listed.named_children if listed is not None else ():
+        names = [node for node in _nodes(parameter) if node.type == "identifier"]
+        kind = parameter.child_by_field_name("type")
         if names and kind is not None:
-            depth = sum(part.type in ("pointer_declarator", "array_declarator") for part in _nodes(one))
-            found[_text(names[-1])] = _base(_text(kind)), depth < 2
-    return found
+            depth = sum(node.type in ("pointer_declarator", "array_declarator") for node in _nodes(parameter))
+            types[_text(names[-1])] = _base(_text(kind)), depth < 2
+    return types
 
 
 def _base(kind: str) -> str:
     """A type without what says how its values are kept."""
-    return " ".join(one for one in re.split(r"[\s&*]+", kind) if one not in _KEPT and one)
+    return " ".join(word for word in re.split(r"[\s&*]+", kind) if word not in _KEPT and word)
 
 
 _KEPT = {"const", "constexpr", "volatile", "extern", "static", "__shared__", "__restrict__"}
@@ -1955,24 +2027,24 @@ def _range(kind: str) -> tuple[int, int]:
     """The least and the largest number of a type of whole numbers."""
     words = kind.split()
     named = re.search(r"(\d+)_t", kind)
-    bits = int(named[1]) if named is not None else next((_BITS[one] for one in words if one in _BITS), 32)
+    bits = int(named[1]) if named is not None else next((_BITS[word] for word in words if word in _BITS), 32)
     unsigned = _UNSIGNED.match(kind) is not None or kind in ("uchar", "ushort")
     return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def _parameters(function: Node, kinds: str = "*") -> Iterator[tuple[str, bool]]:
     """The parameters of a function, and whether each is a pointer (``*``) or reference (``&``)."""
-    wanted = {"*": ("pointer_declarator", "array_declarator"), "&": ("reference_declarator",)}
-    accepted = [one for kind in kinds for one in wanted[kind]]
+    declarators = {"*": ("pointer_declarator", "array_declarator"), "&": ("reference_declarator",)}
+    accepted = [declarator for kind in kinds for declarator in declarators[kind]]
     declarator = _declarator(function)
     listed = declarator.child_by_field_name("parameters") if declarator is not None else None
-    for one in listed.named_children if listed is not None else ():
-        if one.type in ("parameter_declaration", "optional_parameter_declaration"):
-            names = [part for part in _nodes(one) if part.type == "identifier"]
+    for parameter in listed.named_children if listed is not None else ():
+        if parameter.type in ("parameter_declaration", "optional_parameter_declaration"):
+            names = [node for node in _nodes(parameter) if node.type == "identifier"]
             if names:
                 yield (
                     _text(names[-1]),
-                    any(part.type in accepted for part in _nodes(one)),
+                    any(node.type in accepted for node in _nodes(parameter)),
                 )
 
 
@@ -1991,8 +2063,8 @@ def _integers(function: Node, aliases: Mapping[str, str], unsigned: bool = False
     """The parameters and variables of a function that are whole numbers, or those that are `unsigned`."""
     kinds = {name: kind for name, (kind, _) in _types_of(function).items()}
     kinds |= {name: _base(kind) for name, kind, _ in _declared(function.child_by_field_name("body"))}
-    wanted = _UNSIGNED if unsigned else _CONVERTING
-    return {name for name, kind in kinds.items() if wanted.match(aliases.get(kind, kind))}
+    pattern = _UNSIGNED if unsigned else _CONVERTING
+    return {name for name, kind in kinds.items() if pattern.match(aliases.get(kind, kind))}
 
 
 def _root(text: str) -> str:
@@ -2011,18 +2083,20 @@ def _path(text: str) -> str:
 def _runs_along(side: Node, turning: str) -> bool:
     """Whether a variable moves along the rows of an array: it is part of the last index, and not multiplied there."""
     last = next(_subscripts(side))
-    for one in _nodes(last):
-        if one.type == "identifier" and _text(one) == turning:
-            above = one.parent
+    for node in _nodes(last):
+        if node.type == "identifier" and _text(node) == turning:
+            above = node.parent
             return not (above.type == "binary_expression" and _text(above.child_by_field_name("operator")) == "*")
     return False
 
 
 def _variables(node: Node) -> Iterator[str]:
     """The variables of an index; threadIdx.x and threadIdx.y are two."""
-    for one in _nodes(node):
-        if one.type == "field_expression" or (one.type == "identifier" and one.parent.type != "field_expression"):
-            yield _text(one)
+    for descendant in _nodes(node):
+        if descendant.type == "field_expression" or (
+            descendant.type == "identifier" and descendant.parent.type != "field_expression"
+        ):
+            yield _text(descendant)
 
 
 def _unconverted(node: Node) -> Node:
@@ -2071,7 +2145,7 @@ def _number_of(text: str, node: Node) -> float:
     if re.fullmatch(r"0[xX][\da-fA-F]{1,12}[uU]?[lL]{0,2}", text):
         return float(int(text.rstrip("uUlL"), 16))
     if re.fullmatch(r"(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d{1,3})?[fFlL]?", text):
-        found = float(text.rstrip("fFlL"))
-        if math.isfinite(found):
-            return found
+        number = float(text.rstrip("fFlL"))
+        if math.isfinite(number):
+            return number
     raise Refused(f"the number {_short(node)}", _line(node))

@@ -92,28 +92,28 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
     stores = tuple(dict.fromkeys(kernel.stores))
     if not stores:
         return Outside("it stores nothing that could be followed to a tensor")
-    if len(in_order(*(one.value for one in stores))) > MOST_VALUES:
+    if len(in_order(*(store.value for store in stores))) > MOST_VALUES:
         return Outside(f"what it stores is made of more than {MOST_VALUES:,} operations")
     if reason := beyond_edges(stores):
         return Outside(reason)
-    for one in stores:
-        if one.place is not None and (odd := unnumbered(atoms(one.place))):
+    for store in stores:
+        if store.place is not None and (odd := unnumbered(atoms(store.place))):
             return Outside(f"it is not known that blocks that are numbered {odd} are all blocks, each once")
     if reason := contradicted(stores, kernel.bounds):
         return Outside(reason)
     if stride := _counted(stores) - kernel.lengths:
         return Outside(f"{min(stride)}, which counts elements, is one of its values")
-    stores = tuple(replace(one, value=without_edges(one.value)) for one in stores)
-    if any(_products(one.value) for one in stores):
+    stores = tuple(replace(store, value=without_edges(store.value)) for store in stores)
+    if any(_products(store.value) for store in stores):
         return _attention(stores, kernel.updates) or _gemm(stores)
     rope = _rope(stores, kernel.bounds)
     if rope is not None:
         return rope
     if unwritten := _unwritten(stores):
         return Outside(unwritten)
-    for one in stores:
-        if not any(isinstance(part, Input) for part in walk(one.value)):
-            return Outside(f"{one.tensor} depends on no tensor")
+    for store in stores:
+        if not any(isinstance(term, Input) for term in walk(store.value)):
+            return Outside(f"{store.tensor} depends on no tensor")
     if twice := _several_places(stores):
         return Outside(f"it loads {twice} from several places")
     if shared := _shared(stores):
@@ -131,8 +131,8 @@ _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|"}
 def _unwritten(stores: tuple[Output, ...]) -> str:
     """Why a value cannot be written, empty if all can."""
     for store in stores:
-        for one in walk(store.value):
-            match one:
+        for term in walk(store.value):
+            match term:
                 case Unread(reason):
                     return f"{store.tensor} is made of {reason}, which has no equivalent in the table"
                 case Carried():
@@ -144,7 +144,7 @@ def _unwritten(stores: tuple[Output, ...]) -> str:
                 case Formula(name, arguments) if WRITTEN[name] != len(arguments):
                     return f"{store.tensor} is made of {name} of {len(arguments)} values"
                 case Formula("&" | "|", sides) if not all(
-                    isinstance(one, Formula) and one.name in _LOGICAL for one in sides
+                    isinstance(side, Formula) and side.name in _LOGICAL for side in sides
                 ):
                     return f"{store.tensor} is made of bits of numbers"
                 case Number(value) if value != value:
@@ -156,73 +156,77 @@ def _unwritten(stores: tuple[Output, ...]) -> str:
 
 def _counted(stores: tuple[Output, ...]) -> set[str]:
     """The values that distances between elements have too."""
-    parts = [one for store in stores for one in walk(store.value)]
-    placed = [one.place for one in (*stores, *(part for part in parts if isinstance(part, Input))) if one.place]
-    return {name for place in placed for kind, name, _ in atoms(place) if kind == "s"} & {
-        one.name for one in parts if isinstance(one, Scalar)
+    terms = [term for store in stores for term in walk(store.value)]
+    placed = [
+        access.place for access in (*stores, *(term for term in terms if isinstance(term, Input))) if access.place
+    ]
+    return {name for position in placed for kind, name, _ in atoms(position) if kind == "s"} & {
+        term.name for term in terms if isinstance(term, Scalar)
     }
 
 
 def _several_places(stores: tuple[Output, ...]) -> str:
     """A tensor of which elements at different places make one element, empty if there is none."""
-    found: dict[str, set[tuple[str, Place | None]]] = {}
+    accesses: dict[str, set[tuple[str, Place | None]]] = {}
     for store in stores:
-        for one in walk(store.value):
-            if isinstance(one, Input):
-                found.setdefault(one.tensor, set()).add((one.part, one.place))
-    return next((tensor for tensor, parts in found.items() if len(parts) > 1), "")
+        for term in walk(store.value):
+            if isinstance(term, Input):
+                accesses.setdefault(term.tensor, set()).add((term.part, term.place))
+    return next((tensor for tensor, positions in accesses.items() if len(positions) > 1), "")
 
 
 def _reshaped(stores: tuple[Output, ...]) -> str:
     """Why a tensor has no shape, empty if all have: it is read by rows or columns, and written whole."""
     for store in stores:
-        for one in walk(store.value):
-            for other in stores:
-                if isinstance(one, Input) and one.tensor == other.tensor and one.axes != other.axes:
-                    return f"{one.tensor} is read by other indices than it is written"
+        for term in walk(store.value):
+            for written_store in stores:
+                if isinstance(term, Input) and term.tensor == written_store.tensor and term.axes != written_store.axes:
+                    return f"{term.tensor} is read by other indices than it is written"
     return ""
 
 
 def _shared(stores: tuple[Output, ...]) -> str:
     """A tensor that several different stores write to, empty if there is none."""
-    tensors = [one.tensor for one in stores]
-    return next((one for one in tensors if tensors.count(one) > 1), "")
+    tensors = [store.tensor for store in stores]
+    return next((tensor for tensor in tensors if tensors.count(tensor) > 1), "")
 
 
 def _products(value: Value) -> list[MatMul]:
-    return list(dict.fromkeys(one for one in walk(value) if isinstance(one, MatMul)))
+    return list(dict.fromkeys(term for term in walk(value) if isinstance(term, MatMul)))
 
 
 def _attention(stores: tuple[Output, ...], updates: Mapping[str, Value]) -> Attention | Outside | None:
     """Attention: a product whose left side is made of an exponential of another product."""
     chained = [
         store for store in stores
-        if any(isinstance(one, MatMul) and _products(one.a) for one in walk(store.value))
+        if any(isinstance(term, MatMul) and _products(term.a) for term in walk(store.value))
     ]  # fmt: skip
     if not chained:
         return None
     for store in stores:
-        for one in walk(store.value):
-            if isinstance(one, Unread):
-                return Outside(f"{store.tensor} is made of {one.reason}, which has no equivalent in the table")
+        for term in walk(store.value):
+            if isinstance(term, Unread):
+                return Outside(f"{store.tensor} is made of {term.reason}, which has no equivalent in the table")
     if len(chained) > 1:
         return Outside("its products are those of attention, but not forward")
     (store,) = chained
     try:
-        parts = read_attention(store, updates)
+        attention = read_attention(store, updates)
     except Unlike as unlike:
         return Outside(str(unlike))
-    rest = [one for one in stores if one is not store]
-    others = {part.tensor for one in rest for part in walk(one.value) if isinstance(part, Input)}
-    left_out = tuple(dict.fromkeys(one.tensor for one in rest))
-    own = {one.tensor for one in (store, parts.q, parts.k, parts.v)}
-    if others - {parts.q.tensor, parts.k.tensor} or own & {*left_out}:
+    rest = [other_store for other_store in stores if other_store is not store]
+    other_inputs = {
+        operand.tensor for other_store in rest for operand in walk(other_store.value) if isinstance(operand, Input)
+    }
+    left_out = tuple(dict.fromkeys(other_store.tensor for other_store in rest))
+    attention_tensors = {operand.tensor for operand in (store, attention.q, attention.k, attention.v)}
+    if other_inputs - {attention.q.tensor, attention.k.tensor} or attention_tensors & {*left_out}:
         return Outside("its products are those of attention, but not forward")
-    return Attention(parts.q, parts.k, parts.v, store, parts.causal, left_out)
+    return Attention(attention.q, attention.k, attention.v, store, attention.causal, left_out)
 
 
 def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:
-    products = list(dict.fromkeys(one for store in stores for one in _products(store.value)))
+    products = list(dict.fromkeys(product for store in stores for product in _products(store.value)))
     if len(products) > 1:
         return Outside(f"it has {len(products)} products of different blocks")
     if twice := _several_places(stores):
@@ -234,12 +238,12 @@ def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:
         return Outside("a factor of the product is computed in the kernel")
     if unwritten := _unwritten(stores):
         return Outside(unwritten)
-    if any(isinstance(one, Reduced) for store in stores for one in walk(store.value)):
+    if any(isinstance(term, Reduced) for store in stores for term in walk(store.value)):
         return Outside("the product is used in a way that is no epilogue")
     placed = of_product(stores, product.a, product.b, product.transposed)
     if isinstance(placed, str):
         return Outside(placed)
-    if overwritten := {one.tensor for one in stores} & {product.a.tensor, product.b.tensor}:
+    if overwritten := {store.tensor for store in stores} & {product.a.tensor, product.b.tensor}:
         return Outside(f"{min(overwritten)} is a factor of the product that is stored to it")
     if odd := _reshaped(placed):
         return Outside(odd)
@@ -252,8 +256,12 @@ def _rope(stores: tuple[Output, ...], bounds: Mapping[Place, Place]) -> Rope | N
     It assumes, and checks: x and the result have the same rows, and their second halves begin at the same distance;
     each row of x has a row of c and one of s, of the length of that distance, and each of its elements is rotated.
     """
-    left = {one.tensor: (one, found) for one in stores if (found := _rotation(one.value, "-")) is not None}
-    right = {one.tensor: (one, found) for one in stores if (found := _rotation(one.value, "+")) is not None}
+    left = {
+        store.tensor: (store, rotation) for store in stores if (rotation := _rotation(store.value, "-")) is not None
+    }
+    right = {
+        store.tensor: (store, rotation) for store in stores if (rotation := _rotation(store.value, "+")) is not None
+    }
     if not left or left.keys() != right.keys() or len(stores) != 2 * len(left):
         return None
     factors = {(c, s) for _, (_, c, _, s) in left.values()}
@@ -274,24 +282,24 @@ def _rope(stores: tuple[Output, ...], bounds: Mapping[Place, Place]) -> Rope | N
     return Rope(tuple((x.tensor, out) for out, (_, (x, _, _, _)) in left.items()), c.tensor, s.tensor)
 
 
-def _halves_of(found: list[Place | None], bounds: Mapping[Place, Place]) -> bool:
+def _halves_of(maybe_positions: list[Place | None], bounds: Mapping[Place, Place]) -> bool:
     """Whether results and x are stored and read in halves of rows, and c and s in rows of one half: the places of both
     results, of both halves of x, of c and of s."""
-    places = [one for one in found if one is not None]
-    if len(places) < len(found):
+    positions = [position for position in maybe_positions if position is not None]
+    if len(positions) < len(maybe_positions):
         return False
     # Half of a row further on.
-    shift = plus(places[3], places[2], -1.0)
+    shift = plus(positions[3], positions[2], -1.0)
     half = len(shift) == 1 and all(len(product) == 1 and factor == 1 for product, factor in shift)
-    begins = all(not distance(places[number]) for number in (0, 2, 4, 5))
-    if not half or not begins or shift != distance(shift) or plus(places[1], places[0], -1.0) != shift:
+    begins = all(not distance(positions[number]) for number in (0, 2, 4, 5))
+    if not half or not begins or shift != distance(shift) or plus(positions[1], positions[0], -1.0) != shift:
         return False
-    whole = [steps(places[number]) for number in (2, 0, 4, 5)]
-    first = whole[0]
+    sides = [steps(positions[number]) for number in (2, 0, 4, 5)]
+    first = sides[0]
     if isinstance(first, str):
         return False
-    elements = [one for one in first.indices if one[0] == "r"]
-    rows = [one for one in first.indices if one[0] == "p"]
+    elements = [index for index in first.indices if index[0] == "r"]
+    rows = [index for index in first.indices if index[0] == "p"]
     if len(elements) != 1 or len(rows) != 1 or len(first.indices) != 2 or first.strides[elements[0]]:
         return False
     compared = [length for index, length in bounds.items() if elements[0] in atoms(index)]
@@ -300,7 +308,7 @@ def _halves_of(found: list[Place | None], bounds: Mapping[Place, Place]) -> bool
         size != written(shift) and written(shift) in re.findall(r"\w+", size)
     ):
         return False
-    return all(not isinstance(one, str) and one.indices == first.indices and same(first, one) for one in whole)
+    return all(not isinstance(side, str) and side.indices == first.indices and same(first, side) for side in sides)
 
 
 def _rotation(value: Value, sign: str) -> tuple[Input, Input, Input, Input] | None:
@@ -320,18 +328,18 @@ def _rotation(value: Value, sign: str) -> tuple[Input, Input, Input, Input] | No
 
 
 def _rowwise(stores: tuple[Output, ...]) -> LiteralString:
-    values = [one for store in stores for one in walk(store.value)]
-    reduced = [one for one in values if isinstance(one, Reduced)]
+    values = [term for store in stores for term in walk(store.value)]
+    reduced = [term for term in values if isinstance(term, Reduced)]
     if not reduced:
         return "element-wise arithmetic"
-    for one in values:
-        match one:
+    for term in values:
+        match term:
             case Formula("/", (Formula("exp" | "exp2") as above, below)) if any(
-                isinstance(part, Reduced) and part.kind == "sum" and part.value == above for part in walk(below)
+                isinstance(term, Reduced) and term.kind == "sum" and term.value == above for term in walk(below)
             ):
                 return "softmax"
             case Formula("sqrt" | "rsqrt", (inner,)) if any(
-                isinstance(part, Reduced) and part.kind == "sum" and _is_square(part.value) for part in walk(inner)
+                isinstance(term, Reduced) and term.kind == "sum" and _is_square(term.value) for term in walk(inner)
             ) and any(not isinstance(store.value, Reduced) and _is_full(store) for store in stores):
                 return "RMS norm and layer norm"
             case _:

@@ -40,26 +40,28 @@ def atom(kind: str, name: str, factor: str = "") -> Place:
 
 def plus(left: Place, right: Place, sign: float = 1.0) -> Place:
     """The sum of two places, or their difference."""
-    found = dict(left)
+    factor_of = dict(left)
     for product, factor in right:
-        found[product] = found.get(product, 0.0) + sign * factor
-    return _limited(found)
+        factor_of[product] = factor_of.get(product, 0.0) + sign * factor
+    return _limited(factor_of)
 
 
 def times(left: Place, right: Place) -> Place:
     """The product of two places."""
-    found: dict[tuple[Atom, ...], float] = {}
-    for one, factor in left:
-        for other, second in right:
-            product = tuple(sorted((*one, *other)))
-            found[product] = found.get(product, 0.0) + factor * second
-    return _limited(found)
+    factor_of: dict[tuple[Atom, ...], float] = {}
+    for left_atoms, factor in left:
+        for right_atoms, second in right:
+            product = tuple(sorted((*left_atoms, *right_atoms)))
+            factor_of[product] = factor_of.get(product, 0.0) + factor * second
+    return _limited(factor_of)
 
 
-def _limited(found: Mapping[tuple[Atom, ...], float]) -> Place:
-    if len(found) > _MOST_PRODUCTS or any(len(one) > _MOST_ATOMS or abs(found[one]) > 2**53 for one in found):
+def _limited(factor_of: Mapping[tuple[Atom, ...], float]) -> Place:
+    if len(factor_of) > _MOST_PRODUCTS or any(
+        len(product) > _MOST_ATOMS or abs(factor_of[product]) > 2**53 for product in factor_of
+    ):
         return UNKNOWN
-    return frozenset((product, factor) for product, factor in found.items() if factor)
+    return frozenset((product, factor) for product, factor in factor_of.items() if factor)
 
 
 def combined(name: str, left: Place, right: Place) -> Place:
@@ -84,7 +86,7 @@ def combined(name: str, left: Place, right: Place) -> Place:
 
 
 def _other(name: str, left: Place, right: Place) -> Place:
-    kinds = {one[0] for one in atoms(left) | atoms(right)}
+    kinds = {symbol[0] for symbol in atoms(left) | atoms(right)}
     if "?" in kinds or "w" in kinds:
         return UNKNOWN
     text = f"({written(left)} {name} {written(right)})"
@@ -94,27 +96,27 @@ def _other(name: str, left: Place, right: Place) -> Place:
         return atom("s", text)
     if kinds <= {"s", "p"}:
         return atom("p", text)
-    if name in ("//", "%") and _numbers_threads(left) and {one[0] for one in atoms(right)} <= {"s"}:
+    if name in ("//", "%") and _numbers_threads(left) and {symbol[0] for symbol in atoms(right)} <= {"s"}:
         # Warps of the whole grid, and threads in a warp.
         return atom("p" if name == "//" else "r", text)
-    if name in ("//", "%") and _numbers_elements(left) and {one[0] for one in atoms(right)} == {"s"}:
+    if name in ("//", "%") and _numbers_elements(left) and {symbol[0] for symbol in atoms(right)} == {"s"}:
         # Rows and columns of the elements of all blocks.
         return atom("r", text)
-    thread = [one for one, factor in left if factor == 1.0]
-    if name in ("//", "%") and {one[0] for one in atoms(right)} <= {"s"} and len(left) == len(thread) == 1:
+    thread = [product for product, factor in left if factor == 1.0]
+    if name in ("//", "%") and {symbol[0] for symbol in atoms(right)} <= {"s"} and len(left) == len(thread) == 1:
         (product,) = thread
         if len(product) == 1 and product[0][0] == "r":
             # The two digits of the number of a thread.
             return atom("r", text)
-    if name == "%" and len(right) == 1 and {one[0] for one in atoms(right)} == {"s"}:
+    if name == "%" and len(right) == 1 and {symbol[0] for symbol in atoms(right)} == {"s"}:
         return plus(left, atom("w", written(right)))
     return UNKNOWN
 
 
-def _numbers_threads(place: Place) -> bool:
+def _numbers_threads(position: Place) -> bool:
     """Whether a place counts all threads of a grid along one axis."""
     return any(
-        place
+        position
         == plus(times(atom("p", f"blockIdx.{axis}"), atom("s", f"blockDim.{axis}")), atom("r", f"threadIdx.{axis}"))
         for axis in "xy"
     )
@@ -128,45 +130,45 @@ def remainder(left: Place, right: Place, divided: set[tuple[Place, Place]]) -> P
     return combined("%", left, right)
 
 
-def _numbers_elements(place: Place) -> bool:
+def _numbers_elements(position: Place) -> bool:
     """Whether a place counts the elements of all blocks along one axis."""
-    inside = [product for product, factor in place if factor == 1.0 and [one[0] for one in product] == ["r"]]
-    blocks = [product for product, _ in place if sorted(one[0] for one in product) in (["p"], ["p", "s"])]
-    return len(inside) == 1 and len(blocks) == 1 and len(place) == 2
+    inside = [product for product, factor in position if factor == 1.0 and [symbol[0] for symbol in product] == ["r"]]
+    blocks = [product for product, _ in position if sorted(symbol[0] for symbol in product) in (["p"], ["p", "s"])]
+    return len(inside) == 1 and len(blocks) == 1 and len(position) == 2
 
 
-def atoms(place: Place) -> set[Atom]:
+def atoms(position: Place) -> set[Atom]:
     """The atoms of a place."""
-    return {one for product, _ in place for one in product}
+    return {symbol for product, _ in position for symbol in product}
 
 
-def constant(place: Place) -> float | None:
+def constant(position: Place) -> float | None:
     """The number that a place is, None if it depends on anything."""
-    if not place:
+    if not position:
         return 0.0
-    ((product, factor), *more) = place
+    ((product, factor), *more) = position
     return None if product or more else factor
 
 
-def written(place: Place) -> str:
+def written(position: Place) -> str:
     """A place as text: the same for equal places."""
-    parts = sorted(
-        "*".join([*(one[1] for one in product), *([f"{factor:g}"] if factor != 1 or not product else [])])
-        for product, factor in place
+    terms = sorted(
+        "*".join([*(symbol[1] for symbol in product), *([f"{factor:g}"] if factor != 1 or not product else [])])
+        for product, factor in position
     )
-    return "+".join(parts) or "0"
+    return "+".join(terms) or "0"
 
 
-def renamed(place: Place, change: Callable[[Atom], Atom]) -> Place:
+def renamed(position: Place, change: Callable[[Atom], Atom]) -> Place:
     """A place with other atoms."""
-    found: dict[tuple[Atom, ...], float] = {}
-    for product, factor in place:
-        made = tuple(sorted(map(change, product)))
-        found[made] = found.get(made, 0.0) + factor
-    return frozenset(found.items())
+    factor_of: dict[tuple[Atom, ...], float] = {}
+    for product, factor in position:
+        new_product = tuple(sorted(map(change, product)))
+        factor_of[new_product] = factor_of.get(new_product, 0.0) + factor
+    return frozenset(factor_of.items())
 
 
-def moved_to(place: Place, written_at: tuple[Place, ...], read_at: tuple[Place, ...]) -> Place:
+def moved_to(position: Place, written_at: tuple[Place, ...], read_at: tuple[Place, ...]) -> Place:
     """Where an element of an array comes from that was written at some indices and is read at others: each index is
     replaced with the one that has its stride."""
     if len(written_at) != len(read_at):
@@ -177,50 +179,53 @@ def moved_to(place: Place, written_at: tuple[Place, ...], read_at: tuple[Place, 
             continue
         strides: dict[tuple[tuple[Atom, ...], float], Atom] = {}
         for product, factor in left:
-            indices = [one for one in product if one[0] in _INDICES]
-            stride = tuple(one for one in product if one[0] not in _INDICES), factor
+            indices = [symbol for symbol in product if symbol[0] in _INDICES]
+            stride = tuple(symbol for symbol in product if symbol[0] not in _INDICES), factor
             if len(indices) != 1 or stride in strides or indices[0] in strides.values():
                 return UNKNOWN
             strides[stride] = indices[0]
-        found: dict[tuple[tuple[Atom, ...], float], Place] = {}
+        position_of: dict[tuple[tuple[Atom, ...], float], Place] = {}
         for product, factor in right:
-            indices = tuple(one for one in product if one[0] in _INDICES)
-            stride = tuple(one for one in product if one[0] not in _INDICES), factor
-            if len(indices) != 1 or stride in found:
+            indices = tuple(symbol for symbol in product if symbol[0] in _INDICES)
+            stride = tuple(symbol for symbol in product if symbol[0] not in _INDICES), factor
+            if len(indices) != 1 or stride in position_of:
                 return UNKNOWN
-            found[stride] = frozenset({(indices, 1.0)})
-        if not found.keys() <= strides.keys():
+            position_of[stride] = frozenset({(indices, 1.0)})
+        if not position_of.keys() <= strides.keys():
             return UNKNOWN
         for stride, index in strides.items():
             if index in new:
                 return UNKNOWN
-            new[index] = found.get(stride, NOWHERE)
-    made = NOWHERE
-    for product, factor in place:
-        part = number(factor)
-        for one in product:
-            part = times(part, new.get(one, frozenset({((one,), 1.0)})))
-        made = plus(made, part)
-    return made
+            new[index] = position_of.get(stride, NOWHERE)
+    moved = NOWHERE
+    for product, factor in position:
+        term = number(factor)
+        for symbol in product:
+            term = times(term, new.get(symbol, frozenset({((symbol,), 1.0)})))
+        moved = plus(moved, term)
+    return moved
 
 
-def distance(place: Place) -> Place:
+def distance(position: Place) -> Place:
     """The part of a place that is the same for all blocks, threads and turns."""
-    return frozenset((product, factor) for product, factor in place if all(one[0] == "s" for one in product))
+    return frozenset((product, factor) for product, factor in position if all(symbol[0] == "s" for symbol in product))
 
 
-def moves_with(place: Place, index: Place) -> bool:
+def moves_with(position: Place, index: Place) -> bool:
     """Whether an address moves with an index by one stride: with all parts of it, and with nothing else of their
     kinds."""
-    moving = [(product, factor) for product, factor in index if any(one[0] in _INDICES for one in product)]
+    moving = [(product, factor) for product, factor in index if any(symbol[0] in _INDICES for symbol in product)]
     if len(moving) != len(index) or not moving:
         return False
     first, scale = moving[0]
-    for product, factor in place:
+    for product, factor in position:
         stride = _left(product, first)
         if stride is not None:
             ratio = factor / scale
-            if {(tuple(sorted((*one, *stride))), own * ratio) for one, own in moving} <= place:
+            if {
+                (tuple(sorted((*index_product, *stride))), index_factor * ratio)
+                for index_product, index_factor in moving
+            } <= position:
                 return True
     return False
 
@@ -231,38 +236,38 @@ def turns(depth: int, start: Place, end: Place, step: Place) -> tuple[Place, Pla
     The elements of a row are all visited only from the first one to a length on: other loops are not known.
     """
     length = plus(end, start, -1.0)
-    if length and {one[0] for one in atoms(length)} <= {"s"}:
+    if length and {symbol[0] for symbol in atoms(length)} <= {"s"}:
         # Wherever it begins: that is told by the places themselves.
         end, begins = length, True
     else:
-        begins = not distance(start) and all(any(one[0] in ("r", "p") for one in product) for product, _ in start)
-    whole = {one[0] for one in atoms(end)} <= {"s", "k"} and len(end) == 1
-    whole = whole and all(len(product) == factor == 1 or (factor > 0 and not product) for product, factor in end)
+        begins = not distance(start) and all(any(symbol[0] in ("r", "p") for symbol in product) for product, _ in start)
+    is_whole = {symbol[0] for symbol in atoms(end)} <= {"s", "k"} and len(end) == 1
+    is_whole = is_whole and all(len(product) == factor == 1 or (factor > 0 and not product) for product, factor in end)
     factor = ""
     if (divisor := _divisor(end)) is not None:
         factor = divisor
     elif constant(step) != 1.0:
         factor = written(step)
-    if not whole or not begins:
+    if not is_whole or not begins:
         return UNKNOWN, UNKNOWN
-    turn = atom("k", f"{depth} of {written(end)}", factor)
-    return turn, plus(start, times(turn, step))
+    iteration = atom("k", f"{depth} of {written(end)}", factor)
+    return iteration, plus(start, times(iteration, step))
 
 
 def is_count(end: Place) -> bool:
     """Whether a loop that ends there visits all that a parameter, or a product of such numbers, counts."""
-    return len(end) == 1 and all(factor == 1 and {one[0] for one in product} == {"s"} for product, factor in end)
+    return len(end) == 1 and all(factor == 1 and {symbol[0] for symbol in product} == {"s"} for product, factor in end)
 
 
 def length_of(end: Place) -> set[str]:
     """The parameter that a loop goes up to, if it is one."""
-    names = {one[1] for one in atoms(end)}
+    names = {symbol[1] for symbol in atoms(end)}
     return names if len(end) == len(names) == 1 and end == atom("s", *names) else set()
 
 
 def _divisor(end: Place) -> str | None:
     """What a number of turns was divided by."""
-    names = [one[1] for one in atoms(end) if one[0] == "s"]
+    names = [symbol[1] for symbol in atoms(end) if symbol[0] == "s"]
     for name in names:
         for operator in (" // ", " cdiv "):
             if operator in name and name.startswith("("):
@@ -294,44 +299,48 @@ class IndexStrides:
         """The indices of each axis, from the inner ones on: one counts inside of the next, unless that goes on by one
         of `lengths`, or by as many as a loop has turns, as rows do."""
         inner: dict[Atom, Atom] = {}
-        for one, strides in self.strides.items():
-            other = self.within(one)
-            if other is None or (other[0] == "k" and one[0] != "k"):
+        for symbol, strides in self.strides.items():
+            outer = self.within(symbol)
+            if outer is None or (outer[0] == "k" and symbol[0] != "k"):
                 continue
-            if not lengths & {*_without(strides, self.strides[other])}:
-                inner[one] = other
-        found: list[list[Atom]] = []
-        for index in sorted(self.strides, key=lambda one: len(self.strides[one])):
-            axis = next((one for one in found if inner.get(index) in one), None)
+            if not lengths & {*_without(strides, self.strides[outer])}:
+                inner[symbol] = outer
+        axes: list[list[Atom]] = []
+        for index in sorted(self.strides, key=lambda symbol: len(self.strides[symbol])):
+            axis = next((group for group in axes if inner.get(index) in group), None)
             if axis is None:
-                found.append([index])
+                axes.append([index])
             else:
                 axis.append(index)
-        return found
+        return axes
 
     def blocks(self) -> frozenset[Atom]:
         """The numbers of blocks among them."""
-        return frozenset(one for one in self.strides if one[0] == "p")
+        return frozenset(index for index in self.strides if index[0] == "p")
 
     def sharing(self, stride: str) -> frozenset[Atom]:
         """The indices that move by a stride."""
-        return frozenset(one for one, strides in self.strides.items() if stride in strides)
+        return frozenset(index for index, strides in self.strides.items() if stride in strides)
 
     def largest(self, inside: frozenset[Atom], outside: frozenset[Atom]) -> frozenset[Atom]:
         """The largest set of indices that move by one stride, with all of `inside` and none of `outside`."""
         every = {stride for strides in self.strides.values() for stride in strides}
-        sets = [self.sharing(one) for one in sorted(every)]
-        return max((one for one in sets if inside <= one and not one & outside), key=len, default=frozenset[Atom]())
+        sets = [self.sharing(index) for index in sorted(every)]
+        return max(
+            (candidate for candidate in sets if inside <= candidate and not candidate & outside),
+            key=len,
+            default=frozenset[Atom](),
+        )
 
 
-def steps(place: Place, wraps: bool = False) -> IndexStrides | str:
+def steps(position: Place, wraps: bool = False) -> IndexStrides | str:
     """The indices of a place, or why they are not known."""
     strides: dict[Atom, tuple[str, ...]] = {}
-    for product, factor in sorted(place, key=lambda one: (one[1], str(one))):
-        indices = [one for one in product if one[0] in _INDICES]
-        if any(one[0] == "?" for one in product):
+    for product, factor in sorted(position, key=lambda term: (term[1], str(term))):
+        indices = [symbol for symbol in product if symbol[0] in _INDICES]
+        if any(symbol[0] == "?" for symbol in product):
             return "at indices that are not known"
-        if any(one[0] == "w" for one in product):
+        if any(symbol[0] == "w" for symbol in product):
             if not wraps:
                 return "at indices that wrap around"
             continue
@@ -341,36 +350,40 @@ def steps(place: Place, wraps: bool = False) -> IndexStrides | str:
             return "in reverse"
         if len(indices) > 1 or indices[0] in strides:
             return "at indices that are neither rows nor columns"
-        names = [one[1] for one in product if one[0] == "s"] + ([f"#{factor:g}"] if factor != 1 else [])
+        names = [symbol[1] for symbol in product if symbol[0] == "s"] + ([f"#{factor:g}"] if factor != 1 else [])
         ((kind, _, needed),) = indices
-        if kind == "k" and any(one not in names and f"#{one}" not in names for one in needed.split("*") if one):
+        if kind == "k" and any(
+            factor_name not in names and f"#{factor_name}" not in names
+            for factor_name in needed.split("*")
+            if factor_name
+        ):
             return "in a loop that does not visit all of them"
-        if kind == "k" and "#" in "".join(names) and any(one.startswith("blockDim") for one in names):
+        if kind == "k" and "#" in "".join(names) and any(factor_name.startswith("blockDim") for factor_name in names):
             return "in a loop that does not visit all of them"
         strides[indices[0]] = tuple(sorted(names))
     if not strides:
         return "at one element"
     elements = [name for kind, name, _ in strides if kind == "r"]
-    blocks = [found for (kind, name, _), found in strides.items() if kind == "r" and name in ("r0", "r1")]
+    blocks = [stride_names for (kind, name, _), stride_names in strides.items() if kind == "r" and name in ("r0", "r1")]
     apart = len(set(blocks)) == len(blocks) and len(set(elements)) == len(elements)
-    if not apart or not all(_is_axis(one, strides) for one in strides):
+    if not apart or not all(_is_axis(index, strides) for index in strides):
         return "at indices that are neither rows nor columns"
-    found = IndexStrides(strides)
-    begins = [one for one in strides if found.within(one) is None]
-    if any(strides[one] == (one[2],) for one in begins):
+    side = IndexStrides(strides)
+    begins = [index for index in strides if side.within(index) is None]
+    if any(strides[index] == (index[2],) for index in begins):
         return "in blocks that overlap or leave gaps"
-    if len({strides[one] for one in strides}) < len(strides) or not all(
-        _is_pitch(strides[one], strides) for one in begins
+    if len({strides[index] for index in strides}) < len(strides) or not all(
+        _is_pitch(strides[index], strides) for index in begins
     ):
         return "in blocks that overlap or leave gaps"
-    return found
+    return side
 
 
 def _is_pitch(names: tuple[str, ...], strides: Mapping[Atom, tuple[str, ...]]) -> bool:
     """Whether a stride may be the distance of elements or rows: one, the names of sizes, or a number of them."""
-    if any(re.match(r"(block|grid)Dim\.|tl\.num_programs", one) for one in names):
+    if any(re.match(r"(block|grid)Dim\.|tl\.num_programs", name) for name in names):
         return False
-    numbers = [one for one in names if one.startswith("#")]
+    numbers = [name for name in names if name.startswith("#")]
     return not numbers or (len(names) == 1 and () in strides.values())
 
 
@@ -401,20 +414,20 @@ def _counts_threads(size: str, inner: Atom, outer: Atom) -> bool:
     return "threadIdx." not in outer[1] and not (outer[1].startswith("blockIdx.") and outer[1][-1] != axis)
 
 
-def _is_axis(one: Atom, strides: Mapping[Atom, tuple[str, ...]]) -> bool:
+def _is_axis(index: Atom, strides: Mapping[Atom, tuple[str, ...]]) -> bool:
     """Whether a number of a block of threads goes with the threads of its own axis, if it moves by their number."""
-    threads = {name.rpartition(".")[2] for name in strides[one] if name.startswith("blockDim.")}
-    if one[0] != "p" or not one[1].startswith("blockIdx.") or not threads:
+    threads = {name.rpartition(".")[2] for name in strides[index] if name.startswith("blockDim.")}
+    if index[0] != "p" or not index[1].startswith("blockIdx.") or not threads:
         return True
     inside = {name.rpartition(".")[2] for kind, name, _ in strides if kind == "r" and "threadIdx." in name}
-    return threads == {one[1].rpartition(".")[2]} and (not inside or threads <= {each[:1] for each in inside})
+    return threads == {index[1].rpartition(".")[2]} and (not inside or threads <= {each[:1] for each in inside})
 
 
 def length_along(axis: list[Atom], every: frozenset[Atom], bounds: Mapping[Place, Place]) -> set[str] | str:
     """The lengths up to which the indices of an axis go, by loops, numbers of blocks and comparisons, those that are
     computed left out; or why not all indices below a length are there. `every` index of the place is known."""
     *_, (kind, name, size) = axis
-    own, found = frozenset(axis), set[str]()
+    axis_indices, lengths = frozenset(axis), set[str]()
     end = name.partition(" of ")[2] if kind == "k" else ""
     digit = _DIGIT.fullmatch(name) if kind == "p" else None
     if digit is not None and digit[2] == "%":
@@ -423,20 +436,24 @@ def length_along(axis: list[Atom], every: frozenset[Atom], bounds: Mapping[Place
     if divided is not None and (kind == "p" or divided[2] == size):
         # Rounded up, as K + B - 1 divided by B.
         terms = divided[1].split("+")
-        names = [one for one in terms if one not in ("-1", size)]
+        names = [term for term in terms if term not in ("-1", size)]
         end = names[0] if len(terms) == 3 and len(names) == 1 else divided[1]
-    found |= {end} if re.fullmatch(r"[A-Za-z_][\w.]*", end) else set[str]()
+    lengths |= {end} if re.fullmatch(r"[A-Za-z_][\w.]*", end) else set[str]()
     for index, length in bounds.items():
-        compared = frozenset(one for one in atoms(index) if one[0] in _INDICES)
-        if compared and compared < own:
+        compared = frozenset(symbol for symbol in atoms(index) if symbol[0] in _INDICES)
+        if compared and compared < axis_indices:
             return f"only a part of an index is compared with {written(length)}"
-        if own <= compared and "blockDim." in written(length) and any(one[0] in ("p", "k") for one in own):
+        if (
+            axis_indices <= compared
+            and "blockDim." in written(length)
+            and any(symbol[0] in ("p", "k") for symbol in axis_indices)
+        ):
             return f"only elements up to {written(length)} are read"
-        if own < compared <= every:
+        if axis_indices < compared <= every:
             return f"rows and columns together are compared with {written(length)}"
-        if compared == own and re.fullmatch(r"[A-Za-z_][\w.]*", written(length)):
-            found.add(written(length))
-    return found
+        if compared == axis_indices and re.fullmatch(r"[A-Za-z_][\w.]*", written(length)):
+            lengths.add(written(length))
+    return lengths
 
 
 _PLAIN = re.compile(r"\d+\)|blockIdx\.[xyz]|(\d+)\) by tl\.num_programs\(\1\)")
@@ -451,35 +468,35 @@ def unnumbered(indices: Iterable[Atom]) -> str:
         if _PLAIN.fullmatch(name):
             continue
         digit = _DIGIT.fullmatch(name)
-        other = "" if digit is None else f"({digit[1]} {'%' if digit[2] == '//' else '//'} {digit[3]})"
-        if digit is None or not _PLAIN.fullmatch(digit[1]) or other not in names:
+        complement = "" if digit is None else f"({digit[1]} {'%' if digit[2] == '//' else '//'} {digit[3]})"
+        if digit is None or not _PLAIN.fullmatch(digit[1]) or complement not in names:
             return name.rstrip(")") if _PLAIN.fullmatch(name) else name
     return ""
 
 
-def sizes_of_groups(place: Place, constants: Mapping[str, float]) -> set[tuple[str, str]]:
+def sizes_of_groups(position: Place, constants: Mapping[str, float]) -> set[tuple[str, str]]:
     """The numbers of threads by which an address moves from group to group, each with the axis of the threads."""
-    found = steps(place, wraps=True)
-    if isinstance(found, str):
+    side = steps(position, wraps=True)
+    if isinstance(side, str):
         return set()
     sizes: set[tuple[str, str]] = set()
-    for inner in found.indices:
-        for outer in found.indices - {inner}:
-            more = _without(found.strides[outer], found.strides[inner])
-            follows = len(found.strides[outer]) == len(found.strides[inner]) + 1 and outer[0] in ("p", "k")
+    for inner in side.indices:
+        for outer in side.indices - {inner}:
+            more = _without(side.strides[outer], side.strides[inner])
+            follows = len(side.strides[outer]) == len(side.strides[inner]) + 1 and outer[0] in ("p", "k")
             if follows and inner[1].startswith("threadIdx.") and len(more) == 1:
                 size = f"#{constants[more[0]]:g}" if more[0] in constants else more[0]
                 sizes |= {(inner[1], size)} if size.startswith("#") else set[tuple[str, str]]()
     return sizes
 
 
-def same(one: IndexStrides, other: IndexStrides) -> bool:
+def same(first: IndexStrides, second: IndexStrides) -> bool:
     """Whether two places with the same indices visit their tensors alike, but for the names of strides."""
     names: dict[str, str] = {}
-    mine = {name for strides in one.strides.values() for name in strides}
-    theirs = {name for strides in other.strides.values() for name in strides}
-    for index, strides in one.strides.items():
-        left, right = _without(strides, other.strides[index]), _without(other.strides[index], strides)
+    mine = {name for strides in first.strides.values() for name in strides}
+    theirs = {name for strides in second.strides.values() for name in strides}
+    for index, strides in first.strides.items():
+        left, right = _without(strides, second.strides[index]), _without(second.strides[index], strides)
         if len(left) > 1 or len(left) != len(right):
             return False
         if left and ({left[0], right[0]} & mine & theirs or names.setdefault(left[0], right[0]) != right[0]):
@@ -491,41 +508,41 @@ def same(one: IndexStrides, other: IndexStrides) -> bool:
 
 def _left(product: tuple[Atom, ...], factors: tuple[Atom, ...]) -> list[Atom] | None:
     """What is left of a product without some of its factors; None if it does not have them all."""
-    left = list(product)
-    for one in factors:
-        if one not in left:
+    remaining = list(product)
+    for factor in factors:
+        if factor not in remaining:
             return None
-        left.remove(one)
-    return left
+        remaining.remove(factor)
+    return remaining
 
 
-def _without(strides: Iterable[str], others: Iterable[str]) -> list[str]:
-    left = list(strides)
-    for one in others:
-        if one in left:
-            left.remove(one)
-    return left
+def _without(strides: Iterable[str], excluded: Iterable[str]) -> list[str]:
+    remaining = list(strides)
+    for name in excluded:
+        if name in remaining:
+            remaining.remove(name)
+    return remaining
 
 
-def part_of_rows(whole: IndexStrides, part: IndexStrides) -> bool:
+def part_of_rows(full_side: IndexStrides, part_side: IndexStrides) -> bool:
     """Whether `part` has one element for each row of `whole`: the same indices without one stride, that of the rows."""
     missing: set[tuple[str, ...]] = set()
-    for index, strides in part.strides.items():
+    for index, strides in part_side.strides.items():
         if index[0] == "p":
             continue
-        left, right = _without(whole.strides[index], strides), _without(strides, whole.strides[index])
+        left, right = _without(full_side.strides[index], strides), _without(strides, full_side.strides[index])
         if len(left) != 1 or len(right) > 1:
             return False
         missing.add((*left, *right))
     return len(missing) <= 1
 
 
-def part_of_columns(whole: IndexStrides, part: IndexStrides) -> bool:
+def part_of_columns(full_side: IndexStrides, part_side: IndexStrides) -> bool:
     """Whether `part` has one element for each column of `whole`: the same strides, or without that of the columns."""
     missing: set[tuple[str, ...]] = set()
-    for index, strides in part.strides.items():
-        left, right = _without(whole.strides[index], strides), _without(strides, whole.strides[index])
-        if len(left) > 1 or len(right) > 1 or any(one.startswith("#") for one in (*left, *right)):
+    for index, strides in part_side.strides.items():
+        left, right = _without(full_side.strides[index], strides), _without(strides, full_side.strides[index])
+        if len(left) > 1 or len(right) > 1 or any(name.startswith("#") for name in (*left, *right)):
             return False
         missing.add((*left, "|", *right))
     return len(missing) <= 1

@@ -27,15 +27,15 @@ class Ranks:
 
     def check(self, body: Iterable[ast.stmt]) -> None:
         """Check that blocks with one axis and with two do not meet. Raises Refused where they do."""
-        for one in body:
-            match one:
+        for statement in body:
+            match statement:
                 case ast.Assign(targets, value):
                     for target in targets:
                         self.assign(target, value)
                 case ast.AnnAssign(target, _, value) if value is not None:
                     self.assign(target, value)
                 case ast.AugAssign(ast.Name(name) as target, _, value):
-                    self.known[name] = self.joined(one, [target, value])
+                    self.known[name] = self.joined(statement, [target, value])
                 case ast.For(ast.Name(name), _, inner):
                     self.known[name] = 0
                     self.check(inner)
@@ -50,23 +50,23 @@ class Ranks:
     def assign(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
             case ((ast.Tuple(targets) | ast.List(targets)), (ast.Tuple(values) | ast.List(values))):
-                ranks = [self.of(one) for one in values]
-                for one, rank in zip(targets, ranks, strict=False):
-                    self.known |= {one.id: rank} if isinstance(one, ast.Name) else {}
+                ranks = [self.of(value) for value in values]
+                for element, rank in zip(targets, ranks, strict=False):
+                    self.known |= {element.id: rank} if isinstance(element, ast.Name) else {}
             case ast.Name(name), _:
                 self.known[name] = self.of(value)
             case _:
                 self.of(value)
-                self.known |= {one.id: None for one in ast.walk(target) if isinstance(one, ast.Name)}
+                self.known |= {node.id: None for node in ast.walk(target) if isinstance(node, ast.Name)}
 
-    def joined(self, node: ast.expr | ast.stmt, parts: Iterable[ast.expr]) -> int | None:
+    def joined(self, node: ast.expr | ast.stmt, operands: Iterable[ast.expr]) -> int | None:
         """The number of axes of what an operation makes of some values."""
-        ranks = {self.of(one) for one in parts}
+        ranks = {self.of(operand) for operand in operands}
         if len(ranks - {0, None}) > 1:
             raise Refused(
                 f"blocks of different numbers of axes, `{ast.unparse(node)[:60]}`,", getattr(node, "lineno", 0)
             )
-        return None if None in ranks else max((one for one in ranks if one is not None), default=None)
+        return None if None in ranks else max((rank for rank in ranks if rank is not None), default=None)
 
     def of(self, node: ast.expr) -> int | None:
         """The number of axes of a value."""
@@ -84,16 +84,19 @@ class Ranks:
             case ast.IfExp(_, then, otherwise):
                 ranks = {self.of(then), self.of(otherwise)}
                 return ranks.pop() if len(ranks) == 1 else None
-            case ast.Subscript(value, ast.Tuple(parts)):
+            case ast.Subscript(value, ast.Tuple(indices)):
                 self.of(value)
-                return len(parts)
+                return len(indices)
             case ast.Call():
                 return self.call(node)
             case _:
                 return None
 
     def call(self, node: ast.Call) -> int | None:
-        name, keywords = self.in_language(node.func), {one.arg: one.value for one in node.keywords if one.arg}
+        name, keywords = (
+            self.in_language(node.func),
+            {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg},
+        )
         match name, node.args:
             case "", values:
                 match node.func:
@@ -105,8 +108,8 @@ class Ranks:
                         return None
             case "arange", _:
                 return 1
-            case (("zeros" | "full"), [ast.List(parts) | ast.Tuple(parts), *_]):
-                return len(parts)
+            case (("zeros" | "full"), [ast.List(dimensions) | ast.Tuple(dimensions), *_]):
+                return len(dimensions)
             case "make_block_ptr", _:
                 shape = node.args[4] if len(node.args) > 4 else keywords.get("block_shape")
                 return len(shape.elts) if isinstance(shape, ast.Tuple | ast.List) else None
@@ -124,7 +127,7 @@ class Ranks:
                     raise Refused(f"a block with other axes than its address, `{ast.unparse(node)[:60]}`,", node.lineno)
                 return 0
             case _, values if name in _ALIKE or name in self.of_elements:
-                given = [one for key, one in keywords.items() if key in ("mask", "other", "acc", "x", "y")]
+                given = [argument for key, argument in keywords.items() if key in ("mask", "other", "acc", "x", "y")]
                 return self.joined(node, [*values[: 1 if name in ("cast", "advance", "trans") else None], *given])
             case _:
                 return 0 if name in _NUMBERS else None

@@ -32,30 +32,35 @@ _NEUTRAL = {"sum": 0.0, "max": -math.inf, "min": math.inf}
 _TRIALS = 4
 
 
-def _counts_beyond(one: Reduced) -> bool:
+def _counts_beyond(reduction: Reduced) -> bool:
     """Whether elements beyond the edge, which a mask leaves out, may change what is reduced: whether they have another
     value than one that adds nothing, whatever the elements inside are."""
-    values = in_order(one.value, until=lambda part: part != one.value and isinstance(part, Reduced))
-    masked = [part for part in values if isinstance(part, Input) and part.beyond is not None]
-    if not masked and not any(isinstance(part, Formula) and part.name == "edge" for part in values):
+    values = in_order(reduction.value, until=lambda term: term != reduction.value and isinstance(term, Reduced))
+    masked = [term for term in values if isinstance(term, Input) and term.beyond is not None]
+    if not masked and not any(isinstance(term, Formula) and term.name == "edge" for term in values):
         return False
     draw = random.Random(0)
     for _ in range(_TRIALS):
-        found: dict[int, float] = {}
-        for part in values:
-            match part:
+        numbers: dict[int, float] = {}
+        for term in values:
+            match term:
                 case Number(value):
                     number = value
                 case Input(beyond=float(value)):
                     number = value
                 case Formula(name, arguments):
-                    number = _applied(name, [found[id(each)] for each in arguments])
+                    number = _applied(name, [numbers[id(each)] for each in arguments])
                 case _:
                     number = draw.uniform(-3.0, 3.0)
-            found[id(part)] = number
-        beyond = found[id(one.value)]
-        magnitude = one.kind == "max" and isinstance(one.value, Formula) and one.value.name == "abs" and beyond == 0
-        if beyond != _NEUTRAL[one.kind] and not magnitude:
+            numbers[id(term)] = number
+        beyond = numbers[id(reduction.value)]
+        magnitude = (
+            reduction.kind == "max"
+            and isinstance(reduction.value, Formula)
+            and reduction.value.name == "abs"
+            and beyond == 0
+        )
+        if beyond != _NEUTRAL[reduction.kind] and not magnitude:
             return True
     return False
 
@@ -89,8 +94,8 @@ def _applied(name: str, values: list[float]) -> float:
 def beyond_edges(stores: tuple[Output, ...]) -> str:
     """Why elements beyond the edges of tensors count, empty if they do not."""
     for store in stores:
-        for one in walk(store.value):
-            if isinstance(one, Reduced) and _counts_beyond(one):
+        for term in walk(store.value):
+            if isinstance(term, Reduced) and _counts_beyond(term):
                 return "what is beyond the edge is part of a reduction"
     return ""
 
@@ -98,39 +103,39 @@ def beyond_edges(stores: tuple[Output, ...]) -> str:
 def contradicted(stores: tuple[Output, ...], bounds: Mapping[Place, Place]) -> str:
     """Why lengths do not fit to each other, empty if they do: indices of an axis that end at two lengths, or rows that
     begin after the length of another axis."""
-    compared = frozenset(written(one) for one in bounds.values())
+    compared = frozenset(written(bound) for bound in bounds.values())
     # Rows or columns of a block are numbered alike, alone and in a block.
     ends: dict[Place, Place] = {}
     for index, length in bounds.items():
-        alone = renamed(index, lambda one: ("r", "r", one[2]) if one[1] in ("r0", "r1") else one)
+        alone = renamed(index, lambda atom: ("r", "r", atom[2]) if atom[1] in ("r0", "r1") else atom)
         is_row = any(kind == "p" for kind, _, _ in atoms(index))
-        if is_row and (other := ends.setdefault(alone, length)) != length:
-            return f"it compares an index with {written(other)} and with {written(length)}"
+        if is_row and (first_length := ends.setdefault(alone, length)) != length:
+            return f"it compares an index with {written(first_length)} and with {written(length)}"
     rows: list[tuple[str, str, str]] = []
     gaps: list[tuple[str, str]] = []
     lengths: set[str] = set()
     # What is compared may be read elsewhere from the chip, where another index stands for its own.
-    for access in (*_accesses(stores), *(Input("what is compared", place=one) for one in bounds)):
-        found = "nowhere" if access.place is None else steps(access.place, wraps=True)
-        if isinstance(found, str):
+    for access in (*_accesses(stores), *(Input("what is compared", place=index) for index in bounds)):
+        side = "nowhere" if access.place is None else steps(access.place, wraps=True)
+        if isinstance(side, str):
             continue
         long: set[str] = set()
         pitches: set[str] = set()
-        for axis in found.axes(compared):
-            own = length_along(axis, found.indices, bounds)
-            if isinstance(own, str):
-                return own
-            if len(own) > 1:
-                return f"indices of {access.tensor} go up to {' and up to '.join(sorted(own))}"
-            lengths |= own
-            if any(not found.strides[one] for one in axis):
-                long = own
+        for axis in side.axes(compared):
+            axis_lengths = length_along(axis, side.indices, bounds)
+            if isinstance(axis_lengths, str):
+                return axis_lengths
+            if len(axis_lengths) > 1:
+                return f"indices of {access.tensor} go up to {' and up to '.join(sorted(axis_lengths))}"
+            lengths |= axis_lengths
+            if any(not side.strides[index] for index in axis):
+                long = axis_lengths
             else:
-                first = min((found.strides[one] for one in axis), key=len)
+                first = min((side.strides[index] for index in axis), key=len)
                 pitches |= {*first} if len(first) == 1 else set[str]()
-        rows += [(access.tensor, one, pitch) for one in long for pitch in pitches]
-        if all(found.strides.values()) and access.place not in bounds:
-            gaps += [(access.tensor, one) for one in pitches]
+        rows += [(access.tensor, length, pitch) for length in long for pitch in pitches]
+        if all(side.strides.values()) and access.place not in bounds:
+            gaps += [(access.tensor, pitch) for pitch in pitches]
     for tensor, pitch in gaps:
         if pitch in lengths:
             return f"elements of {tensor} are read {pitch} elements after each other"
@@ -145,25 +150,27 @@ def by_rows_and_columns(stores: tuple[Output, ...]) -> tuple[Output, ...] | str:
 
     What is reduced must be whole rows, one after the other in the tensor.
     """
-    if all(one.place is None for one in _accesses(stores)):
+    if all(access.place is None for access in _accesses(stores)):
         return stores
-    reduced = any(isinstance(one, Reduced) for store in stores for one in walk(store.value))
-    found = _steps(stores)
-    if isinstance(found, str):
-        return found
-    whole = max(found.values(), key=lambda one: len(one.indices))
-    every = frozenset[Atom]().union(*(one.indices for one in found.values()))
-    if whole.indices != every:
+    reduced = any(isinstance(term, Reduced) for store in stores for term in walk(store.value))
+    side_of = _steps(stores)
+    if isinstance(side_of, str):
+        return side_of
+    full_side = max(side_of.values(), key=lambda side: len(side.indices))
+    every = frozenset[Atom]().union(*(side.indices for side in side_of.values()))
+    if full_side.indices != every:
         return f"{_UNKNOWN} its tensors"
     if digits := _half_of_threads(every):
         return f"not all of {digits} is used"
-    if not any(not strides or (len(strides) == 1 and strides[0][0] != "#") for strides in whole.strides.values()):
+    if not any(not strides or (len(strides) == 1 and strides[0][0] != "#") for strides in full_side.strides.values()):
         return "its tensors are read with gaps"
-    if all(one.indices == every for one in found.values()) and not reduced:
-        odd = next((access for access, one in found.items() if not same(whole, one)), None)
-        return _with_axes(stores, dict.fromkeys(found, _FULL)) if odd is None else f"{odd[0]} is read in another order"
-    rows = _rows_of(whole, [one.indices for one in found.values()], reduced)
-    return rows if isinstance(rows, str) else _placed(stores, found, whole, rows, reduced)
+    if all(side.indices == every for side in side_of.values()) and not reduced:
+        odd = next((access for access, side in side_of.items() if not same(full_side, side)), None)
+        return (
+            _with_axes(stores, dict.fromkeys(side_of, _FULL)) if odd is None else f"{odd[0]} is read in another order"
+        )
+    rows = _rows_of(full_side, [side.indices for side in side_of.values()], reduced)
+    return rows if isinstance(rows, str) else _placed(stores, side_of, full_side, rows, reduced)
 
 
 def of_product(stores: tuple[Output, ...], a: Input, b: Input, transposed: bool) -> tuple[Output, ...] | str:
@@ -171,39 +178,39 @@ def of_product(stores: tuple[Output, ...], a: Input, b: Input, transposed: bool)
     if a.place is None or b.place is None:
         return stores
     left, right = steps(a.place, wraps=True), steps(b.place, wraps=True)
-    for tensor, one in ((a.tensor, left), (b.tensor, right)):
-        if isinstance(one, str):
-            return f"{tensor} is read {one}"
+    for tensor, side in ((a.tensor, left), (b.tensor, right)):
+        if isinstance(side, str):
+            return f"{tensor} is read {side}"
     assert not isinstance(left, str)
     assert not isinstance(right, str)
     if reason := _sizes(stores, left, right, transposed):
         return reason
-    rest = tuple(replace(one, value=_without(one.value, (a, b))) for one in stores)
-    found = _steps(rest)
-    if isinstance(found, str):
-        return found
-    whole = max((found[_access(one)] for one in stores), key=lambda one: len(one.indices))
-    of_a, of_b = left.blocks() & whole.blocks(), right.blocks() & whole.blocks()
+    rest = tuple(replace(store, value=_without(store.value, (a, b))) for store in stores)
+    side_of = _steps(rest)
+    if isinstance(side_of, str):
+        return side_of
+    full_side = max((side_of[_access(store)] for store in stores), key=lambda side: len(side.indices))
+    of_a, of_b = left.blocks() & full_side.blocks(), right.blocks() & full_side.blocks()
     if of_a & of_b or left.blocks() != of_a or right.blocks() != of_b:
         return "several products are computed, or one of parts of K"
     if not of_a or not of_b:
         # One block of rows or columns: the elements tell.
-        of_a, of_b = left.indices & whole.indices - right.indices, right.indices & whole.indices - left.indices
-    if of_a | of_b < whole.blocks() or not of_a or not of_b:
+        of_a, of_b = left.indices & full_side.indices - right.indices, right.indices & full_side.indices - left.indices
+    if of_a | of_b < full_side.blocks() or not of_a or not of_b:
         return "it is not known which blocks its product has"
-    rows = whole.largest(of_a, of_b)
-    if not rows or not _last(whole, whole.indices - rows) or not _one_row(whole, whole.indices - rows):
+    rows = full_side.largest(of_a, of_b)
+    if not rows or not _last(full_side, full_side.indices - rows) or not _one_row(full_side, full_side.indices - rows):
         return "the product is stored in another order"
-    if _has(rows, "r1") or _has(whole.indices - rows, "r0"):
+    if _has(rows, "r1") or _has(full_side.indices - rows, "r0"):
         return "the product is stored in another order"
-    for one in (left, right):
-        if not _whole_sum(one):
+    for side in (left, right):
+        if not _whole_sum(side):
             return "the product is not summed over all of K"
     if (reason := _order(left, of_a, rows, False)) or (
-        reason := _order(right, of_b, whole.indices - rows, not transposed)
+        reason := _order(right, of_b, full_side.indices - rows, not transposed)
     ):
         return f"a factor of the product is {reason}"
-    of_depth = [frozenset(one for one in side.indices if one[0] == "k" or one[1] == axis) for side, axis in (
+    of_depth = [frozenset(index for index in side.indices if index[0] == "k" or index[1] == axis) for side, axis in (
         (left, "r1"), (right, "r1" if transposed else "r0")
     )]  # fmt: skip
     end = " ".join(sorted({name.partition(" of ")[2] for kind, name, _ in of_depth[0] if kind == "k"}))
@@ -213,7 +220,7 @@ def of_product(stores: tuple[Output, ...], a: Input, b: Input, transposed: bool)
         if transposed
         else TensorIndices(b.tensor, right, of_depth[1], right.indices - of_depth[1]),
     )
-    return _placed(stores, found, whole, rows, False, (a, b), factors)
+    return _placed(stores, side_of, full_side, rows, False, (a, b), factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +236,7 @@ class TensorIndices:
 
     def stride(self, indices: frozenset[Atom]) -> tuple[str, ...]:
         """The distance of an element, or row, from the next one."""
-        return min((self.steps.strides[one] for one in indices), key=len)
+        return min((self.steps.strides[index] for index in indices), key=len)
 
     def length(self, distance: str) -> str:
         """Where a loop over its columns ends, empty if that is at the distance of its rows."""
@@ -273,8 +280,8 @@ def _sizes(stores: tuple[Output, ...], a: IndexStrides, b: IndexStrides, transpo
         if isinstance(to, str):
             return f"{store.tensor} is written {to}"
         rows, columns = ("r0", "r1") if transposed else ("r1", "r0")
-        for one, name, other, second in ((a, "r0", to, "r0"), (b, rows, to, "r1"), (a, "r1", b, columns)):
-            if _size(one, name) != _size(other, second):
+        for operand, name, counterpart, second in ((a, "r0", to, "r0"), (b, rows, to, "r1"), (a, "r1", b, columns)):
+            if _size(operand, name) != _size(counterpart, second):
                 return "its blocks have different sizes"
         for side in (a, b, to):
             for index in side.indices:
@@ -295,7 +302,7 @@ def _follows(side: IndexStrides, inner: Atom) -> bool:
 
 def _has(indices: frozenset[Atom], name: str) -> bool:
     """Whether elements of a block along this axis are among indices."""
-    return any(one[:2] == ("r", name) for one in indices)
+    return any(index[:2] == ("r", name) for index in indices)
 
 
 def _half_of_threads(indices: frozenset[Atom]) -> str:
@@ -303,25 +310,25 @@ def _half_of_threads(indices: frozenset[Atom]) -> str:
     names = {name for kind, name, _ in indices if kind in ("r", "p") and name.startswith("(") and "threadIdx" in name}
     names |= {name for kind, name, _ in indices if kind == "r" and name.startswith("(")}
     for name in names:
-        other = name.replace(" // ", " % ") if " // " in name else name.replace(" % ", " // ")
-        if other not in names:
+        complement = name.replace(" // ", " % ") if " // " in name else name.replace(" % ", " // ")
+        if complement not in names:
             return name
     return ""
 
 
-def _one_row(whole: IndexStrides, columns: frozenset[Atom]) -> bool:
+def _one_row(full_side: IndexStrides, columns: frozenset[Atom]) -> bool:
     """Whether threads of a row are next to each other: none moves by a stride that others of the row do not have."""
-    shared = frozenset[str].intersection(*(frozenset(whole.strides[one]) for one in columns))
+    shared = frozenset[str].intersection(*(frozenset(full_side.strides[index]) for index in columns))
     return all(
-        set(whole.strides[one]) - shared <= {name for name in whole.strides[one] if name.startswith("#")}
-        for one in columns
-        if one[0] == "r"
+        set(full_side.strides[index]) - shared <= {name for name in full_side.strides[index] if name.startswith("#")}
+        for index in columns
+        if index[0] == "r"
     )
 
 
 def _whole_sum(side: IndexStrides) -> bool:
     """Whether loops in loops over K visit all of it: the outer one moves by the length of the inner one."""
-    turns = sorted((one for one in side.indices if one[0] == "k"), key=lambda one: one[1], reverse=True)
+    turns = sorted((index for index in side.indices if index[0] == "k"), key=lambda index: index[1], reverse=True)
     for inner, outer in itertools.pairwise(turns):
         length = inner[1].partition(" of ")[2]
         if not {length, f"#{length}"} & set(side.strides[outer]):
@@ -329,13 +336,13 @@ def _whole_sum(side: IndexStrides) -> bool:
     return True
 
 
-def _order(side: IndexStrides, blocks: frozenset[Atom], own: frozenset[Atom], turns_first: bool) -> str:
+def _order(side: IndexStrides, blocks: frozenset[Atom], free_indices: frozenset[Atom], turns_first: bool) -> str:
     """Why a factor is not read by its rows, which are those of the product or (`turns_first`) of K; empty if it is."""
-    turns = frozenset(one for one in side.indices if one[0] == "k")
+    turns = frozenset(index for index in side.indices if index[0] == "k")
     if not turns:
         return "not read in a loop over K"
-    inner = frozenset(one for one in side.indices if one[1] in ("r0", "r1"))
-    if side.indices - turns <= own:
+    inner = frozenset(index for index in side.indices if index[1] in ("r0", "r1"))
+    if side.indices - turns <= free_indices:
         blocks = side.indices - turns
     elif not inner:
         return "made of rows or columns of other threads"
@@ -350,148 +357,168 @@ def _order(side: IndexStrides, blocks: frozenset[Atom], own: frozenset[Atom], tu
     return "" if (len(by_turns) > len(by_blocks)) == turns_first else "transposed"
 
 
-def _access(one: Input | Output) -> tuple[str, Place | None]:
-    return one.tensor, one.place
+def _access(access: Input | Output) -> tuple[str, Place | None]:
+    return access.tensor, access.place
 
 
 def _accesses(stores: tuple[Output, ...]) -> list[Input | Output]:
-    return [*stores, *(one for store in stores for one in walk(store.value) if isinstance(one, Input))]
+    return [*stores, *(term for store in stores for term in walk(store.value) if isinstance(term, Input))]
 
 
 def _without(value: Value, factors: tuple[Input, Input]) -> Value:
     """A value without the factors of the product."""
-    return replaced(value, lambda one: _NOTHING if one in factors else None)
+    return replaced(value, lambda term: _NOTHING if term in factors else None)
 
 
 _NOTHING = Input("", place=None)
 
 
 def _steps(stores: tuple[Output, ...]) -> dict[tuple[str, Place | None], IndexStrides] | str:
-    found: dict[tuple[str, Place | None], IndexStrides] = {}
+    side_of: dict[tuple[str, Place | None], IndexStrides] = {}
     for one in _accesses(stores):
         if one == _NOTHING:
             continue
         if one.place is None:
             return f"it is not known which elements of {one.tensor} it takes"
-        made = steps(one.place)
-        if isinstance(made, str):
-            return f"{one.tensor} is {'written' if isinstance(one, Output) else 'read'} {made}"
-        found[_access(one)] = made
-    blocks = any(kind == "r" and name in ("r0", "r1") for one in found.values() for kind, name, _ in one.indices)
+        side = steps(one.place)
+        if isinstance(side, str):
+            return f"{one.tensor} is {'written' if isinstance(one, Output) else 'read'} {side}"
+        side_of[_access(one)] = side
+    blocks = any(kind == "r" and name in ("r0", "r1") for side in side_of.values() for kind, name, _ in side.indices)
     if not blocks:
-        return found
+        return side_of
     # Rows and columns of blocks that were made without the other axis.
-    whole = max(found.values(), key=lambda one: len(one.indices))
+    full_side = max(side_of.values(), key=lambda side: len(side.indices))
     settled: dict[tuple[str, Place | None], IndexStrides] = {}
-    for access, one in found.items():
+    for access, one in side_of.items():
         plain = _has(one.indices, "r")
         choices = [_along(access[1], axis) for axis in ("r0", "r1")] if plain else [one]
         fits = [
             choice for choice in choices
-            if choice is not None and choice.indices <= whole.indices
-            and (part_of_rows(whole, choice) or part_of_columns(whole, choice) or not plain)
+            if choice is not None and choice.indices <= full_side.indices
+            and (part_of_rows(full_side, choice) or part_of_columns(full_side, choice) or not plain)
         ]  # fmt: skip
         if len(fits) > 1:
             # That whose block moves with it, or that of which there is one block.
-            fits = [choice for choice in fits if _moves_with(whole, choice)]
+            fits = [choice for choice in fits if _moves_with(full_side, choice)]
         if len(fits) != 1:
             return f"{_UNKNOWN} {access[0]}"
         settled[access] = fits[0]
     return settled
 
 
-def _moves_with(whole: IndexStrides, part: IndexStrides) -> bool:
-    own = frozenset(one for one in part.indices if one[0] != "p")
-    if not part.blocks():
-        return not any(whole.sharing(stride) & whole.blocks() for one in own for stride in whole.strides[one])
+def _moves_with(full_side: IndexStrides, part_side: IndexStrides) -> bool:
+    inner_indices = frozenset(index for index in part_side.indices if index[0] != "p")
+    if not part_side.blocks():
+        return not any(
+            full_side.sharing(stride) & full_side.blocks()
+            for index in inner_indices
+            for stride in full_side.strides[index]
+        )
     return any(
-        whole.sharing(stride) >= own | part.blocks()
-        and not whole.sharing(stride) & (whole.indices - own - part.blocks() - whole.blocks())
-        for index in own
-        for stride in whole.strides[index]
+        full_side.sharing(stride) >= inner_indices | part_side.blocks()
+        and not full_side.sharing(stride)
+        & (full_side.indices - inner_indices - part_side.blocks() - full_side.blocks())
+        for index in inner_indices
+        for stride in full_side.strides[index]
     )
 
 
-def _along(place: Place | None, axis: str) -> IndexStrides | None:
-    made = steps(renamed(place or frozenset(), lambda one: ("r", axis, one[2]) if one[:2] == ("r", "r") else one))
-    return None if isinstance(made, str) else made
+def _along(position: Place | None, axis: str) -> IndexStrides | None:
+    side = steps(
+        renamed(position or frozenset(), lambda atom: ("r", axis, atom[2]) if atom[:2] == ("r", "r") else atom)
+    )
+    return None if isinstance(side, str) else side
 
 
-def _last(whole: IndexStrides, columns: frozenset[Atom]) -> bool:
+def _last(full_side: IndexStrides, columns: frozenset[Atom]) -> bool:
     """Whether some index goes from column to column, one after the other or by a stride of its own."""
-    rows = whole.indices - columns
-    shared = {stride for one in rows for stride in whole.strides[one]}
-    return any(not whole.strides[one] for one in columns) or (
-        all(whole.strides[one] for one in rows)
+    rows = full_side.indices - columns
+    shared = {stride for index in rows for stride in full_side.strides[index]}
+    return any(not full_side.strides[index] for index in columns) or (
+        all(full_side.strides[index] for index in rows)
         and any(
-            not (set(whole.strides[one]) & shared) and not any(name.startswith("#") for name in whole.strides[one])
-            for one in columns
+            not (set(full_side.strides[index]) & shared)
+            and not any(name.startswith("#") for name in full_side.strides[index])
+            for index in columns
         )
     )
 
 
-def _rows_of(whole: IndexStrides, indices: list[frozenset[Atom]], reduced: bool) -> frozenset[Atom] | str:
+def _rows_of(full_side: IndexStrides, indices: list[frozenset[Atom]], reduced: bool) -> frozenset[Atom] | str:
     """The indices that choose a row; the others choose the element in it."""
-    parts = {one for one in indices if one != whole.indices}
-    sets = {stride: whole.sharing(stride) for strides in whole.strides.values() for stride in strides}
-    choices = [*parts, *(whole.indices - one for one in parts)]
-    if reduced and not parts:
-        blocks = whole.blocks()
-        choices = sorted((one | blocks for one in sets.values() if one & blocks), key=len, reverse=True)
+    part_sets = {index_set for index_set in indices if index_set != full_side.indices}
+    sets = {stride: full_side.sharing(stride) for strides in full_side.strides.values() for stride in strides}
+    choices = [*part_sets, *(full_side.indices - index_set for index_set in part_sets)]
+    if reduced and not part_sets:
+        blocks = full_side.blocks()
+        choices = sorted(
+            (index_set | blocks for index_set in sets.values() if index_set & blocks), key=len, reverse=True
+        )
     # Blocks have rows: what is reduced lies in one.
-    for rows in sorted(choices, key=lambda one: bool((whole.indices - one) & whole.blocks())):
-        columns = whole.indices - rows
-        if reduced and columns & whole.blocks():
+    for rows in sorted(choices, key=lambda index_set: bool((full_side.indices - index_set) & full_side.blocks())):
+        columns = full_side.indices - rows
+        if reduced and columns & full_side.blocks():
             continue
-        blocks = frozenset(one for one in rows if one[0] == "p")
+        blocks = frozenset(index for index in rows if index[0] == "p")
         apart = any(
             rows - blocks <= inside and inside & rows and not inside & columns for inside in sets.values()
         )  # fmt: skip
         # Blocks along a row are no rows, where a row has several.
-        apart = apart and (rows <= blocks or not any(whole.within(one) in columns for one in blocks))
+        apart = apart and (rows <= blocks or not any(full_side.within(index) in columns for index in blocks))
         apart = apart and not _has(rows, "r1") and not _has(columns, "r0")
-        if rows and columns and apart and _last(whole, columns) and all(one in (rows, columns) for one in parts):
+        if (
+            rows
+            and columns
+            and apart
+            and _last(full_side, columns)
+            and all(index_set in (rows, columns) for index_set in part_sets)
+        ):
             return rows
     return "rows and columns of its tensors are not as they are here"
 
 
 def _placed(
-    stores: tuple[Output, ...], found: dict[tuple[str, Place | None], IndexStrides], whole: IndexStrides,
+    stores: tuple[Output, ...], side_of: dict[tuple[str, Place | None], IndexStrides], full_side: IndexStrides,
     rows: frozenset[Atom], reduced: bool, factors: tuple[Input, ...] = (), of_factors: tuple[TensorIndices, ...] = (),
 ) -> tuple[Output, ...] | str:  # fmt: skip
     axes: dict[tuple[str, Place | None], frozenset[str]] = {}
-    for access, one in found.items():
-        if one.indices == whole.indices:
-            if not same(whole, one):
+    for access, side in side_of.items():
+        if side.indices == full_side.indices:
+            if not same(full_side, side):
                 return f"{access[0]} is read in another order"
             axes[access] = _FULL
-        elif one.indices == rows and part_of_rows(whole, one):
+        elif side.indices == rows and part_of_rows(full_side, side):
             axes[access] = _ROWS
-        elif one.indices == whole.indices - rows and part_of_columns(whole, one):
+        elif side.indices == full_side.indices - rows and part_of_columns(full_side, side):
             axes[access] = _COLUMNS
         else:
             return f"{_UNKNOWN} {access[0]}"
-    sides = [TensorIndices(access[0], one, rows & one.indices, one.indices - rows) for access, one in found.items()]
+    sides = [
+        TensorIndices(access[0], side, rows & side.indices, side.indices - rows) for access, side in side_of.items()
+    ]
     if odd := distances([*sides, *of_factors]):
         return odd
     placed = _with_axes(stores, axes, factors)
-    if reduced and any(kind == "r" for kind, _, _ in whole.indices - rows):
-        alone = [one for store in stores for one in walk(store.value) if isinstance(one, Reduced) and not one.together]
+    if reduced and any(kind == "r" for kind, _, _ in full_side.indices - rows):
+        alone = [
+            side for store in stores for side in walk(store.value) if isinstance(side, Reduced) and not side.together
+        ]
         if alone:
             return "threads do not add up what each of them reduced"
     if reduced:
-        for one in placed:
-            if (_FULL if _is_full(one.value) else _ROWS) != one.axes:
-                return f"{one.tensor} is not reduced over whole rows"
-    elif not factors and any(one.axes != _FULL for one in placed):
+        for side in placed:
+            if (_FULL if _is_full(side.value) else _ROWS) != side.axes:
+                return f"{side.tensor} is not reduced over whole rows"
+    elif not factors and any(store.axes != _FULL for store in placed):
         return "what it stores does not have all rows and columns"
     return placed
 
 
 def _is_full(value: Value) -> bool:
     """Whether a value is one of an element, not of a row."""
-    values = in_order(value, until=lambda one: isinstance(one, Reduced))
-    return any(isinstance(one, Input) and "r1" in one.axes for one in values)
+    values = in_order(value, until=lambda term: isinstance(term, Reduced))
+    return any(isinstance(term, Input) and "r1" in term.axes for term in values)
 
 
 def _with_axes(
@@ -502,4 +529,6 @@ def _with_axes(
             return Input(value.tensor, axes[_access(value)], value.part)
         return None
 
-    return tuple(Output(one.tensor, axes[_access(one)], replaced(one.value, change), one.part) for one in stores)
+    return tuple(
+        Output(store.tensor, axes[_access(store)], replaced(store.value, change), store.part) for store in stores
+    )

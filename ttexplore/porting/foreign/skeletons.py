@@ -89,7 +89,7 @@ class _Module:
         lines.add(0, code("import ttexplore.language as T"), code(""), code(""))
         lines.add(0, code("def {name}({parameters}):", name=self.function, parameters=every))
         lines.add(1, code('"""{summary}"""', summary=summary))
-        lines.add(1, *(comment(f"Only where {one}") for one in self.kernel.variants))
+        lines.add(1, *(comment(f"Only where {condition}") for condition in self.kernel.variants))
         lines.add(1, *before, code(""), code("@T.prim_func"), code("def kernel("))
         lines.add(2, *(code("{name}: T.Tensor({shape}, dtype),", name=name, shape=shape) for name, shape in tensors))
         lines.add(1, code("):"))
@@ -120,23 +120,23 @@ class _Blocks:
 
     def count(self, stores: Iterable[Output]) -> None:
         """Count how often each value of the stores is used."""
-        for one in in_order(*(store.value for store in stores)):
-            for part in parts_of(one):
-                self.uses[part] = self.uses.get(part, 0) + 1
+        for term in in_order(*(store.value for store in stores)):
+            for operand in parts_of(term):
+                self.uses[operand] = self.uses.get(operand, 0) + 1
 
     def rank(self, value: Value) -> Rank:
         """Which elements a value has one for each of."""
-        for one in in_order(value, until=lambda part: part in self.ranks or self.rank_of(part) is not None):
-            if one not in self.ranks:
-                self.ranks[one] = self.rank_of(one) or self.rank_of_parts(one)
+        for term in in_order(value, until=lambda term: term in self.ranks or self.rank_of(term) is not None):
+            if term not in self.ranks:
+                self.ranks[term] = self.rank_of(term) or self.rank_of_parts(term)
         return self.ranks[value]
 
     def rank_of_parts(self, value: Value) -> Rank:
-        ranks = {self.ranks[part] for part in parts_of(value)}
+        ranks = {self.ranks[operand] for operand in parts_of(value)}
         return "full" if ranks & {"full", "row"} else "column" if "column" in ranks else "number"
 
-    def block(self, wanted: LiteralString, is_full: bool) -> PythonText:
-        name = self.module.names.claim(wanted)
+    def block(self, preferred_name: LiteralString, is_full: bool) -> PythonText:
+        name = self.module.names.claim(preferred_name)
         shape = code("(block, {width})", width=self.width) if is_full else code("(block,)")
         self.buffers.append(code('{name} = T.alloc_fragment({shape}, "float32")', name=name, shape=shape))
         return name
@@ -152,59 +152,64 @@ class _Blocks:
         else:
             self.lines += [code("for i in T.Parallel(block):"), code("    {block}[i] = {text}", block=block, text=text)]
 
-    def named(self, value: Value, wanted: LiteralString, is_full: bool) -> None:
+    def named(self, value: Value, preferred_name: LiteralString, is_full: bool) -> None:
         """Compute a value into a block of its own, which stands for it from now on."""
-        block = self.block(wanted, is_full)
+        block = self.block(preferred_name, is_full)
         self.fill(block, value, is_full)
         self.blocks[value] = block, is_full
 
     def prepare(self, value: Value) -> None:
         """Write what a value needs before its own loop: reductions, what is the same for a whole row, and values that
         are large and occur more than once."""
-        for one in in_order(value, until=self.is_written):
-            if self.is_written(one):
-                self.sizes[one] = 0, 0
+        for term in in_order(value, until=self.is_written):
+            if self.is_written(term):
+                self.sizes[term] = 0, 0
                 continue
-            parts = [self.sizes.get(part, (0, 0)) for part in parts_of(one)]
-            size, depth = 1 + sum(count for count, _ in parts), 1 + max((deep for _, deep in parts), default=0)
-            match one:
+            operand_sizes = [self.sizes.get(operand, (0, 0)) for operand in parts_of(term)]
+            size, depth = (
+                1 + sum(count for count, _ in operand_sizes),
+                1 + max((deep for _, deep in operand_sizes), default=0),
+            )
+            match term:
                 case Reduced(kind, inner):
                     if not self.blocks.get(inner, (None, False))[1]:
                         self.named(inner, "elements", True)
-                    self.reduce(kind, one, self.blocks[inner][0])
+                    self.reduce(kind, term, self.blocks[inner][0])
                 case Formula(_, arguments):
-                    for part in arguments:
+                    for argument in arguments:
                         # A value of a row that the values of elements use.
                         is_of_row = (
-                            isinstance(part, Formula) and self.rank(part) == "column" and self.rank(one) == "full"
+                            isinstance(argument, Formula)
+                            and self.rank(argument) == "column"
+                            and self.rank(term) == "full"
                         )
-                        if is_of_row and part not in self.blocks:
-                            self.named(part, "row_value", False)
-                    shared = self.uses.get(one, 0) > 1 and size >= _SHARED
-                    if one != value and (shared or size >= _LARGEST or depth >= _DEEPEST):
-                        self.named(one, "value", self.rank(one) == "full")
+                        if is_of_row and argument not in self.blocks:
+                            self.named(argument, "row_value", False)
+                    shared = self.uses.get(term, 0) > 1 and size >= _SHARED
+                    if term != value and (shared or size >= _LARGEST or depth >= _DEEPEST):
+                        self.named(term, "value", self.rank(term) == "full")
                         size, depth = 0, 0
                 case _:
                     size, depth = 0, 0
-            self.sizes[one] = size, depth
+            self.sizes[term] = size, depth
 
     def is_written(self, value: Value) -> bool:
         return value in self.blocks or self.leaf(value) is not None
 
     def reduce(self, kind: str, value: Value, source: PythonText) -> None:
-        wanted, template = _REDUCED[kind]
-        target = self.block(wanted, False)
+        preferred_name, template = _REDUCED[kind]
+        target = self.block(preferred_name, False)
         self.lines.append(code(template, source=source, target=target))
         self.blocks[value] = target, False
 
     def text(self, value: Value) -> PythonText:
         """A value as an expression of an element."""
-        known = self.known(value)
-        if known is not None:
-            return known
+        ready_text = self.known(value)
+        if ready_text is not None:
+            return ready_text
         texts: dict[Value, PythonText] = {}
-        for one in in_order(value, until=lambda part: self.known(part) is not None):
-            texts[one] = self.known(one) or _expression(one, [texts[part] for part in parts_of(one)])
+        for term in in_order(value, until=lambda term: self.known(term) is not None):
+            texts[term] = self.known(term) or _expression(term, [texts[operand] for operand in parts_of(term)])
         return texts[value]
 
     def known(self, value: Value) -> PythonText | None:
@@ -214,26 +219,27 @@ class _Blocks:
         return self.leaf(value)
 
 
-def _expression(value: Value, parts: list[PythonText]) -> PythonText:
+def _expression(value: Value, operands: list[PythonText]) -> PythonText:
     match value:
         case Number(real):
             return number(real)
         case Formula(name):
-            return applied(name, parts)
+            return applied(name, operands)
         case _:
             raise AssertionError(f"{type(value).__name__} is no expression of elements")
 
 
 def _scalars(kernel: ForeignKernel, names: SkeletonNames, values: Iterable[Value]) -> list[PythonText]:
     """The parameters that are numbers in these values, but lengths, each with its default."""
-    found = dict.fromkeys(
-        one.name
+    scalar_names = dict.fromkeys(
+        term.name
         for value in values
-        for one in walk(value)
-        if isinstance(one, Scalar) and one.name not in kernel.lengths
+        for term in walk(value)
+        if isinstance(term, Scalar) and term.name not in kernel.lengths
     )
     return [
-        code("{name}={default}", name=names.of(one), default=number(kernel.defaults.get(one, 1.0))) for one in found
+        code("{name}={default}", name=names.of(scalar), default=number(kernel.defaults.get(scalar, 1.0)))
+        for scalar in scalar_names
     ]
 
 
@@ -259,16 +265,16 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
     stores, names = family.stores, module.names
     inputs: dict[str, Input] = {}
     for store in stores:
-        for one in walk(store.value):
-            if isinstance(one, Input):
-                inputs.setdefault(one.tensor, one)
+        for term in walk(store.value):
+            if isinstance(term, Input):
+                inputs.setdefault(term.tensor, term)
     # Whether the source has blocks of rows and columns.
-    two = any({"r0", "r1"} <= one.axes or {"x", "y"} <= one.axes for one in (*inputs.values(), *stores))
-    whole = any(isinstance(one, Reduced) for store in stores for one in walk(store.value))
-    width = code("columns") if whole else code("block")
-    places: dict[Rank, PythonText] = {
-        "full": code("by * block, 0") if whole else code("by * block, bx * block"),
-        "row": code("0") if whole else code("bx * block"), "column": code("by * block"),
+    two = any({"r0", "r1"} <= access.axes or {"x", "y"} <= access.axes for access in (*inputs.values(), *stores))
+    has_reduction = any(isinstance(term, Reduced) for store in stores for term in walk(store.value))
+    width = code("columns") if has_reduction else code("block")
+    offsets: dict[Rank, PythonText] = {
+        "full": code("by * block, 0") if has_reduction else code("by * block, bx * block"),
+        "row": code("0") if has_reduction else code("bx * block"), "column": code("by * block"),
     }  # fmt: skip
     shapes: dict[Rank, PythonText] = {
         "full": code("(block, {width})", width=width), "row": code("({width},)", width=width),
@@ -303,16 +309,16 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
     for store in stores:
         rank = blocks.rank(store.value)
         # Without reductions each place of a store is an element of its own, whatever they share.
-        shared = rank == "number" or (not whole and store.axes >= {"r0", "r1"})
+        shared = rank == "number" or (not has_reduction and store.axes >= {"r0", "r1"})
         out[store.tensor] = "full" if shared else rank
-    tensors: dict[str, Rank] = {name: blocks.rank(one) for name, one in inputs.items()}
+    tensors: dict[str, Rank] = {name: blocks.rank(access) for name, access in inputs.items()}
     tensors |= {name: rank for name, rank in out.items() if name not in inputs}
     load: list[PythonText] = []
     for name in inputs:
         rank = tensors[name]
         blocks.buffers.append(code("{name} = T.alloc_shared({shape}, dtype)", name=buffers[name], shape=shapes[rank]))
         load.append(
-            code("T.copy({name}[{place}], {buffer})", name=names.of(name), place=places[rank], buffer=buffers[name])
+            code("T.copy({name}[{place}], {buffer})", name=names.of(name), place=offsets[rank], buffer=buffers[name])
         )
     for store in stores:
         rank = out[store.tensor]
@@ -323,10 +329,10 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
         if rank != "column":
             blocks.blocks[store.value] = buffer, True
         blocks.lines.append(
-            code("T.copy({buffer}, {name}[{place}])", buffer=buffer, name=names.of(store.tensor), place=places[rank])
+            code("T.copy({buffer}, {name}[{place}])", buffer=buffer, name=names.of(store.tensor), place=offsets[rank])
         )
     summary = code("{family}, from {name}.", family=code(family.row), name=module.function)
-    if whole:
+    if has_reduction:
         summary = code("{summary} One block has whole rows.", summary=summary)
         grid = code("T.ceildiv(rows, block)) as by")
     else:
@@ -346,20 +352,20 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
     transposed = family.product.transposed
     extra: dict[str, Rank] = {}
     for store in family.stores:
-        for one in walk(store.value):
-            if isinstance(one, Input) and one not in (family.a, family.b):
-                extra[one.tensor] = _rank(one.axes, two=True)
+        for term in walk(store.value):
+            if isinstance(term, Input) and term not in (family.a, family.b):
+                extra[term.tensor] = _rank(term.axes, two=True)
     buffers = {name: names.derived(names.of(name), "block") for name in extra}
     shapes: dict[str, PythonText] = {
         family.a.tensor: code("(rows, depth)"),
         family.b.tensor: code("(columns, depth)") if transposed else code("(depth, columns)"),
     }
     shapes |= {name: code(_SHAPES[rank]) for name, rank in extra.items()}
-    shapes |= {one.tensor: code("(rows, columns)") for one in family.stores if one.tensor not in shapes}
+    shapes |= {store.tensor: code("(rows, columns)") for store in family.stores if store.tensor not in shapes}
     block_shapes: dict[Rank, PythonText] = {
         "full": code("(block, block)"), "row": code("(block,)"), "column": code("(block,)"),
     }  # fmt: skip
-    places: dict[Rank, PythonText] = {
+    offsets: dict[Rank, PythonText] = {
         "full": code("by * block, bx * block"), "row": code("bx * block"), "column": code("by * block"),
     }  # fmt: skip
     b_shape = code("(block, block_depth)") if transposed else code("(block_depth, block)")
@@ -372,7 +378,7 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
     for name, rank in extra.items():
         body.append(code("{block} = T.alloc_shared({shape}, dtype)", block=buffers[name], shape=block_shapes[rank]))
     loads = [
-        code("T.copy({name}[{place}], {block})", name=names.of(name), place=places[rank], block=buffers[name])
+        code("T.copy({name}[{place}], {block})", name=names.of(name), place=offsets[rank], block=buffers[name])
         for name, rank in extra.items()
     ]
     loop = [
@@ -420,12 +426,12 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
         blocks.lines.append(
             code("T.copy({buffer}, {name}[by * block, bx * block])", buffer=buffer, name=names.of(store.tensor))
         )
-    fused = any(not isinstance(one.value, MatMul) for one in family.stores)
+    fused = any(not isinstance(store.value, MatMul) for store in family.stores)
     return module.text(
         code("GEMM with an epilogue, from {name}.", name=module.function) if fused
         else code("GEMM, from {name}.", name=module.function),
         code('rows=128, columns=128, depth=128, block=64, block_depth=32, dtype="bfloat16"'),
-        _scalars(kernel, names, (one.value for one in family.stores)),
+        _scalars(kernel, names, (store.value for store in family.stores)),
         [(names.of(name), shape) for name, shape in shapes.items()],
         code("T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)"),
         [*body, *blocks.buffers, *loads, *loop, *blocks.lines],
@@ -437,8 +443,8 @@ def _rope(family: Rope, module: _Module) -> str:
     cos, sin = names.of(family.cos), names.of(family.sin)
     cos_block, sin_block = names.derived(cos, "block"), names.derived(sin, "block")
     pairs = [(names.of(x), names.of(out)) for x, out in family.pairs]
-    whole, half = code("(rows, 2 * half)"), code("(rows, half)")
-    tensors = {x: whole for x, _ in pairs} | {cos: half, sin: half} | {out: whole for _, out in pairs}
+    full_shape, half = code("(rows, 2 * half)"), code("(rows, half)")
+    tensors = {x: full_shape for x, _ in pairs} | {cos: half, sin: half} | {out: full_shape for _, out in pairs}
     body = [
         code("{block} = T.alloc_shared((block, half), dtype)", block=cos_block),
         code("{block} = T.alloc_shared((block, half), dtype)", block=sin_block),
@@ -476,13 +482,13 @@ def _rope(family: Rope, module: _Module) -> str:
 
 def _attention(family: Attention, module: _Module) -> str:
     names = module.names
-    q, k, v, out = (names.of(one.tensor) for one in (family.q, family.k, family.v, family.out))
+    q, k, v, out = (names.of(operand.tensor) for operand in (family.q, family.k, family.v, family.out))
     tensors = dict.fromkeys((q, k, v, out), code("(heads, length, dim)"))
     # Keys beyond the edge of the last block are no keys either.
-    seen = code("n * block + j <= bx * block + i") if family.causal else code("n * block + j < length")
+    mask = code("n * block + j <= bx * block + i") if family.causal else code("n * block + j < length")
     masked = [
         code("    for i, j in T.Parallel(block, block):"),
-        code('        scores[i, j] = T.if_then_else({seen}, 0.0, -T.infinity("float32"))', seen=seen),
+        code('        scores[i, j] = T.if_then_else({seen}, 0.0, -T.infinity("float32"))', seen=mask),
     ]
     loops = code("bx + 1") if family.causal else code("T.ceildiv(length, block)")
     body = [

@@ -130,27 +130,29 @@ def read_triton(source: str, file: str, work: SourceWork) -> Reading:
         ) from error
     nodes = list(ast.walk(tree))
     names = _ModuleNames.of(tree, nodes)
-    kernels = [one for one in nodes if isinstance(one, ast.FunctionDef) and names.is_kernel(one)]
-    functions = {one.name: one for one in kernels}
-    twice = {one.name for one in kernels if functions[one.name] is not one} | _bound_again(tree)
+    kernels = [node for node in nodes if isinstance(node, ast.FunctionDef) and names.is_kernel(node)]
+    functions = {kernel.name: kernel for kernel in kernels}
+    twice = {kernel.name for kernel in kernels if functions[kernel.name] is not kernel} | _bound_again(tree)
     binding = _binding(tree, nodes)
     # Marks of what is too large or nests too deep to be read are left out.
-    large = {one.name for one in kernels if is_large(ast.walk(one))}
-    readable = [one for one in kernels if one.name not in large and _depth(one) <= DEEPEST]
-    marks = [mark for one in readable for mark in _marks(one, names, functions)]
+    large = {kernel.name for kernel in kernels if is_large(ast.walk(kernel))}
+    readable = [kernel for kernel in kernels if kernel.name not in large and _depth(kernel) <= DEEPEST]
+    marks = [mark for kernel in readable for mark in _marks(kernel, names, functions)]
     called = {
-        node.func.id for one in readable for node in ast.walk(one)
+        node.func.id for kernel in readable for node in ast.walk(kernel)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }  # fmt: skip
     read: list[ForeignKernel] = []
-    for one in kernels:
-        if one.name not in called:
-            defined = {each.name for each in _called(one, functions)} & twice if one.name not in large else set[str]()
+    for kernel in kernels:
+        if kernel.name not in called:
+            defined = (
+                {each.name for each in _called(kernel, functions)} & twice if kernel.name not in large else set[str]()
+            )
             reason = f"{min(defined)} is defined more than once" if defined else ""
             reason = reason or binding
-            made = ForeignKernel(one.name, one.lineno, (), unread=reason)
-            read.append(made if reason else _TritonEvaluation(one, functions, names, work).kernel())
-    return Reading("Triton", tuple(sorted(set(marks), key=lambda one: (one.line, one.column))), tuple(read))
+            unread_kernel = ForeignKernel(kernel.name, kernel.lineno, (), unread=reason)
+            read.append(unread_kernel if reason else _TritonEvaluation(kernel, functions, names, work).kernel())
+    return Reading("Triton", tuple(sorted(set(marks), key=lambda mark: (mark.line, mark.column))), tuple(read))
 
 
 @dataclass(frozen=True)
@@ -171,30 +173,33 @@ class _ModuleNames:
         for node in nodes:
             match node:
                 case ast.Import(names):
-                    for one in names:
-                        if one.name == "triton":
-                            triton.add(one.asname or one.name)
-                        elif one.name == "triton.language" and one.asname:
-                            language.add(one.asname)
+                    for alias in names:
+                        if alias.name == "triton":
+                            triton.add(alias.asname or alias.name)
+                        elif alias.name == "triton.language" and alias.asname:
+                            language.add(alias.asname)
                 case ast.ImportFrom(module, names) if module and module.split(".")[0] == "triton":
-                    for one in names:
-                        if module == "triton" and one.name == "language":
-                            language.add(one.asname or one.name)
+                    for alias in names:
+                        if module == "triton" and alias.name == "language":
+                            language.add(alias.asname or alias.name)
                         else:
-                            functions[one.asname or one.name] = one.name
+                            functions[alias.asname or alias.name] = alias.name
                 case ast.ImportFrom(_, names):
                     # Libraries that wrap the language, such as triton_lang_extension.
-                    language |= {one.asname or one.name for one in names if one.name.startswith("triton_lang")}
+                    language |= {alias.asname or alias.name for alias in names if alias.name.startswith("triton_lang")}
                 case _:
                     pass
         bindings = _bindings(nodes)
         meant = triton | language | functions.keys() | {"range", "min", "max", "abs", "float"}
-        own = {name for name, count in bindings.items() if name in meant and count}
+        bound = {name for name, count in bindings.items() if name in meant and count}
         numbers = {name: value for name, value in _numbers(tree).items() if bindings[name] == 1}
-        return cls(frozenset(triton), frozenset(language), functions, frozenset(own), numbers)
+        return cls(frozenset(triton), frozenset(language), functions, frozenset(bound), numbers)
 
     def is_kernel(self, function: ast.FunctionDef) -> bool:
-        paths = [self.path(one.func if isinstance(one, ast.Call) else one) for one in function.decorator_list]
+        paths = [
+            self.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
+            for decorator in function.decorator_list
+        ]
         return any(
             (len(path) == 2 and path[0] in self.triton and path[1] == "jit")
             or (len(path) == 1 and self.functions.get(path[0]) == "jit")
@@ -229,12 +234,14 @@ class _ModuleNames:
 def _binding(tree: ast.Module, nodes: list[ast.AST]) -> str:
     """What may give names another meaning than the text says, empty if there is nothing: what binds names that are
     computed, and all names of a module after the first own one."""
-    own = [one.lineno for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom | ast.Expr)]
+    code_lines = [
+        statement.lineno for statement in tree.body if not isinstance(statement, ast.Import | ast.ImportFrom | ast.Expr)
+    ]
     for node in nodes:
         match node:
             case ast.Name(name) | ast.Attribute(_, name) if name in _BINDING:
                 return f"{name} (line {node.lineno}) may give names another meaning"
-            case ast.ImportFrom(_, [ast.alias("*")]) if node.lineno > min(own, default=node.lineno):
+            case ast.ImportFrom(_, [ast.alias("*")]) if node.lineno > min(code_lines, default=node.lineno):
                 return f"an import of all names (line {node.lineno}) may give names another meaning"
             case _:
                 pass
@@ -243,46 +250,46 @@ def _binding(tree: ast.Module, nodes: list[ast.AST]) -> str:
 
 def _bound_again(tree: ast.Module) -> set[str]:
     """The names that a module, outside of its functions and classes, binds more than once."""
-    found = collections.Counter[str]()
+    counts = collections.Counter[str]()
     for statement in tree.body:
         match statement:
             case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-                found[name] += 1
+                counts[name] += 1
             case _:
-                found.update(_bindings(list(ast.walk(statement))))
-    return {name for name, count in found.items() if count > 1}
+                counts.update(_bindings(list(ast.walk(statement))))
+    return {name for name, count in counts.items() if count > 1}
 
 
 def _bindings(nodes: list[ast.AST]) -> collections.Counter[str]:
     """How often a module binds each name, other than by importing it from triton."""
-    found = collections.Counter[str]()
+    counts = collections.Counter[str]()
     for node in nodes:
         match node:
             case ast.Import(names):
-                found.update(
-                    one.asname or one.name.split(".")[0] for one in names if one.name.split(".")[0] != "triton"
+                counts.update(
+                    alias.asname or alias.name.split(".")[0] for alias in names if alias.name.split(".")[0] != "triton"
                 )
             case ast.ImportFrom(module, names) if not (module or "").startswith("triton"):
-                found.update(one.asname or one.name for one in names if not one.name.startswith("triton_lang"))
+                counts.update(alias.asname or alias.name for alias in names if not alias.name.startswith("triton_lang"))
             case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-                found[name] += 1
+                counts[name] += 1
             case ast.Name(name, ast.Store() | ast.Del()):
-                found[name] += 1
+                counts[name] += 1
             case ast.Attribute(ast.Name(name), _, ast.Store() | ast.Del()):
                 # A module with a part that is another one.
-                found[name] += 1
+                counts[name] += 1
             case ast.Global(names) | ast.Nonlocal(names):
-                found.update(dict.fromkeys(names, 2))
+                counts.update(dict.fromkeys(names, 2))
             case ast.arg(name) | ast.ExceptHandler(_, str(name)) | ast.MatchAs(_, str(name)) | ast.MatchStar(str(name)):
-                found[name] += 1
+                counts[name] += 1
             case _:
                 pass
-    return found
+    return counts
 
 
 def _numbers(tree: ast.Module) -> dict[str, float]:
     """The names to which the module assigns a number."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for node in tree.body:
         match node:
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, value):
@@ -295,30 +302,30 @@ def _numbers(tree: ast.Module) -> dict[str, float]:
                     case ast.Constant(int() | float() as number) if abs(number) < 2**53 and (
                         called in ("", "tl.constexpr", "triton.language.constexpr")
                     ):
-                        found[name] = sign * number
+                        numbers[name] = sign * number
                     case _:
                         pass
             case _:
                 pass
-    return found
+    return numbers
 
 
 def _marks(function: ast.FunctionDef, names: _ModuleNames, functions: Mapping[str, ast.FunctionDef]) -> Iterator[Mark]:
     """The constructs of a kernel: what is of triton or its language, methods of blocks, and calls of what the file does
     not define."""
-    seen: set[int] = set()
-    own = {one.arg for one in function.args.args}
+    visited: set[int] = set()
+    parameters = {parameter.arg for parameter in function.args.args}
     # Decorators run on the host: what they call is no construct of the kernel, but that of triton itself.
-    host = {id(node) for one in function.decorator_list for node in ast.walk(one)}
+    host = {id(node) for decorator in function.decorator_list for node in ast.walk(decorator)}
     for node in ast.walk(function):
-        if id(node) in seen or (id(node) in host and isinstance(node, ast.Call)):
+        if id(node) in visited or (id(node) in host and isinstance(node, ast.Call)):
             continue
         match node:
             case ast.Attribute() if name := names.in_language(node):
-                seen |= {id(one) for one in ast.walk(node)}
+                visited |= {id(descendant) for descendant in ast.walk(node)}
                 yield _mark(node, ast.unparse(node), _ROWS.get(name, ""))
             case ast.Attribute() if (path := names.path(node)) and path[0] in names.triton:
-                seen |= {id(one) for one in ast.walk(node)}
+                visited |= {id(descendant) for descendant in ast.walk(node)}
                 yield _mark(node, ast.unparse(node), _AROUND.get(path[-1], ""))
             case ast.Call(ast.Attribute(_, method) as called) if not names.in_language(called) and not _host(
                 called, names
@@ -327,9 +334,9 @@ def _marks(function: ast.FunctionDef, names: _ModuleNames, functions: Mapping[st
                     method, _ROWS.get(method, "")
                 )
                 yield _mark(called, f".{method}", row, called.end_col_offset)
-            case ast.Call(ast.Name(name)) if name not in _PYTHON and name not in functions and name not in own:
-                known = names.functions.get(name)
-                yield _mark(node.func, name, _ROWS.get(known or "", ""))
+            case ast.Call(ast.Name(name)) if name not in _PYTHON and name not in functions and name not in parameters:
+                function_name = names.functions.get(name)
+                yield _mark(node.func, name, _ROWS.get(function_name or "", ""))
             case ast.Attribute(_, "T"):
                 yield _mark(node, ".T", "transposed operand", node.end_col_offset)
             case ast.keyword("mask" | "other" | "boundary_check" | "padding_option" as word):
@@ -340,7 +347,7 @@ def _marks(function: ast.FunctionDef, names: _ModuleNames, functions: Mapping[st
                 yield _mark(node, f"{word}=", "threads and warps")
             case ast.keyword("warp_specialize" as word):
                 yield _mark(node, f"{word}=", "specialized warps")
-            case ast.Subscript(_, ast.Tuple(elements)) if any(_is_none(one) for one in elements):
+            case ast.Subscript(_, ast.Tuple(elements)) if any(_is_none(element) for element in elements):
                 yield _mark(node, ast.unparse(node.slice), "broadcast of a row or column", node.slice.col_offset)
             case _:
                 pass
@@ -392,10 +399,10 @@ def _not_understood(function: ast.FunctionDef, names: _ModuleNames) -> Refused |
     arguments = function.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
         return Refused("a parameter with * or /", function.lineno)
-    for one in function.decorator_list:
-        path = names.path(one.func if isinstance(one, ast.Call) else one)
+    for decorator in function.decorator_list:
+        path = names.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if not path or not (path[0] in names.triton or path[0] in names.functions):
-            return Refused(f"the decorator {_short(one)}", one.lineno)
+            return Refused(f"the decorator {_short(decorator)}", decorator.lineno)
     pending: list[ast.AST] = [*reversed(function.body)]
     while pending:
         node = pending.pop()
@@ -418,15 +425,15 @@ def _not_understood(function: ast.FunctionDef, names: _ModuleNames) -> Refused |
                 return Refused(_short(node), node.lineno)
             case ast.UnaryOp(ast.Invert()):
                 return Refused(_short(node), node.lineno)
-            case ast.Call(_, _, keywords) if not all(one.arg for one in keywords):
+            case ast.Call(_, _, keywords) if not all(keyword.arg for keyword in keywords):
                 return Refused(_short(node), node.lineno)
             case ast.Name(name, ast.Store()) if name in names.bound:
                 return Refused(f"the variable {name}", node.lineno)
             case _:
                 pass
         pending += reversed(list(ast.iter_child_nodes(node)))
-    own = [one.arg for one in arguments.args if one.arg in names.bound]
-    return Refused(f"the parameter {own[0]}", function.lineno) if own else None
+    shadowed = [parameter.arg for parameter in arguments.args if parameter.arg in names.bound]
+    return Refused(f"the parameter {shadowed[0]}", function.lineno) if shadowed else None
 
 
 def _short(node: ast.AST) -> str:
@@ -486,31 +493,31 @@ class _TritonEvaluation:
             if refusal := _not_understood(function, self.names):
                 raise refusal
             # What a function of the file is given is not known.
-            own = [one.arg for one in self.function.args.args] if function is self.function else []
-            Ranks(own, self.names.in_language, _FUNCTIONS).check(function.body)
+            parameters = [parameter.arg for parameter in self.function.args.args] if function is self.function else []
+            Ranks(parameters, self.names.in_language, _FUNCTIONS).check(function.body)
         arguments = self.function.args
         self.constants |= {
-            one.arg for one in arguments.args
-            if one.annotation is not None and self.names.in_language(one.annotation) == "constexpr"
+            parameter.arg for parameter in arguments.args
+            if parameter.annotation is not None and self.names.in_language(parameter.annotation) == "constexpr"
         }  # fmt: skip
-        for one, default in zip(arguments.args[::-1], arguments.defaults[::-1], strict=False):
-            number = self.default(one.arg, default)
+        for parameter, default in zip(arguments.args[::-1], arguments.defaults[::-1], strict=False):
+            number = self.default(parameter.arg, default)
             if number is not None:
-                self.defaults[one.arg] = number
+                self.defaults[parameter.arg] = number
         pointers = _pointers(self.function, self.functions, self.names)
-        for one in arguments.args:
-            if one.arg in pointers:
-                self.known[one.arg] = _Pointer(one.arg)
+        for parameter in arguments.args:
+            if parameter.arg in pointers:
+                self.known[parameter.arg] = _Pointer(parameter.arg)
             else:
-                self.known[one.arg] = Scalar(one.arg)
-                if one.arg not in self.constants:
-                    self.scalars[one.arg] = None
+                self.known[parameter.arg] = Scalar(parameter.arg)
+                if parameter.arg not in self.constants:
+                    self.scalars[parameter.arg] = None
         self.run(self.function.body)
 
     def default(self, name: str, node: ast.expr) -> float | None:
         """The number that a parameter is by default; None for a word or a dtype, which is no number."""
-        found = self.value(node)
-        match found:
+        default_value = self.value(node)
+        match default_value:
             case Number(value) if math.isfinite(value):
                 return value
             case Scalar(word) if word in self.constants:
@@ -534,10 +541,12 @@ class _TritonEvaluation:
         """Whether an index that is compared with a length goes from block to block by the size of a block."""
         if not isinstance(value, Index) or not self.sizes:
             return True
-        inside = [one for one, _ in value.place if any(part[0] == "r" for part in one)]
+        inside = [product for product, _ in value.place if any(atom[0] == "r" for atom in product)]
         for product, factor in value.place:
-            if inside and any(one[0] in ("p", "k") for one in product):
-                names = {one[1] for one in product if one[0] == "s"} | ({f"{factor:g}"} if factor != 1 else set[str]())
+            if inside and any(atom[0] in ("p", "k") for atom in product):
+                names = {atom[1] for atom in product if atom[0] == "s"} | (
+                    {f"{factor:g}"} if factor != 1 else set[str]()
+                )
                 if names and not names & self.sizes:
                     return False
         return True
@@ -545,29 +554,34 @@ class _TritonEvaluation:
     def unread(self) -> str:
         """Why the kernel is not known: it goes over parts of rows, and not over the others, or uses what has no value
         here."""
-        found = {one.part for one in self.stores}
-        left = next(iter(sorted(self.partial - found)), "")
-        if left:
-            return f"only elements up to {left} are read"
+        stored_parts = {store.part for store in self.stores}
+        missing = next(iter(sorted(self.partial - stored_parts)), "")
+        if missing:
+            return f"only elements up to {missing} are read"
         # An index does not say how far it goes: a block and a part of it would be taken for the same.
-        parts = [(one, other) for one in sorted(self.sizes) for other in self.sizes - {one} if one in _words(other)]
-        if parts:
-            return f"it goes over {parts[0][0]} and over {parts[0][1]} elements"
+        nested_sizes = [
+            (size, containing)
+            for size in sorted(self.sizes)
+            for containing in self.sizes - {size}
+            if size in _words(containing)
+        ]
+        if nested_sizes:
+            return f"it goes over {nested_sizes[0][0]} and over {nested_sizes[0][1]} elements"
         # A length that is the size of a block is one of the first block alone.
         for index, length in self.bounds.items():
-            if places.written(length) in self.sizes and any(one[0] in ("p", "k") for one in places.atoms(index)):
+            if places.written(length) in self.sizes and any(atom[0] in ("p", "k") for atom in places.atoms(index)):
                 return f"only elements up to {places.written(length)} are read"
         if blocks := self.turned & self.sizes:
             return f"it goes over {min(blocks)} in a loop, and over as many elements of a block"
-        parameters = {one.arg for one in self.function.args.args}
+        parameters = {parameter.arg for parameter in self.function.args.args}
         counts = (self.sizes | set(map(places.written, self.bounds.values()))) - self.lengths
         for store in self.stores:
-            for one in walk(store.value):
-                if isinstance(one, Scalar) and one.name not in parameters:
-                    return f"what {one.name} is, is not known"
-                if isinstance(one, Scalar) and one.name in counts:
-                    return f"{one.name}, which counts elements, is one of its values"
-                if isinstance(one, Scalar) and one.name in self.lengths and len(self.lengths) > 1:
+            for term in walk(store.value):
+                if isinstance(term, Scalar) and term.name not in parameters:
+                    return f"what {term.name} is, is not known"
+                if isinstance(term, Scalar) and term.name in counts:
+                    return f"{term.name}, which counts elements, is one of its values"
+                if isinstance(term, Scalar) and term.name in self.lengths and len(self.lengths) > 1:
                     return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
         return ""
 
@@ -578,9 +592,9 @@ class _TritonEvaluation:
                 return
             match statement:
                 case ast.Assign(targets, value):
-                    found = self.value(value)
+                    evaluated = self.value(value)
                     for target in targets:
-                        self.assign(target, found)
+                        self.assign(target, evaluated)
                 case ast.AnnAssign(target, _, value) if value is not None:
                     self.assign(target, self.value(value))
                 case ast.AugAssign(ast.Name(name) as target, operator, value):
@@ -608,10 +622,10 @@ class _TritonEvaluation:
         """A call as a statement: what it does must be known."""
         name = self.names.in_language(node.func)
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr == "store" and not name
-        own = isinstance(node.func, ast.Name) and node.func.id in self.functions
+        is_local_call = isinstance(node.func, ast.Name) and node.func.id in self.functions
         if name in _NO_EFFECT:
             return
-        if name == "store" or name.startswith("atomic_") or name in _DESCRIPTOR_STORES or is_method or own:
+        if name == "store" or name.startswith("atomic_") or name in _DESCRIPTOR_STORES or is_method or is_local_call:
             self.value(node)
         else:
             raise Refused(_short(node), node.lineno)
@@ -630,7 +644,7 @@ class _TritonEvaluation:
             if otherwise:
                 raise Refused(_short(test), test.lineno)
         elif self.bounded(negated(condition)):
-            if [type(one) for one in then] != [ast.Return] or self.depth or self.loops or self.branches:
+            if [type(statement) for statement in then] != [ast.Return] or self.depth or self.loops or self.branches:
                 raise Refused(_short(test), test.lineno)
             self.run(otherwise)
         else:
@@ -643,7 +657,7 @@ class _TritonEvaluation:
                 # Whether an argument is given is known when the kernel is compiled.
                 unknown = set[str]()
             case _:
-                unknown = {one.name for one in walk(condition) if isinstance(one, Scalar)} - self.constants
+                unknown = {term.name for term in walk(condition) if isinstance(term, Scalar)} - self.constants
         if unknown:
             raise Refused(f"a choice by {_short(test)}, which is no constant,", test.lineno)
         holds = self.variants.holds(condition, ast.unparse(test), never)
@@ -653,7 +667,7 @@ class _TritonEvaluation:
 
     def sides(self, condition: Value, *branches: list[ast.stmt]) -> None:
         """Code that runs under a condition that is neither constant nor a bound: what it changes has no value."""
-        on_elements = any(isinstance(one, Input | Reduced) for one in walk(condition))
+        on_elements = any(isinstance(term, Input | Reduced) for term in walk(condition))
         reason = "a branch on elements" if on_elements else "a branch on indices"
         before, stores = dict(self.known), len(self.stores)
         changed: set[str] = set()
@@ -667,18 +681,18 @@ class _TritonEvaluation:
             changed |= {name for name, value in self.known.items() if value is not before.get(name)}
         self.branches -= 1
         self.known = before | {name: Unread(reason) for name in changed}
-        self.stores[stores:] = [replace(one, value=Unread(reason)) for one in self.stores[stores:]]
+        self.stores[stores:] = [replace(store, value=Unread(reason)) for store in self.stores[stores:]]
 
     def loop(self, target: ast.Name, iterated: ast.expr, body: list[ast.stmt]) -> None:
         bounds = self.value(iterated)
         if isinstance(bounds, _Pointer | _Many):
             raise Refused(_short(iterated), iterated.lineno)
         axes, scalars = axes_of(bounds), scalars_of(bounds)
-        turn, at = self.turns(iterated)
+        iteration, at = self.turns(iterated)
         # Blocks of a loop over a row belong to the row; a persistent loop numbers blocks of the grid.
         self.assign(target, Index(frozenset({"p"}) if "p" in axes else frozenset({"k"}), scalars, at))
         changed = {
-            node.id: None for one in body for node in ast.walk(one)
+            node.id: None for statement in body for node in ast.walk(statement)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }  # fmt: skip
         if target.id in changed and not _only_hints(target.id, body, self.names):
@@ -689,32 +703,32 @@ class _TritonEvaluation:
             if not isinstance(value, _Pointer | _Many) and not is_index(value):
                 self.known[name] = Carried(name, value)
         self.loops += 1
-        self.advance(before, turn, body)
+        self.advance(before, iteration, body)
         stores = len(self.stores)
         self.run(body)
-        self.stores[stores:] = [stored_in_turns(one, turn) for one in self.stores[stores:]]
+        self.stores[stores:] = [stored_in_turns(store, iteration) for store in self.stores[stores:]]
         self.loops -= 1
         for name, value in before.items():
             update = self.known[name]
             if isinstance(update, Value):
                 twice = self.updates.get(name, update) != update
                 self.updates[name] = Unread("what several loops change") if twice else update
-            self.known[name] = self.after(name, value, self.known[name], turn, over_blocks)
+            self.known[name] = self.after(name, value, self.known[name], iteration, over_blocks)
         for name in changed.keys() - before.keys():
             last = self.known.get(name)
             if isinstance(last, _Pointer | _Many):
                 self.known[name] = Unread("an address of the last turn of a loop")
             elif last is not None:
-                self.known[name] = last_turn(last, turn)
+                self.known[name] = last_turn(last, iteration)
         # What the last turn had must not be taken for what another loop has.
         for name in (*changed, target.id):
             last = self.known.get(name)
-            if isinstance(last, Index) and places.atoms(last.place) & places.atoms(turn):
+            if isinstance(last, Index) and places.atoms(last.place) & places.atoms(iteration):
                 self.known[name] = Unread("the last turn of a loop")
-            if isinstance(last, _Pointer) and places.atoms(last.place) & places.atoms(turn):
+            if isinstance(last, _Pointer) and places.atoms(last.place) & places.atoms(iteration):
                 self.known[name] = replace(last, place=UNKNOWN)
 
-    def after(self, name: str, value: _Known, after: _Known, turn: Place, over_blocks: bool) -> _Known:
+    def after(self, name: str, value: _Known, after: _Known, iteration: Place, over_blocks: bool) -> _Known:
         """What a variable holds after a loop that began with `value` and made `after` of it in its last turn."""
         if isinstance(after, _Pointer):
             return after if after == value else replace(after, place=UNKNOWN)
@@ -722,13 +736,13 @@ class _TritonEvaluation:
             return Unread("several values in a loop")
         if isinstance(after, Index) and after != value:
             return replace(after, place=UNKNOWN)
-        own = any(isinstance(one, Carried) and one.name == name for one in walk(after))
-        product = any(isinstance(one, MatMul) for one in walk(after))
-        if not own and after != value and product:
+        is_carried = any(isinstance(term, Carried) and term.name == name for term in walk(after))
+        product = any(isinstance(term, MatMul) for term in walk(after))
+        if not is_carried and after != value and product:
             return Unread("the product of the last turn of a loop")
-        if over_blocks and own and not product and not is_index(after):
+        if over_blocks and is_carried and not product and not is_index(after):
             return Unread("a sum over blocks")
-        return after_loop(name, value, after, turn)
+        return after_loop(name, value, after, iteration)
 
     def turns(self, iterated: ast.expr) -> tuple[Place, Place]:
         """The number of a turn of a loop, and what the loop's variable is in it."""
@@ -736,52 +750,63 @@ class _TritonEvaluation:
             case ast.Call(func, arguments) if 0 < len(arguments) < 4 and (
                 self.names.in_language(func) or ast.unparse(func)
             ) in ("range", "static_range"):
-                given = [self.value(one) for one in arguments]
-                found = [UNKNOWN if isinstance(one, _Pointer | _Many) else place_of(one) for one in given]
+                range_arguments = [self.value(argument) for argument in arguments]
+                positions = [
+                    UNKNOWN if isinstance(argument, _Pointer | _Many) else place_of(argument)
+                    for argument in range_arguments
+                ]
                 start, end, step = (
-                    (NOWHERE, found[0], places.number(1.0)) if len(found) == 1 else (*found, places.number(1.0))[:3]
+                    (NOWHERE, positions[0], places.number(1.0))
+                    if len(positions) == 1
+                    else (*positions, places.number(1.0))[:3]
                 )
-                if start and {one[0] for one in places.atoms(start)} == {"p"} and places.is_count(end):
+                if start and {atom[0] for atom in places.atoms(start)} == {"p"} and places.is_count(end):
                     # A persistent loop: another number of a block.
-                    own = places.atom("p", f"{places.written(start)} by {places.written(step)}")
-                    return own, own
+                    program_index = places.atom("p", f"{places.written(start)} by {places.written(step)}")
+                    return program_index, program_index
                 self.lengths |= places.length_of(end)
-                turn, at = places.turns(self.loops, start, end, step)
-                if turn != UNKNOWN:
+                iteration, at = places.turns(self.loops, start, end, step)
+                if iteration != UNKNOWN:
                     self.turned |= {places.written(end)}
-                    return turn, at
+                    return iteration, at
             case _:
                 pass
         raise Refused(f"the range of a loop, {_short(iterated)},", iterated.lineno)
 
-    def advance(self, before: Mapping[str, _Known], turn: Place, body: list[ast.stmt]) -> None:
+    def advance(self, before: Mapping[str, _Known], iteration: Place, body: list[ast.stmt]) -> None:
         """Move addresses and indices that each turn of a loop moves by the same distance to the current turn."""
         moving = {name: value for name, value in before.items() if isinstance(value, _Pointer | Index)}
         if not moving:
             return
-        known, stores, taken = dict(self.known), len(self.stores), self.variants.state()
+        values, stores, variant_state = dict(self.known), len(self.stores), self.variants.state()
         self.run(body)
         after = self.known
-        self.known = known
+        self.known = values
         del self.stores[stores:]
-        self.variants.reset(taken)
+        self.variants.reset(variant_state)
         for name, value in moving.items():
             moved = after.get(name)
             if not isinstance(moved, _Pointer | Index) or isinstance(moved, _Pointer) != isinstance(value, _Pointer):
                 self.known[name] = Unread(f"{name}, which a loop changes")
                 continue
             by = places.plus(moved.place, value.place, -1.0)
-            fixed = all(one[0] in ("s", "p") for one in places.atoms(by))
-            place = places.plus(value.place, places.times(turn, by)) if fixed and by else UNKNOWN if by else value.place
-            self.known[name] = replace(value, place=place)
+            fixed = all(atom[0] in ("s", "p") for atom in places.atoms(by))
+            position = (
+                places.plus(value.place, places.times(iteration, by))
+                if fixed and by
+                else UNKNOWN
+                if by
+                else value.place
+            )
+            self.known[name] = replace(value, place=position)
 
     def assign(self, target: ast.expr, value: _Known) -> None:
         match target, value:
             case ast.Name(name), _:
                 self.known[name] = value
             case ast.Tuple(elements) | ast.List(elements), _Many(values) if len(elements) == len(values):
-                for one, part in zip(elements, values, strict=True):
-                    self.assign(one, part)
+                for element, element_value in zip(elements, values, strict=True):
+                    self.assign(element, element_value)
             case _:
                 raise Refused(_short(target), target.lineno)
 
@@ -813,8 +838,8 @@ class _TritonEvaluation:
                     raise Refused(_short(node), node.lineno)
                 return negated(inner)
             case ast.BoolOp(operator, values):
-                sides = [one for one in map(self.value, values) if not isinstance(one, _Pointer | _Many)]
-                if len(sides) < len(values) or not all(is_constant(one) or _is_scalar(one) for one in sides):
+                sides = [side for side in map(self.value, values) if not isinstance(side, _Pointer | _Many)]
+                if len(sides) < len(values) or not all(is_constant(side) or _is_scalar(side) for side in sides):
                     raise Refused(_short(node), node.lineno)
                 name = "&" if isinstance(operator, ast.And) else "|"
                 return functools.reduce(lambda left, right: Formula(name, (left, right)), sides)
@@ -832,15 +857,15 @@ class _TritonEvaluation:
             case ast.Tuple(elements) | ast.List(elements):
                 return _Many(tuple(map(self.value, elements)))
             case ast.Attribute(value, "T"):
-                found = self.value(value)
-                if isinstance(found, _Pointer | _Many):
+                inner_value = self.value(value)
+                if isinstance(inner_value, _Pointer | _Many):
                     raise Refused(_short(node), node.lineno)
-                return Formula("transposed", (found,))
+                return Formula("transposed", (inner_value,))
             case ast.Call():
                 return self.call(node)
-            case ast.Attribute(ast.Name(name), "dtype") if isinstance(found := self.known.get(name), Input):
-                self.constants.add(f"{found.tensor}.dtype")
-                return Scalar(f"{found.tensor}.dtype")
+            case ast.Attribute(ast.Name(name), "dtype") if isinstance(inner_value := self.known.get(name), Input):
+                self.constants.add(f"{inner_value.tensor}.dtype")
+                return Scalar(f"{inner_value.tensor}.dtype")
             case ast.Attribute() if (path := self.names.path(node)) and self.is_fixed(path[0]):
                 # A dtype, and what else the compiler knows.
                 self.constants.add(ast.unparse(node))
@@ -851,53 +876,70 @@ class _TritonEvaluation:
     def is_fixed(self, name: str) -> bool:
         """Whether a name is a parameter that has its first value, or a module."""
         value = self.known.get(name)
-        own = isinstance(value, _Pointer) and value.tensor == name and value.place == NOWHERE
-        return own or value == Scalar(name) or (value is None and name in self.names.language | self.names.triton)
+        is_parameter = isinstance(value, _Pointer) and value.tensor == name and value.place == NOWHERE
+        return (
+            is_parameter or value == Scalar(name) or (value is None and name in self.names.language | self.names.triton)
+        )
 
     def compared(self, name: str, left: _Known, right: _Known) -> Value:
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             return Unread("a comparison of addresses")
-        for one, other in ((left, right), (right, left)):
+        for operand, counterpart in ((left, right), (right, left)):
             # Elements of one row; with a number of the block they count all elements.
-            if is_index(one) and axes_of(one) & {"r", "r1"} and "p" not in axes_of(one) and not is_index(other):
-                self.lengths |= scalars_of(other)
+            if (
+                is_index(operand)
+                and axes_of(operand) & {"r", "r1"}
+                and "p" not in axes_of(operand)
+                and not is_index(counterpart)
+            ):
+                self.lengths |= scalars_of(counterpart)
         return operation(name, left, right)
 
     def combined(self, name: str, left: _Known, right: _Known) -> _Known:
-        for pointer, other in ((left, right), (right, left)):
-            if isinstance(pointer, _Pointer) and not isinstance(other, _Pointer | _Many):
-                axes, scalars = pointer.axes | axes_of(other), pointer.scalars | scalars_of(other)
-                by = place_of(other) if name == "+" or (name == "-" and pointer is left) else UNKNOWN
-                place = places.plus(pointer.place, by, -1.0 if name == "-" else 1.0)
-                return replace(pointer, axes=axes, scalars=scalars, place=place)
+        for pointer, offset in ((left, right), (right, left)):
+            if isinstance(pointer, _Pointer) and not isinstance(offset, _Pointer | _Many):
+                axes, scalars = pointer.axes | axes_of(offset), pointer.scalars | scalars_of(offset)
+                by = place_of(offset) if name == "+" or (name == "-" and pointer is left) else UNKNOWN
+                position = places.plus(pointer.place, by, -1.0 if name == "-" else 1.0)
+                return replace(pointer, axes=axes, scalars=scalars, place=position)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             return Unread("arithmetic on addresses")
-        if name in ("+", "-") and all(isinstance(one, Formula) and one.name in _TRUTHS for one in (left, right)):
+        if name in ("+", "-") and all(isinstance(side, Formula) and side.name in _TRUTHS for side in (left, right)):
             return Unread("arithmetic on single bits")
         if name == "pow" and isinstance(left, Number):
             return Unread("a power of a number")
-        made = operation(name, left, right)
-        if name == "/" and isinstance(made, Index):
+        result = operation(name, left, right)
+        if name == "/" and isinstance(result, Index):
             return Unread("a fraction of an index")
         if name == "//":
             self.divided.add((place_of(left), place_of(right)))
-        if name == "%" and isinstance(made, Index):
-            return replace(made, place=places.remainder(place_of(left), place_of(right), self.divided))
-        return made
+        if name == "%" and isinstance(result, Index):
+            return replace(result, place=places.remainder(place_of(left), place_of(right), self.divided))
+        return result
 
     def subscript(self, value: _Known, indices: ast.expr) -> _Known:
-        parts = indices.elts if isinstance(indices, ast.Tuple) else [indices]
-        whole = [isinstance(one, ast.Slice) and (one.lower, one.upper, one.step) == (None,) * 3 for one in parts]
-        if len(parts) == 2 and isinstance(value, Value) and sum(whole) == 1 and any(map(_is_none, parts)):
-            axis = "r0" if _is_none(parts[1]) else "r1"
+        index_nodes = indices.elts if isinstance(indices, ast.Tuple) else [indices]
+        full_slices = [
+            isinstance(index_node, ast.Slice) and (index_node.lower, index_node.upper, index_node.step) == (None,) * 3
+            for index_node in index_nodes
+        ]
+        if (
+            len(index_nodes) == 2
+            and isinstance(value, Value)
+            and sum(full_slices) == 1
+            and any(map(_is_none, index_nodes))
+        ):
+            axis = "r0" if _is_none(index_nodes[1]) else "r1"
             if isinstance(value, Index):
                 if not axes_of(value) <= {"r", "p", "k"}:
                     raise Refused(f"an index of a block, {_short(indices)},", indices.lineno)
-                axes = frozenset(axis if one == "r" else one for one in value.axes)
+                axes = frozenset(axis if name == "r" else name for name in value.axes)
                 return Index(axes, value.scalars, _along(value.place, axis))
-            if axis == "r1" and any(isinstance(one, Reduced) and {"r0", "r1"} <= axes_of(one) for one in walk(value)):
+            if axis == "r1" and any(
+                isinstance(term, Reduced) and {"r0", "r1"} <= axes_of(term) for term in walk(value)
+            ):
                 raise Refused(f"a value of a row as one of a column, {_short(indices)},", indices.lineno)
-            return replaced(value, lambda one: _turned(one, axis))
+            return replaced(value, lambda term: _turned(term, axis))
         match value, indices:
             case _Many(values), ast.Constant(int() as number) if 0 <= number < len(values):
                 return values[number]
@@ -906,13 +948,13 @@ class _TritonEvaluation:
 
     def argument(self, node: ast.Call, position: int, name: str) -> ast.expr | None:
         """An argument of a function of the language, by its position or name."""
-        keywords = {one.arg: one.value for one in node.keywords}
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         return node.args[position] if len(node.args) > position else keywords.get(name)
 
     def call(self, node: ast.Call) -> _Known:
         name = self.names.in_language(node.func)
-        keywords = {one.arg: one.value for one in node.keywords if one.arg}
-        if any(isinstance(one, ast.Starred) for one in node.args):
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
             raise Refused(_short(node), node.lineno)
         if not name:
             return self.other_call(node, keywords)
@@ -925,10 +967,10 @@ class _TritonEvaluation:
                 number = self.value(axis) if axis is not None else None
                 if not isinstance(number, Number) or number.value not in (0.0, 1.0, 2.0):
                     raise Refused(_short(node), node.lineno)
-                own = places.atom("p", f"{number.value:g})") if name == "program_id" else places.atom(
+                program_index = places.atom("p", f"{number.value:g})") if name == "program_id" else places.atom(
                     "s", f"tl.num_programs({number.value:g})"
                 )  # fmt: skip
-                return Index(frozenset({"p"}), frozenset(), own)
+                return Index(frozenset({"p"}), frozenset(), program_index)
             case "arange", [begin, end]:
                 size = self.value(end)
                 if isinstance(size, _Pointer | _Many) or self.value(begin) != ZERO or place_of(size) == UNKNOWN:
@@ -941,19 +983,21 @@ class _TritonEvaluation:
             case "store", [address, value, *_]:
                 to = self.value(address)
                 mask = self.masked(self.argument(node, 2, "mask"), to)
-                found = self.value(value)
-                self.stored(to, Unread(mask) if mask else found)
+                stored_value = self.value(value)
+                self.stored(to, Unread(mask) if mask else stored_value)
                 return ZERO
             case _, [address, *_] if name.startswith("atomic_"):
                 self.stored(self.value(address), Unread(f"tl.{name}"))
                 return Unread(f"tl.{name}")
             case "make_block_ptr" | "make_tensor_descriptor" | "_experimental_make_tensor_descriptor", _:
                 order = ["base", "shape", "strides", "offsets", "block_shape", "order"]
-                order = order if name == "make_block_ptr" else [one for one in order if one != "offsets"]
-                given = dict(zip(order, node.args, strict=False)) | keywords
-                if "base" not in given:
+                order = (
+                    order if name == "make_block_ptr" else [parameter for parameter in order if parameter != "offsets"]
+                )
+                supplied = dict(zip(order, node.args, strict=False)) | keywords
+                if "base" not in supplied:
                     raise Refused(_short(node), node.lineno)
-                return self.blocks(self.value(given["base"]), given)
+                return self.blocks(self.value(supplied["base"]), supplied)
             case "advance", [address, by]:
                 return self.moved(self.value(address), by, fresh=False)
             case _, [address, at] if name in _DESCRIPTOR_LOADS:
@@ -967,8 +1011,8 @@ class _TritonEvaluation:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
             case "sum" | "max" | "min", [value, *rest] if len(rest) < 2:
                 return self.reduction(name, node, self.value(value))
-            case "zeros" | "zeros_like", given:
-                dtype = keywords.get("dtype", given[1] if len(given) > 1 else None)
+            case "zeros" | "zeros_like", supplied:
+                dtype = keywords.get("dtype", supplied[1] if len(supplied) > 1 else None)
                 return self.held_as(dtype) or ZERO
             case "full", _:
                 return self.filled(node)
@@ -995,27 +1039,29 @@ class _TritonEvaluation:
             case _, [value] if re.fullmatch(r"b?float\d+", name):
                 return self.converted(value, node.func)
             case _, arguments if name in _FUNCTIONS:
-                values = [self.value(one) for one in arguments]
-                if any(isinstance(one, _Pointer | _Many) for one in values):
+                values = [self.value(argument) for argument in arguments]
+                if any(isinstance(operand, _Pointer | _Many) for operand in values):
                     raise Refused(_short(node), node.lineno)
-                return operation(_FUNCTIONS[name], *[one for one in values if not isinstance(one, _Pointer | _Many)])
+                return operation(
+                    _FUNCTIONS[name], *[operand for operand in values if not isinstance(operand, _Pointer | _Many)]
+                )
             case _:
-                for one in (*node.args, *keywords.values()):
-                    if not isinstance(self.value(one), Value) or name == "inline_asm_elementwise":
+                for argument in (*node.args, *keywords.values()):
+                    if not isinstance(self.value(argument), Value) or name == "inline_asm_elementwise":
                         raise Refused(_short(node), node.lineno)
                 return Unread(f"tl.{name}")
 
     def load(self, node: ast.Call, address: _Known) -> Value:
         """tl.load with its mask, and what stands for elements that the mask leaves out."""
-        mask, other = self.argument(node, 1, "mask"), self.argument(node, 2, "other")
+        mask, fill = self.argument(node, 1, "mask"), self.argument(node, 2, "other")
         reason = self.masked(mask, address)
-        beyond = self.value(other) if other is not None else Number(float("nan"))
-        found = self.loaded(address)
+        beyond = self.value(fill) if fill is not None else Number(float("nan"))
+        loaded_value = self.loaded(address)
         if reason:
             return Unread(reason)
-        if isinstance(found, Input) and mask is not None:
-            return replace(found, beyond=beyond.value if isinstance(beyond, Number) else float("nan"))
-        return found
+        if isinstance(loaded_value, Input) and mask is not None:
+            return replace(loaded_value, beyond=beyond.value if isinstance(beyond, Number) else float("nan"))
+        return loaded_value
 
     def reduction(self, name: str, node: ast.Call, inner: _Known) -> Value:
         axis = self.argument(node, 1, "axis")
@@ -1024,7 +1070,7 @@ class _TritonEvaluation:
             raise Refused(_short(node), node.lineno)
         axes = {*axes_of(inner)} & {"r", "r0", "r1"}
         if not axes and not any(
-            isinstance(one, Unread) or (isinstance(one, Formula) and one.name == "edge") for one in walk(inner)
+            isinstance(term, Unread) or (isinstance(term, Formula) and term.name == "edge") for term in walk(inner)
         ):
             return Unread("a reduction of one number for each element of a block")
         number = None if along is None else int(along.value)
@@ -1036,7 +1082,7 @@ class _TritonEvaluation:
             return Unread("a reduction over the rows of a block")
         if isinstance(inner, Reduced) and inner.kind == name and not inner.together:
             return replace(inner, together=True)
-        if any(isinstance(one, Reduced) and not one.together for one in walk(inner)):
+        if any(isinstance(term, Reduced) and not term.together for term in walk(inner)):
             return Unread("a reduction of what a loop has reduced for each element of a block")
         return Reduced(name, inner, together=True)
 
@@ -1044,14 +1090,14 @@ class _TritonEvaluation:
         value, dtype = self.argument(node, 1, "value"), self.argument(node, 2, "dtype")
         if value is None:
             raise Refused(_short(node), node.lineno)
-        found = self.value(value)
-        return self.held_as(dtype) or found
+        fill = self.value(value)
+        return self.held_as(dtype) or fill
 
     def rounded_up(self, above: _Known, below: _Known, node: ast.Call) -> Value:
         if isinstance(above, _Pointer | _Many) or isinstance(below, _Pointer | _Many):
             raise Refused(_short(node), node.lineno)
-        place = places.combined("cdiv", place_of(above), place_of(below))
-        return Index(axes_of(above) | axes_of(below), scalars_of(above) | scalars_of(below), place)
+        position = places.combined("cdiv", place_of(above), place_of(below))
+        return Index(axes_of(above) | axes_of(below), scalars_of(above) | scalars_of(below), position)
 
     def other_call(self, node: ast.Call, keywords: Mapping[str, ast.expr]) -> _Known:
         match node.func:
@@ -1082,17 +1128,19 @@ class _TritonEvaluation:
 
     def converted(self, node: ast.expr, to: ast.expr) -> _Known:
         """A value in another dtype: the same, but for what whole numbers lose."""
-        found = self.value(node)
-        if isinstance(found, _Pointer | _Many):
+        unconverted = self.value(node)
+        if isinstance(unconverted, _Pointer | _Many):
             return Unread("a conversion of addresses")
         self.check_dtype(to)
         dtype = self.names.in_language(to)
         if dtype.startswith("float8"):
             return Unread("a conversion to 8 bits")
-        is_truth = isinstance(found, Formula) and found.name in _TRUTHS
-        if is_index(found) and not is_truth and not _LONG.fullmatch(dtype):
+        is_truth = isinstance(unconverted, Formula) and unconverted.name in _TRUTHS
+        if is_index(unconverted) and not is_truth and not _LONG.fullmatch(dtype):
             return Unread(f"an index in {_short(to)}")
-        return Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(found) else found
+        return (
+            Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(unconverted) else unconverted
+        )
 
     def held_as(self, dtype: ast.expr | None) -> Unread | None:
         """Say why numbers of a dtype are not those of elements; None if they are, or no dtype is given."""
@@ -1113,43 +1161,45 @@ class _TritonEvaluation:
             raise Refused(f"the dtype {_short(to)}", to.lineno)
 
     def extreme(self, name: str, arguments: list[ast.expr]) -> Value:
-        values = [one for one in map(self.value, arguments) if not isinstance(one, _Pointer | _Many)]
+        values = [value for value in map(self.value, arguments) if not isinstance(value, _Pointer | _Many)]
         if len(values) != 2 or len(arguments) != 2:
             raise Refused(f"the function {name}", arguments[0].lineno if arguments else self.function.lineno)
         if all(map(is_constant, values)):
-            names = [places.written(place_of(one)) for one in values]
-            if any(place_of(one) == UNKNOWN for one in values):
+            names = [places.written(place_of(value)) for value in values]
+            if any(place_of(value) == UNKNOWN for value in values):
                 raise Refused(f"the function {name}", arguments[0].lineno)
             return Scalar(f"{name}({', '.join(names)})")
         return operation(name, *values)
 
     def index_of(self, arguments: list[ast.expr]) -> Value:
-        values = [one for one in map(self.value, arguments) if not isinstance(one, _Pointer | _Many)]
-        axes = frozenset[str]().union(*(axes_of(one) for one in values))
-        return Index(axes, frozenset[str]().union(*(scalars_of(one) for one in values)), UNKNOWN)
+        values = [value for value in map(self.value, arguments) if not isinstance(value, _Pointer | _Many)]
+        axes = frozenset[str]().union(*(axes_of(value) for value in values))
+        return Index(axes, frozenset[str]().union(*(scalars_of(value) for value in values)), UNKNOWN)
 
-    def blocks(self, base: _Known, given: Mapping[str, ast.expr]) -> _Known:
+    def blocks(self, base: _Known, supplied: Mapping[str, ast.expr]) -> _Known:
         """The address of a block of a tensor with these strides."""
         if not isinstance(base, _Pointer):
             return base
-        blocks = self.value(given["block_shape"]) if "block_shape" in given else Unread("no shape")
-        sizes = [place_of(one) for one in blocks.values if isinstance(one, Value)] if isinstance(blocks, _Many) else []
-        strides, shape = tuple(self.parts(given.get("strides"))), tuple(self.parts(given.get("shape")))
+        blocks = self.value(supplied["block_shape"]) if "block_shape" in supplied else Unread("no shape")
+        sizes = (
+            [place_of(size) for size in blocks.values if isinstance(size, Value)] if isinstance(blocks, _Many) else []
+        )
+        strides, shape = tuple(self.parts(supplied.get("strides"))), tuple(self.parts(supplied.get("shape")))
         if not all(map(_is_length, shape)) or len(shape) != len(strides):
             return Unread("a block of a tensor whose shape is not known")
         if UNKNOWN in sizes or len(sizes) != len(strides) or len(sizes) > 2 or not sizes:
             return Unread("a block of a shape that is not known")
         self.sizes |= set(map(places.written, sizes))
-        made = replace(
+        pointer = replace(
             base, axes=base.axes | {"r0", "r1", "p"}, strides=strides, blocks=tuple(map(places.written, sizes)),
             shape=shape,
         )  # fmt: skip
-        return self.moved(made, given["offsets"]) if "offsets" in given else made
+        return self.moved(pointer, supplied["offsets"]) if "offsets" in supplied else pointer
 
     def parts(self, node: ast.expr | None) -> list[Place]:
-        found = self.value(node) if node is not None else Unread("nothing")
-        values = found.values if isinstance(found, _Many) else (found,)
-        return [UNKNOWN if isinstance(one, _Pointer | _Many) else place_of(one) for one in values]
+        node_value = self.value(node) if node is not None else Unread("nothing")
+        values = node_value.values if isinstance(node_value, _Many) else (node_value,)
+        return [UNKNOWN if isinstance(value, _Pointer | _Many) else place_of(value) for value in values]
 
     def moved(self, address: _Known, by: ast.expr, fresh: bool = True) -> _Known:
         """A block of a tensor at some rows and columns; if it is not `fresh`, so much further."""
@@ -1161,36 +1211,36 @@ class _TritonEvaluation:
             *(places.atom("s", f"{address.tensor} {n}") for n in steps[1:]),
             places.number(1.0),
         )
-        place = address.place
+        position = address.place
         if len(steps) != len(strides):
-            place = UNKNOWN
+            position = UNKNOWN
         for number, (step, stride) in enumerate(zip(steps, strides, strict=False)):
-            own = "r" if len(steps) == 1 else f"r{number + 2 - len(steps)}"
+            axis = "r" if len(steps) == 1 else f"r{number + 2 - len(steps)}"
             size = address.blocks[number] if number < len(address.blocks) else ""
-            inside = places.plus(step, places.atom("r", own, size)) if fresh else step
+            inside = places.plus(step, places.atom("r", axis, size)) if fresh else step
             if fresh and number < len(address.shape):
                 index = places.plus(step, places.atom("r", "r", size))
                 if self.shapes.setdefault(index, address.shape[number]) != address.shape[number]:
                     lengths = places.written(self.shapes[index]), places.written(address.shape[number])
                     raise Refused(f"an index that goes up to {lengths[0]} and to {lengths[1]}", by.lineno)
-            place = places.plus(place, places.times(inside, stride))
-        return replace(address, axes=address.axes | {"r0", "r1", "p"}, place=place)
+            position = places.plus(position, places.times(inside, stride))
+        return replace(address, axes=address.axes | {"r0", "r1", "p"}, place=position)
 
     def inlined(self, function: ast.FunctionDef, node: ast.Call, keywords: Mapping[str, ast.expr]) -> _Known:
         if self.depth > 3:
             raise Refused(f"calls inside of each other, of {function.name},", node.lineno)
-        arguments = [one.arg for one in function.args.args]
-        given = dict(zip(arguments, map(self.value, node.args), strict=False))
+        arguments = [parameter.arg for parameter in function.args.args]
+        bindings = dict(zip(arguments, map(self.value, node.args), strict=False))
         defaults = dict(zip(reversed(arguments), reversed(function.args.defaults), strict=False))
-        if len(node.args) > len(arguments) or keywords.keys() & given.keys() or keywords.keys() - set(arguments):
+        if len(node.args) > len(arguments) or keywords.keys() & bindings.keys() or keywords.keys() - set(arguments):
             raise Refused(_short(node), node.lineno)
-        given |= {name: self.value(value) for name, value in keywords.items()}
+        bindings |= {name: self.value(value) for name, value in keywords.items()}
         for name in arguments:
-            if name not in given:
+            if name not in bindings:
                 if not isinstance(defaults.get(name), ast.Constant):
                     raise Refused(f"a call of {function.name} without {name}", node.lineno)
-                given[name] = self.value(defaults[name])
-        inner = replace(self, function=function, known=given, returned=None, left=False, depth=self.depth + 1)
+                bindings[name] = self.value(defaults[name])
+        inner = replace(self, function=function, known=bindings, returned=None, left=False, depth=self.depth + 1)
         if self.loops or self.branches:
             # Its own statements may return.
             inner.loops, inner.branches = self.loops, self.branches
@@ -1211,15 +1261,15 @@ class _TritonEvaluation:
         """Why it is not known which elements a mask lets through, empty if they are those inside of the tensor."""
         if mask is None:
             return ""
-        found = self.value(mask)
-        if isinstance(found, _Pointer | _Many):
+        condition = self.value(mask)
+        if isinstance(condition, _Pointer | _Many):
             return "a mask of addresses"
-        if isinstance(found, Unread):
-            return found.reason
-        if not self.bounded(found):
+        if isinstance(condition, Unread):
+            return condition.reason
+        if not self.bounded(condition):
             return "elements that a mask chooses"
         if isinstance(address, _Pointer):
-            for index, _ in bounds_of(found):
+            for index, _ in bounds_of(condition):
                 if not places.moves_with(address.place, index):
                     return "elements that a mask of others chooses"
         return ""
@@ -1227,16 +1277,18 @@ class _TritonEvaluation:
     def loaded(self, address: _Known) -> Value:
         if not isinstance(address, _Pointer):
             return address if isinstance(address, Unread) else Unread("a load from what is no parameter")
-        part = places.written(places.distance(address.place))
-        element = Input(address.tensor, address.axes, "" if part == "0" else part, address.place)
+        offset = places.written(places.distance(address.place))
+        element = Input(address.tensor, address.axes, "" if offset == "0" else offset, address.place)
         return read_back(element, self.stores)
 
     def stored(self, address: _Known, value: _Known) -> None:
         if isinstance(address, _Pointer):
-            found = Unread("an address") if isinstance(value, _Pointer | _Many) else value
-            found = Unread(self.condition) if self.condition else found
-            part = places.written(places.distance(address.place))
-            self.stores.append(Output(address.tensor, address.axes, found, "" if part == "0" else part, address.place))
+            stored_value = Unread("an address") if isinstance(value, _Pointer | _Many) else value
+            stored_value = Unread(self.condition) if self.condition else stored_value
+            offset = places.written(places.distance(address.place))
+            self.stores.append(
+                Output(address.tensor, address.axes, stored_value, "" if offset == "0" else offset, address.place)
+            )
         else:
             self.stores.append(Output("a tensor", frozenset(), Unread("an address that is no parameter")))
 
@@ -1244,24 +1296,26 @@ class _TritonEvaluation:
         left, right = self.value(a), self.value(b)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             raise Refused("tl.dot of an address", a.lineno)
-        beyond = [one.beyond for one in (left, right) if isinstance(one, Input) and one.beyond is not None]
-        if len(beyond) == 2 and not any(one == 0 or one != one for one in beyond):
+        beyond = [
+            operand.beyond for operand in (left, right) if isinstance(operand, Input) and operand.beyond is not None
+        ]
+        if len(beyond) == 2 and not any(number == 0 or number != number for number in beyond):
             return Unread("a product of elements beyond the edge")
         transposed = False
         if isinstance(right, Formula) and right.name == "transposed":
             right, transposed = right.arguments[0], True
         # Beyond the edge of K, one zero is enough.
-        made: Value = MatMul(inside(left, ZERO), inside(right, ZERO), transposed)
+        product: Value = MatMul(inside(left, ZERO), inside(right, ZERO), transposed)
         before = self.value(accumulator) if accumulator is not None else ZERO
         if isinstance(before, _Pointer | _Many):
             raise Refused("tl.dot to an address", a.lineno)
-        return operation("+", before, made)
+        return operation("+", before, product)
 
     def chosen(self, condition: _Known, then: _Known, otherwise: _Known, node: ast.expr) -> Value:
         values = (condition, then, otherwise)
-        if any(isinstance(one, _Pointer | _Many) for one in values):
+        if any(isinstance(value, _Pointer | _Many) for value in values):
             raise Refused("tl.where of addresses", node.lineno)
-        checked = [one for one in values if not isinstance(one, _Pointer | _Many)]
+        checked = [value for value in values if not isinstance(value, _Pointer | _Many)]
         if is_constant(checked[0]):
             return checked[1] if self.holds(checked[0], node) else checked[2]
         if is_number_beyond(checked[2]) and self.bounded(checked[0]):
@@ -1272,17 +1326,17 @@ class _TritonEvaluation:
 
 def _called(function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
     """A kernel and the functions of the file that it calls, directly or not."""
-    found: dict[str, ast.FunctionDef] = {function.name: function}
+    reached: dict[str, ast.FunctionDef] = {function.name: function}
     pending = [function]
     while pending:
         for node in ast.walk(pending.pop()):
             match node:
-                case ast.Call(ast.Name(name)) if name in functions and name not in found:
-                    found[name] = functions[name]
+                case ast.Call(ast.Name(name)) if name in functions and name not in reached:
+                    reached[name] = functions[name]
                     pending.append(functions[name])
                 case _:
                     pass
-    return list(found.values())
+    return list(reached.values())
 
 
 def _depth(function: ast.FunctionDef) -> int:
@@ -1294,16 +1348,16 @@ def _depth(function: ast.FunctionDef) -> int:
         deepest = max(deepest, depth)
         # What is deeper is refused: it need not be counted.
         if depth <= DEEPEST:
-            pending += [(one, depth + 1) for one in ast.iter_child_nodes(node)]
+            pending += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
     return deepest
 
 
 def _only_hints(name: str, body: list[ast.stmt], names: _ModuleNames) -> bool:
     """Whether a variable is changed by hints to the compiler alone: ``i = tl.multiple_of(i, 16)``."""
-    for one in body:
-        for node in ast.walk(one):
+    for statement in body:
+        for node in ast.walk(statement):
             match node:
-                case ast.Assign([ast.Name(own)], ast.Call(func, [ast.Name(same), *_])) if own == name == same:
+                case ast.Assign([ast.Name(assigned)], ast.Call(func, [ast.Name(same), *_])) if assigned == name == same:
                     if names.in_language(func) not in ("multiple_of", "max_contiguous"):
                         return False
                 case ast.Assign(targets) if any(_stores(target, name) for target in targets):
@@ -1316,7 +1370,7 @@ def _only_hints(name: str, body: list[ast.stmt], names: _ModuleNames) -> bool:
 
 
 def _stores(target: ast.expr, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(target))
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(target))
 
 
 def _is_scalar(value: Value) -> bool:
@@ -1328,9 +1382,9 @@ def _axes(value: _Known | None) -> frozenset[str]:
     return frozenset() if value is None or isinstance(value, _Pointer | _Many) else axes_of(value)
 
 
-def _along(place: Place, axis: str) -> Place:
+def _along(position: Place, axis: str) -> Place:
     """A place whose elements are rows or columns of a block."""
-    return places.renamed(place, lambda one: ("r", axis, one[2]) if one[:2] == ("r", "r") else one)
+    return places.renamed(position, lambda atom: ("r", axis, atom[2]) if atom[:2] == ("r", "r") else atom)
 
 
 def _turned(value: Value, axis: str) -> Value | None:
@@ -1355,14 +1409,14 @@ def _pointers(
     if function.name in found_before:
         return found_before[function.name]
     found_before[function.name] = set()
-    parameters = {one.arg for one in function.args.args}
-    sources: dict[str, set[str]] = {one: {one} for one in parameters}
+    parameters = {parameter.arg for parameter in function.args.args}
+    sources: dict[str, set[str]] = {parameter: {parameter} for parameter in parameters}
     for _ in range(3):
         for node in ast.walk(function):
             match node:
                 case ast.Assign([ast.Name(name)], value) | ast.AugAssign(ast.Name(name), _, value):
-                    found = _terms(value, sources)
-                    sources[name] = sources.get(name, set()) | found
+                    terms = _terms(value, sources)
+                    sources[name] = sources.get(name, set()) | terms
                 case _:
                     pass
     bases: list[set[str]] = []
@@ -1374,24 +1428,28 @@ def _pointers(
             ):  # fmt: skip
                 bases.append(_terms(address, sources))
             case ast.Call(func, _, keywords) if names.in_language(func) in ("make_block_ptr", "make_tensor_descriptor"):
-                for one in keywords:
-                    if one.arg == "base":
-                        bases.append(_terms(one.value, sources))
+                for keyword in keywords:
+                    if keyword.arg == "base":
+                        bases.append(_terms(keyword.value, sources))
             case ast.Call(ast.Attribute(ast.Name() as base, "load" | "store")):
                 bases.append(_terms(base, sources))
             case ast.Call(ast.Name(name), arguments, keywords) if name in functions and functions[name] is not function:
                 inner = _pointers(functions[name], functions, names, found_before)
-                given = dict(zip([one.arg for one in functions[name].args.args], arguments, strict=False))
-                given |= {one.arg: one.value for one in keywords if one.arg}
-                for parameter in inner & set(given):
-                    bases.append(_terms(given[parameter], sources))
+                argument_of = dict(
+                    zip([parameter.arg for parameter in functions[name].args.args], arguments, strict=False)
+                )
+                argument_of |= {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
+                for parameter in inner & set(argument_of):
+                    bases.append(_terms(argument_of[parameter], sources))
             case _:
                 pass
-    candidates = [_bases(function, one & parameters) for one in bases]
+    candidates = [_bases(function, base & parameters) for base in bases]
     # An address has one base; what else is added to it is a distance.
-    alone = {name for one in candidates if len(one) == 1 for name in one}
-    order = [one.arg for one in function.args.args]
-    found_before[function.name] = alone | {min(one, key=order.index) for one in candidates if one and not one & alone}
+    alone = {name for candidate in candidates if len(candidate) == 1 for name in candidate}
+    order = [parameter.arg for parameter in function.args.args]
+    found_before[function.name] = alone | {
+        min(candidate, key=order.index) for candidate in candidates if candidate and not candidate & alone
+    }
     return found_before[function.name]
 
 
@@ -1418,19 +1476,19 @@ def _bases(function: ast.FunctionDef, candidates: set[str]) -> set[str]:
             case ast.BinOp(left, ast.Mult() | ast.Div() | ast.FloorDiv() | ast.Mod(), right) | ast.Compare(
                 left, _, [right]
             ):
-                numbers |= {one.id for one in (left, right) if isinstance(one, ast.Name)}
+                numbers |= {side.id for side in (left, right) if isinstance(side, ast.Name)}
             case ast.Call(ast.Name("range" | "min" | "max"), arguments):
-                numbers |= {one.id for one in arguments if isinstance(one, ast.Name)}
+                numbers |= {argument.id for argument in arguments if isinstance(argument, ast.Name)}
             case _:
                 pass
     return candidates - numbers
 
 
-def _is_length(place: Place) -> bool:
+def _is_length(position: Place) -> bool:
     """Whether a place is a number, a parameter or a product of them, as the length of an axis is."""
-    return len(place) == 1 and all(
+    return len(position) == 1 and all(
         factor > 0 and all(kind == "s" and not name.startswith("(") for kind, name, _ in product)
-        for product, factor in place
+        for product, factor in position
     )
 
 

@@ -29,13 +29,16 @@ class _Keyed:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def digest(self, *parts: object) -> None:
-        texts = [part.key.hex() if isinstance(part, _Keyed) else repr(part) for part in (type(self).__name__, *parts)]
+    def digest(self, *components: object) -> None:
+        texts = [
+            component.key.hex() if isinstance(component, _Keyed) else repr(component)
+            for component in (type(self).__name__, *components)
+        ]
         key = hashlib.blake2b("\0".join(texts).encode("utf-8", "backslashreplace"), digest_size=16).digest()
-        parts_leaves = [part.leaves for part in parts if isinstance(part, _Keyed)]
-        own = frozenset[str]().union(*parts_leaves) if parts_leaves else frozenset({type(self).__name__})
+        parts_leaves = [component.leaves for component in components if isinstance(component, _Keyed)]
+        leaves = frozenset[str]().union(*parts_leaves) if parts_leaves else frozenset({type(self).__name__})
         object.__setattr__(self, "key", key)
-        object.__setattr__(self, "leaves", own)
+        object.__setattr__(self, "leaves", leaves)
 
 
 def _key() -> bytes:
@@ -46,8 +49,8 @@ def _leaves() -> frozenset[str]:
     return field(init=False, repr=False, compare=False)
 
 
-def _ordered(place: Place | None) -> object:
-    return place if place is None else sorted(place, key=repr)
+def _ordered(position: Place | None) -> object:
+    return position if position is None else sorted(position, key=repr)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,30 +208,30 @@ def parts_of(value: Value) -> tuple[Value, ...]:
 
 def walk(value: Value) -> Iterator[Value]:
     """The value and all that it is made of, each once, from left to right."""
-    pending, seen = [value], set[int]()
+    pending, visited = [value], set[int]()
     while pending:
-        one = pending.pop()
-        if id(one) not in seen:
-            seen.add(id(one))
-            yield one
-            pending += reversed(parts_of(one))
+        term = pending.pop()
+        if id(term) not in visited:
+            visited.add(id(term))
+            yield term
+            pending += reversed(parts_of(term))
 
 
 def in_order(*values: Value, until: Callable[[Value], bool] | None = None) -> list[Value]:
     """All that values are made of, each once, and each after its parts; those of which `until` holds count as without
     parts."""
-    found, seen = list[Value](), set[int]()
-    pending = [(one, False) for one in reversed(values)]
+    ordered, visited = list[Value](), set[int]()
+    pending = [(value, False) for value in reversed(values)]
     while pending:
-        one, is_done = pending.pop()
+        term, is_done = pending.pop()
         if is_done:
-            found.append(one)
-        elif id(one) not in seen:
-            seen.add(id(one))
-            pending.append((one, True))
-            if until is None or not until(one):
-                pending += [(part, False) for part in reversed(parts_of(one))]
-    return found
+            ordered.append(term)
+        elif id(term) not in visited:
+            visited.add(id(term))
+            pending.append((term, True))
+            if until is None or not until(term):
+                pending += [(operand, False) for operand in reversed(parts_of(term))]
+    return ordered
 
 
 def replaced(value: Value, change: Callable[[Value], Value | None]) -> Value:
@@ -236,32 +239,32 @@ def replaced(value: Value, change: Callable[[Value], Value | None]) -> Value:
     new: dict[int, Value] = {}
     changed: dict[int, Value | None] = {}
 
-    def is_changed(one: Value) -> bool:
-        changed[id(one)] = change(one)
-        return changed[id(one)] is not None
+    def is_changed(term: Value) -> bool:
+        changed[id(term)] = change(term)
+        return changed[id(term)] is not None
 
-    for one in in_order(value, until=is_changed):
-        new[id(one)] = changed[id(one)] or _with_parts(one, tuple(new[id(part)] for part in parts_of(one)))
+    for term in in_order(value, until=is_changed):
+        new[id(term)] = changed[id(term)] or _with_parts(term, tuple(new[id(operand)] for operand in parts_of(term)))
     return new[id(value)]
 
 
-def _with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
-    if all(new is old for new, old in zip(parts, parts_of(value), strict=True)):
+def _with_parts(value: Value, operands: tuple[Value, ...]) -> Value:
+    if all(new is old for new, old in zip(operands, parts_of(value), strict=True)):
         return value
     match value:
         case Formula(name, _):
-            return Formula(name, parts)
+            return Formula(name, operands)
         case Reduced(kind, _, together):
-            return Reduced(kind, parts[0], together)
+            return Reduced(kind, operands[0], together)
         case MatMul(_, _, transposed):
-            return MatMul(parts[0], parts[1], transposed)
+            return MatMul(operands[0], operands[1], transposed)
         case Carried(name, _):
-            return Carried(name, parts[0])
+            return Carried(name, operands[0])
         case _:
             return value
 
 
-def after_loop(name: str, initial: Value, update: Value, turn: Place) -> Value:
+def after_loop(name: str, initial: Value, update: Value, iteration: Place) -> Value:
     """The value of a variable after a loop whose turns make `update` of it.
 
     A sum of products is a product over more of K, if it is that of each turn, as it is or times a number. What adds up
@@ -270,27 +273,27 @@ def after_loop(name: str, initial: Value, update: Value, turn: Place) -> Value:
     """
     match update:
         case Formula("+", (Carried(carried, _), added)) | Formula("+", (added, Carried(carried, _))) if carried == name:
-            if not any(isinstance(one, Carried) and one.name == name for one in walk(added)):
-                if any(isinstance(one, MatMul) for one in walk(added)):
+            if not any(isinstance(term, Carried) and term.name == name for term in walk(added)):
+                if any(isinstance(term, MatMul) for term in walk(added)):
                     product = _product_of(added)
                     if product is None:
                         return Unread("a sum of what each turn makes of a product")
-                    if not all(_is_of_turn(one, turn) for one in (product.a, product.b)):
+                    if not all(_is_of_turn(factor, iteration) for factor in (product.a, product.b)):
                         return Unread("a number of turns")
                     return added if initial == ZERO else Formula("+", (initial, added))
-                if not _is_of_turn(added, turn):
+                if not _is_of_turn(added, iteration):
                     return Unread("a number of turns")
                 total = added if isinstance(added, Reduced) else Reduced("sum", added)
                 return total if initial == ZERO or isinstance(initial, Carried) else Formula("+", (initial, total))
-        case Formula("max" | "min" as kind, (Carried(carried, _), taken)) | Formula(
-            "max" | "min" as kind, (taken, Carried(carried, _))
+        case Formula("max" | "min" as kind, (Carried(carried, _), candidate)) | Formula(
+            "max" | "min" as kind, (candidate, Carried(carried, _))
         ):
             if carried == name:
-                best = taken if isinstance(taken, Reduced) else Reduced(kind, taken)
+                best = candidate if isinstance(candidate, Reduced) else Reduced(kind, candidate)
                 return best if _is_end(kind, initial) else Formula(kind, (best, initial))
         case _:
             pass
-    return last_turn(update, turn)
+    return last_turn(update, iteration)
 
 
 def _product_of(value: Value) -> MatMul | None:
@@ -308,21 +311,23 @@ def _product_of(value: Value) -> MatMul | None:
             return None
 
 
-def _is_of_turn(value: Value, turn: Place) -> bool:
+def _is_of_turn(value: Value, iteration: Place) -> bool:
     """Whether a value is made of elements of one turn of a loop, or of elements of which no place is known."""
-    inputs = [one for one in walk(value) if isinstance(one, Input)]
-    own = places.atoms(turn)
-    return any(one.place is None or places.atoms(one.place) & (own | places.atoms(UNKNOWN)) for one in inputs)
+    inputs = [term for term in walk(value) if isinstance(term, Input)]
+    iteration_atoms = places.atoms(iteration)
+    return any(
+        term.place is None or places.atoms(term.place) & (iteration_atoms | places.atoms(UNKNOWN)) for term in inputs
+    )
 
 
-def last_turn(value: Value, turn: Place) -> Value:
+def last_turn(value: Value, iteration: Place) -> Value:
     """A value after a loop, unless it is that of the last turn: then it is made of elements of that turn alone."""
-    own = places.atoms(turn)
+    iteration_atoms = places.atoms(iteration)
 
-    def is_of_turn(one: Value) -> bool:
-        return isinstance(one, Input) and one.place is not None and bool(places.atoms(one.place) & own)
+    def is_of_turn(term: Value) -> bool:
+        return isinstance(term, Input) and term.place is not None and bool(places.atoms(term.place) & iteration_atoms)
 
-    carried = any(isinstance(one, Carried) for one in walk(value))
+    carried = any(isinstance(term, Carried) for term in walk(value))
     return Unread("the last turn of a loop") if not carried and any(map(is_of_turn, walk(value))) else value
 
 
@@ -335,17 +340,17 @@ def read_back(element: Input, stores: list[Output]) -> Value:
     return element
 
 
-def stored_in_turns(store: Output, turn: Place) -> Output:
+def stored_in_turns(store: Output, iteration: Place) -> Output:
     """A store in a loop. Where each turn stores to the same element, that of the last turn remains."""
-    if store.place is None or places.atoms(store.place) & places.atoms(turn):
+    if store.place is None or places.atoms(store.place) & places.atoms(iteration):
         return store
     match store.value:
         case Formula("+", (Input(tensor), MatMul())) if tensor == store.tensor:
             return store
-        case value if any(isinstance(one, Input) and one.tensor == store.tensor for one in walk(value)):
+        case value if any(isinstance(term, Input) and term.tensor == store.tensor for term in walk(value)):
             return replace(store, value=Unread("a sum over turns of a loop"))
         case value:
-            return replace(store, value=last_turn(value, turn))
+            return replace(store, value=last_turn(value, iteration))
 
 
 _ENDS = {"INFINITY", "FLT_MAX", "CUDART_INF_F", "HUGE_VALF", "HUGE_VAL", "DBL_MAX"}
@@ -368,22 +373,22 @@ def _is_end(kind: str, initial: Value) -> bool:
 
 def axes_of(value: Value) -> frozenset[str]:
     """The indices that a value depends on."""
-    found: set[str] = set()
-    for one in walk(value):
-        if isinstance(one, Index | Input):
-            found |= one.axes
-    return frozenset(found)
+    axes: set[str] = set()
+    for term in walk(value):
+        if isinstance(term, Index | Input):
+            axes |= term.axes
+    return frozenset(axes)
 
 
 def scalars_of(value: Value) -> frozenset[str]:
     """The parameters of one number that a value depends on."""
-    found: set[str] = set()
-    for one in walk(value):
-        if isinstance(one, Scalar):
-            found.add(one.name)
-        elif isinstance(one, Index):
-            found |= one.scalars
-    return frozenset(found)
+    scalars: set[str] = set()
+    for term in walk(value):
+        if isinstance(term, Scalar):
+            scalars.add(term.name)
+        elif isinstance(term, Index):
+            scalars |= term.scalars
+    return frozenset(scalars)
 
 
 def is_index(value: Value) -> bool:
@@ -395,21 +400,21 @@ def place_of(value: Value) -> Place:
     """A number made of indices and parameters, as a place."""
     if not value.leaves <= {"Index", "Number", "Scalar"}:
         return UNKNOWN
-    found: dict[int, Place] = {}
-    for one in in_order(value):
-        match one:
+    positions: dict[int, Place] = {}
+    for term in in_order(value):
+        match term:
             case Number(number):
-                place = places.number(number)
+                position = places.number(number)
             case Scalar(name):
-                place = places.atom("s", name)
-            case Index(_, _, place):
+                position = places.atom("s", name)
+            case Index(_, _, position):
                 pass
             case Formula(name, (left, right)):
-                place = places.combined(name, found[id(left)], found[id(right)])
+                position = places.combined(name, positions[id(left)], positions[id(right)])
             case _:
-                place = UNKNOWN
-        found[id(one)] = place
-    return found[id(value)]
+                position = UNKNOWN
+        positions[id(term)] = position
+    return positions[id(value)]
 
 
 def is_bound(condition: Value) -> bool:
@@ -435,10 +440,10 @@ def bounds_of(condition: Value) -> list[tuple[Place, Place]]:
     """The indices that a bound is about, each with its length."""
     match condition:
         case Formula("&", arguments):
-            return [one for part in arguments for one in bounds_of(part)]
+            return [bound for argument in arguments for bound in bounds_of(argument)]
         case Formula("<" | "<=" as name, (left, right)):
-            found = _bound(name, left, right)
-            return [] if found is None else [found]
+            bound = _bound(name, left, right)
+            return [] if bound is None else [bound]
         case Formula(">" | ">=" as name, (left, right)):
             return bounds_of(Formula("<" if name == ">" else "<=", (right, left)))
         case _:
@@ -452,13 +457,13 @@ def _bound(name: str, left: Value, right: Value) -> tuple[Place, Place] | None:
         room = places.plus(room, places.number(1.0))
     length = places.distance(room)
     index = places.plus(places.NOWHERE, frozenset(room - length), -1.0)
-    if UNKNOWN in (place_of(left), place_of(right)) or any(one[0] in "?w" for one in places.atoms(room)):
+    if UNKNOWN in (place_of(left), place_of(right)) or any(atom[0] in "?w" for atom in places.atoms(room)):
         return None
     if len(length) != 1 or not index or not all(product and factor == 1 for product, factor in length):
         return None
     if not all(factor > 0 for _, factor in index):
         return None
-    if any(factor != 1 for product, factor in index if any(one[0] == "r" for one in product)):
+    if any(factor != 1 for product, factor in index if any(atom[0] == "r" for atom in product)):
         return None
     return index, length
 
@@ -482,7 +487,7 @@ def edge(value: Value, beyond: Value) -> Value:
 def inside(value: Value, beyond: Value | None = None) -> Value:
     """A value without what stands for elements outside of a tensor, if that is `beyond` or anything."""
     match value:
-        case Formula("edge", (inner, other)) if beyond is None or other == beyond:
+        case Formula("edge", (inner, fill)) if beyond is None or fill == beyond:
             return inner
         case _:
             return value
@@ -490,15 +495,15 @@ def inside(value: Value, beyond: Value | None = None) -> Value:
 
 def without_edges(value: Value) -> Value:
     """A value whose elements all are inside of their tensors."""
-    while (found := replaced(value, lambda one: inside(one) if inside(one) is not one else None)) is not value:
-        value = found
+    while (stripped := replaced(value, lambda term: inside(term) if inside(term) is not term else None)) is not value:
+        value = stripped
     return value
 
 
 def parts_of_lengths(condition: Value) -> set[str]:
     """The lengths that indices are compared with and that are parts of others, such as half of a row."""
-    found = {name for one in walk(condition) for kind, name, _ in places.atoms(place_of(one)) if kind == "s"}
-    return {name for name in found if " // " in name}
+    lengths = {name for term in walk(condition) for kind, name, _ in places.atoms(place_of(term)) if kind == "s"}
+    return {name for name in lengths if " // " in name}
 
 
 _NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -545,9 +550,9 @@ class Variants:
                 pass
         if condition in self.taken:
             return True
-        if negated(condition) in self.taken or any(_excluded(condition, one) for one in self.taken):
+        if negated(condition) in self.taken or any(_excluded(condition, assumed) for assumed in self.taken):
             return False
-        if any(scalars_of(one) & scalars_of(condition) for one in self.taken):
+        if any(scalars_of(assumed) & scalars_of(condition) for assumed in self.taken):
             return None
         self.taken.append(negated(condition) if never else condition)
         self.texts.append(f"not {text}" if never else text)
@@ -562,10 +567,10 @@ class Variants:
         self.taken, self.texts = state
 
 
-def _excluded(condition: Value, taken: Value) -> bool:
-    match condition, taken:
-        case Formula("==", (left, right)), Formula("==", (other, third)):
-            return left == other and right != third and is_literal(right) and is_literal(third)
+def _excluded(condition: Value, assumed: Value) -> bool:
+    match condition, assumed:
+        case Formula("==", (left, right)), Formula("==", (assumed_left, third)):
+            return left == assumed_left and right != third and is_literal(right) and is_literal(third)
         case _:
             return False
 
@@ -587,9 +592,9 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
 
 def operation(name: str, *arguments: Value) -> Value:
     """An operation; of indices and parameters, an index again."""
-    made = Formula(name, arguments)
-    if name in ("+", "-", "*", "//", "/", "%", "min", "max", "<<", ">>") and is_index(made):
-        return Index(axes_of(made), scalars_of(made), place_of(made))
+    result = Formula(name, arguments)
+    if name in ("+", "-", "*", "//", "/", "%", "min", "max", "<<", ">>") and is_index(result):
+        return Index(axes_of(result), scalars_of(result), place_of(result))
     match name, arguments:
         case "+" | "-" | "*", (Number(left), Number(right)):
             return Number(left + right if name == "+" else left - right if name == "-" else left * right)
@@ -601,9 +606,9 @@ def operation(name: str, *arguments: Value) -> Value:
             return Formula("min", (then, otherwise))
         case _:
             pass
-    for one in arguments:
-        if isinstance(one, Unread):
-            return one
+    for argument in arguments:
+        if isinstance(argument, Unread):
+            return argument
     if name == "+" and ZERO in arguments:
         return arguments[1] if arguments[0] == ZERO else arguments[0]
-    return made
+    return result

@@ -19,8 +19,8 @@ DEEPEST = 100
 class Refused(Exception):
     """A construct that no rule understands: the kernel gets no skeleton."""
 
-    def __init__(self, what: str, line: int) -> None:
-        super().__init__(f"{what} (line {line}) is not understood")
+    def __init__(self, construct: str, line: int) -> None:
+        super().__init__(f"{construct} (line {line}) is not understood")
 
 
 class TooLarge(Refused):

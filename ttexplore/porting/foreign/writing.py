@@ -50,14 +50,14 @@ class PythonText:
     text: str
 
 
-def code(template: LiteralString, **parts: PythonText) -> PythonText:
+def code(template: LiteralString, **pieces: PythonText) -> PythonText:
     """A template with its fields in braces filled in."""
-    return PythonText(template.format(**{name: part.text for name, part in parts.items()}))
+    return PythonText(template.format(**{name: piece.text for name, piece in pieces.items()}))
 
 
-def joined(separator: LiteralString, parts: Iterable[PythonText]) -> PythonText:
+def joined(separator: LiteralString, pieces: Iterable[PythonText]) -> PythonText:
     """Several texts in a row."""
-    return PythonText(separator.join(part.text for part in parts))
+    return PythonText(separator.join(piece.text for piece in pieces))
 
 
 def number(value: float) -> PythonText:
@@ -69,9 +69,9 @@ def number(value: float) -> PythonText:
     return PythonText(repr(float(value)))
 
 
-def applied(name: str, parts: list[PythonText]) -> PythonText:
+def applied(name: str, operands: list[PythonText]) -> PythonText:
     """A function or operator of `WRITTEN`, applied to expressions."""
-    match parts:
+    match operands:
         case [inner] if name in _CALLS:
             return code(_CALLS[name], inner=inner)
         case [left, right] if name in _INFIX:
@@ -81,7 +81,7 @@ def applied(name: str, parts: list[PythonText]) -> PythonText:
         case [condition, then, otherwise] if name == "where":
             return code("T.if_then_else({test}, {then}, {other})", test=condition, then=then, other=otherwise)
         case _:
-            raise AssertionError(f"{name} of {len(parts)} values cannot be written")
+            raise AssertionError(f"{name} of {len(operands)} values cannot be written")
 
 
 def comment(text: str) -> PythonText:
@@ -99,10 +99,10 @@ def bare(expression: PythonText) -> PythonText:
     text = expression.text
     if text.startswith("(") and text.endswith(")"):
         depth = 0
-        for place, character in enumerate(text):
+        for position, character in enumerate(text):
             depth += (character == "(") - (character == ")")
             if depth == 0:
-                return PythonText(text[1:-1]) if place == len(text) - 1 else expression
+                return PythonText(text[1:-1]) if position == len(text) - 1 else expression
     return expression
 
 
@@ -123,9 +123,9 @@ class SkeletonNames:
         """A name for what belongs to another name."""
         return self.claim(f"{name.text}_{suffix}")
 
-    def claim(self, wanted: str) -> PythonText:
+    def claim(self, preferred_name: str) -> PythonText:
         """A name like `wanted` that nothing else has."""
-        plain = re.sub(r"[^A-Za-z0-9_]", "_", wanted[:_LONGEST_NAME]).strip("_") or "x"
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", preferred_name[:_LONGEST_NAME]).strip("_") or "x"
         plain = f"x{plain}" if plain[0].isdigit() else plain
         plain = f"{plain}_" if plain in RESERVED else plain
         name, count = plain, 1

@@ -32,8 +32,8 @@ class LogAxis:
         """Up to eight round numbers."""
         first, last = math.floor(self.low / math.log(10)), math.ceil(self.high / math.log(10))
         for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1,)):
-            found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-            shown = [value for value in found if self.low <= math.log(value) <= self.high]
+            ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+            shown = [value for value in ticks if self.low <= math.log(value) <= self.high]
             if len(shown) <= 8:
                 return shown
         return shown[:: math.ceil(len(shown) / 8)]
@@ -43,10 +43,10 @@ def grid(x: LogAxis, y: LogAxis) -> list[str]:
     """The lines at the round numbers of both axes, `x` below and `y` at the left, with these numbers."""
     left, right = sorted((x.start, x.end))
     top, bottom = sorted((y.start, y.end))
-    lines = [f"M{x.at(one):.1f} {top:.0f}V{bottom:.0f}" for one in x.ticks()]
-    lines += [f"M{left:.0f} {y.at(one):.1f}H{right:.0f}" for one in y.ticks()]
-    labels = [text(x.at(one), bottom + 15, axis_number(one), "s", anchor="middle") for one in x.ticks()]
-    labels += [text(left - 6, y.at(one) + 4, axis_number(one), "s", anchor="end") for one in y.ticks()]
+    lines = [f"M{x.at(tick):.1f} {top:.0f}V{bottom:.0f}" for tick in x.ticks()]
+    lines += [f"M{left:.0f} {y.at(tick):.1f}H{right:.0f}" for tick in y.ticks()]
+    labels = [text(x.at(tick), bottom + 15, axis_number(tick), "s", anchor="middle") for tick in x.ticks()]
+    labels += [text(left - 6, y.at(tick) + 4, axis_number(tick), "s", anchor="end") for tick in y.ticks()]
     return [path("".join(lines), "rule"), *labels]
 
 

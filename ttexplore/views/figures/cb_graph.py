@@ -94,7 +94,7 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     through_top = loop_top + len(lanes.loops) * _ROW if lanes.loops else main_bottom + 14
     bottom = through_top + len(lanes.through) * _ROW if lanes.through or lanes.loops else main_bottom + 14
     movers_bottom = bottom - 14 if lanes.through else main_bottom
-    described = [one.described for one in plan.buffers]
+    described = [buffer.described for buffer in plan.buffers]
     identifier = content_id("ttx-graph", repr(plan.graph), *described, repr(plan.layouts), repr(plan.compute))
     arrow = f' marker-end="url(#{identifier}-a)"'
 
@@ -109,44 +109,44 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     def named(source: str, target: str) -> str:
         return f' data-edge="{escape(source)}&gt;{escape(target)}"' if with_moments else ""
 
-    parts = [f"<defs>{arrow_marker(identifier + '-a')}</defs>", _lane_headings()]
+    shapes = [f"<defs>{arrow_marker(identifier + '-a')}</defs>", _lane_headings()]
     if with_moments:
-        parts.append(_MOMENT_STYLE)
+        shapes.append(_MOMENT_STYLE)
     for name, y in _places(lanes.tensors_in, lanes.rows):
-        parts.append(_tensor(plan, name, _X_TENSOR_IN, y))
-        parts.append(flow(y + _BOX / 2, _X_TENSOR_IN + _TENSOR, _X_READER, name, "reader"))
+        shapes.append(_tensor(plan, name, _X_TENSOR_IN, y))
+        shapes.append(flow(y + _BOX / 2, _X_TENSOR_IN + _TENSOR, _X_READER, name, "reader"))
     for buffer, y in _places(lanes.buffers_in, lanes.rows):
-        parts.append(_buffer(buffer, _X_BUFFER_IN, y, with_moments))
-        parts.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_BUFFER_IN, "reader", buffer.name))
-        parts.append(flow(y + _BOX / 2, _X_BUFFER_IN + _BUFFER, _X_COMPUTE, buffer.name, "compute"))
+        shapes.append(_buffer(buffer, _X_BUFFER_IN, y, with_moments))
+        shapes.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_BUFFER_IN, "reader", buffer.name))
+        shapes.append(flow(y + _BOX / 2, _X_BUFFER_IN + _BUFFER, _X_COMPUTE, buffer.name, "compute"))
     for buffer, y in _places(lanes.buffers_out, lanes.rows):
-        parts.append(_buffer(buffer, _X_BUFFER_OUT, y, with_moments))
+        shapes.append(_buffer(buffer, _X_BUFFER_OUT, y, with_moments))
         if buffer.producer == "writer":
-            parts.append(flow(y + _BOX / 2, _X_WRITER, _X_BUFFER_OUT + _BUFFER, "writer", buffer.name))
-            parts.append(flow(y + _BOX / 2, _X_BUFFER_OUT, _X_COMPUTE + _COMPUTE, buffer.name, "compute"))
+            shapes.append(flow(y + _BOX / 2, _X_WRITER, _X_BUFFER_OUT + _BUFFER, "writer", buffer.name))
+            shapes.append(flow(y + _BOX / 2, _X_BUFFER_OUT, _X_COMPUTE + _COMPUTE, buffer.name, "compute"))
             continue
-        parts.append(flow(y + _BOX / 2, _X_COMPUTE + _COMPUTE, _X_BUFFER_OUT, "compute", buffer.name))
-        parts.append(flow(y + _BOX / 2, _X_BUFFER_OUT + _BUFFER, _X_WRITER, buffer.name, "writer"))
+        shapes.append(flow(y + _BOX / 2, _X_COMPUTE + _COMPUTE, _X_BUFFER_OUT, "compute", buffer.name))
+        shapes.append(flow(y + _BOX / 2, _X_BUFFER_OUT + _BUFFER, _X_WRITER, buffer.name, "writer"))
     for name, y in _places(lanes.tensors_out, lanes.rows):
-        parts.append(_tensor(plan, name, _X_TENSOR_OUT, y))
+        shapes.append(_tensor(plan, name, _X_TENSOR_OUT, y))
         apart = _BOX / 4 if name in lanes.stored and name in lanes.loaded_out else 0
         if name in lanes.stored:
-            parts.append(flow(y + _BOX / 2 - apart, _X_WRITER + _MOVER, _X_TENSOR_OUT, "writer", name))
+            shapes.append(flow(y + _BOX / 2 - apart, _X_WRITER + _MOVER, _X_TENSOR_OUT, "writer", name))
         if name in lanes.loaded_out:
-            parts.append(flow(y + _BOX / 2 + apart, _X_TENSOR_OUT, _X_WRITER + _MOVER, name, "writer"))
+            shapes.append(flow(y + _BOX / 2 + apart, _X_TENSOR_OUT, _X_WRITER + _MOVER, name, "writer"))
     for position, buffer in enumerate(lanes.loops):
         y = loop_top + position * _ROW
         arrows = tuple(arrow + named(*edge) for edge in (("compute", buffer.name), (buffer.name, "compute")))
-        parts.append(_loop(buffer, y, main_bottom, len(lanes.loops) - position, len(lanes.loops), counts, arrows))
-        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y, with_moments))
+        shapes.append(_loop(buffer, y, main_bottom, len(lanes.loops) - position, len(lanes.loops), counts, arrows))
+        shapes.append(_buffer(buffer, _X_MIDDLE_BUFFER, y, with_moments))
     for position, buffer in enumerate(lanes.through):
         y = through_top + position * _ROW
-        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y, with_moments))
-        parts.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_MIDDLE_BUFFER, "reader", buffer.name))
-        parts.append(flow(y + _BOX / 2, _X_MIDDLE_BUFFER + _BUFFER, _X_WRITER, buffer.name, "writer"))
-    parts.append(_mover("reader", _X_READER, movers_bottom, with_moments))
-    parts.append(_mover("writer", _X_WRITER, movers_bottom, with_moments))
-    parts.append(_compute(plan, lanes, main_bottom, with_moments))
+        shapes.append(_buffer(buffer, _X_MIDDLE_BUFFER, y, with_moments))
+        shapes.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_MIDDLE_BUFFER, "reader", buffer.name))
+        shapes.append(flow(y + _BOX / 2, _X_MIDDLE_BUFFER + _BUFFER, _X_WRITER, buffer.name, "writer"))
+    shapes.append(_mover("reader", _X_READER, movers_bottom, with_moments))
+    shapes.append(_mover("writer", _X_WRITER, movers_bottom, with_moments))
+    shapes.append(_compute(plan, lanes, main_bottom, with_moments))
     notes = [_NOTE]
     drawn = _drawn(lanes)
     if missing := [
@@ -156,10 +156,10 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     for position, note in enumerate(notes):
         line = text(_MARGIN, bottom + 8 + 15 * position, note, "s")
         now = with_moments and note is _NOTE
-        parts.append(_either(line, text(_MARGIN, bottom + 8, _NOTE_OF_MOMENTS, "s") if now else ""))
+        shapes.append(_either(line, text(_MARGIN, bottom + 8, _NOTE_OF_MOMENTS, "s") if now else ""))
     description = f"{plural(len(plan.buffers), 'circular buffer')} between reader, compute and writer"
     return drawing(
-        identifier, f"Tile dataflow of {plan.kernel}", description, _WIDTH, bottom + 15 * len(notes), "".join(parts)
+        identifier, f"Tile dataflow of {plan.kernel}", description, _WIDTH, bottom + 15 * len(notes), "".join(shapes)
     )
 
 
@@ -178,7 +178,7 @@ def _lanes(plan: Plan, edges: tuple[GraphEdge, ...]) -> _Lanes:
     names = [layout.name for layout in plan.layouts]
 
     def between(producer: str, consumer: str) -> list[CircularBuffer]:
-        return [one for one in plan.buffers if (one.producer, one.consumer) == (producer, consumer)]
+        return [buffer for buffer in plan.buffers if (buffer.producer, buffer.consumer) == (producer, consumer)]
 
     loaded_out = [name for name in names if (name, "writer") in flows]
     stored = [name for name in names if ("writer", name) in flows]
@@ -223,8 +223,8 @@ def _lane_headings() -> str:
 def _tensor(plan: Plan, name: str, x: int, y: float) -> str:
     layout: TensorLayout = plan.layout(name)
     shape = " × ".join(str(extent) for extent in layout.shape)
-    held = f"{layout.data_format} {layout.page}s, {layout.memory} {layout.arrangement}"
-    label = f"{name}: {layout.role} {shape} {layout.dtype}, {held}"
+    storage = f"{layout.data_format} {layout.page}s, {layout.memory} {layout.arrangement}"
+    label = f"{name}: {layout.role} {shape} {layout.dtype}, {storage}"
     middle = x + _TENSOR / 2
     return (
         f"<g>{tooltip(label)}{rectangle(x + 0.5, y + 0.5, _TENSOR - 1, _BOX - 1, 'panel', radius=2)}"

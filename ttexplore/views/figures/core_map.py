@@ -74,7 +74,7 @@ def core_map_svg(
     shown = (partition, *shared, *partials, *([measure] if measure else []))
     identifier = content_id("ttx-cores", target.name if target else "", *map(repr, shown))
     columns, rows = 1 + max(node.x for node in nodes), 1 + max(node.y for node in nodes)
-    parts = [
+    shapes = [
         f"<defs>{hatch_pattern(identifier + '-h')}</defs>",
         *_heading(target, partition),
         *_axes(nodes, target),
@@ -85,39 +85,41 @@ def core_map_svg(
         core = work.get(node.logical) if node.logical else None
         number = colours[core.x, core.y] if core else 0
         colour = (coloured.steps[number], coloured.labels[number], coloured.shown[number] if measure else "")
-        parts.append(_node(node, core, colour, f"url(#{identifier}-h)"))
-    places = {node.logical: (node.x, node.y) for node in nodes if node.logical}
-    for number, one in enumerate(shared):
+        shapes.append(_node(node, core, colour, f"url(#{identifier}-h)"))
+    nodes_of = {node.logical: (node.x, node.y) for node in nodes if node.logical}
+    for number, sent in enumerate(shared):
         # Lines of one topology stand beside each other; those of others cross them.
-        parts += _sent(one, places, _NEXT_LINE * [other.topology for other in shared[:number]].count(one.topology))
+        shapes += _sent(
+            sent, nodes_of, _NEXT_LINE * [earlier.topology for earlier in shared[:number]].count(sent.topology)
+        )
     chains = [chain for sums in partials for chain in sums.chains if len(chain) > 1]
     for number, chain in enumerate(chains[:_MOST_CHAINS]):
-        parts += _handed_on(chain, places, number)
+        shapes += _handed_on(chain, nodes_of, number)
     legend_y = _legend_y(rows)
-    parts.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">{coloured.legend}</g>')
+    shapes.append(f'<g class="legend" transform="translate({_LEFT} {legend_y})">{coloured.legend}</g>')
     legend, legend_width = _legend(nodes, items, legend_y + _LEGEND_ROW, f"url(#{identifier}-h)")
-    parts.append(legend)
+    shapes.append(legend)
     described = summary(partition)
     bottom = legend_y + _LEGEND_ROW
     lines = [*map(_told, shared), *map(_told_of_sums, partials)]
     if len(chains) > _MOST_CHAINS:
         lines.append(f"the first {_MOST_CHAINS} of {len(chains)} chains are drawn")
-    for one in lines:
+    for sent in lines:
         bottom += _LEGEND_ROW
-        parts += [*_line(_LEFT + 4, bottom - 4, "h26"), text(_LEFT + 38, bottom, one, "s", "t")]
-    told = [_LEFT + 38 + int(_CHARACTER * len(one)) for one in lines]
+        shapes += [*_line(_LEFT + 4, bottom - 4, "h26"), text(_LEFT + 38, bottom, sent, "s", "t")]
+    told = [_LEFT + 38 + int(_CHARACTER * len(line)) for line in lines]
     width = max(_LEFT + columns * _CELL + 30, legend_width, 440, int(_CHARACTER * len(described)), *told)
     title = f"{measure.name if measure else 'Work items per core'}{' of ' + target.name if target else ''}"
-    return drawing(identifier, title, described, width, bottom + 14, "".join(parts))
+    return drawing(identifier, title, described, width, bottom + 14, "".join(shapes))
 
 
-def _sent(shared: SharedInput, places: Mapping[tuple[int, int], tuple[int, int]], inset: int) -> Iterator[str]:
+def _sent(shared: SharedInput, nodes_of: Mapping[tuple[int, int], tuple[int, int]], inset: int) -> Iterator[str]:
     """A line along each row or column of cores that share, a frame around each rectangle; a dot is at the sender."""
-    for one in shared.multicasts:
-        if not one.receivers:
+    for multicast in shared.multicasts:
+        if not multicast.receivers:
             continue
         (left, top), (right, bottom) = (
-            (_LEFT + x * _CELL + inset, _TOP + y * _CELL + inset) for x, y in (places[at] for at in _ends(one))
+            (_LEFT + x * _CELL + inset, _TOP + y * _CELL + inset) for x, y in (nodes_of[at] for at in _ends(multicast))
         )
         far = _CELL - _GAP - 2 * inset
         match shared.topology:
@@ -133,16 +135,18 @@ def _sent(shared: SharedInput, places: Mapping[tuple[int, int], tuple[int, int]]
 
 
 def _handed_on(
-    chain: Sequence[tuple[int, int]], places: Mapping[tuple[int, int], tuple[int, int]], number: int
+    chain: Sequence[tuple[int, int]], nodes_of: Mapping[tuple[int, int], tuple[int, int]], number: int
 ) -> Iterator[str]:  # fmt: skip
     """A line through the cores of a chain, from the first one, which a dot marks, to the last one."""
     inset = _NEAR + (_CELL - _GAP - 2 * _NEAR) * (number + 1) // (_MOST_CHAINS + 1)
-    (x, y), *others = ((_LEFT + x * _CELL + inset, _TOP + y * _CELL + inset) for x, y in (places[at] for at in chain))
-    yield from _line(x, y, "".join(f"L{to_x} {to_y}" for to_x, to_y in others))
+    (x, y), *following = (
+        (_LEFT + x * _CELL + inset, _TOP + y * _CELL + inset) for x, y in (nodes_of[at] for at in chain)
+    )
+    yield from _line(x, y, "".join(f"L{to_x} {to_y}" for to_x, to_y in following))
 
 
-def _ends(one: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
-    return one.cores.first, one.cores.last
+def _ends(multicast: Multicast) -> tuple[tuple[int, int], tuple[int, int]]:
+    return multicast.cores.first, multicast.cores.last
 
 
 def _line(x: float, y: float, way: str) -> Iterator[str]:
@@ -205,7 +209,7 @@ def how(partition: Partition) -> str:
 def core_count(partition: Partition) -> int:
     """How many cores may be used."""
     if partition.core_ranges:
-        return sum(len(one.cores) for one in partition.core_ranges)
+        return sum(len(core_range.cores) for core_range in partition.core_ranges)
     return partition.core_grid[0] * partition.core_grid[1]
 
 
@@ -225,15 +229,15 @@ def _axes(nodes: tuple[FloorplanNode, ...], target: Target | None) -> list[str]:
     placed = [(node, node.logical) for node in nodes if node.logical]
     columns = sorted({(node.x, logical[0]) for node, logical in placed})
     rows = sorted({(node.y, logical[1]) for node, logical in placed})
-    parts = [text(_LEFT - 10, _TOP - 6, "x,y", "s", anchor="end")]
-    parts += [text(_center(_LEFT, x), _TOP - 6, str(label), "s", anchor="middle") for x, label in columns]
-    parts += [text(_LEFT - 8, _center(_TOP, y) + 4, str(label), "s", anchor="end") for y, label in rows]
+    labels = [text(_LEFT - 10, _TOP - 6, "x,y", "s", anchor="end")]
+    labels += [text(_center(_LEFT, x), _TOP - 6, str(label), "s", anchor="middle") for x, label in columns]
+    labels += [text(_LEFT - 8, _center(_TOP, y) + 4, str(label), "s", anchor="end") for y, label in rows]
     if target:
         right, bottom = _LEFT + target.noc_grid[0] * _CELL + 6, _TOP + target.noc_grid[1] * _CELL + 13
-        parts += [text(_center(_LEFT, x), bottom, str(x), "s", anchor="middle") for x in range(target.noc_grid[0])]
-        parts += [text(right, _center(_TOP, y) + 4, str(y), "s") for y in range(target.noc_grid[1])]
-        parts.append(text(right, bottom, "NoC", "s", "t"))
-    return parts
+        labels += [text(_center(_LEFT, x), bottom, str(x), "s", anchor="middle") for x in range(target.noc_grid[0])]
+        labels += [text(right, _center(_TOP, y) + 4, str(y), "s") for y in range(target.noc_grid[1])]
+        labels.append(text(right, bottom, "NoC", "s", "t"))
+    return labels
 
 
 def _center(start: int, cell: int) -> float:
@@ -327,37 +331,37 @@ def measure_legend(
 ) -> str:
     """What the colours of the cores with work mean: some of the values of a measure, as they are shown, in order, at
     most the `largest` number."""
-    parts: list[str] = []
+    shapes: list[str] = []
     x = 0
     distinct = sorted({(value, text, step) for value, text, step in zip(values, shown, steps, strict=True) if value})
     if len(distinct) > largest:
         distinct = [distinct[position * (len(distinct) - 1) // (largest - 1)] for position in range(largest)]
     for _, label, step in distinct:
         width = max(18, 7 * len(label) + 8)
-        parts.append(rectangle(x, -11, width, 15, radius=2, fill=HEAT[step]))
-        parts.append(text(x + width / 2, 0, label, f"h{step}", anchor="middle"))
+        shapes.append(rectangle(x, -11, width, 15, radius=2, fill=HEAT[step]))
+        shapes.append(text(x + width / 2, 0, label, f"h{step}", anchor="middle"))
         x += width + 3
     if distinct:
-        parts.append(text(x + 3, 0, name, "s", "t"))
-    return "".join(parts)
+        shapes.append(text(x + 3, 0, name, "s", "t"))
+    return "".join(shapes)
 
 
 def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: str) -> tuple[str, int]:
-    parts: list[str] = []
+    shapes: list[str] = []
     x = _LEFT
     if len(items) < sum(1 for node in nodes if node.logical):
-        parts.append(rectangle(x, y - 11, 18, 15, radius=2, fill=hatch))
-        parts.append(rectangle(x + 0.5, y - 10.5, 17, 14, "rule", radius=2))
-        parts.append(text(x + 23, y, "no work", "s"))
+        shapes.append(rectangle(x, y - 11, 18, 15, radius=2, fill=hatch))
+        shapes.append(rectangle(x + 0.5, y - 10.5, 17, 14, "rule", radius=2))
+        shapes.append(text(x + 23, y, "no work", "s"))
         x += 78
     kinds = {node.kind for node in nodes if not node.logical}
     for kind, label in _LABELS.items():
         if kind not in kinds:
             continue
         if letter := _LETTERS[kind]:
-            parts.append(text(x, y, letter, "b", "s"))
+            shapes.append(text(x, y, letter, "b", "s"))
         else:
-            parts.append(f'<path class="panel" d="M{x} {y - 10}h10v12h-10z"/>')
-        parts.append(text(x + 13, y, label, "s", "t"))
-        x += 20 + sum(9 if one.isupper() else 6 for one in label)
-    return "".join(parts), x + 8
+            shapes.append(f'<path class="panel" d="M{x} {y - 10}h10v12h-10z"/>')
+        shapes.append(text(x + 13, y, label, "s", "t"))
+        x += 20 + sum(9 if letter.isupper() else 6 for letter in label)
+    return "".join(shapes), x + 8

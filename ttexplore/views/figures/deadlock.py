@@ -25,10 +25,10 @@ def deadlock_svg(
     that it waits for, with what it needs and what is there. `lines` are the kernel lines by kernel."""
     waiting = {wait.kernel: wait for wait in waits}
     buffers = {buffer.index: buffer for buffer in plan.on_chip.buffers}
-    identifier = content_id("ttx-deadlock", repr(waits), *[one.described for one in plan.buffers])
+    identifier = content_id("ttx-deadlock", repr(waits), *[buffer.described for buffer in plan.buffers])
     arrow = f' marker-end="url(#{identifier}-a)"'
     top = {role: 30 + position * (_BOX + _GAP) for position, role in enumerate(KERNEL_ROLES)}
-    parts = [
+    shapes = [
         f"<defs>{arrow_marker(identifier + '-a')}</defs>",
         text(4, 16, "Deadlock: which kernel waits for which", "b", "t"),
     ]
@@ -40,37 +40,37 @@ def deadlock_svg(
         source = ""
         if wait is not None and role in listings and 1 <= wait.cpp_line <= len(listings[role].lines):
             source = listings[role].lines[wait.cpp_line - 1].text.strip()
-        parts.append(
+        shapes.append(
             f"<g>{tooltip(source or state)}"
             f"{rectangle(4.5, y + 0.5, _BOX_WIDTH, _BOX - 1, 'panel' if wait is None else 'box', radius=4)}"
             f"{text(16, y + 20, role, 'b')}{text(84, y + 20, state + kernel, 's')}"
             f"{text(16, y + 44, shortened(source, 58), 'm')}</g>"
         )
-    others = {
+    waits_for = {
         wait.kernel: buffer.producer if wait.operation == "wait_front" else buffer.consumer
         for wait in waits
         if wait.operation != "semaphore" and (buffer := buffers.get(wait.number))
     }
     for position, wait in enumerate(waits):
-        if wait.kernel not in others:
+        if wait.kernel not in waits_for:
             continue
-        front, other, buffer = wait.operation == "wait_front", others[wait.kernel], buffers[wait.number]
-        start, end = top[wait.kernel] + _BOX / 2 - 9, top[other] + _BOX / 2 + 9
+        front, awaited, buffer = wait.operation == "wait_front", waits_for[wait.kernel], buffers[wait.number]
+        start, end = top[wait.kernel] + _BOX / 2 - 9, top[awaited] + _BOX / 2 + 9
         x = 4 + _BOX_WIDTH + _LANES * (position + 1) / 2
         there = f"{wait.there} of {wait.capacity} {'available' if front else 'free'}"
         tiles = plural(wait.needed, "tile")
         need = f"needs {f'{tiles} of' if front else f'room for {tiles} in'} {visible(buffer.name)}"
         middle = (start + end) / 2
         # An edge of the cycle is thick: the kernel waits for one that, at last, waits for it.
-        cycle = _follows(others, other, wait.kernel)
+        cycle = _follows(waits_for, awaited, wait.kernel)
         style = f' style="stroke:{VERMILLION};stroke-width:2.5"' if cycle else ""
-        head, detail = f"{wait.kernel} waits for {other}", f"{need}; {there}"
+        head, detail = f"{wait.kernel} waits for {awaited}", f"{need}; {there}"
         curve = path(f"M{4 + _BOX_WIDTH} {start:g}H{x:g}V{end:g}H{6 + _BOX_WIDTH}", "edge", extra=arrow + style)
         x_told, y_told = _BOX_WIDTH + 64, middle + 36 * position - 34
         told = text(x_told, y_told, head, *("b",) if cycle else ()) + text(x_told, y_told + 15, detail, "s")
-        parts.append(f"<g>{tooltip(f'{head}: {detail}')}{curve}{told}</g>")
+        shapes.append(f"<g>{tooltip(f'{head}: {detail}')}{curve}{told}</g>")
     height = 30 + 3 * _BOX + 2 * _GAP + 28
-    parts.append(
+    shapes.append(
         text(
             4,
             height - 8,
@@ -79,15 +79,15 @@ def deadlock_svg(
         )
     )
     description = "; ".join(f"{wait.kernel} is at {wait.operation}" for wait in waits)
-    return drawing(identifier, "Deadlock", description, _WIDTH + 160, height, "".join(parts))
+    return drawing(identifier, "Deadlock", description, _WIDTH + 160, height, "".join(shapes))
 
 
-def _follows(others: Mapping[str, str], start: str, wanted: str) -> bool:
+def _follows(waits_for: Mapping[str, str], start: str, goal: str) -> bool:
     """Whether following who waits for whom from `start` comes to `wanted`."""
-    seen: set[str] = set()
-    while start in others and start not in seen:
-        if start == wanted:
+    visited: set[str] = set()
+    while start in waits_for and start not in visited:
+        if start == goal:
             return True
-        seen.add(start)
-        start = others[start]
-    return start == wanted
+        visited.add(start)
+        start = waits_for[start]
+    return start == goal

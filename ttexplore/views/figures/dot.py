@@ -23,9 +23,11 @@ def dataflow_dot(plan: Plan) -> str:
     for node in plan.graph.nodes if plan.graph else ():
         label = [node.name]
         if node.name in buffers:
-            one = buffers[node.name]
-            number = "" if one.index is None else f"CB {one.index}, "
-            label.append(f"{number}{one.data_format}, {plural(one.pages, 'page')}, {byte_size(one.total_bytes)}")
+            buffer = buffers[node.name]
+            number = "" if buffer.index is None else f"CB {buffer.index}, "
+            label.append(
+                f"{number}{buffer.data_format}, {plural(buffer.pages, 'page')}, {byte_size(buffer.total_bytes)}"
+            )
         elif node.name in layouts:
             layout = layouts[node.name]
             label.append(f"{' × '.join(map(str, layout.shape))} {layout.data_format}, {layout.memory}")

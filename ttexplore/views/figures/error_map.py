@@ -72,23 +72,23 @@ def error_map_svg(tiles: TileErrors) -> str:
             groups.setdefault(_tint(error, largest, tiles.bound), []).append(f"{shape}{_number(error)}</title></path>")
             if math.isinf(error):
                 crosses.append(_cross(x, y, size))
-    parts = [
+    shapes = [
         text(2, 13, "largest error per tile", "b"),
         text(2, 29, shortened(tiles.name, _LONGEST_NAME), "s"),
         text(2, 44, _worst(tiles, block), "s"),
     ]
-    parts += _axes(rows, columns, size, block)
-    parts.append(
+    shapes += _axes(rows, columns, size, block)
+    shapes.append(
         path(f"M{_LEFT - 1.5} {_TOP - 1.5}h{columns * size + 2}v{rows * size + 2}h-{columns * size + 2}z", "frame")
     )
     shown = "".join(f'<g class="{style}">{"".join(shapes)}</g>' for style, shapes in sorted(groups.items()))
-    parts.append(f'<g data-place="{",".join(map(str, tiles.place))}">{shown}</g>')
+    shapes.append(f'<g data-place="{",".join(map(str, tiles.place))}">{shown}</g>')
     if crosses:
-        parts.append(path("".join(crosses), "cross", extra=' pointer-events="none"'))
-    parts.append(_ring(cells, size))
+        shapes.append(path("".join(crosses), "cross", extra=' pointer-events="none"'))
+    shapes.append(_ring(cells, size))
     height = _TOP + rows * size + _LEGEND_HEIGHT
-    parts.append(_legend(largest, tiles.bound, _TOP + rows * size + 12, bool(crosses)))
-    content = f"<style>{STYLE}</style>{''.join(parts)}"
+    shapes.append(_legend(largest, tiles.bound, _TOP + rows * size + 12, bool(crosses)))
+    content = f"<style>{STYLE}</style>{''.join(shapes)}"
     return drawing(
         content_id("ttx-errors", content),
         f"Largest error per tile, {tiles.name}",
@@ -127,8 +127,8 @@ def _cells(errors: Sequence[Sequence[float]]) -> tuple[int, list[list[float]]]:
 
 
 def _worst_place(errors: Sequence[Sequence[float]]) -> tuple[int, int]:
-    places = ((row, column) for row, line in enumerate(errors) for column in range(len(line)))
-    return max(places, key=lambda place: errors[place[0]][place[1]])  # the first of several
+    cells = ((row, column) for row, line in enumerate(errors) for column in range(len(line)))
+    return max(cells, key=lambda cell: errors[cell[0]][cell[1]])  # the first of several
 
 
 def _worst_of(tiles: TileErrors, row: int, column: int, block: int) -> str:
@@ -180,39 +180,39 @@ def _ring(cells: Sequence[Sequence[float]], size: int) -> str:
 
 def _axes(rows: int, columns: int, size: int, block: int) -> list[str]:
     """Tile numbers of the first and the last cell of each direction."""
-    parts = [
+    shapes = [
         text(_LEFT + (column + 0.5) * size, _TOP - 6, str(column * block), "c") for column in sorted({0, columns - 1})
     ]
-    return parts + [
+    return shapes + [
         text(_LEFT - 5, _TOP + (row + 0.5) * size + 3, str(row * block), "r") for row in sorted({0, rows - 1})
     ]
 
 
 def _legend(largest: float, bound: float, y: int, broken: bool) -> str:
     x = _LEFT
-    parts: list[str] = []
+    shapes: list[str] = []
     if largest:
-        parts.append(text(x, y + 8, "0", "s"))
+        shapes.append(text(x, y + 8, "0", "s"))
         x += 11
         for step in range(1, TINTS + 1):
             error = largest * step / TINTS
-            parts.append(rectangle(x, y, _LEGEND_CELL, 8, _tint(error, largest, bound)))
+            shapes.append(rectangle(x, y, _LEGEND_CELL, 8, _tint(error, largest, bound)))
             x += _LEGEND_CELL
-        parts.append(text(x + 5, y + 8, f"{largest:.2g}", "s"))
+        shapes.append(text(x + 5, y + 8, f"{largest:.2g}", "s"))
         x += 48
     if broken:
-        parts.append(rectangle(x, y - 1, 10, 10, "broken"))
-        parts.append(path(_cross(x, y - 1, 11), "cross"))
-        parts.append(text(x + 14, y + 8, "not finite", "s"))
+        shapes.append(rectangle(x, y - 1, 10, 10, "broken"))
+        shapes.append(path(_cross(x, y - 1, 11), "cross"))
+        shapes.append(text(x + 14, y + 8, "not finite", "s"))
     if largest or broken:
-        parts.append(path(f"M{_LEFT + 1} {y + 17}h9v9h-9z", "ring"))
-        parts.append(text(_LEFT + 16, y + 26, "worst", "s"))
+        shapes.append(path(f"M{_LEFT + 1} {y + 17}h9v9h-9z", "ring"))
+        shapes.append(text(_LEFT + 16, y + 26, "worst", "s"))
     if largest > bound:
         x = _LEFT + 58
         # A bound of 0 allows no error: what is within it has no colour.
         names = (("within", ""), (f"beyond {bound:.2g}", " beyond")) if bound else (("not equal", " beyond"),)
         for name, hue in names:
-            parts.append(rectangle(x, y + 17, 10, 10, f"x{TINTS // 2}{hue}"))
-            parts.append(text(x + 14, y + 26, name, "s"))
+            shapes.append(rectangle(x, y + 17, 10, 10, f"x{TINTS // 2}{hue}"))
+            shapes.append(text(x + 14, y + 26, name, "s"))
             x += 56
-    return "".join(parts)
+    return "".join(shapes)

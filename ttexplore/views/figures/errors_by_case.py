@@ -38,31 +38,31 @@ def errors_by_case_svg(cases: Sequence[CaseErrors], kernel: str) -> str:
     told = f"largest errors of {plural(len(cases), 'case')} on {', '.join(names)}"
     bottom = _TOP + _ROW * len(cases)
     axis = LogAxis.of([*finite, *_ROUNDINGS.values()], _LEFT + 40, _RIGHT - 30)
-    parts = [text(2, 14, f"errors of {kernel}", "b"), text(2, 31, "largest error, relative to the largest value", "s")]
+    shapes = [text(2, 14, f"errors of {kernel}", "b"), text(2, 31, "largest error, relative to the largest value", "s")]
     for name, size in _ROUNDINGS.items():
         x = axis.at(size)
-        parts.append(path(f"M{x:.1f} {_TOP - 8}V{bottom}", "rule"))
-        parts.append(text(x, _TOP - 12, f"one rounding to {name}", "s", anchor="middle"))
+        shapes.append(path(f"M{x:.1f} {_TOP - 8}V{bottom}", "rule"))
+        shapes.append(text(x, _TOP - 12, f"one rounding to {name}", "s", anchor="middle"))
     for power in range(-8, 1, 2):
         if _LEFT + 40 <= axis.at(10.0**power) <= _RIGHT - 30:
-            parts.append(text(axis.at(10.0**power), bottom + 16, f"1e{power}", "s", anchor="middle"))
-    parts.append(text(_LEFT + 6, bottom + 16, "exact", "s"))
+            shapes.append(text(axis.at(10.0**power), bottom + 16, f"1e{power}", "s", anchor="middle"))
+    shapes.append(text(_LEFT + 6, bottom + 16, "exact", "s"))
     for row, case in enumerate(cases):
         y = _TOP + _ROW * row + _ROW // 2
-        parts.append(text(_LEFT - 8, y + 4, shortened(case.called, _LONGEST_LABEL), anchor="end"))
-        parts.append(path(f"M{_LEFT} {y}H{_RIGHT}", "rule"))
+        shapes.append(text(_LEFT - 8, y + 4, shortened(case.called, _LONGEST_LABEL), anchor="end"))
+        shapes.append(path(f"M{_LEFT} {y}H{_RIGHT}", "rule"))
         for name, error, state in case.targets:
             if error is not None:
                 x = _LEFT + 14 if error == 0 else _RIGHT - 12 if error == math.inf else axis.at(error)
                 label = f"{case.called} on {name}: {error:.1e}"
-                parts.append(_shape(x, y, names.index(name), failed=state == "failed", label=label))
+                shapes.append(_shape(x, y, names.index(name), failed=state == "failed", label=label))
         missing = dict.fromkeys(state for _, error, state in case.targets if error is None)
-        parts += [text(_RIGHT, y - 3, ", ".join(missing), "s", anchor="end")] if missing else []
+        shapes += [text(_RIGHT, y - 3, ", ".join(missing), "s", anchor="end")] if missing else []
     for number, name in enumerate(names):
         x = 2 + 150 * number
-        parts.append(_shape(x + 5, bottom + 34, number, failed=False, label=""))
-        parts.append(text(x + 16, bottom + 38, name, "s"))
-    content = f"<style>{_STYLE}</style>{''.join(parts)}"
+        shapes.append(_shape(x + 5, bottom + 34, number, failed=False, label=""))
+        shapes.append(text(x + 16, bottom + 38, name, "s"))
+    content = f"<style>{_STYLE}</style>{''.join(shapes)}"
     return drawing(content_id("ttx-errors", content), f"errors of {kernel}", told, _WIDTH, bottom + 46, content)
 
 

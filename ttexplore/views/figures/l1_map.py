@@ -29,39 +29,39 @@ def l1_used_bytes(plan: Plan) -> int:
 def l1_map_svg(plan: Plan, target: Target) -> str:
     """The usable L1 as one bar, cut into circular buffers, above a row for each buffer."""
     used, usable = l1_used_bytes(plan), target.l1_usable_bytes
-    identifier = content_id("ttx-l1", *[one.described for one in plan.buffers], target.name, str(usable))
+    identifier = content_id("ttx-l1", *[buffer.described for buffer in plan.buffers], target.name, str(usable))
     scale = _BAR / max(used, usable)
-    left = usable - used
-    state = f"{byte_size(left)} free" if left >= 0 else f"over by {byte_size(-left)}"
+    free = usable - used
+    state = f"{byte_size(free)} free" if free >= 0 else f"over by {byte_size(-free)}"
     title = f"L1 per core: {byte_size(used)} of {byte_size(usable)} used ({100 * used / usable:.1f} %), {state}"
-    parts = [f"<defs>{hatch_pattern(identifier + '-h')}</defs>", text(_LEFT, 16, title, "b", "t")]
-    parts.append(rectangle(_LEFT, 26, usable * scale, 18, fill=f"url(#{identifier}-h)"))
+    shapes = [f"<defs>{hatch_pattern(identifier + '-h')}</defs>", text(_LEFT, 16, title, "b", "t")]
+    shapes.append(rectangle(_LEFT, 26, usable * scale, 18, fill=f"url(#{identifier}-h)"))
     x = float(_LEFT)
     buffers = _ordered(plan)
     for position, buffer in enumerate(buffers):
         width = buffer.total_bytes * scale
         segment = rectangle(x, 26, max(width - 0.5, 0.5), 18, fill=CATEGORIES[position % len(CATEGORIES)])
-        parts.append(f"<g>{tooltip(_label(buffer))}{segment}</g>")
+        shapes.append(f"<g>{tooltip(_label(buffer))}{segment}</g>")
         x += width
-    parts.append(rectangle(_LEFT + 0.5, 26.5, usable * scale - 1, 17, "rule"))
-    if left < 0:
+    shapes.append(rectangle(_LEFT + 0.5, 26.5, usable * scale - 1, 17, "rule"))
+    if free < 0:
         limit = _LEFT + usable * scale
-        parts.append(f'<path class="edge" d="M{limit:.1f} 22V50"/>')
-        parts.append(text(limit - 3, 58, "end of usable L1", "s", anchor="end"))
+        shapes.append(f'<path class="edge" d="M{limit:.1f} 22V50"/>')
+        shapes.append(text(limit - 3, 58, "end of usable L1", "s", anchor="end"))
     largest = max((buffer.total_bytes for buffer in buffers), default=1)
-    top = 84 if left >= 0 else 94
-    parts += [
+    top = 84 if free >= 0 else 94
+    shapes += [
         rectangle(_BAR - 26, top - 27, 10, 12, radius=2, fill=f"url(#{identifier}-h)"),
         rectangle(_BAR - 25.5, top - 26.5, 9, 11, "rule", radius=2),
         text(_BAR - 10, top - 18, "free", "s"),
         *(text(_LEFT + x, top - 18, head, "s", "t", anchor=anchor) for x, head, anchor in _HEADS),
     ]
     for position, buffer in enumerate(buffers):
-        parts.append(_row(buffer, position, top + position * _ROW, largest))
+        shapes.append(_row(buffer, position, top + position * _ROW, largest))
     if not buffers:
-        parts.append(text(_LEFT, top, "no circular buffers yet", "s"))
+        shapes.append(text(_LEFT, top, "no circular buffers yet", "s"))
     height = top + max(len(buffers), 1) * _ROW - 8
-    return drawing(identifier, f"L1 use of {plan.kernel}", title, _WIDTH, height, "".join(parts))
+    return drawing(identifier, f"L1 use of {plan.kernel}", title, _WIDTH, height, "".join(shapes))
 
 
 def _ordered(plan: Plan) -> list[CircularBuffer]:

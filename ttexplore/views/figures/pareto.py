@@ -30,49 +30,49 @@ class ParetoPoint:
     best: bool = False
 
 
-def front(places: Sequence[ParetoPoint]) -> list[ParetoPoint]:
+def front(points: Sequence[ParetoPoint]) -> list[ParetoPoint]:
     """The places that no other one beats: smaller in one direction and not larger in the other. From left to right."""
-    found: list[ParetoPoint] = []
-    for place in sorted(places, key=lambda one: (one.x, one.y)):
-        if not found or place.y < found[-1].y:
-            found.append(place)
-    return found
+    on_front: list[ParetoPoint] = []
+    for point in sorted(points, key=lambda point: (point.x, point.y)):
+        if not on_front or point.y < on_front[-1].y:
+            on_front.append(point)
+    return on_front
 
 
-def pareto_svg(places: Sequence[ParetoPoint], x_name: str, y_name: str, title: str) -> str:
+def pareto_svg(points: Sequence[ParetoPoint], x_name: str, y_name: str, title: str) -> str:
     """The plane with logarithmic axes: a dot for each place, the front as a line of steps, a ring around the best."""
-    usable = [place for place in places if place.x > 0 and place.y > 0]
+    usable = [point for point in points if point.x > 0 and point.y > 0]
     on_front = front(usable)
     told = f"{plural(len(usable), 'schedule')}, {len(on_front)} of them on the Pareto front"
-    parts = [text(2, 14, title, "b"), text(2, 31, told, "s")]
+    shapes = [text(2, 14, title, "b"), text(2, 31, told, "s")]
     if usable:
-        x = LogAxis.of([place.x for place in usable], _LEFT, _RIGHT)
-        y = LogAxis.of([place.y for place in usable], _BOTTOM, _TOP)
-        parts += grid(x, y)
-        beaten = [place for place in usable if place not in on_front]
+        x = LogAxis.of([point.x for point in usable], _LEFT, _RIGHT)
+        y = LogAxis.of([point.y for point in usable], _BOTTOM, _TOP)
+        shapes += grid(x, y)
+        beaten = [point for point in usable if point not in on_front]
         # One path: a thousand elements would be slow.
-        parts.append(path("".join(f"M{x.at(one.x):.1f} {y.at(one.y):.1f}h0" for one in beaten), "dots"))
-        parts.append(path(_steps(on_front, x, y), "front"))
-        parts += [_dot(place, x, y) for place in on_front]
-        parts += [
-            f'<circle class="ring" cx="{x.at(one.x):.1f}" cy="{y.at(one.y):.1f}" r="7">{tooltip(one.label)}</circle>'
-            for one in usable
-            if one.best
+        shapes.append(path("".join(f"M{x.at(point.x):.1f} {y.at(point.y):.1f}h0" for point in beaten), "dots"))
+        shapes.append(path(_steps(on_front, x, y), "front"))
+        shapes += [_dot(point, x, y) for point in on_front]
+        shapes += [
+            f'<circle class="ring" cx="{x.at(point.x):.1f}" cy="{y.at(point.y):.1f}" r="7">{tooltip(point.label)}</circle>'
+            for point in usable
+            if point.best
         ]
-    best = next((place for place in usable if place.best), None)
+    best = next((point for point in usable if point.best), None)
     if best is not None:
-        parts.append(text(_LEFT, _HEIGHT - 4, f"◯ best: {shortened(best.label, _LONGEST_LABEL)}", "s"))
-    parts.append(text(_RIGHT, _BOTTOM + 32, x_name, "s", "t", anchor="end"))
-    parts.append(text(_LEFT + 4, _TOP + 4, y_name, "s", "t"))
-    content = f"<style>{_STYLE}</style>{''.join(parts)}"
+        shapes.append(text(_LEFT, _HEIGHT - 4, f"◯ best: {shortened(best.label, _LONGEST_LABEL)}", "s"))
+    shapes.append(text(_RIGHT, _BOTTOM + 32, x_name, "s", "t", anchor="end"))
+    shapes.append(text(_LEFT + 4, _TOP + 4, y_name, "s", "t"))
+    content = f"<style>{_STYLE}</style>{''.join(shapes)}"
     return drawing(content_id("ttx-pareto", content), title, told, _WIDTH, _HEIGHT, content)
 
 
-def _steps(places: Sequence[ParetoPoint], x: LogAxis, y: LogAxis) -> str:
-    start = f"M{x.at(places[0].x):.1f} {y.at(places[0].y):.1f}"
-    return start + "".join(f"H{x.at(one.x):.1f}V{y.at(one.y):.1f}" for one in places[1:])
+def _steps(points: Sequence[ParetoPoint], x: LogAxis, y: LogAxis) -> str:
+    start = f"M{x.at(points[0].x):.1f} {y.at(points[0].y):.1f}"
+    return start + "".join(f"H{x.at(point.x):.1f}V{y.at(point.y):.1f}" for point in points[1:])
 
 
-def _dot(place: ParetoPoint, x: LogAxis, y: LogAxis) -> str:
-    label = tooltip(f"{place.label}: {axis_number(place.x)}, {axis_number(place.y)}")
-    return f'<circle class="on" cx="{x.at(place.x):.1f}" cy="{y.at(place.y):.1f}" r="4">{label}</circle>'
+def _dot(point: ParetoPoint, x: LogAxis, y: LogAxis) -> str:
+    label = tooltip(f"{point.label}: {axis_number(point.x)}, {axis_number(point.y)}")
+    return f'<circle class="on" cx="{x.at(point.x):.1f}" cy="{y.at(point.y):.1f}" r="4">{label}</circle>'

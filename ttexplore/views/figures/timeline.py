@@ -92,13 +92,13 @@ class Timeline(Printed):
     def reserved(self, buffer: str) -> NDArray[np.int64]:
         """The pages that the producer has reserved and not pushed after each event."""
         number = self._number(buffer)
-        held, found = 0, np.zeros(len(self.records), np.int64)
+        reserved, reserved_at = 0, np.zeros(len(self.records), np.int64)
         reserve, push = self._of(RESERVE, number), self._of(PUSH, number)
         for i in range(len(self.records)):
             amount = int(self.records["amount"][i])
-            held = max(held, amount) if reserve[i] else held - amount if push[i] else held
-            found[i] = held
-        return found
+            reserved = max(reserved, amount) if reserve[i] else reserved - amount if push[i] else reserved
+            reserved_at[i] = reserved
+        return reserved_at
 
     def _number(self, buffer: str) -> int:
         numbers = {name: number for number, name in self.buffers.items()}
@@ -108,33 +108,33 @@ class Timeline(Printed):
         """The part of its time until it finished that a kernel waited for another one. Raises UsageError for another
         name."""
         kernel = named("kernel", kernel, self.kernels)
-        own = self.records["time"][self.records["kernel"] == self.kernels.index(kernel)]
+        mine = self.records["time"][self.records["kernel"] == self.kernels.index(kernel)]
         waits = [wait for wait in self.waits if wait.kernel == kernel]
-        last = max([int(own[-1]) + 1 if len(own) else 0, *(wait.end for wait in waits)])
+        last = max([int(mine[-1]) + 1 if len(mine) else 0, *(wait.end for wait in waits)])
         return sum(wait.end - wait.start for wait in waits) / last if last else 0.0
 
     def __str__(self) -> str:
         """The most that each circular buffer held, and how much each kernel waited."""
         events = plural(len(self.records), "event")
         rest = f", the last {self.cut:,} are left out" if self.cut else ""
-        found = [f"core ({self.core[0]}, {self.core[1]}): {events} in {plural(self.end + 1, 'step')}{rest}"]
+        rows = [f"core ({self.core[0]}, {self.core[1]}): {events} in {plural(self.end + 1, 'step')}{rest}"]
         width = max((len(visible(name)) for name in self.buffers.values()), default=0)
         for number, name in self.buffers.items():
             pushed = int(self.records["amount"][self._of(PUSH, number)].sum())
             most = int(self.occupancy(name).max(initial=0))
             pages = f"{most} of {self.capacities[number]} pages at most"
-            found.append(f"  CB {number:<2} {visible(name):<{width}}  {pages}, {pushed:,} pushed")
+            rows.append(f"  CB {number:<2} {visible(name):<{width}}  {pages}, {pushed:,} pushed")
         for kernel in self.kernels:
             waits: dict[tuple[str, str], int] = {}
             for wait in self.waits:
                 if wait.kernel == kernel:
-                    what = "room in" if wait.operation == RESERVE else "tiles of"
-                    key = (f"for {what} {visible(wait.buffer)}", wait.other)
+                    awaited = "room in" if wait.operation == RESERVE else "tiles of"
+                    key = (f"for {awaited} {visible(wait.buffer)}", wait.other)
                     waits[key] = waits.get(key, 0) + wait.end - wait.start
-            told = ", ".join(f"{what} from {other}: {steps:,}" for (what, other), steps in waits.items())
-            found.append(f"  {kernel:<7} waits {self.waiting_share(kernel):4.0%}{f' (steps {told})' if told else ''}")
+            told = ", ".join(f"{awaited} from {kernel}: {steps:,}" for (awaited, kernel), steps in waits.items())
+            rows.append(f"  {kernel:<7} waits {self.waiting_share(kernel):4.0%}{f' (steps {told})' if told else ''}")
         notes = [BETWEEN_CORES] if self.recording.plan.semaphores else []
-        return "\n".join([*found, *notes, *self.deadlock.splitlines()])
+        return "\n".join([*rows, *notes, *self.deadlock.splitlines()])
 
     def __repr__(self) -> str:
         return f"<timeline of core ({self.core[0]}, {self.core[1]}): {plural(len(self.records), 'event')}>"
@@ -150,27 +150,27 @@ def timeline(
     """
     events, files = recording.events, recording.files
     cut = max(0, len(records) - largest_count) + events.cut
-    own = records[:largest_count]
+    shown = records[:largest_count]
     numbered = recording.buffers
-    buffers = {number: one.name for number, one in numbered.items()}
-    other: dict[str, dict[int, str]] = {
-        RESERVE: {number: one.consumer for number, one in numbered.items()},
-        WAIT: {number: one.producer for number, one in numbered.items()},
+    buffers = {number: buffer.name for number, buffer in numbered.items()}
+    counterparts: dict[str, dict[int, str]] = {
+        RESERVE: {number: buffer.consumer for number, buffer in numbered.items()},
+        WAIT: {number: buffer.producer for number, buffer in numbered.items()},
     }
-    waiting = [events.operations.index(name) for name in other]
-    end = int(own["time"][-1]) if len(own) else 0
+    waiting = [events.operations.index(name) for name in counterparts]
+    end = int(shown["time"][-1]) if len(shown) else 0
     waits: list[Waiting] = []
     for role, kernel in enumerate(events.kernels):
-        mine = own[own["kernel"] == role]
+        mine = shown[shown["kernel"] == role]
         before = np.concatenate([[-1], mine["time"].astype(np.int64)])
         late = (mine["time"] > before[:-1] + 1) & np.isin(mine["operation"], waiting)
         for i in np.flatnonzero(late).tolist():
-            one = mine[i]
-            name, number = events.operations[int(one["operation"])], int(one["object"])
+            record = mine[i]
+            name, number = events.operations[int(record["operation"])], int(record["object"])
             waits.append(
                 Waiting(
-                    kernel, int(before[i]) + 1, int(one["time"]), name, buffers[number], int(one["amount"]),
-                    int(one["line"]), other[name].get(number, ""),
+                    kernel, int(before[i]) + 1, int(record["time"]), name, buffers[number], int(record["amount"]),
+                    int(record["line"]), counterparts[name].get(number, ""),
                 )
             )  # fmt: skip
         for wait in stuck if not cut else ():
@@ -179,18 +179,18 @@ def timeline(
                 waits.append(
                     Waiting(
                         kernel, int(before[-1]) + 1, end + 2, wait.operation,
-                        buffers[wait.number] if wait.operation in other else f"semaphore {wait.number}", wait.needed,
-                        wait.cpp_line, other.get(wait.operation, {}).get(wait.number, ""), True,
+                        buffers[wait.number] if wait.operation in counterparts else f"semaphore {wait.number}", wait.needed,
+                        wait.cpp_line, counterparts.get(wait.operation, {}).get(wait.number, ""), True,
                     )
                 )  # fmt: skip
-    places: list[tuple[int, int]] = np.unique(own[["kernel", "line"]]).tolist()
-    used = {(events.kernels[kernel], line) for kernel, line in places}
+    lines: list[tuple[int, int]] = np.unique(shown[["kernel", "line"]]).tolist()
+    used = {(events.kernels[kernel], line) for kernel, line in lines}
     used |= {(wait.kernel, wait.line) for wait in waits}
     return Timeline(
-        core, own, events.kernels, events.operations, events.tensors, buffers,
-        {number: one.pages for number, one in numbered.items()},
+        core, shown, events.kernels, events.operations, events.tensors, buffers,
+        {number: buffer.pages for number, buffer in numbered.items()},
         {key: _line(files[key[0]], key[1]) for key in sorted(used)},
-        tuple(sorted(waits, key=lambda one: (one.start, one.end))), recording, cut,
+        tuple(sorted(waits, key=lambda wait: (wait.start, wait.end))), recording, cut,
     )  # fmt: skip
 
 

@@ -26,28 +26,28 @@ def histogram_svg(classes: Sequence[tuple[str, int]], *, passed: bool) -> str:
     """
     most = max((count for _, count in classes), default=0)
     floor = _COUNT_HEIGHT + _BAR_HEIGHT
-    parts: list[str] = []
-    for place, (label, count) in enumerate(classes):
+    shapes: list[str] = []
+    for index, (label, count) in enumerate(classes):
         height = 2 + (_BAR_HEIGHT - 2) * math.log1p(count) / math.log1p(most) if count else 1
-        x = place * _COLUMN + (_COLUMN - _BAR) / 2
-        parts.append(
-            f'<rect class="{_style(label, place, len(classes)) if count else "none"}" x="{x:g}" '
+        x = index * _COLUMN + (_COLUMN - _BAR) / 2
+        shapes.append(
+            f'<rect class="{_style(label, index, len(classes)) if count else "none"}" x="{x:g}" '
             f'y="{floor - height:.1f}" width="{_BAR}" height="{height:.1f}">{tooltip(f"{label}: {count:,}")}</rect>'
         )
         if count:
-            parts.append(text(x + _BAR / 2, floor - height - 2.5, compact_count(count), "c"))
+            shapes.append(text(x + _BAR / 2, floor - height - 2.5, compact_count(count), "c"))
     told = ", ".join(f"{label}: {count}" for label, count in classes if count) or "no elements"
     style = "ttx-svg bars" if passed else "ttx-svg bars beyond"
     return (
         f'<svg class="{style}" width="{len(classes) * _COLUMN}" height="{floor}" role="img" '
-        f'aria-label="{escape(told)}">{apart("".join(parts))}</svg>'
+        f'aria-label="{escape(told)}">{apart("".join(shapes))}</svg>'
     )
 
 
 def histogram_axis_svg(labels: Sequence[str]) -> str:
     """The labels of the classes, to stand above or below the bars of several histograms."""
     shown = "".join(
-        text((place + 0.5) * _COLUMN, 10, label.replace("≤ ", "≤"), "c") for place, label in enumerate(labels)
+        text((index + 0.5) * _COLUMN, 10, label.replace("≤ ", "≤"), "c") for index, label in enumerate(labels)
     )
     # The bars say their labels themselves.
     size = f'width="{len(labels) * _COLUMN}" height="{_AXIS_HEIGHT}"'
@@ -63,10 +63,10 @@ def compact_count(count: int) -> str:
     return str(count)
 
 
-def _style(label: str, place: int, classes: int) -> str:
-    if place == 0:
+def _style(label: str, index: int, classes: int) -> str:
+    if index == 0:
         return "x0"
     if label == _BROKEN:
         return "broken"
-    share = (place - 1) / max(1, classes - 3)
+    share = (index - 1) / max(1, classes - 3)
     return f"x{min(_STRONGEST_TINT, round(_PALEST_TINT + (_STRONGEST_TINT - _PALEST_TINT) * share))}"

@@ -33,7 +33,7 @@ def work_map_svg(partition: Partition) -> str:
     identifier = content_id("ttx-work", repr(partition))
     title = "Which core does which work item"
     grid = " × ".join(map(str, partition.grid))
-    parts = [
+    shapes = [
         text(2, 16, f"{grid} = {plural(partition.work_items, 'work item')}, {how(partition)}", "b", "t"),
         text(2, 33, _LABELLED if labelled else _SHADED, "s"),
         text(2, _TOP - 6, "by ↓" if slices == 1 else "bz·by ↓", "s"),
@@ -41,12 +41,12 @@ def work_map_svg(partition: Partition) -> str:
     ]
     step = max(1, -(-28 // cell))
     for x in range(0, columns_drawn, step):
-        parts.append(text(_LEFT + x * cell + cell / 2 - 1, _TOP - 6, str(x), "s", anchor="middle"))
+        shapes.append(text(_LEFT + x * cell + cell / 2 - 1, _TOP - 6, str(x), "s", anchor="middle"))
     height = rows_drawn * cell + 12
     for z in range(drawn):
         for y in range(0, rows_drawn, step):
             label = f"{y}" if slices == 1 else f"{z}·{y}"
-            parts.append(text(_LEFT - 6, _TOP + z * height + y * cell + cell / 2 + 3, label, "s", anchor="end"))
+            shapes.append(text(_LEFT - 6, _TOP + z * height + y * cell + cell / 2 + 3, label, "s", anchor="end"))
     shown = [
         item_number(partition.grid, x, y, z)
         for z in range(drawn)
@@ -58,25 +58,27 @@ def work_map_svg(partition: Partition) -> str:
         items = partition.items_of(core)
         # Evenly spaced items are not followed: there may be millions that are not drawn.
         spaced = isinstance(items, range)
-        for turn, item in ((items.index(one), one) for one in shown if one in items) if spaced else enumerate(items):
+        for place_in_sequence, item in (
+            ((items.index(item), item) for item in shown if item in items) if spaced else enumerate(items)
+        ):
             x, y, z = (*item_block(partition.grid, item), 0, 0)[:3]
             if z >= drawn or y >= rows_drawn or x >= columns_drawn:
                 continue
             left, top = _LEFT + x * cell, _TOP + z * height + y * cell
-            label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), position {turn} in its sequence"
+            label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), position {place_in_sequence} in its sequence"
             square = f'<path class="f{shade}" d="M{left} {top}h{cell - 2}v{cell - 2}h-{cell - 2}z"/>'
             inside = ""
             if labelled:
                 middle = left + (cell - 2) // 2
                 inside = "".join(
                     f'<text class="n h{shade}" x="{middle}" y="{top + down}" style="font-size:{size}px">{shown}</text>'
-                    for down, size, shown in ((14, 10, f"{core.x},{core.y}"), (26, 9, turn))
+                    for down, size, shown in ((14, 10, f"{core.x},{core.y}"), (26, 9, place_in_sequence))
                 )
-            parts.append(f'<g data-core="{core.x},{core.y}">{tooltip(label)}{square}{inside}</g>')
+            shapes.append(f'<g data-core="{core.x},{core.y}">{tooltip(label)}{square}{inside}</g>')
     bottom = _TOP + drawn * height
     hidden = partition.work_items - columns_drawn * rows_drawn * drawn
     if hidden > 0:
-        parts.append(text(2, bottom + 10, f"{plural(hidden, 'more item')} not drawn", "s"))
+        shapes.append(text(2, bottom + 10, f"{plural(hidden, 'more item')} not drawn", "s"))
     width = max(_LEFT + columns_drawn * cell + 36, 480)
     description = f"{plural(partition.work_items, 'work item')} on {plural(len(partition.cores), 'core')}"
-    return drawing(identifier, title, description, width, bottom + (20 if hidden > 0 else 4), "".join(parts))
+    return drawing(identifier, title, description, width, bottom + (20 if hidden > 0 else 4), "".join(shapes))

@@ -19,18 +19,18 @@ def core_measures(plan: Plan) -> tuple[Measure, ...]:
     if not items:
         return ()
     tiles = tiles_per_item(plan)
-    found = [_measure("work items", items)]
+    measures = [_measure("work items", items)]
     if tiles is not None:
         page_bytes = {accessor.tensor: accessor.page_bytes for accessor in plan.accessors}
         item_bytes = sum(count * page_bytes[name] for name, count in tiles.items())
-        found.append(_measure("tiles moved", [count * sum(tiles.values()) for count in items]))
-        found.append(_measure("bytes moved", [count * item_bytes for count in items], sizes=True))
+        measures.append(_measure("tiles moved", [count * sum(tiles.values()) for count in items]))
+        measures.append(_measure("bytes moved", [count * item_bytes for count in items], sizes=True))
     used = l1_used_bytes(plan)
-    found.append(_measure("L1 in use", [used if count else 0 for count in items], sizes=True))
+    measures.append(_measure("L1 in use", [used if count else 0 for count in items], sizes=True))
     working = sum(1 for count in items if count)
-    found.append(_measure("share of the mean", [round(100 * count * working / max(1, sum(items))) for count in items],
+    measures.append(_measure("share of the mean", [round(100 * count * working / max(1, sum(items))) for count in items],
                           unit=" %"))  # fmt: skip
-    return tuple(found)
+    return tuple(measures)
 
 
 def _measure(name: str, values: list[int], *, sizes: bool = False, unit: str = "") -> Measure:
@@ -48,13 +48,13 @@ def tiles_per_item(plan: Plan) -> dict[str, int] | None:
     if plan.graph is None:
         return None
     names = {layout.name for layout in plan.layouts}
-    found: dict[str, int] = {}
+    tiles: dict[str, int] = {}
     for edge in plan.graph.edges:
         for name in names & {edge.source, edge.target}:
             if edge.tiles_per_item is None:
                 return None
-            found[name] = found.get(name, 0) + edge.tiles_per_item
-    return found
+            tiles[name] = tiles.get(name, 0) + edge.tiles_per_item
+    return tiles
 
 
 def figures(trace: Trace, plan: Plan) -> list[tuple[str, str]]:

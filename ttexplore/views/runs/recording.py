@@ -70,13 +70,13 @@ class Recording(Printed):
 
     @functools.cached_property
     def _places(self) -> list[tuple[int, int]]:
-        return [(one.x, one.y) for one in self.plan.partition.cores] if self.plan.partition else []
+        return [(core.x, core.y) for core in self.plan.partition.cores] if self.plan.partition else []
 
     @functools.cached_property
     def buffers(self) -> dict[int, CircularBuffer]:
         """The circular buffers by number."""
-        numbered = ((one.index, one) for one in self.plan.on_chip.buffers if one.index is not None)
-        return dict(sorted(numbered, key=lambda one: one[0]))
+        numbered = ((buffer.index, buffer) for buffer in self.plan.on_chip.buffers if buffer.index is not None)
+        return dict(sorted(numbered, key=lambda numbered_buffer: numbered_buffer[0]))
 
     @functools.cached_property
     def _records(self) -> dict[int, NDArray[np.void]]:
@@ -126,16 +126,16 @@ class Recording(Printed):
     @functools.cached_property
     def _patterns(self) -> dict[tuple[object, ...], list[int]]:
         """The indices of the cores that are alike."""
-        found: dict[tuple[object, ...], list[int]] = {}
+        patterns: dict[tuple[object, ...], list[int]] = {}
         for index, records in self._records.items():
             same = records.copy()
             same["core"] = 0
             same["amount"][self._transfers(records)] = 0
-            found.setdefault((same.tobytes(), self.stuck.get(index)), []).append(index)
-        return found
+            patterns.setdefault((same.tobytes(), self.stuck.get(index)), []).append(index)
+        return patterns
 
     def _transfers(self, records: NDArray[np.void]) -> NDArray[np.bool_]:
-        return np.isin(records["operation"], [self.events.operations.index(one) for one in _TRANSFERS])
+        return np.isin(records["operation"], [self.events.operations.index(name) for name in _TRANSFERS])
 
     @property
     def alike(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -151,8 +151,8 @@ class Recording(Printed):
         """
         timelines = [self._timeline(group[0]) for group in self._patterns.values()]
         of = {index: position for position, group in enumerate(self._patterns.values()) for index in group}
-        lines = {key: line for one in timelines for key, line in one.lines.items()}
-        places = {key: position for position, key in enumerate(lines)}
+        lines = {key: line for timeline in timelines for key, line in timeline.lines.items()}
+        positions = {key: position for position, key in enumerate(lines)}
         pages: list[list[int]] = []
         for index, records in self._records.items():
             shown = records[: len(timelines[of[index]].records)]
@@ -164,33 +164,33 @@ class Recording(Printed):
             "pages": pages,
             "kernels": list(self.events.kernels), "operations": list(self.events.operations),
             "tensors": [visible(name) for name in self.events.tensors],
-            "buffers": [[visible(one.name), number, one.pages] for number, one in self.buffers.items()],
-            "lines": [[line, visible(text), own] for (_, line), (text, own) in lines.items()],
+            "buffers": [[visible(buffer.name), number, buffer.pages] for number, buffer in self.buffers.items()],
+            "lines": [[line, visible(text), kernel_line] for (_, line), (text, kernel_line) in lines.items()],
             "patterns": [
-                self._columns(one, places) | {"note": self._note(one, len(group))}
-                for one, group in zip(timelines, self._patterns.values(), strict=True)
+                self._columns(timeline, positions) | {"note": self._note(timeline, len(group))}
+                for timeline, group in zip(timelines, self._patterns.values(), strict=True)
             ],
         }  # fmt: skip
 
-    def _note(self, one: Timeline, alike: int) -> str:
+    def _note(self, timeline: Timeline, alike: int) -> str:
         """What is left out of a core, and how many are alike."""
-        cut = f" The last {plural(one.cut, 'event')} of this core are left out." if one.cut else ""
+        cut = f" The last {plural(timeline.cut, 'event')} of this core are left out." if timeline.cut else ""
         return cut + (f" {alike} of {len(self)} cores do the same at the same steps." if alike > 1 else "")
 
-    def _columns(self, one: Timeline, places: Mapping[tuple[str, int], int]) -> dict[str, Any]:
+    def _columns(self, timeline: Timeline, positions: Mapping[tuple[str, int], int]) -> dict[str, Any]:
         """The events and waits of a core as columns."""
-        records = one.records
+        records = timeline.records
         kernel, operation = records["kernel"].astype(np.int64), records["operation"].astype(np.int64)
         transfer = self._transfers(records)
         position = np.full(256, -1)
-        for place, number in enumerate(self.buffers):
-            position[number] = place
+        for index, number in enumerate(self.buffers):
+            position[number] = index
         holds = np.isin(operation, [self.events.operations.index(name) for name in _WITH_BUFFER])
         names = [visible(buffer.name) for buffer in self.buffers.values()]
-        line = np.full((len(one.kernels), 1 + int(records["line"].max(initial=0))), -1)
-        for (role, number), place in places.items():
+        line = np.full((len(timeline.kernels), 1 + int(records["line"].max(initial=0))), -1)
+        for (role, number), index in positions.items():
             if number < line.shape[1]:
-                line[one.kernels.index(role), number] = place
+                line[timeline.kernels.index(role), number] = index
         return {
             "time": np.diff(records["time"].astype(np.int64), prepend=0).tolist(),
             "kernel": kernel.tolist(), "operation": operation.tolist(),
@@ -200,11 +200,11 @@ class Recording(Printed):
             "tensor": np.where(transfer, records["object"].astype(np.int64) >> 8, -1).tolist(),
             "waits": [
                 [
-                    one.kernels.index(wait.kernel), wait.start, wait.end, int(wait.operation == RESERVE),
+                    timeline.kernels.index(wait.kernel), wait.start, wait.end, int(wait.operation == RESERVE),
                     names.index(visible(wait.buffer)) if visible(wait.buffer) in names else -1, wait.amount,
-                    places[wait.kernel, wait.line], visible(wait.other), int(wait.stuck),
+                    positions[wait.kernel, wait.line], visible(wait.other), int(wait.stuck),
                 ]
-                for wait in one.waits
+                for wait in timeline.waits
             ],
         }  # fmt: skip
 
@@ -223,12 +223,12 @@ class Recording(Printed):
         head = f"{plural(len(self), 'core')} recorded, {plural(self.events.total, 'event')} in all"
         rows = [("cores", "steps", *(f"{kernel} waits" for kernel in self.events.kernels), "end")]
         for group, cores in zip(self._patterns.values(), self.alike, strict=True):
-            one = self._timeline(group[0])
-            shares = [f"{one.waiting_share(kernel):.0%}" for kernel in one.kernels]
-            state = "deadlock" if group[0] in self.stuck else "cut" if one.cut else "done"
+            timeline = self._timeline(group[0])
+            shares = [f"{timeline.waiting_share(kernel):.0%}" for kernel in timeline.kernels]
+            state = "deadlock" if group[0] in self.stuck else "cut" if timeline.cut else "done"
             named = ", ".join(str(core) for core in cores[:2])
             rest = f" and {len(cores) - 2} alike" if len(cores) > 2 else ""
-            rows.append((f"{named}{rest}", f"{one.end + 1:,}", *shares, state))
+            rows.append((f"{named}{rest}", f"{timeline.end + 1:,}", *shares, state))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         last = len(widths) - 1
         table = [
@@ -247,9 +247,9 @@ class Recording(Printed):
         return f"<recording of {plural(len(self), 'core')}: {plural(self.events.total, 'event')}>"
 
 
-def place_of(core: tuple[int, int], places: Sequence[tuple[int, int]]) -> int:
+def place_of(core: tuple[int, int], cores: Sequence[tuple[int, int]]) -> int:
     """The index of a core among those that have kernels. Raises UsageError for one without work."""
-    if core not in places:
-        hint = f"{places[0]} to {places[-1]} do" if places else "none does"
+    if core not in cores:
+        hint = f"{cores[0]} to {cores[-1]} do" if cores else "none does"
         raise UsageError("U010", f"core {core} does no work", hint=hint)
-    return places.index(core)
+    return cores.index(core)

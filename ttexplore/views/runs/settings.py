@@ -45,42 +45,44 @@ class Settings(Printed, tuple[OptionSetting, ...]):
 
     def __str__(self) -> str:
         lines: list[str] = []
-        for one in self:
-            lines.append(f"{one.step}  {one.name:<17} {visible(one.value) or '-':<14} {visible(one.by)}")
-            lines += textwrap.wrap(one.sentence, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        for setting in self:
+            lines.append(
+                f"{setting.step}  {setting.name:<17} {visible(setting.value) or '-':<14} {visible(setting.by)}"
+            )
+            lines += textwrap.wrap(setting.sentence, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         heads = "".join(f'<th scope="col">{name}</th>' for name in ("step", "option", "value", "set by", "meaning"))
-        cells = ((one.step, one.name, one.value, one.by, one.sentence) for one in self)
+        cells = ((setting.step, setting.name, setting.value, setting.by, setting.sentence) for setting in self)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
         table = f'<table class="t facts" aria-label="options"><tr>{heads}</tr>{rows}</table>'
         return fragment(content_id("ttx-options", table), "options of the lowering", table)
 
 
-def settings(trace: Trace, plan: Plan, given: Collection[str]) -> Settings:
+def settings(trace: Trace, plan: Plan, chosen: Collection[str]) -> Settings:
     """The options of all steps that ran; `given` are the names of those that the user gave, as far as is known."""
     idle = idle_options(trace.steps, plan)
-    made: list[OptionSetting] = []
+    rows: list[OptionSetting] = []
     for step in trace.steps:
         for name, value in step.options.items():
             option = OPTIONS.get(name)
             # Another version may have had other options.
             if option is not None:
                 text = option_text(value)
-                by = _set_by(name, text, option.default, step, plan, name in given)
-                made.append(
+                by = _set_by(name, text, option.default, step, plan, name in chosen)
+                rows.append(
                     OptionSetting(step.letter, name, text, option.default, by, option.meaning, idle.get(name, ""))
                 )
-    return Settings(made)
+    return Settings(rows)
 
 
-def _set_by(name: str, value: str, default: str, step: StepRecord, plan: Plan, given: bool) -> str:
+def _set_by(name: str, value: str, default: str, step: StepRecord, plan: Plan, chosen: bool) -> str:
     if name == "layouts":
-        return _layouts_by(value, plan, given)
-    by = plan.reason(name, given=given or value not in ("", default))
+        return _layouts_by(value, plan, chosen)
+    by = plan.reason(name, given=chosen or value not in ("", default))
     if by != "default":
         return by
     policy = str(step.options.get("policy", "")).partition("(")[0].replace("-", "_")
@@ -89,12 +91,16 @@ def _set_by(name: str, value: str, default: str, step: StepRecord, plan: Plan, g
     return f"policy {policy}" if name == "order" and policy in _OWN_ORDER else by
 
 
-def _layouts_by(value: str, plan: Plan, given: bool) -> str:
+def _layouts_by(value: str, plan: Plan, chosen: bool) -> str:
     """Each tensor has a layout of its own, so several may have set them."""
-    about = [one for one in plan.annotations if one.option == "layouts"]
-    found = [f"annotation at {one.origin}" if one.origin else "annotation" for one in about if one.taken]
-    asked = given or (bool(value) and not about)
-    return ", ".join([*(["option"] if asked else []), *dict.fromkeys(found)]) or "default"
+    about = [annotation for annotation in plan.annotations if annotation.option == "layouts"]
+    origins = [
+        f"annotation at {annotation.origin}" if annotation.origin else "annotation"
+        for annotation in about
+        if annotation.taken
+    ]
+    asked = chosen or (bool(value) and not about)
+    return ", ".join([*(["option"] if asked else []), *dict.fromkeys(origins)]) or "default"
 
 
 def idle_options(steps: Iterable[StepRecord], plan: Plan) -> dict[str, str]:
@@ -104,9 +110,9 @@ def idle_options(steps: Iterable[StepRecord], plan: Plan) -> dict[str, str]:
     none: dict[str, str] = {}
     rejected: dict[str, str] = {}
     if "B1" in by_letter:
-        if all(one.producer == "compute" for one in plan.buffers):
+        if all(buffer.producer == "compute" for buffer in plan.buffers):
             none["stages"] = "the reader fills no circular buffer"
-        if not any(one.memory == "l1" and one.sharding is not None for one in plan.layouts):
+        if not any(layout.memory == "l1" and layout.sharding is not None for layout in plan.layouts):
             rejected["match"] = rejected["mode"] = "no tensor is sharded in L1"
     if "C2" in by_letter:
         if not plan.products:

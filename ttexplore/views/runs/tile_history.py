@@ -78,25 +78,25 @@ class TileHistory(Printed):
         """Where it was made and of what, in words."""
         block = ", ".join(map(str, self.block))
         item = f"{self.item}, block ({block})" if self.item is not None else f"one of {ranges(sorted(self.items))}"
-        found = [("work item", item), ("core", f"({self.core[0]}, {self.core[1]})")]
+        rows = [("work item", item), ("core", f"({self.core[0]}, {self.core[1]})")]
         if self.pages:
-            found.append(("made of", _pages_text(self.pages)))
+            rows.append(("made of", _pages_text(self.pages)))
         if self.decided:
-            found.append(("places decided by", _pages_text(self.decided)))
-        return found
+            rows.append(("places decided by", _pages_text(self.decided)))
+        return rows
 
     @property
     def data(self) -> dict[str, Any]:
         """What the explorer shows, in JSON form."""
         return {
             "tensor": visible(self.tensor), "tile": list(self.tile),
-            "facts": [list(one) for one in self.facts], "notes": list(self.notes),
+            "facts": [list(fact) for fact in self.facts], "notes": list(self.notes),
             "stops": [
                 {
-                    "kernel": one.kernel, "core": list(one.core), "line": one.line, "text": visible(one.text),
-                    "own": one.kernel_line, "turns": one.turns, "does": one.does,
+                    "kernel": stop.kernel, "core": list(stop.core), "line": stop.line, "text": visible(stop.text),
+                    "own": stop.kernel_line, "turns": stop.turns, "does": stop.does,
                 }
-                for one in self.stops
+                for stop in self.stops
             ],
         }  # fmt: skip
 
@@ -203,31 +203,31 @@ class _Words:
             for tensor, of in sorted(numbers.items())
         }
 
-    def places(self, places: Iterable[ByteRange], core: int) -> str:
+    def places(self, locations: Iterable[ByteRange], core: int) -> str:
         """Places in words, as one who is on a core says them."""
         tensors: dict[int, set[int]] = {}
         slots: dict[tuple[int, int], set[int]] = {}
         tiles: set[int] = set()
-        for place in places:
-            match place.kind:
+        for location in locations:
+            match location.kind:
                 case "tensor":
-                    tensors.setdefault(place.object, set()).add(place.page)
+                    tensors.setdefault(location.object, set()).add(location.page)
                 case "l1":
-                    position, slot = self.moves.slot(place)
-                    slots.setdefault((place.object, position), set()).add(slot)
+                    position, slot = self.moves.slot(location)
+                    slots.setdefault((location.object, position), set()).add(slot)
                 case "dst":
-                    tiles.add(place.page)
+                    tiles.add(location.page)
                 case "constant" | "reserved":
                     pass
-        found = [_pages_text(self.pages(tensors))] if tensors else []
-        for (other, position), numbers in sorted(slots.items()):
+        texts = [_pages_text(self.pages(tensors))] if tensors else []
+        for (owner, position), numbers in sorted(slots.items()):
             buffer = self.plan.on_chip.buffers[position]
-            where = f" of core ({', '.join(map(str, self.core(other)))})" if other != core else ""
+            where = f" of core ({', '.join(map(str, self.core(owner)))})" if owner != core else ""
             pages = f"page{'s' if len(numbers) > 1 else ''} {ranges(sorted(numbers))}"
-            found.append(f"{visible(buffer.name)} (CB {buffer.index}){where}, {pages}")
+            texts.append(f"{visible(buffer.name)} (CB {buffer.index}){where}, {pages}")
         if tiles:
-            found.append(f"DST {ranges(sorted(tiles))}")
-        return " and ".join(found)
+            texts.append(f"DST {ranges(sorted(tiles))}")
+        return " and ".join(texts)
 
 
 def tile_history(
@@ -240,9 +240,9 @@ def tile_history(
     Raises UsageError where nothing wrote the tile.
     """
     number = layouts.index(layout)
-    parts = {page for page, _, _ in tile_parts(layout, tile)}
+    pages = {page for page, _, _ in tile_parts(layout, tile)}
     writes = moves.writes(number)
-    last = next((move for move in reversed(writes) if move.target.page in parts), None)
+    last = next((move for move in reversed(writes) if move.target.page in pages), None)
     if last is None:
         raise UsageError(
             "U010", f"nothing wrote tile ({', '.join(map(str, tile))}) of {visible(layout.name)}",
@@ -270,7 +270,7 @@ def _item(plan: Plan, layout: TensorLayout, writes: Sequence[Move], last: Move, 
     if len(items) == 1:
         return items[0]
     edges = plan.graph.edges if plan.graph else ()
-    rate = next((one.tiles_per_item for one in edges if (one.source, one.target) == ("writer", layout.name)), None)
+    rate = next((edge.tiles_per_item for edge in edges if (edge.source, edge.target) == ("writer", layout.name)), None)
     if not rate or len(writes) != rate * len(items):
         return None
     return items[writes.index(last) // rate]
@@ -282,26 +282,28 @@ def _stops(moves: Sequence[Move], words: _Words, files: Mapping[str, Listing]) -
         # What the host places is before all else, what it takes after.
         line = move.line if move.kernel < len(KERNEL_ROLES) else -1 if move.source.kind == "tensor" else 0
         groups.setdefault((move.core, move.kernel, line), []).append(move)
-    return tuple(_stop(core, kernel, max(line, 0), own, words, files) for (core, kernel, line), own in groups.items())
+    return tuple(
+        _stop(core, kernel, max(line, 0), moves, words, files) for (core, kernel, line), moves in groups.items()
+    )
 
 
 def _stop(
     core: int, kernel: int, line: int, group: Sequence[Move], words: _Words, files: Mapping[str, Listing]
 ) -> Stop:  # fmt: skip
     role = KERNEL_ROLES[kernel] if kernel < len(KERNEL_ROLES) else _HOST
-    found = files[role].lines[line - 1] if role in files and 0 < line <= len(files[role].lines) else None
+    cpp = files[role].lines[line - 1] if role in files and 0 < line <= len(files[role].lines) else None
     source = words.places((move.source for move in group), core)
     target = words.places((move.target for move in group), core)
     kinds = {(move.source.kind, move.target.kind) for move in group}
     where = f"on core ({', '.join(map(str, words.core(core)))}), " if core != group[-1].core else ""
     touched: dict[int, set[int]] = {}
     for move in group:
-        for place in (move.source, move.target):
-            if place.kind == "tensor":
-                touched.setdefault(place.object, set()).add(place.page)
+        for location in (move.source, move.target):
+            if location.kind == "tensor":
+                touched.setdefault(location.object, set()).add(location.page)
     return Stop(
-        role, words.core(core), line, found.text.strip() if found else "",
-        found.origins[0].span.line if found and found.origins else 0,
+        role, words.core(core), line, cpp.text.strip() if cpp else "",
+        cpp.origins[0].span.line if cpp and cpp.origins else 0,
         len({move.operation for move in group}), where + _does(kinds, source, target), words.pages(touched),
     )  # fmt: skip
 
@@ -309,13 +311,13 @@ def _stop(
 def _does(kinds: set[tuple[str, str]], source: str, target: str) -> str:
     if not source:
         return f"fills {target} with a constant"
-    if any(one == "tensor" for one, _ in kinds):
+    if any(kind == "tensor" for kind, _ in kinds):
         return f"reads {source} to {target}"
-    if any(one == "tensor" for _, one in kinds):
+    if any(kind == "tensor" for _, kind in kinds):
         return f"writes {target} from {source}"
     if ("dst", "l1") in kinds:
         return f"packs {source} to {target}"
-    if any(one == "dst" for _, one in kinds):
+    if any(kind == "dst" for _, kind in kinds):
         return f"computes in {target}" + (f" with {source}" if source != target else "")
     return f"copies {source} to {target}"
 
@@ -332,6 +334,6 @@ def _of_tensor(name: str, indices: Sequence[Index]) -> str:
     rows: dict[Index, list[int]] = {}
     for *row, column in indices:
         rows.setdefault(tuple(row), []).append(column)
-    parts = [f"{name}[{', '.join((*map(str, row), ranges(of)))}]" for row, of in rows.items()]
-    rest = f" and {plural(len(parts) - _MOST_PARTS, 'more row')}" if len(parts) > _MOST_PARTS else ""
-    return ", ".join(parts[:_MOST_PARTS]) + rest
+    rows_text = [f"{name}[{', '.join((*map(str, row), ranges(of)))}]" for row, of in rows.items()]
+    rest = f" and {plural(len(rows_text) - _MOST_PARTS, 'more row')}" if len(rows_text) > _MOST_PARTS else ""
+    return ", ".join(rows_text[:_MOST_PARTS]) + rest

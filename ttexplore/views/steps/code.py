@@ -40,7 +40,7 @@ def coloured_lines(listing: Listing) -> tuple[str, ...]:
                 lines.append([])
             if piece:
                 lines[-1].append(f'<span class="{name}">{escape(piece)}</span>' if name else escape(piece))
-    return tuple("".join(parts) for parts in lines[: len(listing.lines)])
+    return tuple("".join(texts) for texts in lines[: len(listing.lines)])
 
 
 def _lexer(language: str) -> Lexer:

@@ -44,7 +44,7 @@ def rows_html(
     """
     make = _split_row if layout == "split" else _unified_row
     columns = (3 if layout == "unified" else 6) + with_origins
-    parts: list[str] = []
+    markup: list[str] = []
     size_bytes = shown = 0
     for item in rows:
         if isinstance(item, UnchangedLines):
@@ -54,17 +54,17 @@ def rows_html(
         size_bytes += len(text.encode())
         if shown == max_rows or size_bytes > max_bytes:
             break
-        parts.append(text)
+        markup.append(text)
         shown += 1
     cut = sum(1 for item in rows[shown:] if isinstance(item, DiffRow))
     if cut:
-        parts.append(gap_row(f"… {plural(cut, 'more row')} not shown here", columns))
+        markup.append(gap_row(f"… {plural(cut, 'more row')} not shown here", columns))
     group = ""
     if layout == "split":
         side = '<col class="cn"><col class="cg"><col>'
         group = f"<colgroup>{side}{side}" + ('<col class="cl">' if with_origins else "") + "</colgroup>"
     classes = f"t {layout} o" if with_origins else f"t {layout}"
-    return f'<table class="{classes}" aria-label="{escape(label)}">{group}{"".join(parts)}</table>'
+    return f'<table class="{classes}" aria-label="{escape(label)}">{group}{"".join(markup)}</table>'
 
 
 def gap_row(content: str, columns: int) -> str:
@@ -129,7 +129,7 @@ def step_body(
     step: StepRecord, *, layout: Layout, max_rows: int, max_plan_rows: int, max_bytes: int, context: int = 3
 ) -> str:
     """The error, the plan diff and the IR diff of a step, without a style of their own."""
-    parts: list[str] = [error_html(step.error)] if step.error else []
+    markup: list[str] = [error_html(step.error)] if step.error else []
     plan, ir = plan_rows(step), ir_rows(step)
     ir_changed = counts(ir) != NO_CHANGE
     if counts(plan) != NO_CHANGE:
@@ -137,17 +137,17 @@ def step_body(
             with_context(plan, 0), label=f"plan of {step.name}", layout=layout, max_rows=max_plan_rows,
             max_bytes=max_bytes // 3 if ir_changed else max_bytes, with_origins=False,
         )  # fmt: skip
-        parts.append(f"<h4>Plan {counts_html(counts(plan))}</h4>{table}")
+        markup.append(f"<h4>Plan {counts_html(counts(plan))}</h4>{table}")
         max_bytes -= len(table.encode())
     if ir_changed:
         table = rows_html(
             with_context(ir, context), label=f"{_kind(step)} of {step.name}", layout=layout, max_rows=max_rows,
             max_bytes=max_bytes,
         )  # fmt: skip
-        parts.append(f"<h4>{_kind(step)} {counts_html(counts(ir))}</h4>{table}")
-    if not parts:
-        parts.append(f'<p class="q">Neither the {_kind(step)} nor the plan changes.</p>')
-    return "".join(parts)
+        markup.append(f"<h4>{_kind(step)} {counts_html(counts(ir))}</h4>{table}")
+    if not markup:
+        markup.append(f'<p class="q">Neither the {_kind(step)} nor the plan changes.</p>')
+    return "".join(markup)
 
 
 def _kind(step: StepRecord) -> str:
@@ -157,11 +157,11 @@ def _kind(step: StepRecord) -> str:
 
 def counts_html(number: Counts) -> str:
     """``+42 −17 ~3`` with each part in its colour; a dot where nothing changed."""
-    parts = (
+    counted = (
         ("plus", f"+{number.added}"), ("minus", f"−{number.removed}"), ("tilde", f"~{number.indented}"),
         ("tilde", f"≈{number.renamed}"), ("tilde", f"⇄{number.moved}"),
     )  # fmt: skip
-    present = [f'<span class="{name}">{text}</span>' for name, text in parts if text[1:] != "0"]
+    present = [f'<span class="{name}">{text}</span>' for name, text in counted if text[1:] != "0"]
     return " ".join(present) or '<span class="q">·</span>'
 
 
@@ -185,17 +185,17 @@ def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400
 
 def diff_text(step: StepRecord) -> str:
     """What one step changed, unified: ``-`` and ``+`` lines, ``~`` for a line that is only indented differently."""
-    parts = [f"{visible(step.letter)} {visible(step.name)}: {visible(step.summary)}".lstrip()]
+    texts = [f"{visible(step.letter)} {visible(step.name)}: {visible(step.summary)}".lstrip()]
     if step.error:
         where = f"{visible(str(step.error.span))}: " if step.error.span else ""
-        parts.append(f"✖ {where}{visible(coded(step.error.message, step.error.code))}")
+        texts.append(f"✖ {where}{visible(coded(step.error.message, step.error.code))}")
     for name, rows, context in (("plan", plan_rows(step), 0), (_kind(step), ir_rows(step), 3)):
         number = counts(rows)
         if str(number) != "no change":
-            parts += [f"--- {name}: {number}", *_unified(with_context(rows, context))]
-    if len(parts) == 1:
-        parts.append("no change")
-    return "\n".join(parts) + "\n"
+            texts += [f"--- {name}: {number}", *_unified(with_context(rows, context))]
+    if len(texts) == 1:
+        texts.append("no change")
+    return "\n".join(texts) + "\n"
 
 
 def _unified(rows: Sequence[DiffRow | UnchangedLines]) -> list[str]:

@@ -70,8 +70,8 @@ def exploration_html(
     room -= len(kernels.encode())
     steps = _steps(rows, shells, room)
     room -= len(steps.encode()) - sum(map(len, shells))
-    others = _files({name: listing for name, listing in trace.files.items() if name not in _KERNEL_FILES}, room)
-    files = f'<h4>Code</h4><div class="files">{kernels}{others}</div>'
+    host = _files({name: listing for name, listing in trace.files.items() if name not in _KERNEL_FILES}, room)
+    files = f'<h4>Code</h4><div class="files">{kernels}{host}</div>'
     # The page's own style covers its drawings.
     shown = "".join(drawings).replace(svg_style(), "")
     content = head + steps + shown + files + ORIGIN_NOTE + cut
@@ -81,7 +81,7 @@ def exploration_html(
 def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, times: bool = False) -> str:
     """The steps with their changes, then cores, circular buffers, L1 and files. Times only when asked for."""
     title = [visible(trace.kernel), visible(trace.target), source_location(trace)]
-    lines = ["  ".join(part for part in title if part), ""]
+    lines = ["  ".join(text for text in title if text), ""]
     lines += _step_table([step for step, _ in with_parts(trace.steps)], times)
     if failed := next((step.error for step in trace.steps if step.error), None):
         where = f"{visible(str(failed.span))}: " if failed.span else ""
@@ -133,7 +133,7 @@ def _change(text: str) -> str:
 
 def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     where = source_location(trace)
-    place = f' <code class="q">{escape(where)}</code>' if where else ""
+    location = f' <code class="q">{escape(where)}</code>' if where else ""
     failed = next((leaf for step in trace.steps for leaf in step.leaves if leaf.error), None)
     result = tally(trace.steps)
     if failed:
@@ -141,7 +141,7 @@ def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     rows = "".join(f"<tr><td>{defined(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
     table = f'<table class="t facts" aria-label="facts">{rows}</table>' if rows else ""
     return (
-        f'<div class="head"><h3>{escape(trace.kernel)}</h3> <span>{escape(trace.target)}</span>{place}'
+        f'<div class="head"><h3>{escape(trace.kernel)}</h3> <span>{escape(trace.target)}</span>{location}'
         f' <span class="q">{result}</span></div>{table}'
     )
 
@@ -166,11 +166,11 @@ def _steps(rows: Sequence[tuple[StepRecord, bool]], shells: Sequence[str], room_
         diff = _step_diff(rows[number][0], min(share, room_bytes))
         bodies[number] += diff
         room_bytes -= len(diff.encode())
-    parts: list[str] = []
+    markup: list[str] = []
     for stage, numbers in groupby(range(len(rows)), key=lambda number: rows[number][0].stage):
-        parts.append(f"<h4>{escape(stage)}</h4>")
-        parts.extend(shells[number].replace(_BODY, bodies[number]) for number in numbers)
-    return f'<div class="steps">{"".join(parts)}</div>'
+        markup.append(f"<h4>{escape(stage)}</h4>")
+        markup.extend(shells[number].replace(_BODY, bodies[number]) for number in numbers)
+    return f'<div class="steps">{"".join(markup)}</div>'
 
 
 def _shown_parts(step: StepRecord) -> list[StepRecord]:

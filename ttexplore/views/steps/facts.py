@@ -62,12 +62,12 @@ _KINDS = (
 
 def tally(steps: Sequence[StepRecord]) -> str:
     """``15 steps: 6 rewrite the program, 8 decide facts, 1 does both``: each step counts once."""
-    parts: list[str] = []
-    for ir, plan, one, many in _KINDS:
+    counts: list[str] = []
+    for ir, plan, singular, many in _KINDS:
         count = sum((step.changed_ir, step.changed_plan) == (ir, plan) for step in steps)
         if count:
-            parts.append(f"{count} {one if count == 1 else many}")
-    return f"{plural(len(steps), 'step')}: {', '.join(parts)}"
+            counts.append(f"{count} {singular if count == 1 else many}")
+    return f"{plural(len(steps), 'step')}: {', '.join(counts)}"
 
 
 def _cores(partition: Partition) -> str:
@@ -79,8 +79,9 @@ def _cores(partition: Partition) -> str:
     if len(ranges) > _SHOWN_RANGES:
         return f"{plural(core_count(partition), 'core')} in {len(ranges)} ranges"
     return "cores " + ", ".join(
-        f"({one.first[0]},{one.first[1]})" + ("" if one.first == one.last else f"–({one.last[0]},{one.last[1]})")
-        for one in ranges
+        f"({core_range.first[0]},{core_range.first[1]})"
+        + ("" if core_range.first == core_range.last else f"–({core_range.last[0]},{core_range.last[1]})")
+        for core_range in ranges
     )
 
 

@@ -57,11 +57,11 @@ def _row(*cells: str) -> str:
 
 def line_history(trace: Trace, line: int) -> LineHistory:
     """The history of a line of the kernel's file. Raises ValueError for a line that is not the kernel's."""
-    own = [one for one in trace.source.lines if one.origins and one.origins[0].span.line == line]
-    if not own:
-        numbers = [one.origins[0].span.line for one in trace.source.lines if one.origins]
+    of_line = [row for row in trace.source.lines if row.origins and row.origins[0].span.line == line]
+    if not of_line:
+        numbers = [row.origins[0].span.line for row in trace.source.lines if row.origins]
         raise ValueError(f"line {line} is not in the kernel, which spans lines {min(numbers)} to {max(numbers)}")
-    file = own[0].origins[0].span.file
+    file = of_line[0].origins[0].span.file
     steps = tuple(
         (step.letter, step.name, len(_linked(step.after, file, line)))
         for step, is_part in with_parts(trace.steps)
@@ -73,17 +73,17 @@ def line_history(trace: Trace, line: int) -> LineHistory:
             linked = _linked(listing, file, line)
             best = min((ORIGIN_KINDS.index(kind) for _, kind in linked), default=None)
             files.append((name, tuple(number for number, _ in linked), "" if best is None else ORIGIN_KINDS[best]))
-    return LineHistory(line, own[0].text, steps, tuple(files))
+    return LineHistory(line, of_line[0].text, steps, tuple(files))
 
 
 def _linked(listing: Listing, file: str, line: int) -> list[tuple[int, str]]:
     """The lines of a listing that come from a kernel line, counted from 1, with the kind of link."""
-    found: list[tuple[int, str]] = []
-    for number, one in enumerate(listing.lines, start=1):
-        kinds = [origin.kind for origin in one.origins if (origin.span.file, origin.span.line) == (file, line)]
+    linked: list[tuple[int, str]] = []
+    for number, row in enumerate(listing.lines, start=1):
+        kinds = [origin.kind for origin in row.origins if (origin.span.file, origin.span.line) == (file, line)]
         if kinds:
-            found.append((number, min(kinds, key=ORIGIN_KINDS.index)))
-    return found
+            linked.append((number, min(kinds, key=ORIGIN_KINDS.index)))
+    return linked
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,12 @@ class Found(Printed):
 
 def find_text(trace: Trace, text: str) -> Found:
     """Looks for `text` in the program and the plan after each step, in any case of letters."""
-    wanted = text.lower()
+    lowered = text.lower()
 
     def count(step: StepRecord) -> tuple[int, int]:
         plan = [f"{path}: {value}" for path, value in flat_plan(step.plan_after)]
         program, decided = (
-            sum(wanted in line.lower() for line in lines) for lines in ([line.text for line in step.after.lines], plan)
+            sum(lowered in line.lower() for line in lines) for lines in ([line.text for line in step.after.lines], plan)
         )
         return program, decided
 
@@ -123,7 +123,7 @@ def find_text(trace: Trace, text: str) -> Found:
     having = [number for number, leaf in enumerate(leaves) if any(count(leaf))]
     after = leaves[having[-1] + 1 :] if having else []
     first = leaves[having[0]].letter if having else None
-    if having[:1] == [0] and any(wanted in line.text.lower() for line in leaves[0].before.lines):
+    if having[:1] == [0] and any(lowered in line.text.lower() for line in leaves[0].before.lines):
         # It is the kernel's own, and no part brought it.
         first = trace.steps[0].letter
     return Found(
@@ -134,10 +134,10 @@ def find_text(trace: Trace, text: str) -> Found:
 
 def ranges(numbers: Sequence[int]) -> str:
     """``3, 7–9`` of numbers in order."""
-    parts: list[list[int]] = []
+    runs: list[list[int]] = []
     for number in numbers:
-        if parts and parts[-1][1] == number - 1:
-            parts[-1][1] = number
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
         else:
-            parts.append([number, number])
-    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in parts)
+            runs.append([number, number])
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in runs)

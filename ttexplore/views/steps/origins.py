@@ -21,19 +21,19 @@ def origin_html(origins: Sequence[Origin]) -> str:
 
 def _origin_lines(origins: Sequence[Origin]) -> list[tuple[int, str]]:
     best: dict[int, str] = {}
-    for origin in sorted(origins, key=lambda one: (ORIGIN_KINDS.index(one.kind), one.span.line)):
+    for origin in sorted(origins, key=lambda origin: (ORIGIN_KINDS.index(origin.kind), origin.span.line)):
         best.setdefault(origin.span.line, origin.kind)
     return list(best.items())
 
 
 def coverage(listing: Listing) -> tuple[int, int, int, int]:
     """How many statements of a listing are exact, derived, inferred and unknown, by the best origin of each."""
-    found = [0, 0, 0, 0]
+    counts = [0, 0, 0, 0]
     for line in listing.lines:
         if line.node is not None:
             best = min((ORIGIN_KINDS.index(origin.kind) for origin in line.origins), default=3)
-            found[best] += 1
-    return found[0], found[1], found[2], found[3]
+            counts[best] += 1
+    return counts[0], counts[1], counts[2], counts[3]
 
 
 ORIGIN_NOTE = (

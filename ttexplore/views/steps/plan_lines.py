@@ -18,10 +18,10 @@ def flat_plan(plan: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     Entries of a list go by their name, tensor or kernel; those without one, such as cores, stay on one line each
     unless it is too wide.
     """
-    found: list[tuple[str, str]] = []
+    rows: list[tuple[str, str]] = []
     for key, value in plan.items():
-        _flatten(key, [note["text"] for note in value] if key == "notes" else value, found)
-    return tuple(found)
+        _flatten(key, [note["text"] for note in value] if key == "notes" else value, rows)
+    return tuple(rows)
 
 
 def plan_lines(plan: dict[str, Any]) -> tuple[Line, ...]:
@@ -31,7 +31,7 @@ def plan_lines(plan: dict[str, Any]) -> tuple[Line, ...]:
         entries = cast(list[Any], value if isinstance(value, list) else [])
         for position, entry in enumerate(entries):
             fields = cast(dict[str, Any], entry) if isinstance(entry, dict) else {}
-            spans = [from_json(Span, one) for one in fields.values() if _is_span(one)]
+            spans = [from_json(Span, field) for field in fields.values() if _is_span(field)]
             origins[_entry_path(key, position, fields)] = tuple(Origin(span, "derived") for span in spans)
     return tuple(
         Line(
@@ -42,59 +42,59 @@ def plan_lines(plan: dict[str, Any]) -> tuple[Line, ...]:
     )  # fmt: skip
 
 
-def _flatten(path: str, value: Any, found: list[tuple[str, str]]) -> None:
+def _flatten(path: str, value: Any, rows: list[tuple[str, str]]) -> None:
     if value is None or value in ("", [], {}):
         return
     inline = inline_value(value)
     if not isinstance(value, dict | list) or _is_span(value) or (_is_flat(value) and len(inline) <= _LINE_WIDTH):
-        found.append((path, inline))
+        rows.append((path, inline))
     elif isinstance(value, dict):
         for key, item in cast(dict[str, Any], value).items():
-            _flatten(f"{path}.{key}", item, found)
+            _flatten(f"{path}.{key}", item, rows)
     else:
         for position, item in enumerate(cast(list[Any], value)):
-            _flatten_entry(path, position, item, found)
+            _flatten_entry(path, position, item, rows)
 
 
-def _flatten_entry(path: str, position: int, item: Any, found: list[tuple[str, str]]) -> None:
+def _flatten_entry(path: str, position: int, item: Any, rows: list[tuple[str, str]]) -> None:
     entry = cast(dict[str, Any], item) if isinstance(item, dict) else {}
     name, entry_path = _entry_name(entry), _entry_path(path, position, entry)
     if name is None:
-        _flatten_nameless(entry_path, item, entry, found)
+        _flatten_nameless(entry_path, item, entry, rows)
         return
     rest = {key: value for key, value in entry.items() if value != name}
     inline = inline_value(rest)
     if _is_flat(rest) and len(inline) <= _LINE_WIDTH:
-        found.append((entry_path, inline))
+        rows.append((entry_path, inline))
     else:
         for key, value in rest.items():
-            _flatten(f"{entry_path}.{key}", value, found)
+            _flatten(f"{entry_path}.{key}", value, rows)
 
 
-def _flatten_nameless(path: str, item: Any, entry: dict[str, Any], found: list[tuple[str, str]]) -> None:
+def _flatten_nameless(path: str, item: Any, entry: dict[str, Any], rows: list[tuple[str, str]]) -> None:
     """One line; if that is too wide, one for the plain fields, and for each object as many as its fields need."""
     if not entry or len(inline_value(entry)) <= _LINE_WIDTH:
-        found.append((path, inline_value(item)))
+        rows.append((path, inline_value(item)))
         return
     objects = {
         key: cast(dict[str, Any], value)
         for key, value in entry.items()
         if isinstance(value, dict) and not _is_span(cast(Any, value))
     }
-    found.append((path, inline_value({key: value for key, value in entry.items() if key not in objects})))
+    rows.append((path, inline_value({key: value for key, value in entry.items() if key not in objects})))
     for name, fields in objects.items():
         width = _WRAPPED_WIDTH - len(f"{path}.{name} (1 of 9): ")
-        parts = [""]
+        texts = [""]
         for key, value in fields.items():
             text = inline_value({key: value})
-            longer = f"{parts[-1]}, {text}" if parts[-1] else text
+            longer = f"{texts[-1]}, {text}" if texts[-1] else text
             if len(longer) <= width:
-                parts[-1] = longer
+                texts[-1] = longer
             else:
-                parts.append(text)
-        for number, part in enumerate(parts, start=1):
-            of = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
-            found.append((f"{path}.{name}{of}", part))
+                texts.append(text)
+        for number, text_of_row in enumerate(texts, start=1):
+            of = f" ({number} of {len(texts)})" if len(texts) > 1 else ""
+            rows.append((f"{path}.{name}{of}", text_of_row))
 
 
 def _entry_name(entry: dict[str, Any]) -> str | None:

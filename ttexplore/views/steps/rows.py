@@ -79,14 +79,14 @@ class Counts(Printed):
     moved: int = 0
 
     def __str__(self) -> str:
-        parts = (
+        counts = (
             (f"+{self.added}", self.added),
             (f"−{self.removed}", self.removed),
             (f"~{self.indented}", self.indented),
             (f"≈{self.renamed}", self.renamed),
             (f"⇄{self.moved}", self.moved),
         )
-        return " ".join(text for text, count in parts if count) or "no change"
+        return " ".join(text for text, count in counts if count) or "no change"
 
 
 NO_CHANGE = Counts(0, 0, 0)
@@ -96,27 +96,27 @@ def ir_rows(step: StepRecord) -> tuple[DiffRow, ...]:
     """All rows of the IR before and after a step. Lines with equal texts stand beside each other only if rules have
     kept both, or replaced one by the other."""
     before, after = step.before.lines, step.after.lines
-    made = {node for firing in step.firings for node in firing.after}
-    replaced = _replaced_nodes(step, made)
-    keys = _keys(before, replaced), _keys(after, made)
-    touched: _Touched = (replaced, made, {one for one in {*keys[0]} & {*keys[1]} if not one[1]})
+    added = {node for firing in step.firings for node in firing.after}
+    replaced = _replaced_nodes(step, added)
+    keys = _keys(before, replaced), _keys(after, added)
+    touched: _Touched = (replaced, added, {key for key in {*keys[0]} & {*keys[1]} if not key[1]})
     rows = align(before, after, *keys, touched)
     return _with_moves(_with_renames(rows, before, after), touched)
 
 
-def _replaced_nodes(step: StepRecord, made: Container[int | None]) -> set[int | None]:
+def _replaced_nodes(step: StepRecord, added: Container[int | None]) -> set[int | None]:
     """The statements before a step that are gone after it. Rules were also asked about some that they kept: as many of
     each text as there are after it that no rule made."""
     asked = {node for firing in step.firings for node in firing.before}
-    kept = Counter(line.text.strip() for line in step.after.lines if line.node not in made)
-    kept.subtract(line.text.strip() for line in step.before.lines if line.node not in asked)
+    unasked = Counter(line.text.strip() for line in step.after.lines if line.node not in added)
+    unasked.subtract(line.text.strip() for line in step.before.lines if line.node not in asked)
     replaced: set[int | None] = set()
     for line in step.before.lines:
         text = line.text.strip()
         if line.node in asked:
-            if kept[text] <= 0:
+            if unasked[text] <= 0:
                 replaced.add(line.node)
-            kept[text] -= 1
+            unasked[text] -= 1
     return replaced
 
 
@@ -156,18 +156,18 @@ def renames(rows: Sequence[DiffRow]) -> dict[str, str]:
 
 def _with_renames(rows: tuple[DiffRow, ...], before: Sequence[Line], after: Sequence[Line]) -> tuple[DiffRow, ...]:
     """Marks the changed rows that differ only by names which one side does not know and the other uses for them."""
-    found = [
+    substitutions = [
         (row, _substitution(row.before.text, row.after.text) or {})
         for row in rows
         if row.kind == "changed" and row.before and row.after
     ]
-    if not any(names for _, names in found):
+    if not any(names for _, names in substitutions):
         return rows
     old_names = {name for line in before for name in _NAME.findall(line.text)}
     new_names = {name for line in after for name in _NAME.findall(line.text)}
     images: dict[str, set[str]] = {}
     origins: dict[str, set[str]] = {}
-    for _, names in found:
+    for _, names in substitutions:
         for old, new in names.items():
             images.setdefault(old, set()).add(new)
             origins.setdefault(new, set()).add(old)
@@ -176,7 +176,7 @@ def _with_renames(rows: tuple[DiffRow, ...], before: Sequence[Line], after: Sequ
         return old not in new_names and new not in old_names and len(images[old]) == len(origins[new]) == 1
 
     renamed = {
-        id(row) for row, names in found if names and all(is_rename(old, new) for old, new in names.items())
+        id(row) for row, names in substitutions if names and all(is_rename(old, new) for old, new in names.items())
     }  # fmt: skip
     return tuple(dataclasses.replace(row, kind="renamed") if id(row) in renamed else row for row in rows)
 
@@ -188,12 +188,14 @@ def _substitution(old: str, new: str) -> dict[str, str] | None:
     if len(before) != len(after):
         return None
     names: dict[str, str] = {}
-    for position, (one, other) in enumerate(zip(before, after, strict=True)):
-        if one == other:
+    for position, (old_token, new_token) in enumerate(zip(before, after, strict=True)):
+        if old_token == new_token:
             continue
         around = (before[position - 1] if position else "", before[position + 1] if position + 1 < len(before) else "")
-        is_variable = _NAME.fullmatch(one) and _NAME.fullmatch(other) and around[0] != "." and around[1] != "("
-        if not is_variable or names.setdefault(one, other) != other:
+        is_variable = (
+            _NAME.fullmatch(old_token) and _NAME.fullmatch(new_token) and around[0] != "." and around[1] != "("
+        )
+        if not is_variable or names.setdefault(old_token, new_token) != new_token:
             return None
     return names
 
@@ -201,13 +203,13 @@ def _substitution(old: str, new: str) -> dict[str, str] | None:
 def _with_moves(rows: tuple[DiffRow, ...], touched: _Touched) -> tuple[DiffRow, ...]:
     """Marks statements that were removed at one place and came at another: those that rules kept, in order, and others
     that are the only ones of their text."""
-    kept = [
+    stays = [
         (row.before is None or row.before.node not in touched[0])
         and (row.after is None or row.after.node not in touched[1])
         for row in rows
     ]
     is_known = any(touched[:2])
-    return _with_some_moves(_with_some_moves(rows, kept, in_order=is_known), [True] * len(rows), in_order=is_known)
+    return _with_some_moves(_with_some_moves(rows, stays, in_order=is_known), [True] * len(rows), in_order=is_known)
 
 
 def _with_some_moves(rows: tuple[DiffRow, ...], chosen: Sequence[bool], *, in_order: bool) -> tuple[DiffRow, ...]:
@@ -237,7 +239,7 @@ def align(
 ) -> tuple[DiffRow, ...]:  # fmt: skip
     """Rows that pair the lines with equal keys in order, and similar lines in between, of which rules have `touched`
     both or none."""
-    if before_keys == after_keys and all(one.text == other.text for one, other in zip(before, after, strict=True)):
+    if before_keys == after_keys and all(old.text == new.text for old, new in zip(before, after, strict=True)):
         return tuple(_paired(before, after, i, i) for i in range(len(before)))
     rows: list[DiffRow] = []
     # The junk heuristic drops frequent lines; it only pays where the search would be slow without it.
@@ -286,10 +288,10 @@ def _similar_pairs(
     keys = _keys([before[i] for i in old], touched[0]), _keys([after[j] for j in new], touched[1])
     score = [
         [
-            _similarity(one, other) if key == twin or (key[1] == twin[1] and not {key, twin} & touched[2]) else 0.0
-            for twin, other in zip(keys[1], new_bags, strict=True)
+            _similarity(old, new) if key == twin or (key[1] == twin[1] and not {key, twin} & touched[2]) else 0.0
+            for twin, new in zip(keys[1], new_bags, strict=True)
         ]
-        for key, one in zip(keys[0], old_bags, strict=True)
+        for key, old in zip(keys[0], old_bags, strict=True)
     ]
     for i in reversed(range(len(old))):
         for j in reversed(range(len(new))):
@@ -312,9 +314,9 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-def _similarity(one: Counter[str], other: Counter[str]) -> float:
-    total = one.total() + other.total()
-    return 2 * (one & other).total() / total if total else 1.0
+def _similarity(first: Counter[str], second: Counter[str]) -> float:
+    total = first.total() + second.total()
+    return 2 * (first & second).total() / total if total else 1.0
 
 
 def _token_changes(old: str, new: str) -> tuple[Tokens, Tokens]:

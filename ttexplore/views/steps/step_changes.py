@@ -59,7 +59,7 @@ class StepChange:
     @property
     def words(self) -> str:
         """What the kind means, with the first facts that differ."""
-        facts = [f"{path} {_shown(one)} → {_shown(other)}" for path, one, other in self.plan[:_SHOWN_FACTS]]
+        facts = [f"{path} {_shown(old)} → {_shown(new)}" for path, old, new in self.plan[:_SHOWN_FACTS]]
         more = [f"and {len(self.plan) - _SHOWN_FACTS} more"] if len(self.plan) > _SHOWN_FACTS else []
         return ": ".join([WORDS[self.kind], *([", ".join(facts + more)] if facts else [])])
 
@@ -75,27 +75,29 @@ class StepChanges(Printed, tuple[StepChange, ...]):
     @property
     def with_parts(self) -> list[StepChange]:
         """The steps, each followed by all of its parts."""
-        return [one for step in self for one in (step, *step.parts)]
+        return [change for step in self for change in (step, *step.parts)]
 
     @property
     def _rows(self) -> list[StepChange]:
         """The steps, each followed by those of its parts that do something else."""
         return [
-            one for step in self for one in (step, *(part for part in step.parts if part.kind not in _NOTHING_ELSE))
+            change for step in self for change in (step, *(part for part in step.parts if part.kind not in _NOTHING_ELSE))
         ]  # fmt: skip
 
     def __str__(self) -> str:
         rows = self._rows
-        letters, width = max(3, *(len(one.letter) for one in rows)), max(len(one.name) for one in rows)
-        return "\n".join(f"{one.glyph} {one.letter:<{letters}} {one.name:<{width}}  {one.words}" for one in rows)
+        letters, width = max(3, *(len(change.letter) for change in rows)), max(len(change.name) for change in rows)
+        return "\n".join(
+            f"{change.glyph} {change.letter:<{letters}} {change.name:<{width}}  {change.words}" for change in rows
+        )
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f'<tr><td title="{WORDS[one.kind]}">{one.glyph}</td><td>{one.letter} {escape(one.name)}</td>'
-            f"<td>{escape(one.words)}</td></tr>"
-            for one in self._rows
+            f'<tr><td title="{WORDS[change.kind]}">{change.glyph}</td><td>{change.letter} {escape(change.name)}</td>'
+            f"<td>{escape(change.words)}</td></tr>"
+            for change in self._rows
         )
         table = f'<table class="t facts" aria-label="steps of two lowerings"><tbody>{rows}</tbody></table>'
         return fragment(content_id("ttx-steps", table), "steps of two lowerings", table)
@@ -103,14 +105,14 @@ class StepChanges(Printed, tuple[StepChange, ...]):
 
 def step_changes(here: Sequence[StepRecord], there: Sequence[StepRecord]) -> StepChanges:
     """Each step of two lowerings of one kernel, in order."""
-    return StepChanges(_change(one, other) for one, other in zip_longest(here, there))
+    return StepChanges(_change(first, second) for first, second in zip_longest(here, there))
 
 
 def _change(here: StepRecord | None, there: StepRecord | None) -> StepChange:
     either = here or there
     assert either is not None, "one of the lowerings has this step"
-    both = [one.parts if one else () for one in (here, there)]
-    parts = tuple(_change(one, other) for one, other in zip_longest(*both))
+    both = [step.parts if step else () for step in (here, there)]
+    parts = tuple(_change(first, second) for first, second in zip_longest(*both))
     if here is None or there is None or here.error or there.error:
         return StepChange(either.letter, either.name, "stopped" if here != there else "same", parts=parts)
     first, second = plan_delta(here), plan_delta(there)
@@ -126,7 +128,8 @@ def _change(here: StepRecord | None, there: StepRecord | None) -> StepChange:
 def changed_files(here: Trace, there: Trace) -> tuple[str, ...]:
     """The emitted files whose text differs, without the plan, which steps compare."""
     first, second = (
-        {name: one.text for name, one in side.files.items() if one.language != "json"} for side in (here, there)
+        {name: listing.text for name, listing in side.files.items() if listing.language != "json"}
+        for side in (here, there)
     )
     return tuple(name for name in {**first, **second} if first.get(name) != second.get(name))
 
@@ -196,7 +199,7 @@ def _rewrites_differently(here: StepRecord, there: StepRecord) -> bool:
     if here.after.text == there.after.text:
         return False
     differed = _differences(here.before, there.before)
-    known = {pair for row in differed for pair in _substitutions(row)}
+    shared = {pair for row in differed for pair in _substitutions(row)}
     touched = (
         _descendants(here, {row.before_number for row in differed if row.before_number}),
         _descendants(there, {row.after_number for row in differed if row.after_number}),
@@ -204,13 +207,13 @@ def _rewrites_differently(here: StepRecord, there: StepRecord) -> bool:
     return not all(
         row.before_number in touched[0]
         or row.after_number in touched[1]
-        or (row.kind == "changed" and _substitutions(row) <= known)
+        or (row.kind == "changed" and _substitutions(row) <= shared)
         for row in _differences(here.after, there.after)
     )
 
 
 def _differences(here: Listing, there: Listing) -> list[DiffRow]:
-    first, second = ([line.text.strip() for line in one.lines] for one in (here, there))
+    first, second = ([line.text.strip() for line in listing.lines] for listing in (here, there))
     return [row for row in align(here.lines, there.lines, first, second) if row.kind not in ("equal", "indented")]
 
 
@@ -223,10 +226,10 @@ def _substitutions(row: DiffRow) -> set[tuple[str, str]]:
 def _descendants(step: StepRecord, before: set[int]) -> set[int]:
     """The lines after a step that stand for, or were made from, some lines before it; all numbers count from 1."""
     nodes = {line.node for number, line in enumerate(step.before.lines, 1) if number in before}
-    made = {node for one in step.firings if not nodes.isdisjoint(one.before) for node in one.after}
-    found = {number for number, line in enumerate(step.after.lines, 1) if line.node in made}
+    descended = {node for firing in step.firings if not nodes.isdisjoint(firing.before) for node in firing.after}
+    numbers = {number for number, line in enumerate(step.after.lines, 1) if line.node in descended}
     for row in ir_rows(step):
         old = row.before_number or (row.kind == "moved" and row.partner)
         if row.after_number and old in before:
-            found.add(row.after_number)
-    return found
+            numbers.add(row.after_number)
+    return numbers

@@ -34,33 +34,33 @@ class Why(Printed):
         rows = [f"{self.letter} line {self.line}: {visible(self.text.strip())}", ""]
         if not self.made_by:
             rows.append("kept: no rule of this step changed it")
-        for one in self.made_by:
-            rows.append(f"{one.rule}: {one.sentence}")
-            rows += [f"{number:>6}  {visible(text.strip())}" for number, text in one.before]
+        for rule in self.made_by:
+            rows.append(f"{rule.rule}: {rule.sentence}")
+            rows += [f"{number:>6}  {visible(text.strip())}" for number, text in rule.before]
         return "\n".join(rows)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        made = "".join(
-            f"<p><b>{escape(one.rule)}</b>: {escape(one.sentence)}</p>"
-            + "".join(f"<div>{number} <code>{escape(text.strip())}</code></div>" for number, text in one.before)
-            for one in self.made_by
+        markup = "".join(
+            f"<p><b>{escape(rule.rule)}</b>: {escape(rule.sentence)}</p>"
+            + "".join(f"<div>{number} <code>{escape(text.strip())}</code></div>" for number, text in rule.before)
+            for rule in self.made_by
         )
         head = f'<div class="head"><h3>{escape(self.letter)}</h3> <code>{escape(self.text.strip())}</code></div>'
-        content = head + (made or "<p>kept: no rule of this step changed it</p>")
+        content = head + (markup or "<p>kept: no rule of this step changed it</p>")
         return fragment(content_id("ttx-why", content), f"what made line {self.line} of {self.letter}", content)
 
 
 def why(step: StepRecord, line: int) -> Why:
     """What made a line, counted from 1, of the program after a step."""
-    one = step.after.lines[line - 1]
+    row = step.after.lines[line - 1]
     lines = {each.node: (number, each.text) for number, each in enumerate(step.before.lines, 1)}
-    made = tuple(
+    rules = tuple(
         MadeBy(firing.rule, step.rules[firing.rule], tuple(lines[node] for node in firing.before))
-        for firing in firings_of(step, one.node)
+        for firing in firings_of(step, row.node)
     )
-    return Why(step.letter, line, one.text, made)
+    return Why(step.letter, line, row.text, rules)
 
 
 def firings_of(step: StepRecord, node: int | None) -> Iterator[FiringRecord]:

@@ -22,16 +22,16 @@ class BegunBlocks:
 
     def __init__(self, function: tirx.PrimFunc) -> None:
         self.found: list[tirx.Buffer] = []
-        self._order = {identity(one): number for number, one in enumerate(walk(function.body))}
+        self._order = {identity(statement): number for number, statement in enumerate(walk(function.body))}
         self._wholes = _whole_writes(function, self._order)
 
     def store_part(self, buffer: tirx.Buffer, statement: tirx.Stmt, around: Sequence[tirx.Stmt]) -> None:
         """Note that a statement, in loops and branches `around` it, stores a part of a buffer."""
-        place, inside = self._order[identity(statement)], [identity(one) for one in around]
+        position, inside = self._order[identity(statement)], [identity(loop) for loop in around]
         for before, loops in self._wholes.get(buffer, ()):
-            if before < place and loops == inside[: len(loops)]:
+            if before < position and loops == inside[: len(loops)]:
                 return
-        if not any(buffer.same_as(one) for one in self.found):
+        if not any(buffer.same_as(begun_buffer) for begun_buffer in self.found):
             self.found.append(buffer)
 
     def filled(self, function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -46,7 +46,9 @@ class _Begun(Context):
         self.begun = begun
 
     def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if not isinstance(statement, tirx.AllocBuffer) or not any(statement.buffer.same_as(one) for one in self.begun):
+        if not isinstance(statement, tirx.AllocBuffer) or not any(
+            statement.buffer.same_as(buffer) for buffer in self.begun
+        ):
             return None
         dtype = dtype_of(statement.buffer)
         nothing = UNWRITTEN["int32" if dtype == "int32" else "float32"] if dtype in _SHOWING else 0
@@ -58,21 +60,21 @@ def _whole_writes(
     function: tirx.PrimFunc, order: Mapping[int, int]
 ) -> dict[tirx.Buffer, list[tuple[int, list[int]]]]:  # fmt: skip
     """For each block the statements that write all of it: their number, and the loops and branches around them."""
-    found: dict[tirx.Buffer, list[tuple[int, list[int]]]] = {}
+    writes: dict[tirx.Buffer, list[tuple[int, list[int]]]] = {}
 
     def visit(body: tirx.Stmt, around: list[int]) -> None:
         for statement in statements(body):
             number = order[identity(statement)]
             if is_parallel(statement):
                 loops, inside = parallel_body(statement)
-                variables, extents = [one.loop_var for one in loops], [constant(one.extent) for one in loops]
-                for one in inside:
+                variables, extents = [loop.loop_var for loop in loops], [constant(loop.extent) for loop in loops]
+                for inner in inside:
                     if (
-                        isinstance(one, tirx.BufferStore)
-                        and same_indices(one.indices, variables)
-                        and [*shape_of(one.buffer)] == extents
+                        isinstance(inner, tirx.BufferStore)
+                        and same_indices(inner.indices, variables)
+                        and [*shape_of(inner.buffer)] == extents
                     ):
-                        found.setdefault(one.buffer, []).append((number, around))
+                        writes.setdefault(inner.buffer, []).append((number, around))
             elif isinstance(statement, tirx.For | tirx.While):
                 visit(statement.body, [*around, identity(statement)])
             elif isinstance(statement, tirx.IfThenElse):
@@ -83,10 +85,10 @@ def _whole_writes(
             elif runs(statement, tl.COPY, tl.FILL, tl.REDUCE, tl.GEMM):
                 target = regions(statement)[-1]
                 if is_on_chip(target.source) and is_whole(target):
-                    found.setdefault(target.source, []).append((number, around))
+                    writes.setdefault(target.source, []).append((number, around))
 
     visit(function.body, [])
-    return found
+    return writes
 
 
 _BEGUN = StatementRule(

@@ -41,21 +41,24 @@ class _Casts(NewBuffers):
             return None
         source, target = regions(statement)
         shape = tuple(matrix_extents(source if is_on_chip(source.source) else target))
-        made: list[tirx.Stmt] = []
-        given, into = source.source, target.source
+        statements: list[tirx.Stmt] = []
+        cast_source, into = source.source, target.source
         if not _is_whole(source, shape):
-            part = self.allocate(f"{given.name}_cast", shape, dtype_of(given))
-            made += [part, tirx.Evaluate(call(tl.COPY.name, [source, whole_region(part.buffer)]), statement.span)]
-            given = part.buffer
+            temporary = self.allocate(f"{cast_source.name}_cast", shape, dtype_of(cast_source))
+            statements += [
+                temporary,
+                tirx.Evaluate(call(tl.COPY.name, [source, whole_region(temporary.buffer)]), statement.span),
+            ]
+            cast_source = temporary.buffer
         after: list[tirx.Stmt] = []
         if not _is_whole(target, shape):
-            part = self.allocate(f"{source.source.name}_cast", shape, dtype_of(into))
-            made.append(part)
-            after.append(tirx.Evaluate(call(tl.COPY.name, [whole_region(part.buffer), target]), statement.span))
-            into = part.buffer
+            temporary = self.allocate(f"{source.source.name}_cast", shape, dtype_of(into))
+            statements.append(temporary)
+            after.append(tirx.Evaluate(call(tl.COPY.name, [whole_region(temporary.buffer), target]), statement.span))
+            into = temporary.buffer
         dtype = ir.PrimType(dtype_of(into))
-        cast = parallel_nest(into, lambda at: tirx.Cast(dtype, tirx.BufferLoad(given, at)))
-        return [*made, cast, *after]
+        cast = parallel_nest(into, lambda at: tirx.Cast(dtype, tirx.BufferLoad(cast_source, at)))
+        return [*statements, cast, *after]
 
 
 def _is_whole(region: ir.TensorRegion, shape: tuple[int, ...]) -> bool:

@@ -99,43 +99,45 @@ class _TensorBlock:
         """The statement that loads the block, perhaps into another buffer of its shape."""
         target = whole_region(self.buffer if into is None else into)
         if self.places:
-            own = [tirx.Var(name, "int32") for name in ("row", "column")]
-            values: dict[ir.Expr, ir.Expr] = dict(zip(self.variables, own[2 - len(self.variables) :], strict=True))
-            places = [replaced(one, lambda part: values.get(part, part)) for one in self.places]
-            return tirx.Evaluate(call(tl.GATHER.name, [self.region, target, *own, *places]))
+            block_vars = [tirx.Var(name, "int32") for name in ("row", "column")]
+            values: dict[ir.Expr, ir.Expr] = dict(
+                zip(self.variables, block_vars[2 - len(self.variables) :], strict=True)
+            )
+            indices = [replaced(index, lambda node: values.get(node, node)) for index in self.places]
+            return tirx.Evaluate(call(tl.GATHER.name, [self.region, target, *block_vars, *indices]))
         return self._copy([self.region, target])
 
     def store(self) -> list[tirx.Stmt]:
         """The statements that store the block: of its rows and columns those for which its condition holds."""
         if self.condition is None:
             return [self._copy([whole_region(self.buffer), self.region])]
-        made: list[tirx.Stmt] = []
+        statements: list[tirx.Stmt] = []
         region, tests = list(self.region.region), list[ir.Expr]()
-        for one in conjuncts(self.condition):
-            axes = [axis for axis, run in enumerate(self.axes) if run is not None and uses(one, run)]
-            varying = [run for run in self.variables if uses(one, run)]
+        for conjunct in conjuncts(self.condition):
+            axes = [axis for axis, run in enumerate(self.axes) if run is not None and uses(conjunct, run)]
+            varying = [run for run in self.variables if uses(conjunct, run)]
             if not varying:
-                tests.append(one)
+                tests.append(conjunct)
                 continue
             full = constant(self.region.region[axes[0]].extent) if len(axes) == len(varying) == 1 else None
             if full == 1:
-                tests.append(_at(one, varying[0], 0))
+                tests.append(_at(conjunct, varying[0], 0))
                 continue
-            stored = None if full is None else _count(one, varying[0], full)
+            stored = None if full is None else _count(conjunct, varying[0], full)
             if stored is None:
-                raise store_refused(self.region.source, one)
+                raise store_refused(self.region.source, conjunct)
             axis = axes[0]
             region[axis] = ir.Range.from_min_extent(region[axis].min, tirx.Min(region[axis].extent, stored))
-        for axis, part in enumerate(region):
-            if constant(part.extent) != constant(self.region.region[axis].extent):
+        for axis, interval in enumerate(region):
+            if constant(interval.extent) != constant(self.region.region[axis].extent):
                 name = variable("stored")
-                made.append(tirx.Bind(name, part.extent))
-                region[axis] = ir.Range.from_min_extent(part.min, name)
-        made.append(self._copy([whole_region(self.buffer), tirx.BufferRegion(self.region.source, region)]))
-        return [when(functools.reduce(tirx.And, tests), made)] if tests else made
+                statements.append(tirx.Bind(name, interval.extent))
+                region[axis] = ir.Range.from_min_extent(interval.min, name)
+        statements.append(self._copy([whole_region(self.buffer), tirx.BufferRegion(self.region.source, region)]))
+        return [when(functools.reduce(tirx.And, tests), statements)] if tests else statements
 
-    def _copy(self, parts: list[ir.TensorRegion]) -> tirx.Stmt:
-        return tirx.Evaluate(call(tl.COPY.name, parts, {ATOMIC: self.atomic} if self.atomic else None))
+    def _copy(self, operand_regions: list[ir.TensorRegion]) -> tirx.Stmt:
+        return tirx.Evaluate(call(tl.COPY.name, operand_regions, {ATOMIC: self.atomic} if self.atomic else None))
 
 
 class _Staging(NewBuffers):
@@ -145,31 +147,31 @@ class _Staging(NewBuffers):
         name = op_name(statement)
         if name not in tl.STATEMENTS:
             return None
-        parts = arguments(statement)
-        direct = [n for n, one in enumerate(parts) if _is_tensor(one)]
+        operands = arguments(statement)
+        direct = [n for n, operand in enumerate(operands) if _is_tensor(operand)]
         if not direct or not runs(statement, tl.FILL, tl.COPY, tl.REDUCE, tl.GEMM):
             return None
         target = tl.BLOCKS[name].target
         if name == tl.COPY.name:
             # A block in between is all that a copy between tensors needs.
-            return self.between(statement) if len(direct) == len(parts) else None
+            return self.between(statement) if len(direct) == len(operands) else None
         loads: list[tirx.Stmt] = []
         stores: list[tirx.Stmt] = []
-        for place in direct:
-            region = parts[place]
-            matrix = name == tl.GEMM.name or (name == tl.REDUCE.name and place != target)
+        for position in direct:
+            region = operands[position]
+            matrix = name == tl.GEMM.name or (name == tl.REDUCE.name and position != target)
             assert isinstance(region, ir.TensorRegion)
             block = _TensorBlock(region, self.block_of(region.source, _shape(region, keeps_matrix=matrix)), ())
             loads.append(block.allocation)
-            if place != target or not overwrites(statement):
+            if position != target or not overwrites(statement):
                 loads.append(block.load())
-            if place == target:
+            if position == target:
                 stores += block.store()
-            parts[place] = whole_region(block.buffer)
+            operands[position] = whole_region(block.buffer)
         attrs = attributes(statement)
         if name == tl.REDUCE.name:
             # The axes that the block does not have come before the others.
-            before, after = regions(statement)[0], parts[0]
+            before, after = regions(statement)[0], operands[0]
             assert isinstance(after, ir.TensorRegion)
             axis = attribute(statement, "dim") - (len(before.region) - len(after.region))
             if axis < 0:
@@ -179,8 +181,8 @@ class _Staging(NewBuffers):
                     hint="copy the block: there is nothing to join",
                 )
             attrs["dim"] = axis
-        made = tirx.Evaluate(call(name, parts, attrs), statement.span)
-        return [*loads, made, *stores]
+        operation = tirx.Evaluate(call(name, operands, attrs), statement.span)
+        return [*loads, operation, *stores]
 
     def between(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         source, target = regions(statement)
@@ -198,37 +200,37 @@ class _Staging(NewBuffers):
         if not self.is_nest(statement):
             return None
         loops, body = parallel_body(statement)
-        stores = [one for one in body if isinstance(one, tirx.BufferStore) and not is_on_chip(one.buffer)]
+        stores = [inner for inner in body if isinstance(inner, tirx.BufferStore) and not is_on_chip(inner.buffer)]
         loads = [
-            load for one in body if isinstance(one, tirx.BufferStore | tirx.Bind)
-            for load in loads_of(one.value) if not is_on_chip(load.source)
+            load for inner in body if isinstance(inner, tirx.BufferStore | tirx.Bind)
+            for load in loads_of(inner.value) if not is_on_chip(load.source)
         ]  # fmt: skip
         if not stores and not loads:
             return None
-        for one in stores:
-            if known := [load for index in one.indices for load in loads_of(index)]:
-                raise _scattered(one, known[0])
-        if any(loads_of(index) for one in (*stores, *loads) for index in one.indices):
+        for inner in stores:
+            if index_loads := [load for index in inner.indices for load in loads_of(index)]:
+                raise _scattered(inner, index_loads[0])
+        if any(loads_of(index) for access in (*stores, *loads) for index in access.indices):
             # Where to read or write depends on elements: that is refused where all such uses are.
             return None
         elements = _TensorElements(
-            self, loops, {one.var: one.value for one in body if isinstance(one, tirx.Bind)}, stores
+            self, loops, {inner.var: inner.value for inner in body if isinstance(inner, tirx.Bind)}, stores
         )
         inside: list[tirx.Stmt] = []
-        for one in body:
-            match one:
+        for inner in body:
+            match inner:
                 case tirx.Bind():
-                    inside.append(with_value(one, elements.read(one.value)))
+                    inside.append(with_value(inner, elements.read(inner.value)))
                 case tirx.BufferStore():
-                    inside.append(elements.store(one))
+                    inside.append(elements.store(inner))
                 case _:
-                    inside.append(one)
+                    inside.append(inner)
         elements.check_order()
         allocated = [block.allocation for block in elements.stored]
-        after = [one for block in elements.stored for one in block.store()]
+        after = [inner for block in elements.stored for inner in block.store()]
         if (only := _only_moves(inside, elements.loaded)) is not None:
             return [*allocated, elements.loaded[0].load(only), *after]
-        before = [part for block in elements.loaded for part in (block.allocation, block.load())]
+        before = [inner for block in elements.loaded for inner in (block.allocation, block.load())]
         return [*before, *allocated, with_nest(loops, inside), *after]
 
 
@@ -247,7 +249,7 @@ class _Run:
     def apart(self, other: _Run) -> int | None:
         """How many elements after this one another store begins; None where they are no parts of one run."""
         same = self.axis == other.axis and self.factor == other.factor and self.variable.same_as(other.variable)
-        if not same or not _same_axes(*(tuple(one for one, _ in run.others) for run in (self, other))):
+        if not same or not _same_axes(*(tuple(loop_var for loop_var, _ in run.others) for run in (self, other))):
             return None
         if not same_expressions(*([low for _, low in run.others] for run in (self, other))):
             return None
@@ -271,18 +273,18 @@ class _TensorElements:
         """The value with elements of blocks instead of tensors; of the tensor `updated`, in these ways, it is the old
         value."""
 
-        def load(part: ir.Expr) -> ir.Expr:
-            if not isinstance(part, ir.TensorLoad) or is_on_chip(part.source):
-                return part
-            atomic = kinds if updated is not None and part.source.same_as(updated) else 0
+        def load(expr: ir.Expr) -> ir.Expr:
+            if not isinstance(expr, ir.TensorLoad) or is_on_chip(expr.source):
+                return expr
+            atomic = kinds if updated is not None and expr.source.same_as(updated) else 0
             try:
-                block = self.block(part, atomic=atomic)
+                block = self.block(expr, atomic=atomic)
             except Unsupported:
-                gathered = None if atomic else self.gathered(part)
+                gathered = None if atomic else self.gathered(expr)
                 if gathered is None:
                     raise
                 block = gathered
-            return tirx.BufferLoad(block.buffer, block.indices, part.span)
+            return tirx.BufferLoad(block.buffer, block.indices, expr.span)
 
         return replaced(value, load)
 
@@ -303,87 +305,89 @@ class _TensorElements:
     def run(self, store: tirx.BufferStore) -> _Run | None:
         """The run of elements that a store with others like it stores to a tensor, each some of them."""
         runs = [
-            run for run in map(self.steps, (one for one in self.stores if one.buffer.same_as(store.buffer)))
+            run for run in map(self.steps, (peer for peer in self.stores if peer.buffer.same_as(store.buffer)))
             if run is not None
         ]  # fmt: skip
-        own = self.steps(store)
-        if own is None or len(runs) != sum(one.buffer.same_as(store.buffer) for one in self.stores):
+        store_run = self.steps(store)
+        if store_run is None or len(runs) != sum(peer.buffer.same_as(store.buffer) for peer in self.stores):
             return None
-        apart = [own.apart(one) for one in runs]
+        apart = [store_run.apart(run) for run in runs]
         if None in apart:
             return None
-        first = min(one for one in apart if one is not None)
-        if {one - first for one in apart if one is not None} != {*range(abs(own.factor))}:
+        first = min(distance for distance in apart if distance is not None)
+        if {distance - first for distance in apart if distance is not None} != {*range(abs(store_run.factor))}:
             beside = [*store.indices]
-            beside[own.axis] = sym.Analyzer().simplify(beside[own.axis] + 1)
-            shown = [f"{store.buffer.name}[{', '.join(map(str, one))}]" for one in (store.indices, beside)]
+            beside[store_run.axis] = sym.Analyzer().simplify(beside[store_run.axis] + 1)
+            shown = [f"{store.buffer.name}[{', '.join(map(str, indices))}]" for indices in (store.indices, beside)]
             raise self.refusal(
-                store, "stores to", f"of each {abs(own.factor)} elements it leaves some as they are",
+                store, "stores to", f"of each {abs(store_run.factor)} elements it leaves some as they are",
                 hint=f"store all of them in one T.Parallel: {shown[0]}, {shown[1]} and so on",
             )  # fmt: skip
-        low = own.low + first + min(own.factor, 0) * (own.extent - 1)
-        return replace(own, low=sym.Analyzer().simplify(low))
+        low = store_run.low + first + min(store_run.factor, 0) * (store_run.extent - 1)
+        return replace(store_run, low=sym.Analyzer().simplify(low))
 
     def steps(self, store: tirx.BufferStore) -> _Run | None:
         """The run that a store begins whose index counts in steps along one axis, and along others one by one."""
-        places: list[tuple[ir.Var | None, ir.Expr]] = []
-        found: _Run | None = None
+        positions: list[tuple[ir.Var | None, ir.Expr]] = []
+        run: _Run | None = None
         for axis, index in enumerate(store.indices):
             index = written_out(index, self.names)
-            used = [one for one in self.variables if uses(index, one)]
+            used = [loop_var for loop_var in self.variables if uses(index, loop_var)]
             if not used:
-                places.append((None, index))
+                positions.append((None, index))
                 continue
             factor = factor_of(index, used[0])
             low = sym.Analyzer().simplify(index - used[0] * factor)
             extent = self.extents.get(used[0])
-            if not factor or extent is None or any(uses(low, one) for one in self.variables):
+            if not factor or extent is None or any(uses(low, loop_var) for loop_var in self.variables):
                 return None
-            places.append((used[0], low))
-            if factor != 1 and found is not None:
+            positions.append((used[0], low))
+            if factor != 1 and run is not None:
                 return None
             if factor != 1:
-                found = _Run(axis, used[0], factor, extent, low)
-        if found is None or len({one for one, _ in places if one is not None}) < len(self.variables):
+                run = _Run(axis, used[0], factor, extent, low)
+        if run is None or len({loop_var for loop_var, _ in positions if loop_var is not None}) < len(self.variables):
             return None
-        return replace(found, others=tuple(one for axis, one in enumerate(places) if axis != found.axis))
+        return replace(run, others=tuple(position for axis, position in enumerate(positions) if axis != run.axis))
 
     def stored_in(
         self, run: _Run, store: tirx.BufferStore, value: ir.Expr, condition: ir.Expr | None
     ) -> tirx.BufferStore:  # fmt: skip
         """The store to the block of a run."""
-        places = [*run.others]
-        places.insert(run.axis, (run.variable, run.low))
+        positions = [*run.others]
+        positions.insert(run.axis, (run.variable, run.low))
         lengths = {**self.extents, run.variable: run.extent * abs(run.factor)}
         region = tirx.BufferRegion(store.buffer, [
-            ir.Range.from_min_extent(low, tirx.const(1 if one is None else lengths[one], "int32"))
-            for one, low in places
+            ir.Range.from_min_extent(low, tirx.const(1 if loop_var is None else lengths[loop_var], "int32"))
+            for loop_var, low in positions
         ])  # fmt: skip
-        block = next((one for one in self.stored if _same_region(one.region, region)), None)
+        block = next((candidate for candidate in self.stored if _same_region(candidate.region, region)), None)
         if block is None:
-            used = tuple(one for one, _ in places if one is not None)
-            buffer = self.staging.block_of(store.buffer, tuple(lengths[one] for one in used))
-            block = _TensorBlock(region, buffer, used, tuple(one for one, _ in places), condition=condition)
+            used = tuple(loop_var for loop_var, _ in positions if loop_var is not None)
+            buffer = self.staging.block_of(store.buffer, tuple(lengths[loop_var] for loop_var in used))
+            block = _TensorBlock(
+                region, buffer, used, tuple(loop_var for loop_var, _ in positions), condition=condition
+            )
             self.stored.append(block)
         elif not _same_condition(block.condition, condition):
             raise self.refusal(store, "stores to", "other stores to these elements have other conditions")
         at = sym.Analyzer().simplify(written_out(store.indices[run.axis], self.names) - run.low)
-        indices = [at if one.same_as(run.variable) else one for one in block.variables]
+        indices = [at if loop_var.same_as(run.variable) else loop_var for loop_var in block.variables]
         return tirx.BufferStore(block.buffer, value, indices, store.span)
 
     def gathered(self, load: ir.TensorLoad) -> _TensorBlock | None:
         """The block of elements at computed places; None where the nest is no block."""
-        extents = [self.extents.get(one) for one in self.variables]
+        extents = [self.extents.get(loop_var) for loop_var in self.variables]
         if not 1 <= len(extents) <= 2 or None in extents or any(loads_of(index) for index in load.indices):
             return None
-        places = [written_out(index, self.names) for index in load.indices]
+        indices = [written_out(index, self.names) for index in load.indices]
         for block in self.loaded:
-            if block.places and block.region.source.same_as(load.source) and same_expressions(block.places, places):
+            if block.places and block.region.source.same_as(load.source) and same_expressions(block.places, indices):
                 return block
         shape = tuple(extent for extent in extents if extent is not None)
         block = _TensorBlock(
             whole_tensor(load.source), self.staging.block_of(load.source, shape), tuple(self.variables),
-            axes=(None,) * len(places), places=tuple(places),
+            axes=(None,) * len(indices), places=tuple(indices),
         )  # fmt: skip
         self.loaded.append(block)
         return block
@@ -393,23 +397,25 @@ class _TensorElements:
         writes = isinstance(access, tirx.BufferStore)
         tensor = access.buffer if writes else access.source
         does = "stores to" if writes else "reads"
-        places = [self.place(access, index, does) for index in access.indices]
-        axes = tuple(variable for variable, _ in places)
-        used = [variable for variable, _ in places if variable is not None]
+        positions = [self.place(access, index, does) for index in access.indices]
+        axes = tuple(variable for variable, _ in positions)
+        used = [variable for variable, _ in positions if variable is not None]
         if len({*used}) < len(used):
             raise self.refusal(access, does, "one variable runs along two axes")
         if writes:
-            if missing := [one for one in self.variables if one not in used and self.extents.get(one) != 1]:
+            if missing := [
+                loop_var for loop_var in self.variables if loop_var not in used and self.extents.get(loop_var) != 1
+            ]:
                 hint = f"add up these turns on the chip, with T.reduce_sum, and the sums to {tensor.name}"
                 why = f"each turn of {missing[0].name} stores to the same element"
                 raise self.refusal(access, does, why, hint if atomic else "")
             # Loops of one turn are axes of the block, too: the store indexes it with all variables.
-            for number, one in enumerate(self.variables):
-                if one not in used:
-                    used.insert(number, one)
+            for number, loop_var in enumerate(self.variables):
+                if loop_var not in used:
+                    used.insert(number, loop_var)
         region = tirx.BufferRegion(tensor, [
             ir.Range.from_min_extent(low, tirx.const(1 if variable is None else self.extents[variable], "int32"))
-            for variable, low in places
+            for variable, low in positions
         ])  # fmt: skip
         # What the nest has stored is read from where it was stored.
         for block in self.stored if writes else (*self.stored, *self.loaded):
@@ -417,21 +423,21 @@ class _TensorElements:
                 if (writes or block in self.stored) and not _same_condition(block.condition, condition):
                     raise self.refusal(access, does, "other stores to these elements have other conditions")
                 return block
-        shape = tuple(self.extents[one] for one in used) or (1,)
-        made = _TensorBlock(
+        shape = tuple(self.extents[loop_var] for loop_var in used) or (1,)
+        new_block = _TensorBlock(
             region, self.staging.block_of(tensor, shape), tuple(used), axes, atomic, condition=condition
         )
-        (self.stored if writes else self.loaded).append(made)
-        return made
+        (self.stored if writes else self.loaded).append(new_block)
+        return new_block
 
     def check_order(self) -> None:
         """Raise Unsupported where a tensor is stored to and read at other elements: all blocks are read before."""
         for stored in self.stored:
             tensor = stored.region.source
-            others = [one for one in self.stored if one.atomic or stored.atomic]
-            for one in (*self.loaded, *others):
-                same = _same_region(one.region, stored.region) and _same_axes(one.axes, stored.axes)
-                if one.region.source.same_as(tensor) and not (same and one.atomic == stored.atomic):
+            rivals = [block for block in self.stored if block.atomic or stored.atomic]
+            for block in (*self.loaded, *rivals):
+                same = _same_region(block.region, stored.region) and _same_axes(block.axes, stored.axes)
+                if block.region.source.same_as(tensor) and not (same and block.atomic == stored.atomic):
                     raise Unsupported(
                         "L003",
                         f"one T.Parallel stores to {tensor.name} and uses it at other elements, or in another way",
@@ -441,7 +447,7 @@ class _TensorElements:
     def place(self, access: _Access, index: ir.Expr, does: str) -> tuple[ir.Var | None, ir.Expr]:
         """The loop variable that an index counts up with, and where it starts."""
         index = written_out(index, self.names)
-        used = [one for one in self.variables if uses(index, one)]
+        used = [loop_var for loop_var in self.variables if uses(index, loop_var)]
         if not used:
             low, variable = index, None
         else:
@@ -449,9 +455,9 @@ class _TensorElements:
             low = sym.Analyzer().simplify(index - variable)
             if variable not in self.extents:
                 raise self.refusal(access, does, f"the length of {variable.name} is only known when the kernel runs")
-        for part in nodes_of(low):
-            if part in self.variables:
-                divides = any(isinstance(one, tirx.FloorDiv | tirx.FloorMod) for one in nodes_of(index))
+        for node in nodes_of(low):
+            if node in self.variables:
+                divides = any(isinstance(index_node, tirx.FloorDiv | tirx.FloorMod) for index_node in nodes_of(index))
                 hint = (
                     "through a view of another shape, T.copy a block on the chip: one that divides the last axes of "
                     "the tensor, or is a multiple of them"
@@ -473,11 +479,11 @@ class _TensorElements:
         )
 
 
-def _scattered(store: tirx.BufferStore, place: ir.TensorLoad) -> Unsupported:
+def _scattered(store: tirx.BufferStore, load: ir.TensorLoad) -> Unsupported:
     tensor = store.buffer.name
     return Unsupported(
         "L003",
-        f"T.Parallel stores to {tensor} where an element of {place.source.name} says, another one in each turn",
+        f"T.Parallel stores to {tensor} where an element of {load.source.name} says, another one in each turn",
         hint="store one element after another, where elements of a tensor say: "
         f"for i in range(n): {tensor}[N[i]] = ...",
         span=span_of(store),
@@ -486,30 +492,32 @@ def _scattered(store: tirx.BufferStore, place: ir.TensorLoad) -> Unsupported:
 
 def _only_moves(inside: list[tirx.Stmt], loaded: list[_TensorBlock]) -> tirx.Buffer | None:
     """The block on the chip that a nest fills with elements at computed places as they are."""
-    stores = [one for one in inside if isinstance(one, tirx.BufferStore)]
+    stores = [statement for statement in inside if isinstance(statement, tirx.BufferStore)]
     if len(stores) != 1 or len(loaded) != 1 or not loaded[0].places or len(inside) != 1:
         return None
     (store,) = stores
     value, block = store.value, loaded[0]
     if not isinstance(value, ir.TensorLoad) or not value.source.same_as(block.buffer):
         return None
-    whole = same_indices(store.indices, block.variables) and shape_of(store.buffer) == shape_of(block.buffer)
-    return store.buffer if whole and store.buffer.ty.dtype == block.buffer.ty.dtype else None
+    covers = same_indices(store.indices, block.variables) and shape_of(store.buffer) == shape_of(block.buffer)
+    return store.buffer if covers and store.buffer.ty.dtype == block.buffer.ty.dtype else None
 
 
-def _same_region(one: ir.TensorRegion, other: ir.TensorRegion) -> bool:
-    return one.source.same_as(other.source) and all(
+def _same_region(first: ir.TensorRegion, second: ir.TensorRegion) -> bool:
+    return first.source.same_as(second.source) and all(
         same_expression(a.min, b.min) and same_expression(a.extent, b.extent)
-        for a, b in zip(one.region, other.region, strict=True)
+        for a, b in zip(first.region, second.region, strict=True)
     )
 
 
-def _same_axes(one: tuple[ir.Var | None, ...], other: tuple[ir.Var | None, ...]) -> bool:
-    return all(a is b or (a is not None and b is not None and a.same_as(b)) for a, b in zip(one, other, strict=True))
+def _same_axes(first: tuple[ir.Var | None, ...], second: tuple[ir.Var | None, ...]) -> bool:
+    return all(a is b or (a is not None and b is not None and a.same_as(b)) for a, b in zip(first, second, strict=True))
 
 
-def _same_condition(one: ir.Expr | None, other: ir.Expr | None) -> bool:
-    return (one is None and other is None) or (one is not None and other is not None and same_expression(one, other))
+def _same_condition(first: ir.Expr | None, second: ir.Expr | None) -> bool:
+    return (first is None and second is None) or (
+        first is not None and second is not None and same_expression(first, second)
+    )
 
 
 def _count(condition: ir.Expr, variable: ir.Var, extent: int) -> ir.Expr | None:
@@ -527,11 +535,11 @@ def _count(condition: ir.Expr, variable: ir.Var, extent: int) -> ir.Expr | None:
 
 def _at(condition: ir.Expr, variable: ir.Var, value: int) -> ir.Expr:
     number = tirx.const(value, "int32")
-    return replaced(condition, lambda part: number if variable.same_as(part) else part)
+    return replaced(condition, lambda node: number if variable.same_as(node) else node)
 
 
-def _is_tensor(part: ir.Expr) -> TypeIs[ir.TensorRegion]:
-    return isinstance(part, ir.TensorRegion) and not is_on_chip(part.source)
+def _is_tensor(expr: ir.Expr) -> TypeIs[ir.TensorRegion]:
+    return isinstance(expr, ir.TensorRegion) and not is_on_chip(expr.source)
 
 
 def _shape(region: ir.TensorRegion, *, keeps_matrix: bool) -> tuple[int, ...]:

@@ -86,41 +86,41 @@ class _Loops:
     def join(self, outer: int, inner: int) -> None:
         """Make one variable of two."""
         a, b = self.variables[outer], self.variables[inner]
-        one = _Joint(a, b, variable(f"{a.name}_{b.name}"), (self.extents[outer], self.extents[inner]))
-        self.variables[outer] = one.joined
+        joint = _Joint(a, b, variable(f"{a.name}_{b.name}"), (self.extents[outer], self.extents[inner]))
+        self.variables[outer] = joint.joined
         self.extents[outer] *= self.extents[inner]
         del self.variables[inner], self.extents[inner]
-        self.replace(one.values)
+        self.replace(joint.values)
 
     def reshape(self, shape: Sequence[int]) -> None:
         """Count along the axes of a block of as many elements."""
-        own = parallel_variables(len(shape))
-        values = dict(zip(self.variables, _split(_flat(own, shape), self.extents), strict=True))
-        self.variables, self.extents = own, [*shape]
+        new_variables = parallel_variables(len(shape))
+        values = dict(zip(self.variables, _split(_flat(new_variables, shape), self.extents), strict=True))
+        self.variables, self.extents = new_variables, [*shape]
         self.replace({**values})
 
     def replace(self, values: Mapping[ir.Expr, ir.Expr]) -> None:
         """Put what variables are now in their place."""
-        known = self.ranges()
+        analyzer = self.ranges()
 
-        def rule(part: ir.Expr) -> ir.Expr:
-            if isinstance(part, ir.TensorLoad):
-                return tirx.BufferLoad(part.source, [known.simplify(index) for index in part.indices], part.span)
-            return values.get(part, part)
+        def rule(expr: ir.Expr) -> ir.Expr:
+            if isinstance(expr, ir.TensorLoad):
+                return tirx.BufferLoad(expr.source, [analyzer.simplify(index) for index in expr.indices], expr.span)
+            return values.get(expr, expr)
 
         for number, statement in enumerate(self.body):
             value = replaced(statement.value, rule)
             if isinstance(statement, tirx.Bind):
                 self.body[number] = tirx.Bind(statement.var, value, statement.span)
             else:
-                indices = [known.simplify(replaced(index, rule)) for index in statement.indices]
+                indices = [analyzer.simplify(replaced(index, rule)) for index in statement.indices]
                 self.body[number] = tirx.BufferStore(statement.buffer, value, indices, statement.span)
 
     def ranges(self) -> sym.Analyzer:
-        known = sym.Analyzer()
-        for one, extent in zip(self.variables, self.extents, strict=True):
-            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
-        return known
+        analyzer = sym.Analyzer()
+        for loop_var, extent in zip(self.variables, self.extents, strict=True):
+            analyzer.bind(loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        return analyzer
 
     def made(self) -> tirx.Stmt:
         body = self.body[0] if len(self.body) == 1 else tirx.SeqStmt(self.body)
@@ -132,11 +132,11 @@ def _loops_of(context: Context, statement: tirx.Stmt) -> _Loops | None:
     if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
         return None
     loops, body = parallel_body(statement)
-    extents = [constant(one.extent) for one in loops]
-    inside = [one for one in body if isinstance(one, tirx.BufferStore | tirx.Bind)]
-    if None in extents or len(inside) != len(body) or any(constant(one.min) != 0 for one in loops):
+    extents = [constant(loop.extent) for loop in loops]
+    inside = [statement for statement in body if isinstance(statement, tirx.BufferStore | tirx.Bind)]
+    if None in extents or len(inside) != len(body) or any(constant(loop.min) != 0 for loop in loops):
         return None
-    return _Loops([one.loop_var for one in loops], [one for one in extents if one is not None], inside)
+    return _Loops([loop.loop_var for loop in loops], [extent for extent in extents if extent is not None], inside)
 
 
 class _Joining(Context):
@@ -156,9 +156,9 @@ class _Joining(Context):
     @staticmethod
     def shape(loops: _Loops) -> tuple[int, ...] | None:
         """The shape of the blocks to which the stores of a nest go, all elements in order, if they divide for that."""
-        names = {one.var: one.value for one in loops.body if isinstance(one, tirx.Bind)}
-        known = loops.ranges()
-        turn = _flat(loops.variables, loops.extents)
+        names = {statement.var: statement.value for statement in loops.body if isinstance(statement, tirx.Bind)}
+        analyzer = loops.ranges()
+        iteration = _flat(loops.variables, loops.extents)
         shapes: set[tuple[int, ...]] = set()
         divides = False
         for store in loops.body:
@@ -167,10 +167,10 @@ class _Joining(Context):
             indices = [written_out(index, names) for index in store.indices]
             if not is_on_chip(store.buffer) or any(map(loads_of, indices)):
                 return None
-            divides |= any(isinstance(part, tirx.FloorDiv) for index in indices for part in nodes_of(index))
+            divides |= any(isinstance(node, tirx.FloorDiv) for index in indices for node in nodes_of(index))
             shape = shape_of(store.buffer)
             shapes.add(shape)
-            if not divides or constant(known.simplify(_flat(indices, shape) - turn)) != 0:
+            if not divides or constant(analyzer.simplify(_flat(indices, shape) - iteration)) != 0:
                 return None
         if len(shapes) != 1:
             return None
@@ -179,8 +179,8 @@ class _Joining(Context):
 
     def pair(self, loops: _Loops) -> tuple[int, int] | None:
         """Two variables that a store's index counts with as with one."""
-        names = {one.var: one.value for one in loops.body if isinstance(one, tirx.Bind)}
-        known = loops.ranges()
+        names = {statement.var: statement.value for statement in loops.body if isinstance(statement, tirx.Bind)}
+        analyzer = loops.ranges()
         for store in loops.body:
             if not isinstance(store, tirx.BufferStore):
                 continue
@@ -188,14 +188,14 @@ class _Joining(Context):
                 index = written_out(index, names)
                 if loads_of(index):
                     continue
-                used = [n for n, one in enumerate(loops.variables) if uses(index, one)]
+                used = [n for n, loop_var in enumerate(loops.variables) if uses(index, loop_var)]
                 for outer in used:
                     for inner in used:
                         a, b = loops.variables[outer], loops.variables[inner]
                         if outer == inner:
                             continue
-                        rest = nodes_of(known.simplify(index - (a * loops.extents[inner] + b)))
-                        if not any(part.same_as(a) or part.same_as(b) for part in rest):
+                        rest = nodes_of(analyzer.simplify(index - (a * loops.extents[inner] + b)))
+                        if not any(node.same_as(a) or node.same_as(b) for node in rest):
                             return outer, inner
         return None
 
@@ -213,9 +213,9 @@ class _Flattening(NewBuffers):
         buffer = statement.buffer
         shape = shape_of(buffer)
         flat = (math.prod(shape[:-1]), shape[-1])
-        made = allocation(str(buffer.name), flat, dtype_of(buffer), scope_of(buffer), statement.span)
-        self.flat[buffer] = made
-        return [made]
+        flattened = allocation(str(buffer.name), flat, dtype_of(buffer), scope_of(buffer), statement.span)
+        self.flat[buffer] = flattened
+        return [flattened]
 
     def matrix(self, buffer: tirx.Buffer) -> tirx.Buffer:
         return self.flat[buffer].buffer if buffer in self.flat else buffer
@@ -229,37 +229,41 @@ class _Flattening(NewBuffers):
         loops = _loops_of(self, statement)
         if loops is None:
             return None
-        deep = [one for one in self.loads(loops) if one in self.flat]
-        deep += [one.buffer for one in loops.body if isinstance(one, tirx.BufferStore) and one.buffer in self.flat]
+        deep = [buffer for buffer in self.loads(loops) if buffer in self.flat]
+        deep += [
+            inner.buffer for inner in loops.body if isinstance(inner, tirx.BufferStore) and inner.buffer in self.flat
+        ]
         if len(loops.variables) < 3 and not deep:
             return None
         while len(loops.variables) > 2:
             loops.join(0, 1)
-        known = loops.ranges()
+        analyzer = loops.ranges()
 
-        def rule(part: ir.Expr) -> ir.Expr:
-            if not isinstance(part, ir.TensorLoad) or part.source not in self.flat:
-                return part
-            return tirx.BufferLoad(self.matrix(part.source), self.places(part.source, part.indices, known), part.span)
+        def rule(expr: ir.Expr) -> ir.Expr:
+            if not isinstance(expr, ir.TensorLoad) or expr.source not in self.flat:
+                return expr
+            return tirx.BufferLoad(
+                self.matrix(expr.source), self.places(expr.source, expr.indices, analyzer), expr.span
+            )
 
-        for number, one in enumerate(loops.body):
-            value = replaced(one.value, rule)
-            if isinstance(one, tirx.Bind):
-                loops.body[number] = tirx.Bind(one.var, value, one.span)
+        for number, inner in enumerate(loops.body):
+            value = replaced(inner.value, rule)
+            if isinstance(inner, tirx.Bind):
+                loops.body[number] = tirx.Bind(inner.var, value, inner.span)
                 continue
-            indices = self.places(one.buffer, [replaced(index, rule) for index in one.indices], known)
-            loops.body[number] = tirx.BufferStore(self.matrix(one.buffer), value, indices, one.span)
+            indices = self.places(inner.buffer, [replaced(index, rule) for index in inner.indices], analyzer)
+            loops.body[number] = tirx.BufferStore(self.matrix(inner.buffer), value, indices, inner.span)
         return [loops.made()]
 
     @staticmethod
     def loads(loops: _Loops) -> list[tirx.Buffer]:
-        return [load.source for one in loops.body for load in loads_of(one.value)]
+        return [load.source for statement in loops.body for load in loads_of(statement.value)]
 
-    def places(self, buffer: tirx.Buffer, indices: Sequence[ir.Expr], known: sym.Analyzer) -> list[ir.Expr]:
+    def places(self, buffer: tirx.Buffer, indices: Sequence[ir.Expr], analyzer: sym.Analyzer) -> list[ir.Expr]:
         """The row and the column in the matrix of an element of a block."""
         if buffer not in self.flat:
             return [*indices]
-        return [known.simplify(_row(indices, shape_of(buffer))), indices[-1]]
+        return [analyzer.simplify(_row(indices, shape_of(buffer))), indices[-1]]
 
     # Operations on regions
 
@@ -267,19 +271,22 @@ class _Flattening(NewBuffers):
         name = op_name(statement)
         if name not in tl.STATEMENTS:
             return None
-        if not any(one.source in self.flat for one in regions(statement)):
+        if not any(region.source in self.flat for region in regions(statement)):
             return None
-        if any(one.source in self.flat and self.rows(one) is None for one in regions(statement)):
+        if any(region.source in self.flat and self.rows(region) is None for region in regions(statement)):
             return self.staged(statement)
-        if name == tl.COPY.name and (made := self.reshaped(statement)) is not None:
-            return made
+        if name == tl.COPY.name and (reshaped := self.reshaped(statement)) is not None:
+            return reshaped
         reduction = reduction_of(statement)
         if reduction is not None and regions(statement)[0].source in self.flat:
             return self.reduced(statement)
-        given = operation(statement).attrs
-        attrs = {} if given is None else {str(key): value for key, value in given.items()}
-        parts = [self.region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
-        return [tirx.Evaluate(call(name, parts, attrs), statement.span)]
+        attributes = operation(statement).attrs
+        attrs = {} if attributes is None else {str(key): value for key, value in attributes.items()}
+        operands = [
+            self.region(operand) if isinstance(operand, ir.TensorRegion) else operand
+            for operand in arguments(statement)
+        ]
+        return [tirx.Evaluate(call(name, operands, attrs), statement.span)]
 
     def region(self, region: ir.TensorRegion) -> ir.TensorRegion:
         """The rows of the matrix that a region of a block is."""
@@ -295,63 +302,66 @@ class _Flattening(NewBuffers):
         start: ir.Expr = tirx.const(0, "int32")
         count, is_open = 1, False
         extents, lengths = constant_extents(region)[:-1], shape_of(region.source)[:-1]
-        for part, extent, length in zip(region.region[:-1], extents, lengths, strict=True):
+        for interval, extent, length in zip(region.region[:-1], extents, lengths, strict=True):
             if is_open and extent != length:
                 return None
             is_open = is_open or extent > 1
-            start, count = start * length + part.min, count * extent
+            start, count = start * length + interval.min, count * extent
         return ir.Range.from_min_extent(sym.Analyzer().simplify(start), tirx.const(count, "int32"))
 
     def staged(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """An operation with blocks of their own for parts whose rows do not follow one another."""
-        parts = arguments(statement)
+        operands = arguments(statement)
         operation = tl.BLOCKS.get(op_name(statement))
         before: list[tirx.Stmt] = []
         after: list[tirx.Stmt] = []
-        for place, region in enumerate(parts):
+        for position, region in enumerate(operands):
             if not isinstance(region, ir.TensorRegion) or region.source not in self.flat or self.rows(region):
                 continue
             lengths = constant_extents(region)
-            whole = self.temporary(region.source, "part", lengths).buffer
-            made = self.flat[whole] = self.temporary(region.source, "part", (math.prod(lengths[:-1]), lengths[-1]))
-            before += [made, self.moved(region, made.buffer, loads=True)]
-            if operation is not None and place == operation.target:
+            block = self.temporary(region.source, "part", lengths).buffer
+            matrix = self.flat[block] = self.temporary(region.source, "part", (math.prod(lengths[:-1]), lengths[-1]))
+            before += [matrix, self.moved(region, matrix.buffer, loads=True)]
+            if operation is not None and position == operation.target:
                 if runs(statement, tl.COPY, tl.FILL):
                     before.pop()
-                after.append(self.moved(region, made.buffer, loads=False))
-            parts[place] = whole_region(whole)
-        own = with_arguments(statement, parts)
-        return [*before, *(self.operation(own) or [own]), *after]
+                after.append(self.moved(region, matrix.buffer, loads=False))
+            operands[position] = whole_region(block)
+        staged_operation = with_arguments(statement, operands)
+        return [*before, *(self.operation(staged_operation) or [staged_operation]), *after]
 
     def reshaped(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A copy between a tensor and a block with other columns, by way of a block with those of the tensor; None for
         other copies."""
         source, target = regions(statement)
         loads = not is_on_chip(source.source)
-        tensor, part = (source, target) if loads else (target, source)
-        if is_on_chip(tensor.source) or part.source not in self.flat or is_limited(tensor):
+        tensor, chip_region = (source, target) if loads else (target, source)
+        if is_on_chip(tensor.source) or chip_region.source not in self.flat or is_limited(tensor):
             return None
-        extents, own = constant_extents(tensor), constant_extents(part)
-        if is_block_of(extents, own):
+        extents, block_extents = constant_extents(tensor), constant_extents(chip_region)
+        if is_block_of(extents, block_extents):
             return None
         shape = (math.prod(extents[:-1]), extents[-1])
         block = self.temporary(tensor.source, "block", shape)
         # T.Parallel stores at its own indices, and reads at any.
-        lengths = (math.prod(own[:-1]), own[-1]) if loads else shape
-        at, known = [variable("i"), variable("j")], sym.Analyzer()
-        for one, extent in zip(at, lengths, strict=True):
-            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        lengths = (math.prod(block_extents[:-1]), block_extents[-1]) if loads else shape
+        at, analyzer = [variable("i"), variable("j")], sym.Analyzer()
+        for loop_var, extent in zip(at, lengths, strict=True):
+            analyzer.bind(loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
         flat = _flat(at, lengths)
-        ours = [part.min + index for part, index in zip(part.region, _split(flat, own), strict=True)]
-        matrix, place = self.matrix(part.source), self.places(part.source, ours, known)
-        theirs = [known.simplify(index) for index in _split(flat, shape)]
+        ours = [
+            interval.min + index
+            for interval, index in zip(chip_region.region, _split(flat, block_extents), strict=True)
+        ]
+        matrix, matrix_indices = self.matrix(chip_region.source), self.places(chip_region.source, ours, analyzer)
+        theirs = [analyzer.simplify(index) for index in _split(flat, shape)]
         if loads:
             value = tirx.BufferLoad(block.buffer, theirs)
             if value.ty != matrix.ty.dtype:
                 value = tirx.Cast(matrix.ty.dtype, value)
-            store = tirx.BufferStore(matrix, value, place)
+            store = tirx.BufferStore(matrix, value, matrix_indices)
             return [block, _copied(tensor, whole_region(block.buffer)), parallel_loops(at, lengths, store)]
-        value = tirx.BufferLoad(matrix, place)
+        value = tirx.BufferLoad(matrix, matrix_indices)
         if value.ty != block.buffer.ty.dtype:
             value = tirx.Cast(block.buffer.ty.dtype, value)
         store = tirx.BufferStore(block.buffer, value, theirs)
@@ -359,43 +369,45 @@ class _Flattening(NewBuffers):
 
     def moved(self, region: ir.TensorRegion, block: tirx.Buffer, *, loads: bool) -> tirx.Stmt:
         """The T.Parallel that loads a part of a block into a block of its own, or stores it from there."""
-        own, extents = [variable("i"), variable("j")], shape_of(block)
-        known = sym.Analyzer()
-        for one, extent in zip(own, extents, strict=True):
-            known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
-        indices = [*_split(own[0], constant_extents(region)[:-1]), own[1]]
-        indices = [part.min + index for part, index in zip(region.region, indices, strict=True)]
-        place = self.places(region.source, indices, known)
+        loop_vars, extents = [variable("i"), variable("j")], shape_of(block)
+        analyzer = sym.Analyzer()
+        for loop_var, extent in zip(loop_vars, extents, strict=True):
+            analyzer.bind(loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+        indices = [*_split(loop_vars[0], constant_extents(region)[:-1]), loop_vars[1]]
+        indices = [interval.min + index for interval, index in zip(region.region, indices, strict=True)]
+        matrix_indices = self.places(region.source, indices, analyzer)
         matrix = self.matrix(region.source)
         if loads:
-            store = tirx.BufferStore(block, tirx.BufferLoad(matrix, place), [*own])
+            store = tirx.BufferStore(block, tirx.BufferLoad(matrix, matrix_indices), [*loop_vars])
         else:
-            store = tirx.BufferStore(matrix, tirx.BufferLoad(block, [*own]), place)
-        return parallel_loops(own, extents, store)
+            store = tirx.BufferStore(matrix, tirx.BufferLoad(block, [*loop_vars]), matrix_indices)
+        return parallel_loops(loop_vars, extents, store)
 
     def reduced(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """A reduction of a block of more dimensions: of a matrix with the axis of it as columns, along its rows."""
         reduction = reduction_of(statement)
         assert reduction is not None
         source, target = regions(statement)
-        shape = [number_of(part.extent) for part in source.region]
-        kept = [length for axis, length in enumerate(shape) if axis != reduction.dim]
+        shape = [number_of(interval.extent) for interval in source.region]
+        rest_lengths = [length for axis, length in enumerate(shape) if axis != reduction.dim]
         before: list[tirx.Stmt] = []
         block = self.part(source, "part", statement, before)
         if reduction.dim != len(shape) - 1:
-            turned = self.temporary(source.source, "turned", (math.prod(kept), shape[reduction.dim]))
-            known = sym.Analyzer()
+            turned = self.temporary(source.source, "turned", (math.prod(rest_lengths), shape[reduction.dim]))
+            analyzer = sym.Analyzer()
 
             def element(where: list[ir.Var]) -> ir.Expr:
-                for one, extent in zip(where, shape_of(turned.buffer), strict=True):
-                    known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
-                indices = _split(where[0], kept)
+                for loop_var, extent in zip(where, shape_of(turned.buffer), strict=True):
+                    analyzer.bind(
+                        loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32"))
+                    )
+                indices = _split(where[0], rest_lengths)
                 indices.insert(reduction.dim, where[1])
-                return tirx.BufferLoad(block, [known.simplify(_row(indices, shape)), indices[-1]])
+                return tirx.BufferLoad(block, [analyzer.simplify(_row(indices, shape)), indices[-1]])
 
             before += [turned, parallel_nest(turned.buffer, element)]
             block = turned.buffer
-        rows = self.temporary(target.source, "rows", (math.prod(kept),))
+        rows = self.temporary(target.source, "rows", (math.prod(rest_lengths),))
         attrs = {"kind": reduction.kind, "dim": 1, "clear": 1}
         before += [rows, tirx.Evaluate(call(tl.REDUCE.name, [whole_region(block), whole_region(rows.buffer)], attrs))]
         old: list[tirx.Stmt] = []
@@ -405,29 +417,29 @@ class _Flattening(NewBuffers):
         joined = reduction.joining.expression
 
         def result(where: list[ir.Var]) -> ir.Expr:
-            known, flat = sym.Analyzer(), where[0]
-            for one, extent in zip(where, shape_of(out), strict=True):
-                known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
-            for one, length in zip(where[1:], shape_of(out)[1:], strict=True):
-                flat = flat * length + one
-            new = tirx.BufferLoad(rows.buffer, [known.simplify(flat)])
+            analyzer, flat = sym.Analyzer(), where[0]
+            for loop_var, extent in zip(where, shape_of(out), strict=True):
+                analyzer.bind(loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
+            for loop_var, length in zip(where[1:], shape_of(out)[1:], strict=True):
+                flat = flat * length + loop_var
+            new = tirx.BufferLoad(rows.buffer, [analyzer.simplify(flat)])
             return new if reduction.clear else joined(tirx.BufferLoad(out, where), new)
 
         after = [] if is_whole(target) else [_copied(whole_region(out), self.region(target))]
         return [*before, parallel_nest(out, result), *after]
 
     def part(
-        self, region: ir.TensorRegion, name: str, statement: tirx.Stmt, made: list[tirx.Stmt]
+        self, region: ir.TensorRegion, name: str, statement: tirx.Stmt, added: list[tirx.Stmt]
     ) -> tirx.Buffer:  # fmt: skip
         """The matrix or vector that holds a region: for a part of a block, a new one, whose allocation and copy `made`
         gets."""
         if is_whole(region):
             return self.matrix(region.source)
-        extents = [number_of(one.extent) for one in region.region]
+        extents = [number_of(interval.extent) for interval in region.region]
         shape = (math.prod(extents[:-1]), extents[-1]) if region.source in self.flat else extents
-        taken = self.temporary(region.source, name, shape)
-        made += [taken, _copied(self.region(region), whole_region(taken.buffer))]
-        return taken.buffer
+        temporary = self.temporary(region.source, name, shape)
+        added += [temporary, _copied(self.region(region), whole_region(temporary.buffer))]
+        return temporary.buffer
 
 
 def _copied(source: ir.TensorRegion, target: ir.TensorRegion) -> tirx.Stmt:
@@ -453,11 +465,11 @@ def _is_deep(buffer: tirx.Buffer) -> bool:
 
 def _split(number: ir.Expr, lengths: Sequence[int]) -> list[ir.Expr]:
     """The indices along axes of these lengths of an element with a number."""
-    found: list[ir.Expr] = []
-    for place, length in enumerate(lengths):
-        index = tirx.floordiv(number, tirx.const(math.prod(lengths[place + 1 :]), "int32"))
-        found.append(tirx.floormod(index, tirx.const(length, "int32")) if place else index)
-    return found
+    indices: list[ir.Expr] = []
+    for axis, length in enumerate(lengths):
+        index = tirx.floordiv(number, tirx.const(math.prod(lengths[axis + 1 :]), "int32"))
+        indices.append(tirx.floormod(index, tirx.const(length, "int32")) if axis else index)
+    return indices
 
 
 _JOINED = StatementRule(

@@ -48,8 +48,8 @@ class _Index:
         return same_expression(self.start, other.start)
 
 
-def _same_place(one: Sequence[_Index], other: Sequence[_Index]) -> bool:
-    return all(a.same_as(b) for a, b in zip(one, other, strict=True))
+def _same_place(first: Sequence[_Index], second: Sequence[_Index]) -> bool:
+    return all(a.same_as(b) for a, b in zip(first, second, strict=True))
 
 
 class PartRewriting(NewBuffers):
@@ -59,9 +59,9 @@ class PartRewriting(NewBuffers):
         super().__init__(function, firings)
         self.begun = BegunBlocks(function)
 
-    def of(self, whole: tirx.Buffer, name: str, shape: Sequence[int], dtype: str = "") -> tirx.AllocBuffer:
+    def of(self, source: tirx.Buffer, name: str, shape: Sequence[int], dtype: str = "") -> tirx.AllocBuffer:
         """The allocation of a block with elements of another one, in its dtype or another."""
-        return self.allocate(f"{whole.name}_{name}", shape, dtype or dtype_of(whole))
+        return self.allocate(f"{source.name}_{name}", shape, dtype or dtype_of(source))
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """The replacement of a T.Parallel, for a rule of the pass."""
@@ -71,8 +71,8 @@ class PartRewriting(NewBuffers):
 
     def of_nest(self, nest: tirx.Stmt, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """What a T.Parallel becomes that was made of a statement of the kernel."""
-        made = Nest(self, nest, statement).whole()
-        return [nest] if made is None else made
+        replacement = Nest(self, nest, statement).whole()
+        return [nest] if replacement is None else replacement
 
 
 @dataclass
@@ -121,90 +121,98 @@ class Nest:
 
     def __post_init__(self) -> None:
         self.loops, self.body = parallel_body(self.nest)
-        self.variables = [one.loop_var for one in self.loops]
-        self.extents = [constant(one.extent) or 0 for one in self.loops]
-        stores = [one for one in self.body if isinstance(one, tirx.BufferStore)]
-        self.kept = [one.buffer for one in stores if self.is_whole(one)]
+        self.variables = [loop.loop_var for loop in self.loops]
+        self.extents = [constant(loop.extent) or 0 for loop in self.loops]
+        stores = [statement for statement in self.body if isinstance(statement, tirx.BufferStore)]
+        self.kept = [store.buffer for store in stores if self.is_whole(store)]
 
     def whole(self) -> list[tirx.Stmt] | None:
         """The nest with what comes before and after it; None where nothing changes."""
         if len(self.loops) > 2 or not all(self.extents):
             return None
         inside: list[tirx.Stmt] = []
-        for one in self.body:
-            match one:
+        for statement in self.body:
+            match statement:
                 case tirx.Bind():
-                    inside.append(with_value(one, self.read(one.value)))
-                    if not loads_of(one.value):
-                        self.names[one.var] = one.value
-                case tirx.BufferStore() if not is_on_chip(one.buffer):
+                    inside.append(with_value(statement, self.read(statement.value)))
+                    if not loads_of(statement.value):
+                        self.names[statement.var] = statement.value
+                case tirx.BufferStore() if not is_on_chip(statement.buffer):
                     return None
                 case tirx.BufferStore():
-                    value = self.read(one.value)
-                    if self.is_whole(one):
-                        inside.append(with_value(one, value))
+                    value = self.read(statement.value)
+                    if self.is_whole(statement):
+                        inside.append(with_value(statement, value))
                         continue
-                    place = self.place(one.indices)
-                    if place is None or self.is_kept(one.buffer):
+                    axis_indices = self.place(statement.indices)
+                    if axis_indices is None or self.is_kept(statement.buffer):
                         return None
-                    block = self.stored(one, place)
-                    inside.append(tirx.BufferStore(block.allocation.buffer, value, [*self.variables], one.span))
+                    block = self.stored(statement, axis_indices)
+                    inside.append(tirx.BufferStore(block.allocation.buffer, value, [*self.variables], statement.span))
                 case _:
                     return None
         if not self.reads and not self.stores and not self.gathered:
             return None
-        after = [part for one in self.stores for part in self.merged(one)]
-        allocated = [one.allocation for one in self.stores]
+        after = [statement for stored in self.stores for statement in self.merged(stored)]
+        allocated = [stored.allocation for stored in self.stores]
         return [*self.before, *allocated, with_nest(self.loops, inside), *after]
 
     def is_whole(self, store: tirx.BufferStore) -> bool:
         return same_indices(store.indices, self.variables) and [*shape_of(store.buffer)] == self.extents
 
     def is_kept(self, buffer: tirx.Buffer) -> bool:
-        return any(buffer.same_as(one) for one in self.kept)
+        return any(buffer.same_as(kept_buffer) for kept_buffer in self.kept)
 
     def place(self, indices: Sequence[ir.Expr]) -> list[_Index] | None:
         """What the indices of an element are; None for others than starts with a multiple of a loop variable each."""
-        found: list[_Index] = []
+        axis_indices: list[_Index] = []
         for index in indices:
             index = written_out(index, self.names)
             if loads_of(index):
                 return None
-            used = [one for one in self.variables if uses(index, one)]
+            used = [loop_var for loop_var in self.variables if uses(index, loop_var)]
             if not used:
-                found.append(_Index(None, sym.Analyzer().simplify(index)))
+                axis_indices.append(_Index(None, sym.Analyzer().simplify(index)))
                 continue
             factor = factor_of(index, used[0])
             start = sym.Analyzer().simplify(index - used[0] * factor)
-            if not factor or any(uses(start, one) for one in self.variables):
+            if not factor or any(uses(start, loop_var) for loop_var in self.variables):
                 return None
-            found.append(_Index(used[0], start, factor))
-        variables = [one.variable for one in found if one.variable is not None]
-        return found if len({*variables}) == len(variables) else None
+            axis_indices.append(_Index(used[0], start, factor))
+        variables = [axis_index.variable for axis_index in axis_indices if axis_index.variable is not None]
+        return axis_indices if len({*variables}) == len(variables) else None
 
     def extent(self, index: _Index) -> int:
         """How many elements an index reaches."""
-        found = [
-            n for n, one in enumerate(self.variables) if index.variable is not None and one.same_as(index.variable)
+        positions = [
+            n
+            for n, loop_var in enumerate(self.variables)
+            if index.variable is not None and loop_var.same_as(index.variable)
         ]
-        return self.extents[found[0]] if found else 1
+        return self.extents[positions[0]] if positions else 1
 
     def ends(self, index: _Index) -> tuple[ir.Expr, ir.Expr]:
         """The least and the greatest value of an index."""
         last = index.start + index.factor * (self.extent(index) - 1)
         return (index.start, last) if index.factor > 0 else (last, index.start)
 
-    def check_inside(self, access: ir.TensorLoad | tirx.BufferStore, place: Sequence[_Index]) -> None:
+    def check_inside(self, access: ir.TensorLoad | tirx.BufferStore, axis_indices: Sequence[_Index]) -> None:
         """Raise KernelError where indices leave a block."""
         buffer = access.buffer if isinstance(access, tirx.BufferStore) else access.source
-        for axis, (one, length, index) in enumerate(zip(place, shape_of(buffer), access.indices, strict=True)):
-            low, high = (constant(end) for end in self.ends(one))
+        for axis, (axis_index, length, index) in enumerate(
+            zip(axis_indices, shape_of(buffer), access.indices, strict=True)
+        ):
+            low, high = (constant(end) for end in self.ends(axis_index))
             if low is not None and high is not None and (low < 0 or high >= length):
                 reached = low if low < 0 else high
-                what = "the index" if one.variable is None else str(one.variable.name if one.factor == 1 else index)
+                index_text = (
+                    "the index"
+                    if axis_index.variable is None
+                    else str(axis_index.variable.name if axis_index.factor == 1 else index)
+                )
                 raise KernelError(
                     "K001",
-                    f"{buffer.name} has {length} elements along axis {axis}, but {what} reaches {reached}",
+                    f"{buffer.name} has {length} elements along axis {axis}, but {index_text} reaches {reached}",
                     hint="make the buffer as large as the loop",
                     span=span_of(access),
                 )
@@ -212,7 +220,7 @@ class Nest:
     # Reading
 
     def read(self, value: ir.Expr) -> ir.Expr:
-        return replaced(value, lambda part: self.load(part) if isinstance(part, ir.TensorLoad) else part)
+        return replaced(value, lambda node: self.load(node) if isinstance(node, ir.TensorLoad) else node)
 
     def load(self, load: ir.TensorLoad) -> ir.Expr:
         buffer = load.source
@@ -222,53 +230,60 @@ class Nest:
             if same_indices(load.indices, self.variables):
                 return load
             raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
-        place = self.place(load.indices)
-        if place is None:
-            if any(one.buffer.same_as(buffer) for one in self.stores):
+        axis_indices = self.place(load.indices)
+        if axis_indices is None:
+            if any(stored.buffer.same_as(buffer) for stored in self.stores):
                 raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
             return self.computed(load)
-        steps = any(one.factor != 1 for one in place)
+        steps = any(axis_index.factor != 1 for axis_index in axis_indices)
         if not steps:
-            self.check_inside(load, place)
-        for one in reversed(self.stores):
-            if not one.buffer.same_as(buffer):
+            self.check_inside(load, axis_indices)
+        for stored in reversed(self.stores):
+            if not stored.buffer.same_as(buffer):
                 continue
-            if _same_place(one.place, place):
-                return tirx.BufferLoad(one.allocation.buffer, [*self.variables], load.span)
-            if not self.are_apart(one.place, place):
+            if _same_place(stored.place, axis_indices):
+                return tirx.BufferLoad(stored.allocation.buffer, [*self.variables], load.span)
+            if not self.are_apart(stored.place, axis_indices):
                 raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
         if steps:
             return self.computed(load)
         if self.fits(load):
             return load
-        for known in self.reads:
-            if known.buffer.same_as(buffer) and _same_place(known.place, place):
-                return tirx.BufferLoad(known.made, known.indices, load.span)
-        made, indices = self.part(buffer, place, load)
-        self.reads.append(_PartRead(buffer, place, made, indices))
-        return tirx.BufferLoad(made, indices, load.span)
+        for earlier_read in self.reads:
+            if earlier_read.buffer.same_as(buffer) and _same_place(earlier_read.place, axis_indices):
+                return tirx.BufferLoad(earlier_read.made, earlier_read.indices, load.span)
+        part_buffer, indices = self.part(buffer, axis_indices, load)
+        self.reads.append(_PartRead(buffer, axis_indices, part_buffer, indices))
+        return tirx.BufferLoad(part_buffer, indices, load.span)
 
     def computed(self, load: ir.TensorLoad) -> ir.Expr:
         """The element of a block that holds those at the computed places of a load."""
-        buffer, indices = load.source, [written_out(one, self.names) for one in load.indices]
-        if any(loads_of(one) for one in indices):
+        buffer, indices = load.source, [written_out(index, self.names) for index in load.indices]
+        if any(loads_of(index) for index in indices):
             return load
-        for known in self.gathered:
-            if known.source.same_as(buffer) and same_expressions(known.places, indices):
-                return tirx.BufferLoad(known.made, known.indices, load.span)
+        for gathered in self.gathered:
+            if gathered.source.same_as(buffer) and same_expressions(gathered.places, indices):
+                return tirx.BufferLoad(gathered.made, gathered.indices, load.span)
         # Elements that are the same for all rows are a row, those that are the same for all columns a column.
-        used = [one for one in self.variables if any(uses(index, one) for index in indices)]
-        own = [*used] or [*self.variables]
-        shape = [extent for one, extent in zip(self.variables, self.extents, strict=True) if _is_in(one, own)]
-        made = self.parts.of(buffer, "rearranged", shape)
+        used = [loop_var for loop_var in self.variables if any(uses(index, loop_var) for index in indices)]
+        block_vars = [*used] or [*self.variables]
+        shape = [
+            extent
+            for loop_var, extent in zip(self.variables, self.extents, strict=True)
+            if _is_in(loop_var, block_vars)
+        ]
+        rearranged_block = self.parts.of(buffer, "rearranged", shape)
 
-        def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
-            values: dict[ir.Expr, ir.Expr] = dict(zip(own, at, strict=True))
-            return [replaced(one, lambda part: values.get(part, part)) for one in indices]
+        def source_indices(at: Sequence[ir.Expr]) -> list[ir.Expr]:
+            values: dict[ir.Expr, ir.Expr] = dict(zip(block_vars, at, strict=True))
+            return [replaced(index, lambda node: values.get(node, node)) for index in indices]
 
-        self.before += [made, rearranged(buffer, made.buffer, places, self.parts.bounds, span_of(load))]
-        self.gathered.append(_Gathered(buffer, indices, made.buffer, [*own]))
-        return tirx.BufferLoad(made.buffer, [*own], load.span)
+        self.before += [
+            rearranged_block,
+            rearranged(buffer, rearranged_block.buffer, source_indices, self.parts.bounds, span_of(load)),
+        ]
+        self.gathered.append(_Gathered(buffer, indices, rearranged_block.buffer, [*block_vars]))
+        return tirx.BufferLoad(rearranged_block.buffer, [*block_vars], load.span)
 
     def fits(self, load: ir.TensorLoad) -> bool:
         """Whether tiles of a block can be read as they are where the load is."""
@@ -283,76 +298,78 @@ class Nest:
         if same_indices(indices, [column, row]):
             return shape == self.extents[::-1]
         if len(indices) == 1:
-            return any(indices[0].same_as(one) for one in self.variables)
+            return any(indices[0].same_as(loop_var) for loop_var in self.variables)
         zero = [constant(index) == 0 for index in indices]
         return (zero[0] and bool(indices[1].same_as(column))) or (zero[1] and bool(indices[0].same_as(row)))
 
-    def part(self, buffer: tirx.Buffer, place: list[_Index], load: ir.TensorLoad) -> tuple[tirx.Buffer, list[ir.Expr]]:
+    def part(
+        self, buffer: tirx.Buffer, axis_indices: list[_Index], load: ir.TensorLoad
+    ) -> tuple[tirx.Buffer, list[ir.Expr]]:
         """A block that holds the part that a load reads, and the indices of its element."""
         axis = 0
-        for one in place:
-            if one.variable is None:
-                buffer, made = self.chosen(buffer, axis, one.start)
-                self.before += made
+        for axis_index in axis_indices:
+            if axis_index.variable is None:
+                buffer, statements = self.chosen(buffer, axis, axis_index.start)
+                self.before += statements
             else:
                 axis += 1
-        along = [one for one in place if one.variable is not None]
+        along = [axis_index for axis_index in axis_indices if axis_index.variable is not None]
         if not along:
             return buffer, [tirx.const(0, "int32")]
         if len(along) == 2 and along[0].variable is not None and along[0].variable.same_as(self.variables[1]):
-            wanted = self.extents[::-1]
+            target_shape = self.extents[::-1]
         elif len(along) == len(self.variables):
-            wanted = self.extents
+            target_shape = self.extents
         else:
             # A row or column may be longer than the nest: the tiles of its first elements are where they are.
-            wanted = [*shape_of(buffer)]
+            target_shape = [*shape_of(buffer)]
             if constant(along[0].start) != 0:
-                wanted = [self.extents[number] for number, one in enumerate(self.variables)
-                          if one.same_as(along[0].variable)]  # fmt: skip
-        starts = [one.start for one in along]
-        if [*shape_of(buffer)] != wanted or any(constant(start) != 0 for start in starts):
-            buffer = self.moved(buffer, starts, wanted, load)
-        return buffer, [one.variable for one in along if one.variable is not None]
+                target_shape = [self.extents[number] for number, loop_var in enumerate(self.variables)
+                          if loop_var.same_as(along[0].variable)]  # fmt: skip
+        starts = [axis_index.start for axis_index in along]
+        if [*shape_of(buffer)] != target_shape or any(constant(start) != 0 for start in starts):
+            buffer = self.moved(buffer, starts, target_shape, load)
+        return buffer, [axis_index.variable for axis_index in along if axis_index.variable is not None]
 
     def chosen(self, buffer: tirx.Buffer, axis: int, at: ir.Expr) -> tuple[tirx.Buffer, list[tirx.Stmt]]:
         """The block without an axis, of which only the elements at one index are left, and what makes it."""
         shape = shape_of(buffer)
         name, dtype = "element" if len(shape) == 1 else ("row", "column")[axis], dtype_of(buffer)
-        left = (*shape[:axis], *shape[axis + 1 :]) or (1,)
+        remaining_shape = (*shape[:axis], *shape[axis + 1 :]) or (1,)
         # Numbers of 8 bits have no sums of their own.
         wide = dtype if not is_small(dtype) else "int32" if dtype in SMALL_WHOLES else "float32"
         masked = self.parts.of(buffer, "masked", shape, wide)
-        result = self.parts.of(buffer, name, left, wide)
+        result = self.parts.of(buffer, name, remaining_shape, wide)
         zero = tirx.const(0, wide)
         mask = parallel_nest(masked.buffer, lambda where: tirx.if_then_else(
             tirx.EQ(where[axis], at), _cast(tirx.BufferLoad(buffer, where), wide), zero
         ))  # fmt: skip
         attrs = {"kind": "sum", "dim": axis, "clear": 1}
         reduced = call(tl.REDUCE.name, [whole_region(masked.buffer), whole_region(result.buffer)], attrs)
-        made = [masked, mask, result, tirx.Evaluate(reduced)]
+        statements = [masked, mask, result, tirx.Evaluate(reduced)]
         if wide == dtype:
-            return result.buffer, made
-        small = self.parts.of(buffer, name, left)
+            return result.buffer, statements
+        small = self.parts.of(buffer, name, remaining_shape)
         cast = parallel_nest(small.buffer, lambda where: _cast(tirx.BufferLoad(result.buffer, where), dtype))
-        return small.buffer, [*made, small, cast]
+        return small.buffer, [*statements, small, cast]
 
     def moved(
         self, buffer: tirx.Buffer, starts: Sequence[ir.Expr], shape: Sequence[int], load: ir.TensorLoad
     ) -> tirx.Buffer:
         """The block of another shape that holds what is in another one from these starts on."""
-        made = self.parts.of(buffer, "part", shape)
-        found = [self.tiles(start, tile) for start, tile in zip(starts, _tiles(len(shape)), strict=True)]
-        tiles = [one for one in found if one is not None]
-        if len(tiles) == len(found):
-            moved = _copied_tiles(buffer, made.buffer, tiles)
+        moved_block = self.parts.of(buffer, "part", shape)
+        tile_starts = [self.tiles(start, tile) for start, tile in zip(starts, _tiles(len(shape)), strict=True)]
+        tiles = [tile_start for tile_start in tile_starts if tile_start is not None]
+        if len(tiles) == len(tile_starts):
+            moved = _copied_tiles(buffer, moved_block.buffer, tiles)
         else:
 
-            def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
-                return [start + one for start, one in zip(starts, at, strict=True)]
+            def source_indices(at: Sequence[ir.Expr]) -> list[ir.Expr]:
+                return [start + index for start, index in zip(starts, at, strict=True)]
 
-            moved = rearranged(buffer, made.buffer, places, self.parts.bounds, span_of(load))
-        self.before += [made, moved]
-        return made.buffer
+            moved = rearranged(buffer, moved_block.buffer, source_indices, self.parts.bounds, span_of(load))
+        self.before += [moved_block, moved]
+        return moved_block.buffer
 
     def tiles(self, start: ir.Expr, tile: int) -> ir.Expr | None:
         """The tile at which a part starts; None for a part that starts inside of one."""
@@ -362,12 +379,12 @@ class Nest:
 
     # Storing
 
-    def stored(self, store: tirx.BufferStore, place: list[_Index]) -> _Stored:
+    def stored(self, store: tirx.BufferStore, axis_indices: list[_Index]) -> _Stored:
         """Where a nest keeps what it stores to a part of a block."""
-        self.check_inside(store, place)
-        used = [one.variable for one in place if one.variable is not None]
+        self.check_inside(store, axis_indices)
+        used = [axis_index.variable for axis_index in axis_indices if axis_index.variable is not None]
         for variable, extent in zip(self.variables, self.extents, strict=True):
-            if extent != 1 and not any(variable.same_as(one) for one in used):
+            if extent != 1 and not any(variable.same_as(used_var) for used_var in used):
                 raise Unsupported(
                     "L003",
                     f"{_shown(store)}: each turn of {variable.name} stores to the same element",
@@ -375,69 +392,78 @@ class Nest:
                     f"T.atomic_add({_shown(store)}, value)",
                     span=span_of(store),
                 )
-        for one in self.stores:
-            if one.buffer.same_as(store.buffer):
-                if _same_place(one.place, place):
-                    return one
-                if not self.are_apart(one.place, place):
+        for earlier in self.stores:
+            if earlier.buffer.same_as(store.buffer):
+                if _same_place(earlier.place, axis_indices):
+                    return earlier
+                if not self.are_apart(earlier.place, axis_indices):
                     raise self.refusal(store, f"two stores of one T.Parallel to {store.buffer.name} may overlap")
         self.parts.begun.store_part(store.buffer, self.statement, self.parts.around)
         block = self.parts.of(store.buffer, "part", self.extents)
         turned = len(used) == 2 and bool(used[0].same_as(self.variables[1]))
-        made = _Stored(store.buffer, place, block, turned)
-        self.stores.append(made)
-        return made
+        stored = _Stored(store.buffer, axis_indices, block, turned)
+        self.stores.append(stored)
+        return stored
 
     def merged(self, stored: _Stored) -> list[tirx.Stmt]:
         """The block with what a nest stored to a part of it."""
         buffer, block = stored.buffer, stored.allocation.buffer
         shape = shape_of(buffer)
-        made: list[tirx.Stmt] = []
+        statements: list[tirx.Stmt] = []
         variables = self.variables
         if len(shape) == 1 and len(variables) == 2:
             # The elements for a vector are the only row, or the only column, of the nest.
             along = stored.place[0].variable
             axis = 0 if along is None or along.same_as(variables[1]) else 1
             variables = [variables[1 - axis]]
-            block, made = self.chosen(block, axis, tirx.const(0, "int32"))
-        wanted = [1] * len(variables)
+            block, statements = self.chosen(block, axis, tirx.const(0, "int32"))
+        target_shape = [1] * len(variables)
         along = [_Index(None, tirx.const(0, "int32")) for _ in variables]
         axes: dict[int, int] = {}
-        for axis, one in enumerate(stored.place):
+        for axis, axis_index in enumerate(stored.place):
             for number, variable in enumerate(variables):
-                if one.variable is not None and one.variable.same_as(variable):
-                    wanted[number], along[number], axes[number] = shape[axis], one, axis
-        if [*shape_of(block)] != wanted or any(constant(one.start) != 0 or one.factor != 1 for one in along):
-            sizes = _tiles(len(wanted))[:: -1 if stored.turned else 1]
-            placed = self.parts.of(buffer, "placed", wanted)
-            backs = [self.tiles(one.start, tile) for one, tile in zip(along, sizes, strict=True) if one.factor == 1]
-            tiles = [sym.Analyzer().simplify(0 - one) for one in backs if one is not None]
+                if axis_index.variable is not None and axis_index.variable.same_as(variable):
+                    target_shape[number], along[number], axes[number] = shape[axis], axis_index, axis
+        if [*shape_of(block)] != target_shape or any(
+            constant(axis_index.start) != 0 or axis_index.factor != 1 for axis_index in along
+        ):
+            sizes = _tiles(len(target_shape))[:: -1 if stored.turned else 1]
+            placed = self.parts.of(buffer, "placed", target_shape)
+            backs = [
+                self.tiles(axis_index.start, tile)
+                for axis_index, tile in zip(along, sizes, strict=True)
+                if axis_index.factor == 1
+            ]
+            tiles = [sym.Analyzer().simplify(0 - offset) for offset in backs if offset is not None]
             if len(tiles) == len(along):
-                made += [placed, _copied_tiles(block, placed.buffer, tiles)]
+                statements += [placed, _copied_tiles(block, placed.buffer, tiles)]
             else:
-                given = shape_of(block)
+                block_shape = shape_of(block)
 
-                def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
+                def source_indices(at: Sequence[ir.Expr]) -> list[ir.Expr]:
                     return [
-                        nearest(index, one.start, length, one.factor)
-                        for index, one, length in zip(at, along, given, strict=True)
+                        nearest(index, axis_index.start, length, axis_index.factor)
+                        for index, axis_index, length in zip(at, along, block_shape, strict=True)
                     ]
 
-                made += [placed, rearranged(block, placed.buffer, places, self.parts.bounds, span_of(self.statement))]
+                statements += [
+                    placed,
+                    rearranged(block, placed.buffer, source_indices, self.parts.bounds, span_of(self.statement)),
+                ]
             block = placed.buffer
 
         def value(where: list[ir.Var]) -> ir.Expr:
             inside: ir.Expr | None = None
-            for axis, one in enumerate(stored.place):
-                for test in self.tests(where[axis], one, shape[axis]):
+            for axis, axis_index in enumerate(stored.place):
+                for test in self.tests(where[axis], axis_index, shape[axis]):
                     inside = test if inside is None else tirx.And(inside, test)
             at: list[ir.Expr] = [
-                where[axes[number]] if number in axes else tirx.const(0, "int32") for number in range(len(wanted))
+                where[axes[number]] if number in axes else tirx.const(0, "int32") for number in range(len(target_shape))
             ]
             new = tirx.BufferLoad(block, at)
             return new if inside is None else tirx.if_then_else(inside, new, tirx.BufferLoad(buffer, where))
 
-        return [*made, parallel_nest(buffer, value)]
+        return [*statements, parallel_nest(buffer, value)]
 
     def tests(self, index: ir.Var, at: _Index, length: int) -> list[ir.Expr]:
         """What holds for an index of the part, of those of the block along one axis."""
@@ -445,20 +471,20 @@ class Nest:
             return [] if length == 1 else [tirx.EQ(index, at.start)]
         low, high = self.ends(at)
         unit = abs(at.factor)
-        found: list[ir.Expr] = []
+        conditions: list[ir.Expr] = []
         if constant(low) not in range(unit):
-            found.append(index >= low)
+            conditions.append(index >= low)
         if constant(high) not in range(length - unit, length):
-            found.append(index < high + 1)
+            conditions.append(index < high + 1)
         if unit != 1:
             rest = tirx.floormod(index - at.start, tirx.const(unit, "int32"))
-            found.append(tirx.EQ(sym.Analyzer().simplify(rest), tirx.const(0, "int32")))
-        return found
+            conditions.append(tirx.EQ(sym.Analyzer().simplify(rest), tirx.const(0, "int32")))
+        return conditions
 
-    def are_apart(self, one: Sequence[_Index], other: Sequence[_Index]) -> bool:
+    def are_apart(self, first: Sequence[_Index], second: Sequence[_Index]) -> bool:
         """Whether two parts of a block have no element in common: along an axis one ends before the other one begins,
         or they are others of the elements that a step leaves between."""
-        for a, b in zip(one, other, strict=True):
+        for a, b in zip(first, second, strict=True):
             (low, high), (least, most) = self.ends(a), self.ends(b)
             if self.parts.bounds.proves(high < least) or self.parts.bounds.proves(most < low):
                 return True
@@ -483,7 +509,7 @@ def _shown(access: ir.TensorLoad | tirx.BufferStore) -> str:
 
 
 def _is_in(variable: ir.Var, variables: Sequence[ir.Var]) -> bool:
-    return any(variable.same_as(one) for one in variables)
+    return any(variable.same_as(candidate) for candidate in variables)
 
 
 def _tiles(rank: int) -> list[int]:

@@ -41,9 +41,11 @@ def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not context.is_nest(statement):
         return None
     loops, body = parallel_body(statement)
-    if not any(isinstance(one, tirx.IfThenElse | tirx.For) for one in body):
+    if not any(isinstance(statement, tirx.IfThenElse | tirx.For) for statement in body):
         return None
-    inside = {loop.loop_var for loop in loops} | {one.var for one in walk(loops[-1].body) if isinstance(one, tirx.Bind)}
+    inside = {loop.loop_var for loop in loops} | {
+        statement.var for statement in walk(loops[-1].body) if isinstance(statement, tirx.Bind)
+    }
     return [with_nest(loops, _Flat(inside).body(body, []))]
 
 
@@ -57,67 +59,69 @@ class _Flat:
         self.named: dict[ir.Expr, ir.Expr] = {}
 
     def body(self, body: Sequence[tirx.Stmt], conditions: list[ir.Expr]) -> list[tirx.Stmt]:
-        made: list[tirx.Stmt] = []
-        for one in body:
-            match one:
+        flat_body: list[tirx.Stmt] = []
+        for statement in body:
+            match statement:
                 case tirx.Bind():
-                    name = tirx.Var(str(one.var.name), one.var.ty)
-                    value = self.value(one.value)
-                    made.append(tirx.Bind(name, value, one.span))
-                    self.placed[one.var] = name
+                    name = tirx.Var(str(statement.var.name), statement.var.ty)
+                    value = self.value(statement.value)
+                    flat_body.append(tirx.Bind(name, value, statement.span))
+                    self.placed[statement.var] = name
                     self.named[name] = self.written_out(value)
                 case tirx.BufferStore():
-                    made.append(self.store(one, conditions))
+                    flat_body.append(self.store(statement, conditions))
                 case tirx.IfThenElse():
-                    made += self.branch(one, conditions)
-                case tirx.For() if not is_parallel(one):
-                    made += self.turns(one, conditions)
+                    flat_body += self.branch(statement, conditions)
+                case tirx.For() if not is_parallel(statement):
+                    flat_body += self.turns(statement, conditions)
                 case _:
-                    made.append(one)
-        return made
+                    flat_body.append(statement)
+        return flat_body
 
     def value(self, expression: ir.Expr) -> ir.Expr:
-        return replaced(expression, lambda part: self.placed.get(part, part)) if self.placed else expression
+        return replaced(expression, lambda node: self.placed.get(node, node)) if self.placed else expression
 
     def written_out(self, expression: ir.Expr) -> ir.Expr:
-        return replaced(expression, lambda part: self.named.get(part, part)) if self.named else expression
+        return replaced(expression, lambda node: self.named.get(node, node)) if self.named else expression
 
     def store(self, statement: tirx.BufferStore, conditions: list[ir.Expr]) -> tirx.Stmt:
-        indices = [self.value(one) for one in statement.indices]
+        indices = [self.value(index) for index in statement.indices]
         value = self.value(statement.value)
         if not is_on_chip(statement.buffer):
-            places = [self.written_out(one) for one in indices]
-            conditions = [self.written_out(one) for one in conditions]
-            conditions = [one for one in conditions if not _is_inside(one, statement.buffer, places)]
+            expanded_indices = [self.written_out(index) for index in indices]
+            conditions = [self.written_out(condition) for condition in conditions]
+            conditions = [
+                condition for condition in conditions if not _is_inside(condition, statement.buffer, expanded_indices)
+            ]
             if conditions and not updates(value):
-                for test, load in ((one, load) for one in conditions for load in loads_of(one)):
-                    if any(part in self.inside for index in load.indices for part in nodes_of(index)):
+                for test, load in ((condition, load) for condition in conditions for load in loads_of(condition)):
+                    if any(node in self.inside for index in load.indices for node in nodes_of(index)):
                         raise store_refused(statement.buffer, test).at(span_of(statement))
                 value = stored_if(functools.reduce(tirx.And, conditions), value)
                 return tirx.BufferStore(statement.buffer, value, indices, statement.span)
-        for one in reversed(conditions):
+        for condition in reversed(conditions):
             old = tirx.BufferLoad(statement.buffer, indices)
-            value = tirx.if_then_else(one, value, old)
+            value = tirx.if_then_else(condition, value, old)
         return with_value(statement, value, indices)
 
     def branch(self, statement: tirx.IfThenElse, conditions: list[ir.Expr]) -> list[tirx.Stmt]:
         condition = self.value(statement.condition)
-        made: list[tirx.Stmt] = []
-        written = {one.buffer for one in walk(statement) if isinstance(one, tirx.BufferStore)}
+        flat_body: list[tirx.Stmt] = []
+        written = {inner.buffer for inner in walk(statement) if isinstance(inner, tirx.BufferStore)}
         if any(load.source in written for load in loads_of(condition)):
             # What the branches store must not change which of them runs.
             name = tirx.Var("chosen", condition.ty)
-            made.append(tirx.Bind(name, condition, statement.span))
+            flat_body.append(tirx.Bind(name, condition, statement.span))
             condition = name
         if statement.else_case is not None:
             # Each side is made plain once, whatever becomes of it, so that long chains of branches stay short work.
-            first, other = (self.body(statements(one), []) for one in (statement.then_case, statement.else_case))
-            both = _chosen(condition, first, other) or _joined(condition, first, other)
+            first, second = (self.body(statements(case), []) for case in (statement.then_case, statement.else_case))
+            both = _chosen(condition, first, second) or _joined(condition, first, second)
             if both is not None:
-                return [*made, *self.body(both, conditions)]
-            made += self.body(first, [*conditions, *conjuncts(condition)])
-            return [*made, *self.body(other, [*conditions, tirx.Not(condition)])]
-        return [*made, *self.body(statements(statement.then_case), [*conditions, *conjuncts(condition)])]
+                return [*flat_body, *self.body(both, conditions)]
+            flat_body += self.body(first, [*conditions, *conjuncts(condition)])
+            return [*flat_body, *self.body(second, [*conditions, tirx.Not(condition)])]
+        return [*flat_body, *self.body(statements(statement.then_case), [*conditions, *conjuncts(condition)])]
 
     def turns(self, loop: tirx.For, conditions: list[ir.Expr]) -> list[tirx.Stmt]:
         extent, first = constant(loop.extent), constant(loop.min)
@@ -130,11 +134,11 @@ class _Flat:
                 hint=f"give it a constant length of at most {MAX_TURNS}, or write the T.Parallel inside of the loop",
                 span=span_of(loop),
             )
-        made: list[tirx.Stmt] = []
-        for turn in range(first, first + extent):
-            self.placed[loop.loop_var] = tirx.const(turn, "int32")
-            made += self.body(statements(loop.body), conditions)
-        return made
+        unrolled: list[tirx.Stmt] = []
+        for iteration in range(first, first + extent):
+            self.placed[loop.loop_var] = tirx.const(iteration, "int32")
+            unrolled += self.body(statements(loop.body), conditions)
+        return unrolled
 
 
 def store_refused(tensor: tirx.Buffer, condition: ir.Expr) -> Unsupported:
@@ -148,79 +152,83 @@ def store_refused(tensor: tirx.Buffer, condition: ir.Expr) -> Unsupported:
     )
 
 
-def _chosen(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) -> list[tirx.Stmt] | None:
+def _chosen(condition: ir.Expr, first: list[tirx.Stmt], second: list[tirx.Stmt]) -> list[tirx.Stmt] | None:
     """The statements of two branches that store the same elements in the same order, with a choice for each of them;
     None for other branches."""
-    stores = [[one for one in body if isinstance(one, tirx.BufferStore)] for body in (first, other)]
+    stores = [[statement for statement in body if isinstance(statement, tirx.BufferStore)] for body in (first, second)]
     if len(stores[0]) != len(stores[1]) or not all(map(_same_element, *stores)):
         return None
-    made: list[tirx.Stmt] = []
-    rest = iter(other)
-    for one in first:
-        if not isinstance(one, tirx.BufferStore):
-            made.append(one)
+    merged: list[tirx.Stmt] = []
+    rest = iter(second)
+    for statement in first:
+        if not isinstance(statement, tirx.BufferStore):
+            merged.append(statement)
             continue
         for two in rest:
             if isinstance(two, tirx.BufferStore):
-                value = tirx.if_then_else(condition, one.value, two.value)
-                made.append(with_value(one, value))
+                value = tirx.if_then_else(condition, statement.value, two.value)
+                merged.append(with_value(statement, value))
                 break
-            made.append(two)
-    return made
+            merged.append(two)
+    return merged
 
 
-def _joined(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) -> list[tirx.Stmt] | None:
+def _joined(condition: ir.Expr, first: list[tirx.Stmt], second: list[tirx.Stmt]) -> list[tirx.Stmt] | None:
     """The statements of two branches with names for what they store on the chip, and after them a choice for each
     element that one of them stores; None where they store or read several elements of one block."""
     elements: list[tirx.BufferStore] = []
-    for one in (*first, *other):
-        if not isinstance(one, tirx.Bind | tirx.BufferStore):
+    for statement in (*first, *second):
+        if not isinstance(statement, tirx.Bind | tirx.BufferStore):
             return None
-        if not isinstance(one, tirx.BufferStore):
+        if not isinstance(statement, tirx.BufferStore):
             continue
-        alike = [known for known in elements if known.buffer.same_as(one.buffer)]
-        if not is_on_chip(one.buffer) or updates(one.value) or (alike and not _same_element(alike[0], one)):
+        alike = [store for store in elements if store.buffer.same_as(statement.buffer)]
+        if (
+            not is_on_chip(statement.buffer)
+            or updates(statement.value)
+            or (alike and not _same_element(alike[0], statement))
+        ):
             return None
         if not alike:
-            elements.append(one)
-    loads = [load for one in (*first, *other) if isinstance(one, tirx.Bind | tirx.BufferStore)
-             for load in loads_of(one.value)]  # fmt: skip
-    for known in elements:
-        if any(load.source.same_as(known.buffer) and not _is_element(known, load.source, load.indices)
+            elements.append(statement)
+    loads = [load for statement in (*first, *second) if isinstance(statement, tirx.Bind | tirx.BufferStore)
+             for load in loads_of(statement.value)]  # fmt: skip
+    for store in elements:
+        if any(load.source.same_as(store.buffer) and not _is_element(store, load.source, load.indices)
                for load in loads):  # fmt: skip
             return None
-    made: list[tirx.Stmt] = []
+    joined: list[tirx.Stmt] = []
     values: list[dict[tirx.Buffer, ir.Expr]] = []
-    for side in (first, other):
+    for side in (first, second):
         stored: dict[tirx.Buffer, ir.Expr] = {}
 
-        def value(part: ir.Expr, stored: dict[tirx.Buffer, ir.Expr] = stored) -> ir.Expr:
-            return stored.get(part.source, part) if isinstance(part, ir.TensorLoad) else part
+        def value(expr: ir.Expr, stored: dict[tirx.Buffer, ir.Expr] = stored) -> ir.Expr:
+            return stored.get(expr.source, expr) if isinstance(expr, ir.TensorLoad) else expr
 
-        for one in side:
-            match one:
+        for statement in side:
+            match statement:
                 case tirx.BufferStore():
-                    name = tirx.Var(f"{one.buffer.name}_value", one.value.ty)
-                    made.append(tirx.Bind(name, replaced(one.value, value), one.span))
-                    stored[one.buffer] = name
+                    name = tirx.Var(f"{statement.buffer.name}_value", statement.value.ty)
+                    joined.append(tirx.Bind(name, replaced(statement.value, value), statement.span))
+                    stored[statement.buffer] = name
                 case tirx.Bind():
-                    made.append(with_value(one, replaced(one.value, value)))
+                    joined.append(with_value(statement, replaced(statement.value, value)))
                 case _:
-                    made.append(one)
+                    joined.append(statement)
         values.append(stored)
-    for one in elements:
-        old = tirx.BufferLoad(one.buffer, [*one.indices])
-        then, otherwise = (stored.get(one.buffer, old) for stored in values)
-        made.append(with_value(one, tirx.if_then_else(condition, then, otherwise)))
-    return made
+    for statement in elements:
+        old = tirx.BufferLoad(statement.buffer, [*statement.indices])
+        then, otherwise = (stored.get(statement.buffer, old) for stored in values)
+        joined.append(with_value(statement, tirx.if_then_else(condition, then, otherwise)))
+    return joined
 
 
-def _same_element(one: tirx.BufferStore, other: tirx.BufferStore) -> bool:
-    return _is_element(one, other.buffer, other.indices)
+def _same_element(first: tirx.BufferStore, second: tirx.BufferStore) -> bool:
+    return _is_element(first, second.buffer, second.indices)
 
 
-def _is_element(one: tirx.BufferStore, buffer: tirx.Buffer, indices: Sequence[ir.Expr]) -> bool:
-    return one.buffer.same_as(buffer) and same_expressions([*one.indices], [*indices])
+def _is_element(store: tirx.BufferStore, buffer: tirx.Buffer, indices: Sequence[ir.Expr]) -> bool:
+    return store.buffer.same_as(buffer) and same_expressions([*store.indices], [*indices])
 
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE)

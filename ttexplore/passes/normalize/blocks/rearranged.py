@@ -18,18 +18,18 @@ Places = Callable[[Sequence[ir.Expr]], Sequence[ir.Expr]]
 
 
 def rearranged(
-    source: tirx.Buffer, made: tirx.Buffer, places: Places, bounds: Bounds, span: Span | None
+    source: tirx.Buffer, target: tirx.Buffer, source_indices: Places, bounds: Bounds, span: Span | None
 ) -> tirx.Stmt:  # fmt: skip
     """The statement that fills a block of one or two dimensions with elements of another one.
 
     Raises KernelError, at `span`, for places that are not known to be inside of the source.
     """
-    shape = shape_of(made)
-    own = [variable(name) for name in ("row", "column")]
-    for one, extent in zip(own, (1, *shape)[-2:], strict=True):
-        bounds.counts(loop(one, extent, []))
-    found = [bounds.ranges.simplify(one) for one in places(own[2 - len(shape) :])]
-    for axis, (index, length) in enumerate(zip(found, shape_of(source), strict=True)):
+    shape = shape_of(target)
+    loop_vars = [variable(name) for name in ("row", "column")]
+    for loop_var, extent in zip(loop_vars, (1, *shape)[-2:], strict=True):
+        bounds.counts(loop(loop_var, extent, []))
+    indices = [bounds.ranges.simplify(index) for index in source_indices(loop_vars[2 - len(shape) :])]
+    for axis, (index, length) in enumerate(zip(indices, shape_of(source), strict=True)):
         if not (bounds.proves(index >= 0) and bounds.proves(index < length)):
             raise KernelError(
                 "K001",
@@ -37,7 +37,7 @@ def rearranged(
                 hint="limit the index: T.max(index, 0), T.min(index, length - 1)",
                 span=span,
             )
-    return tirx.Evaluate(call(tl.GATHER.name, [whole_region(source), whole_region(made), *own, *found]))
+    return tirx.Evaluate(call(tl.GATHER.name, [whole_region(source), whole_region(target), *loop_vars, *indices]))
 
 
 def nearest(index: ir.Expr, start: ir.Expr, length: int, factor: int = 1) -> ir.Expr:

@@ -52,12 +52,12 @@ class _Rows(NewBuffers):
         if not is_parallel(statement) or self.is_in_nest:
             return None
         loops, body = parallel_body(statement)
-        variables = [one.loop_var for one in loops]
+        variables = [for_loop.loop_var for for_loop in loops]
         *names, store = body
-        if not isinstance(store, tirx.BufferStore) or not all(isinstance(one, tirx.Bind) for one in names):
+        if not isinstance(store, tirx.BufferStore) or not all(isinstance(binding, tirx.Bind) for binding in names):
             return None
         block = store.buffer
-        extents = [constant(one.extent) for one in loops]
+        extents = [constant(for_loop.extent) for for_loop in loops]
         if (
             not is_on_chip(block)
             or not 1 <= len(loops) <= 2
@@ -65,81 +65,81 @@ class _Rows(NewBuffers):
             or extents != [*shape_of(block)]
         ):
             return None
-        meanings = {one.var: one.value for one in names if isinstance(one, tirx.Bind)}
+        meanings = {binding.var: binding.value for binding in names if isinstance(binding, tirx.Bind)}
         value = written_out(store.value, meanings)
-        chosen = [one for one in loads_of(value) if any(map(loads_of, one.indices))]
-        if not chosen or not all(same_expression(one, chosen[0]) for one in chosen):
+        chosen = [load for load in loads_of(value) if any(map(loads_of, load.indices))]
+        if not chosen or not all(same_expression(load, chosen[0]) for load in chosen):
             return None
-        place = chosen[0]
-        deciding = [load for index in place.indices for load in loads_of(index)]
+        chosen_load = chosen[0]
+        deciding = [load for index in chosen_load.indices for load in loads_of(index)]
         # Elements that decide differ in rows only, and nothing else of blocks is read.
-        others = [one for one in loads_of(value) if not _is_one_of(one, [*chosen, *deciding])]
+        plain_loads = [load for load in loads_of(value) if not _is_one_of(load, [*chosen, *deciding])]
         if (
-            is_on_chip(place.source)
-            or any(is_on_chip(one.source) for one in others)
-            or any(loads_of(index) for one in deciding for index in one.indices)
-            or not all(uses(one, variables[0]) for one in deciding)
-            or (len(loops) == 2 and any(uses(one, variables[1]) for one in deciding))
+            is_on_chip(chosen_load.source)
+            or any(is_on_chip(load.source) for load in plain_loads)
+            or any(loads_of(index) for load in deciding for index in load.indices)
+            or not all(uses(load, variables[0]) for load in deciding)
+            or (len(loops) == 2 and any(uses(load, variables[1]) for load in deciding))
         ):
             return None
-        return self.rows(statement, store, place, deciding, value)
+        return self.rows(statement, store, chosen_load, deciding, value)
 
     def rows(
-        self, statement: tirx.Stmt, store: tirx.BufferStore, place: ir.TensorLoad, deciding: list[ir.TensorLoad],
+        self, statement: tirx.Stmt, store: tirx.BufferStore, chosen_load: ir.TensorLoad, deciding: list[ir.TensorLoad],
         value: ir.Expr,
     ) -> list[tirx.Stmt]:  # fmt: skip
         loops, _ = parallel_body(statement)
-        block, turn = store.buffer, loops[0].loop_var
+        block, row_var = store.buffer, loops[0].loop_var
         width = shape_of(block)[1] if len(loops) == 2 else 1
         row = variable("row")
         column = loops[1].loop_var if len(loops) == 2 else variable("j")
-        made = self.allocate(f"{block.name}_row", (width,), dtype_of(block), span=statement.span)
+        row_block = self.allocate(f"{block.name}_row", (width,), dtype_of(block), span=statement.span)
         numbers: list[tirx.Bind] = []
         self.bounds.counts(loop(row, loops[0].extent, []))
-        known: list[tuple[ir.TensorLoad, ir.Var]] = []
+        number_vars: list[tuple[ir.TensorLoad, ir.Var]] = []
 
         def of_row(e: ir.Expr) -> ir.Expr:
             """An expression in one row."""
 
-            def part(one: ir.Expr) -> ir.Expr:
-                if one.same_as(turn):
+            def substitute(expr: ir.Expr) -> ir.Expr:
+                if expr.same_as(row_var):
                     return row
-                if isinstance(one, ir.TensorLoad):
-                    for load, name in known:
-                        if same_expression(load, one):
+                if isinstance(expr, ir.TensorLoad):
+                    for load, name in number_vars:
+                        if same_expression(load, expr):
                             return name
-                return one
+                return expr
 
-            return replaced(e, part)
+            return replaced(e, substitute)
 
         for load in deciding:
             read = of_row(load)
-            if isinstance(read, ir.TensorLoad) and not _is_one_of(read, [one for one, _ in known]):
+            if isinstance(read, ir.TensorLoad) and not _is_one_of(read, [load for load, _ in number_vars]):
                 numbers += self.number(read)
-                known.append((read, numbers[-1].var))
-        places = [of_row(index) for index in place.indices]
+                number_vars.append((read, numbers[-1].var))
+        row_indices = [of_row(index) for index in chosen_load.indices]
         inside = [
             test
-            for index, length in zip(places, extents_of(place.source), strict=True)
-            if not uses(index, column) and any(uses(index, name) for _, name in known)
+            for index, length in zip(row_indices, extents_of(chosen_load.source), strict=True)
+            if not uses(index, column) and any(uses(index, name) for _, name in number_vars)
             for test in (index >= 0, index < length)
         ]
         here = of_row(value)
-        zero = tirx.const(0, str(place.ty.dtype))
-        moved = of_row(place)
-        outside = replaced(here, lambda one: zero if same_expression(one, moved) else one)
+        zero = tirx.const(0, str(chosen_load.ty.dtype))
+        moved = of_row(chosen_load)
+        outside = replaced(here, lambda node: zero if same_expression(node, moved) else node)
 
         def filled(e: ir.Expr) -> tirx.Stmt:
-            return parallel_loops([column], [width], tirx.BufferStore(made.buffer, e, [column], store.span))
+            return parallel_loops([column], [width], tirx.BufferStore(row_block.buffer, e, [column], store.span))
 
         fill = when(functools.reduce(tirx.And, inside), [filled(here)], otherwise=[_fresh(filled(outside), column)])
         zeros = tirx.Evaluate(call(tl.FILL.name, [whole_region(block), tirx.const(0, dtype_of(block))]))
 
         def joined(at: list[ir.Var]) -> ir.Expr:
-            own = tirx.BufferLoad(made.buffer, [at[1] if len(at) == 2 else tirx.const(0, "int32")])
-            return tirx.if_then_else(tirx.EQ(at[0], row), own, tirx.BufferLoad(block, at))
+            row_value = tirx.BufferLoad(row_block.buffer, [at[1] if len(at) == 2 else tirx.const(0, "int32")])
+            return tirx.if_then_else(tirx.EQ(at[0], row), row_value, tirx.BufferLoad(block, at))
 
-        return [zeros, made, loop(row, loops[0].extent, [*numbers, fill, parallel_nest(block, joined)])]
+        return [zeros, row_block, loop(row, loops[0].extent, [*numbers, fill, parallel_nest(block, joined)])]
 
     def number(self, load: ir.TensorLoad) -> list[tirx.Bind]:
         """The names, the last of which is an element of an index tensor: zero where it lies outside, as elsewhere."""
@@ -155,28 +155,33 @@ class _Rows(NewBuffers):
             if not self.bounds.proves(most):
                 inside.append(most)
                 nearest[-1] = tirx.Min(nearest[-1], to_expr(length - 1))
-        found = bind(name, tirx.BufferLoad(load.source, nearest, load.span))
+        binding = bind(name, tirx.BufferLoad(load.source, nearest, load.span))
         if not inside:
-            return [found]
-        known = tirx.Var(f"{load.source.name}_or_zero", load.ty)
+            return [binding]
+        checked_var = tirx.Var(f"{load.source.name}_or_zero", load.ty)
         zero = tirx.const(0, str(load.ty.dtype))
-        return [found, bind(known, tirx.Select(functools.reduce(tirx.And, inside), name, zero))]
+        return [binding, bind(checked_var, tirx.Select(functools.reduce(tirx.And, inside), name, zero))]
 
 
 def _fresh(nest: tirx.Stmt, column: ir.Var) -> tirx.Stmt:
     """A nest with a loop variable of its own."""
     assert isinstance(nest, tirx.For)
-    own = variable(str(column.name))
+    fresh_column = variable(str(column.name))
     store = nest.body
     assert isinstance(store, tirx.BufferStore)
-    value = replaced(store.value, lambda one: own if one.same_as(column) else one)
+    value = replaced(store.value, lambda node: fresh_column if node.same_as(column) else node)
     return tirx.For(
-        own, nest.min, nest.extent, nest.kind, tirx.BufferStore(store.buffer, value, [own], store.span), span=nest.span
+        fresh_column,
+        nest.min,
+        nest.extent,
+        nest.kind,
+        tirx.BufferStore(store.buffer, value, [fresh_column], store.span),
+        span=nest.span,
     )
 
 
 def _is_one_of(load: ir.TensorLoad, loads: list[ir.TensorLoad]) -> bool:
-    return any(same_expression(load, one) for one in loads)
+    return any(same_expression(load, candidate) for candidate in loads)
 
 
 ROWS = StatementRule(

@@ -46,26 +46,26 @@ class _Branches(Context):
                 raise refused("a condition around operations on blocks", load, statement)
         then = statements(statement.then_case)
         otherwise = [] if statement.else_case is None else statements(statement.else_case)
-        tests = [one for one in conjuncts(condition) if not self.bounds.proves(one)]
+        tests = [conjunct for conjunct in conjuncts(condition) if not self.bounds.proves(conjunct)]
         if not tests:
             return rewrite_body(then, _RULES, self)
         condition = functools.reduce(tirx.And, tests)
-        other = tirx.Not(condition)
-        if self.bounds.proves(other):
+        negation = tirx.Not(condition)
+        if self.bounds.proves(negation):
             return rewrite_body(otherwise, _RULES, self)
-        made: list[tirx.Stmt] = []
+        replacement: list[tirx.Stmt] = []
         before = self.cleared
-        new = [one for one in self.overwritten(then, otherwise) if one not in before]
+        new = [buffer for buffer in self.overwritten(then, otherwise) if buffer not in before]
         self.cleared = {*before, *new}
         for buffer in new:
             zero = tirx.const(0, dtype_of(buffer))
-            made.append(tirx.Evaluate(call(tl.FILL.name, [whole_region(buffer), zero])))
-        for test, body in ((condition, then), (other, otherwise)):
+            replacement.append(tirx.Evaluate(call(tl.FILL.name, [whole_region(buffer), zero])))
+        for test, body in ((condition, then), (negation, otherwise)):
             if body:
                 loop = branch(test, body, statement.span)
-                made.append(self.inside(loop, lambda inner: rewrite_body(inner, _RULES, self)))
+                replacement.append(self.inside(loop, lambda inner: rewrite_body(inner, _RULES, self)))
         self.cleared = before
-        return made
+        return replacement
 
     def counted(self, statement: tirx.Stmt) -> None:
         """Refuse a loop whose length the chip computes; nothing changes."""
@@ -79,9 +79,9 @@ class _Branches(Context):
         if not then or not otherwise:
             return []
         inside = _uses(blocks(sequence([*then, *otherwise])))
-        other = _first_writes(otherwise)
-        both = [one for one in dict.fromkeys(_first_writes(then)) if one in other]
-        return [one for one in both if self.uses.get(one, 0) > inside.get(one, 0)]
+        other_writes = _first_writes(otherwise)
+        both = [buffer for buffer in dict.fromkeys(_first_writes(then)) if buffer in other_writes]
+        return [buffer for buffer in both if self.uses.get(buffer, 0) > inside.get(buffer, 0)]
 
 
 def _is_block_statement(statement: tirx.Stmt) -> bool:
@@ -90,12 +90,12 @@ def _is_block_statement(statement: tirx.Stmt) -> bool:
 
 def _uses(body: list[tirx.Stmt]) -> dict[tirx.Buffer, int]:
     """How many statements read each block."""
-    found: dict[tirx.Buffer, int] = {}
+    counts: dict[tirx.Buffer, int] = {}
     for statement in body:
         if _is_block_statement(statement):
-            for buffer in {one.buffer for one in accesses(statement) if one.kind != "write"}:
-                found[buffer] = found.get(buffer, 0) + 1
-    return found
+            for buffer in {access.buffer for access in accesses(statement) if access.kind != "write"}:
+                counts[buffer] = counts.get(buffer, 0) + 1
+    return counts
 
 
 def _first_writes(body: list[tirx.Stmt]) -> list[tirx.Buffer]:
@@ -106,19 +106,19 @@ def _first_writes(body: list[tirx.Stmt]) -> list[tirx.Buffer]:
 
     def visit(statement: tirx.Stmt) -> None:
         if isinstance(statement, tirx.For) and not is_parallel(statement) and (constant(statement.extent) or 0) > 0:
-            for one in statements(statement.body):
-                visit(one)
+            for inner in statements(statement.body):
+                visit(inner)
             return
         if isinstance(statement, tirx.IfThenElse) and statement.else_case is not None:
-            sides = [_first_writes(statements(one)) for one in (statement.then_case, statement.else_case)]
-            written.extend(one for one in sides[0] if one in sides[1] and one not in read)
-        for one in blocks(statement):
-            if not _is_block_statement(one):
+            sides = [_first_writes(statements(case)) for case in (statement.then_case, statement.else_case)]
+            written.extend(buffer for buffer in sides[0] if buffer in sides[1] and buffer not in read)
+        for inner in blocks(statement):
+            if not _is_block_statement(inner):
                 continue
-            for access in accesses(one):
+            for access in accesses(inner):
                 if access.kind != "write":
                     read.add(access.buffer)
-                elif one is statement and access.buffer not in read and is_on_chip(access.buffer):
+                elif inner is statement and access.buffer not in read and is_on_chip(access.buffer):
                     written.append(access.buffer)
 
     for statement in body:

@@ -33,16 +33,16 @@ class _ComputedDecisions:
 
     def element(self, e: ir.Expr) -> ir.TensorLoad | None:
         """An element on the chip that an expression depends on, by way of a name or not."""
-        for one in nodes_of(e):
-            if isinstance(one, ir.TensorLoad) and is_on_chip(one.source):
-                return one
-            if one in self.computed:
-                return self.computed[one]
+        for node in nodes_of(e):
+            if isinstance(node, ir.TensorLoad) and is_on_chip(node.source):
+                return node
+            if node in self.computed:
+                return self.computed[node]
         return None
 
     def named(self, e: ir.Expr) -> ir.TensorLoad | None:
         nodes = nodes_of(e) if self.computed else ()
-        return next((self.computed[one] for one in nodes if one in self.computed), None)
+        return next((self.computed[node] for node in nodes if node in self.computed), None)
 
     def body(self, body: list[tirx.Stmt]) -> None:
         for statement in body:
@@ -59,41 +59,44 @@ class _ComputedDecisions:
     def statement(self, statement: tirx.Stmt) -> None:
         match statement:
             case tirx.IfThenElse():
-                what, values = "a condition around operations on blocks", [statement.condition]
+                decision, values = "a condition around operations on blocks", [statement.condition]
             case tirx.For():
-                what, values = "the length of a loop", [statement.min, statement.extent]
+                decision, values = "the length of a loop", [statement.min, statement.extent]
             case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
-                what = "the place of a block"
+                decision = "the place of a block"
                 values = [
-                    bound for one in regions(statement) for part in one.region for bound in (part.min, part.extent)
+                    bound
+                    for region in regions(statement)
+                    for interval in region.region
+                    for bound in (interval.min, interval.extent)
                 ]
             case _:
                 return
         for value in values:
             if (element := self.named(value)) is not None:
-                raise refused(what, element, statement)
+                raise refused(decision, element, statement)
 
     def nest(self, nest: tirx.Stmt) -> None:
-        for one in parallel_body(nest)[1]:
-            condition = condition_of(one.value) if isinstance(one, tirx.BufferStore) else None
+        for statement in parallel_body(nest)[1]:
+            condition = condition_of(statement.value) if isinstance(statement, tirx.BufferStore) else None
             if condition is not None and (element := self.element(condition)) is not None:
-                raise refused("a condition around a store to a tensor", element, one)
-            for value in expressions_of(one):
+                raise refused("a condition around a store to a tensor", element, statement)
+            for value in expressions_of(statement):
                 if (element := self.named(value)) is not None:
-                    raise refused("a number in T.Parallel that also decides something", element, one)
+                    raise refused("a number in T.Parallel that also decides something", element, statement)
 
 
-def refused(what: str, load: ir.TensorLoad, statement: tirx.Stmt) -> Unsupported:
+def refused(decision: str, load: ir.TensorLoad, statement: tirx.Stmt) -> Unsupported:
     """The refusal of a decision by what the chip computes."""
     is_variable = scope_of(load.source) == "local.var"
     holder = f"the variable {load.source.name}" if is_variable else f"an element of the block {load.source.name}"
     value = load.source.name if is_variable else f"{load.source.name}[...]"
     # What such variables are set to by other decisions is known, where no other dtype rounds it or wraps around.
-    other = is_variable and dtype_of(load.source) not in ("int32", "bool")
-    variables = ' or variables of int32, T.alloc_var("int32", init=0)' if other else ""
+    has_other_dtype = is_variable and dtype_of(load.source) not in ("int32", "bool")
+    variables = ' or variables of int32, T.alloc_var("int32", init=0)' if has_other_dtype else ""
     return Unsupported(
         "L005",
-        f"{what} depends on {holder}, which only the compute kernel knows",
+        f"{decision} depends on {holder}, which only the compute kernel knows",
         hint=f"decide by block indices, loop indices and elements of input tensors{variables}; or choose elements in "
         f"T.Parallel: T.if_then_else({value} > 0, new, old)",
         span=span_of(statement),

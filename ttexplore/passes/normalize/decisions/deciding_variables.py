@@ -34,40 +34,40 @@ def with_named_variables(function: tirx.PrimFunc, firings: Firings) -> tirx.Prim
     Loops of at most 64 turns over such variables are unrolled, also where fewer turns are taken. A variable that is
     carried through a loop over blocks, or that a branch around blocks stores, stays as it is.
     """
-    own = _candidates(function)
-    while own:
-        made = _Variables(function, Firings(), own)
-        rewrite(_RULES, made)
-        if not made.lost:
-            return rewrite(_RULES, _Variables(function, firings, own))
-        own -= made.lost
+    candidates = _candidates(function)
+    while candidates:
+        trial = _Variables(function, Firings(), candidates)
+        rewrite(_RULES, trial)
+        if not trial.lost:
+            return rewrite(_RULES, _Variables(function, firings, candidates))
+        candidates -= trial.lost
     return function
 
 
 def _candidates(function: tirx.PrimFunc) -> frozenset[tirx.Buffer]:
     body = walk(function.body)
-    found = {
-        one.buffer for one in body
-        if isinstance(one, tirx.AllocBuffer) and dtype_of(one.buffer) in ("int32", "bool")
-        and [*map(constant, one.buffer.ty.shape)] == [1]
+    buffers = {
+        node.buffer for node in body
+        if isinstance(node, tirx.AllocBuffer) and dtype_of(node.buffer) in ("int32", "bool")
+        and [*map(constant, node.buffer.ty.shape)] == [1]
     }  # fmt: skip
-    if found:
-        found &= steering(function)
-    for one in body if found else ():
-        if is_parallel(one):
-            found -= {store.buffer for store in parallel_body(one)[1] if isinstance(store, tirx.BufferStore)}
-        if op_name(one):
-            found -= {region.source for region in regions(one)}
-    return frozenset(found)
+    if buffers:
+        buffers &= steering(function)
+    for statement in body if buffers else ():
+        if is_parallel(statement):
+            buffers -= {store.buffer for store in parallel_body(statement)[1] if isinstance(store, tirx.BufferStore)}
+        if op_name(statement):
+            buffers -= {region.source for region in regions(statement)}
+    return frozenset(buffers)
 
 
 class _Variables(Context):
     """`values` are the names of what variables hold; `lost` are the variables of which that is not known where they are
     read."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, own: frozenset[tirx.Buffer]) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, variables: frozenset[tirx.Buffer]) -> None:
         super().__init__(function, firings)
-        self.own = own
+        self.own = variables
         self.values: dict[tirx.Buffer, ir.Expr] = {}
         self.lost = frozenset[tirx.Buffer]()
         self.names = set[str]()
@@ -86,17 +86,17 @@ class _Variables(Context):
         """A loop or a branch."""
         if not isinstance(statement, tirx.For | tirx.IfThenElse) or is_parallel(statement):
             return None
-        stored = {one.buffer for one in walk(statement) if isinstance(one, tirx.BufferStore)} & self.own
+        stored = {inner.buffer for inner in walk(statement) if isinstance(inner, tirx.BufferStore)} & self.own
         if stored and self.is_of_variables(statement):
             return self.turn([statement], {}, None)
-        made: tirx.For | tirx.IfThenElse
+        new: tirx.For | tirx.IfThenElse
         if isinstance(statement, tirx.For):
             low, extent = self.known(statement.min), self.known(statement.extent)
             self.forget(stored)
-            made = self.inside(statement, lambda body: rewrite_body(body, _RULES, self))
-            made = tirx.For(
-                made.loop_var, low, extent, made.kind, made.body, made.thread_binding, made.annotations, made.step,
-                made.span,
+            new = self.inside(statement, lambda body: rewrite_body(body, _RULES, self))
+            new = tirx.For(
+                new.loop_var, low, extent, new.kind, new.body, new.thread_binding, new.annotations, new.step,
+                new.span,
             )  # fmt: skip
         else:
             condition = self.known(statement.condition)
@@ -106,11 +106,11 @@ class _Variables(Context):
                 self.values = dict(before)
                 return rewrite_body(body, _RULES, self)
 
-            made = self.inside(statement, side)
-            made = tirx.IfThenElse(condition, made.then_case, made.else_case, made.span)
+            new = self.inside(statement, side)
+            new = tirx.IfThenElse(condition, new.then_case, new.else_case, new.span)
             self.values = before
         self.forget(stored)
-        return [made]
+        return [new]
 
     def others(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A statement that reads variables."""
@@ -119,16 +119,16 @@ class _Variables(Context):
         match statement:
             case tirx.For():
                 loops, body = parallel_body(statement)
-                inside = [self.with_known(one) for one in body]
-                same = all(one.same_as(other) for one, other in zip(body, inside, strict=True))
+                inside = [self.with_known(inner) for inner in body]
+                same = all(old.same_as(new) for old, new in zip(body, inside, strict=True))
                 return None if same else [with_nest(loops, inside)]
             case tirx.Bind() | tirx.BufferStore():
-                made = self.with_known(statement)
-                return None if made.same_as(statement) else [made]
+                rewritten = self.with_known(statement)
+                return None if rewritten.same_as(statement) else [rewritten]
             case tirx.Evaluate() if op_name(statement):
-                given = [self.known(part) for part in arguments(statement)]
-                same = all(one.same_as(other) for one, other in zip(given, arguments(statement), strict=True))
-                return None if same else [with_arguments(statement, given)]
+                operands = [self.known(operand) for operand in arguments(statement)]
+                same = all(new.same_as(old) for new, old in zip(operands, arguments(statement), strict=True))
+                return None if same else [with_arguments(statement, operands)]
             case _:
                 return None
 
@@ -137,19 +137,21 @@ class _Variables(Context):
     def known(self, e: ir.Expr) -> ir.Expr:
         """An expression with names in place of variables."""
         if isinstance(e, ir.TensorRegion):
-            ranges = [ir.Range.from_min_extent(self.known(one.min), self.known(one.extent)) for one in e.region]
+            ranges = [
+                ir.Range.from_min_extent(self.known(interval.min), self.known(interval.extent)) for interval in e.region
+            ]
             same = all(
                 a.min.same_as(b.min) and a.extent.same_as(b.extent) for a, b in zip(ranges, e.region, strict=True)
             )
             return e if same else tirx.BufferRegion(e.source, ranges)
 
-        def value(part: ir.Expr) -> ir.Expr:
-            if not isinstance(part, ir.TensorLoad) or part.source not in self.own:
-                return part
-            if part.source not in self.values:
-                self.lost |= {part.source}
-                return part
-            return self.values[part.source]
+        def value(expr: ir.Expr) -> ir.Expr:
+            if not isinstance(expr, ir.TensorLoad) or expr.source not in self.own:
+                return expr
+            if expr.source not in self.values:
+                self.lost |= {expr.source}
+                return expr
+            return self.values[expr.source]
 
         return replaced(e, value)
 
@@ -158,25 +160,29 @@ class _Variables(Context):
             return statement
         value = self.known(statement.value)
         if isinstance(statement, tirx.BufferStore):
-            indices = [self.known(one) for one in statement.indices]
-            if not all(one.same_as(other) for one, other in zip(indices, statement.indices, strict=True)):
+            indices = [self.known(index) for index in statement.indices]
+            if not all(new.same_as(old) for new, old in zip(indices, statement.indices, strict=True)):
                 return tirx.BufferStore(statement.buffer, value, indices, statement.span)
         return statement if value.same_as(statement.value) else with_value(statement, value)
 
     def forget(self, stored: set[tirx.Buffer]) -> None:
-        self.values = {one: value for one, value in self.values.items() if one not in stored}
+        self.values = {buffer: value for buffer, value in self.values.items() if buffer not in stored}
 
     # Statements of variables alone
 
     def is_of_variables(self, statement: tirx.Stmt) -> bool:
         """Whether a loop or branch does nothing but store variables, in a few turns."""
-        for one in walk(statement):
-            match one:
+        for inner in walk(statement):
+            match inner:
                 case tirx.For():
-                    if one.kind != tirx.ForKind.SERIAL or constant(one.min) is None or self.most_turns(one) > MAX_TURNS:
+                    if (
+                        inner.kind != tirx.ForKind.SERIAL
+                        or constant(inner.min) is None
+                        or self.most_turns(inner) > MAX_TURNS
+                    ):
                         return False
                 case tirx.BufferStore():
-                    if one.buffer not in self.own:
+                    if inner.buffer not in self.own:
                         return False
                 case tirx.IfThenElse() | tirx.Bind():
                     pass
@@ -192,47 +198,47 @@ class _Variables(Context):
     ) -> list[tirx.Stmt]:  # fmt: skip
         """The statements of a body as names. `placed` are values of the loops' variables and names inside, `condition`
         is what the statements run under."""
-        made: list[tirx.Stmt] = []
+        unrolled: list[tirx.Stmt] = []
 
         def value(e: ir.Expr) -> ir.Expr:
-            return replaced(self.known(e), lambda part: placed.get(part, part))
+            return replaced(self.known(e), lambda node: placed.get(node, node))
 
         def named(name: str, e: ir.Expr, span: ir.Span | None) -> ir.Var:
             # Kernels that need some of these values only still call them the same.
             name = unused_name(name, self.names)
             self.names.add(name)
-            made.append(tirx.Bind(tirx.Var(name, str(e.ty.dtype)), e, span))
-            bound = made[-1]
+            unrolled.append(tirx.Bind(tirx.Var(name, str(e.ty.dtype)), e, span))
+            bound = unrolled[-1]
             assert isinstance(bound, tirx.Bind)
             self.enter(bound)
             return bound.var
 
-        for one in body:
-            match one:
+        for statement in body:
+            match statement:
                 case tirx.Bind():
-                    known = _where(condition, value(one.value))
-                    placed[one.var] = named(str(one.var.name), known, one.span)
+                    bound_value = _where(condition, value(statement.value))
+                    placed[statement.var] = named(str(statement.var.name), bound_value, statement.span)
                 case tirx.BufferStore():
-                    new, dtype = value(one.value), dtype_of(one.buffer)
+                    new, dtype = value(statement.value), dtype_of(statement.buffer)
                     new = new if str(new.ty.dtype) == dtype else tirx.Cast(ir.PrimType(dtype), new)
                     if condition is not None:
-                        old = self.known(tirx.BufferLoad(one.buffer, list(one.indices)))
+                        old = self.known(tirx.BufferLoad(statement.buffer, list(statement.indices)))
                         new = tirx.if_then_else(condition, new, old)
-                    self.values[one.buffer] = named(str(one.buffer.name), new, one.span)
+                    self.values[statement.buffer] = named(str(statement.buffer.name), new, statement.span)
                 case tirx.IfThenElse():
-                    test = named("chosen", _where(condition, value(one.condition)), one.span)
-                    made += self.turn(statements(one.then_case), placed, _both(condition, test))
-                    if one.else_case is not None:
-                        made += self.turn(statements(one.else_case), placed, _both(condition, tirx.Not(test)))
+                    test = named("chosen", _where(condition, value(statement.condition)), statement.span)
+                    unrolled += self.turn(statements(statement.then_case), placed, _both(condition, test))
+                    if statement.else_case is not None:
+                        unrolled += self.turn(statements(statement.else_case), placed, _both(condition, tirx.Not(test)))
                 case tirx.For():
-                    first, extent = constant(one.min) or 0, value(one.extent)
-                    for number in range(self.most_turns(one)):
-                        placed[one.loop_var] = tirx.const(first + number, "int32")
+                    first, extent = constant(statement.min) or 0, value(statement.extent)
+                    for number in range(self.most_turns(statement)):
+                        placed[statement.loop_var] = tirx.const(first + number, "int32")
                         runs = None if constant(extent) is not None else extent > number
-                        made += self.turn(statements(one.body), placed, _both(condition, runs))
+                        unrolled += self.turn(statements(statement.body), placed, _both(condition, runs))
                 case _:
-                    raise AssertionError(f"{one} is no statement of variables alone")
-        return made
+                    raise AssertionError(f"{statement} is no statement of variables alone")
+        return unrolled
 
 
 def _where(condition: ir.Expr | None, value: ir.Expr) -> ir.Expr:
@@ -243,8 +249,8 @@ def _where(condition: ir.Expr | None, value: ir.Expr) -> ir.Expr:
     return tirx.if_then_else(condition, value, tirx.const(1, str(value.ty.dtype)))
 
 
-def _both(one: ir.Expr | None, other: ir.Expr | None) -> ir.Expr | None:
-    return other if one is None else one if other is None else tirx.And(one, other)
+def _both(first: ir.Expr | None, second: ir.Expr | None) -> ir.Expr | None:
+    return second if first is None else first if second is None else tirx.And(first, second)
 
 
 _RULES = (

@@ -29,7 +29,7 @@ class _Held:
 
     def depends_on(self, buffer: tirx.Buffer) -> bool:
         """Whether an element of a buffer decides the region."""
-        loads = (load for part in self.region.region for load in loads_of(part.min))
+        loads = (load for interval in self.region.region for load in loads_of(interval.min))
         return any(load.source.same_as(buffer) for load in loads)
 
 
@@ -50,7 +50,7 @@ class Element:
         """The checks, as statements; `asked` is the condition under which anybody wants the element."""
         tests = (test if asked is None else tirx.Or(tirx.Not(asked), test) for test in self.checks)
         return [
-            tirx.Bind(tirx.Var("checked", "int32"), call(CHECK_READ.ir_name, [one], dtype="int32")) for one in tests
+            tirx.Bind(tirx.Var("checked", "int32"), call(CHECK_READ.ir_name, [test], dtype="int32")) for test in tests
         ]
 
 
@@ -76,22 +76,22 @@ class LoadedBlocks:
 
     def element(self, load: ir.TensorLoad, around: list[tirx.Stmt], bounds: Bounds) -> Element | None:
         """The element of a tensor that an element of a block is; None where that is not known."""
-        found = self._held(load.source, around)
-        if found is None:
+        loaded = self._held(load.source, around)
+        if loaded is None:
             return None
-        region, block = found.region, load.source
-        long = [extent for part in region.region if (extent := constant(part.extent)) != 1]
+        region, block = loaded.region, load.source
+        long = [extent for interval in region.region if (extent := constant(interval.extent)) != 1]
         if long != [extent for extent in shape_of(block) if extent != 1]:
             return None
         along = iter([index for index, extent in zip(load.indices, shape_of(block), strict=True) if extent != 1])
-        places: list[ir.Expr] = []
+        indices: list[ir.Expr] = []
         past: list[ir.Expr] = []
-        for part, length in zip(region.region, extents_of(region.source), strict=True):
-            place = part.min if constant(part.extent) == 1 else part.min + next(along)
-            places.append(place)
-            if not bounds.proves(part.min + part.extent <= length) and not bounds.proves(place < length):
-                past.append(place >= length)
-        value = tirx.BufferLoad(region.source, places, load.span)
+        for interval, length in zip(region.region, extents_of(region.source), strict=True):
+            index = interval.min if constant(interval.extent) == 1 else interval.min + next(along)
+            indices.append(index)
+            if not bounds.proves(interval.min + interval.extent <= length) and not bounds.proves(index < length):
+                past.append(index >= length)
+        value = tirx.BufferLoad(region.source, indices, load.span)
         checks = [
             test for index, extent in zip(load.indices, shape_of(block), strict=True)
             for test in (index >= 0, index < extent) if not bounds.proves(test)
@@ -100,32 +100,34 @@ class LoadedBlocks:
             value if dtype_of(region.source) == dtype_of(block) else tirx.Cast(load.ty, value),
             tuple(checks),
             tuple(past),
-            any(one in self.decided or isinstance(one, ir.TensorLoad) for place in places for one in nodes_of(place)),
+            any(
+                node in self.decided or isinstance(node, ir.TensorLoad) for index in indices for node in nodes_of(index)
+            ),
         )
 
     def part(self, block: Quantified, around: list[tirx.Stmt], bounds: Bounds) -> ir.TensorRegion | None:
         """The region of a tensor that a part of a block is; None where that is not known."""
         load, extents, shape = block.first, block.extents, shape_of(block.source)
-        found = self._held(load.source, around)
-        if found is None or dtype_of(found.region.source) != dtype_of(load.source):
+        loaded = self._held(load.source, around)
+        if loaded is None or dtype_of(loaded.region.source) != dtype_of(load.source):
             return None
         for low, extent, length in zip(load.indices, extents, shape, strict=True):
             if not (bounds.proves(low >= 0) and bounds.proves(low + extent <= length)):
                 return None
-        own = [axis for axis, length in enumerate(shape) if length != 1]
-        if [number for part in found.region.region if (number := constant(part.extent)) != 1] != [
-            shape[a] for a in own
+        long_axes = [axis for axis, length in enumerate(shape) if length != 1]
+        if [number for interval in loaded.region.region if (number := constant(interval.extent)) != 1] != [
+            shape[a] for a in long_axes
         ]:
             return None
-        along, ranges = iter(own), list[ir.Range]()
-        for part in found.region.region:
-            if constant(part.extent) == 1:
-                ranges.append(part)
+        along, ranges = iter(long_axes), list[ir.Range]()
+        for interval in loaded.region.region:
+            if constant(interval.extent) == 1:
+                ranges.append(interval)
                 continue
             axis = next(along)
-            low = sym.Analyzer().simplify(part.min + load.indices[axis])
+            low = sym.Analyzer().simplify(interval.min + load.indices[axis])
             ranges.append(ir.Range.from_min_extent(low, tirx.const(extents[axis], "int32")))
-        return tirx.BufferRegion(found.region.source, ranges)
+        return tirx.BufferRegion(loaded.region.source, ranges)
 
     def pass_by(self, statement: tirx.Stmt, around: list[tirx.Stmt]) -> None:
         """Take note of what a statement writes."""
@@ -151,52 +153,52 @@ class LoadedBlocks:
         passed, self.passed = self.passed, []
         for statement, around_it in passed:
             self._look_at(statement, around_it)
-        found = self.held.get(block)
-        if found is None or len(found.around) > len(around):
+        loaded = self.held.get(block)
+        if loaded is None or len(loaded.around) > len(around):
             return None
-        if not all(a.same_as(b) for a, b in zip(found.around, around, strict=False)):
+        if not all(a.same_as(b) for a, b in zip(loaded.around, around, strict=False)):
             return None
-        return found if found.arms == self._arms(around[: len(found.around)]) else None
+        return loaded if loaded.arms == self._arms(around[: len(loaded.around)]) else None
 
     def _arms(self, around: list[tirx.Stmt]) -> tuple[bool | None, ...]:
         """Of each of the branches around the statement, whether it is in the first arm; None where it is new."""
-        found: list[bool | None] = []
+        arms_around: list[bool | None] = []
         for branch in around:
             if isinstance(branch, tirx.IfThenElse):
                 arms = {True: branch.then_case, False: branch.else_case}
                 of = [which for which, arm in arms.items() if arm is not None and self._is_in(arm)]
-                found.append(of[0] if of else None)
-        return tuple(found)
+                arms_around.append(of[0] if of else None)
+        return tuple(arms_around)
 
     def _is_in(self, arm: tirx.Stmt) -> bool:
-        return any(one.same_as(self.statement) for one in walk(arm))
+        return any(node.same_as(self.statement) for node in walk(arm))
 
     def _source(
-        self, part: ir.TensorRegion, block: tirx.Buffer, around: list[tirx.Stmt]
+        self, region: ir.TensorRegion, block: tirx.Buffer, around: list[tirx.Stmt]
     ) -> ir.TensorRegion | None:  # fmt: skip
-        if is_on_chip(part.source):
-            found = self._held(part.source, around)
-            same = dtype_of(part.source) == dtype_of(block) and shape_of(part.source) == shape_of(block)
-            return found.region if found is not None and same and is_whole(part) else None
-        floats = all("float" in dtype_of(one) for one in (part.source, block))
-        if part.source in self.changed or not (floats or dtype_of(part.source) == dtype_of(block)):
+        if is_on_chip(region.source):
+            loaded = self._held(region.source, around)
+            same = dtype_of(region.source) == dtype_of(block) and shape_of(region.source) == shape_of(block)
+            return loaded.region if loaded is not None and same and is_whole(region) else None
+        floats = all("float" in dtype_of(buffer) for buffer in (region.source, block))
+        if region.source in self.changed or not (floats or dtype_of(region.source) == dtype_of(block)):
             return None
-        return part
+        return region
 
 
 def _decided(function: tirx.PrimFunc) -> set[ir.Expr]:
-    found = set[ir.Expr]()
-    for one in walk(function.body):
-        match one:
+    decided = set[ir.Expr]()
+    for statement in walk(function.body):
+        match statement:
             case tirx.For():
-                name, values = one.loop_var, [one.min, one.extent]
+                name, values = statement.loop_var, [statement.min, statement.extent]
             case tirx.Bind():
-                name, values = one.var, [one.value]
+                name, values = statement.var, [statement.value]
             case _:
                 continue
-        if any(part in found or isinstance(part, ir.TensorLoad) for value in values for part in nodes_of(value)):
-            found.add(name)
-    return found
+        if any(node in decided or isinstance(node, ir.TensorLoad) for value in values for node in nodes_of(value)):
+            decided.add(name)
+    return decided
 
 
 def _written(statement: tirx.Stmt) -> list[tirx.Buffer]:
@@ -206,5 +208,5 @@ def _written(statement: tirx.Stmt) -> list[tirx.Buffer]:
     name = op_name(statement)
     if not name:
         return []
-    parts = regions(statement)
-    return [one.source for one in (parts[1:] if name == tl.COPY.name else parts)]
+    operand_regions = regions(statement)
+    return [region.source for region in (operand_regions[1:] if name == tl.COPY.name else operand_regions)]

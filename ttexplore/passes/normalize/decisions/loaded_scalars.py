@@ -30,9 +30,9 @@ def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     k is not less than n. An element of a block that holds a part of a tensor is an element of that tensor. Raises
     Unsupported where something depends on a name of what the chip computes.
     """
-    made = rewrite(_LOADED, _LoadedDecisions(function, firings))
-    check_decisions(made)
-    return made
+    rewritten = rewrite(_LOADED, _LoadedDecisions(function, firings))
+    check_decisions(rewritten)
+    return rewritten
 
 
 def with_named_choices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -44,7 +44,7 @@ def with_named_choices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFu
             x[i, j] = T.if_then_else(                   ==>       x[i, j] = T.if_then_else(choice != 0, 1.0, x[i, j])
                 Count_value > 2000000, 1.0, x[i, j])
     """
-    names = [one.var for one in walk(function.body) if _is_number(one)]
+    names = [statement.var for statement in walk(function.body) if _is_number(statement)]
     return rewrite(_NAMED, _Choices(function, firings, names)) if names else function
 
 
@@ -61,31 +61,31 @@ class _Choices(Context):
     def __init__(self, function: tirx.PrimFunc, firings: Firings, names: Iterable[ir.Var]) -> None:
         super().__init__(function, firings)
         self.decided = set[ir.Expr](names)
-        for one in walk(function.body):
-            if isinstance(one, tirx.Bind) and any(part in self.decided for part in nodes_of(one.value)):
-                self.decided.add(one.var)
+        for statement in walk(function.body):
+            if isinstance(statement, tirx.Bind) and any(node in self.decided for node in nodes_of(statement.value)):
+                self.decided.add(statement.var)
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if self.is_in_nest or not is_parallel(statement):
             return None
         loops, body = parallel_body(statement)
-        inside = {one.loop_var for one in loops} | {one.var for one in body if isinstance(one, tirx.Bind)}
-        made: list[tirx.Stmt] = []
+        inside = {loop.loop_var for loop in loops} | {inner.var for inner in body if isinstance(inner, tirx.Bind)}
+        bindings: list[tirx.Stmt] = []
         values: dict[ir.Expr, ir.Expr] = {}
-        for value in (one.value for one in body if isinstance(one, tirx.Bind | tirx.BufferStore)):
-            for part in nodes_of(value):
-                if part not in values and isinstance(part, _COMPARED) and self.is_decided(part, inside):
+        for value in (inner.value for inner in body if isinstance(inner, tirx.Bind | tirx.BufferStore)):
+            for node in nodes_of(value):
+                if node not in values and isinstance(node, _COMPARED) and self.is_decided(node, inside):
                     name = tirx.Var("choice", "int32")
-                    made.append(tirx.Bind(name, tirx.Select(part, tirx.const(1, "int32"), tirx.const(0, "int32"))))
-                    values[part] = tirx.NE(name, tirx.const(0, "int32"))
-        return [*made, _with_values(statement, values)] if made else None
+                    bindings.append(tirx.Bind(name, tirx.Select(node, tirx.const(1, "int32"), tirx.const(0, "int32"))))
+                    values[node] = tirx.NE(name, tirx.const(0, "int32"))
+        return [*bindings, _with_values(statement, values)] if bindings else None
 
     def is_decided(self, condition: ir.Expr, inside: Collection[ir.Expr]) -> bool:
         """Whether elements of tensors decide a comparison of whole numbers, for all elements alike."""
         nodes = nodes_of(condition)
-        alike = not loads_of(condition) and not any(one in inside for one in nodes)
-        return alike and any(one in self.decided for one in nodes) and all(
-            str(one.ty.dtype) == "int32" for one in parts_of(condition)
+        alike = not loads_of(condition) and not any(node in inside for node in nodes)
+        return alike and any(node in self.decided for node in nodes) and all(
+            str(operand.ty.dtype) == "int32" for operand in parts_of(condition)
         )  # fmt: skip
 
 
@@ -101,45 +101,50 @@ def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     The part of a block past the end of a tensor is read as zeros and never stored, as everywhere. An index of one
     element, and an element that is read, are checked at both ends.
     """
-    if not any(isinstance(one, tirx.Bind) and deciding_load(one.value) is not None for one in walk(function.body)):
+    if not any(
+        isinstance(statement, tirx.Bind) and deciding_load(statement.value) is not None
+        for statement in walk(function.body)
+    ):
         return function
     return rewrite(_CHECKED, _DecidedIndices(function, firings))
 
 
 def notes_on_decisions(function: tirx.PrimFunc) -> tuple[Note, ...]:
     """What the plan says of the decisions that are left to elements of tensors."""
-    known: dict[ir.Expr, list[str]] = {}
-    found: dict[str, list[str]] = {}
+    sources_of: dict[ir.Expr, list[str]] = {}
+    tensors_of: dict[str, list[str]] = {}
 
     def sources(*values: ir.Expr) -> list[str]:
-        return [name for value in values for one in nodes_of(value) for name in known.get(one, [])]
+        return [name for value in values for node in nodes_of(value) for name in sources_of.get(node, [])]
 
     def decided(text: str, names: list[str]) -> None:
-        found[text] = list(dict.fromkeys([*found.get(text, []), *names]))
+        tensors_of[text] = list(dict.fromkeys([*tensors_of.get(text, []), *names]))
 
-    for one in walk(function.body):
-        match one:
-            case tirx.Bind() if (load := deciding_load(one.value)) is not None:
-                known[one.var] = [str(load.source.name), *sources(*load.indices)]
+    for node in walk(function.body):
+        match node:
+            case tirx.Bind() if (load := deciding_load(node.value)) is not None:
+                sources_of[node.var] = [str(load.source.name), *sources(*load.indices)]
             case tirx.Bind():
-                known[one.var] = sources(one.value)
+                sources_of[node.var] = sources(node.value)
             case tirx.For():
-                names = known[one.loop_var] = sources(one.min, one.extent)
+                names = sources_of[node.loop_var] = sources(node.min, node.extent)
                 decided("which branches and turns are taken, by the reader for all kernels of a core", names)
-            case tirx.Evaluate() if runs(one, tl.COPY):
-                for number, region in enumerate(arguments(one)):
+            case tirx.Evaluate() if runs(node, tl.COPY):
+                for number, region in enumerate(arguments(node)):
                     assert isinstance(region, ir.TensorRegion)
-                    names = sources(*(part.min for part in region.region))
+                    names = sources(*(interval.min for interval in region.region))
                     if number and names:
                         text = f"where {region.source.name} is stored, which is checked when the kernel runs"
-                        others = "; that no two blocks store to one place is up to the kernel"
-                        decided(text if attribute(one, ATOMIC) else text + others, names)
+                        caveat = "; that no two blocks store to one place is up to the kernel"
+                        decided(text if attribute(node, ATOMIC) else text + caveat, names)
                     elif names:
                         decided(f"where {region.source.name} is loaded, which is checked when the kernel runs", names)
             case _:
                 pass
     return tuple(
-        note("elements decide", tensors=" and ".join(names), decision=text) for text, names in found.items() if names
+        note("elements decide", tensors=" and ".join(names), decision=text)
+        for text, names in tensors_of.items()
+        if names
     )
 
 
@@ -148,16 +153,16 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
         case tirx.For() if is_parallel(statement):
             # The place of a block that a T.Parallel reads or stores; which element of it depends on no element.
             loops, body = parallel_body(statement)
-            inside = {one.loop_var for one in loops} | {one.var for one in body if isinstance(one, tirx.Bind)}
-            places = [
-                index for one in body if isinstance(one, tirx.Bind | tirx.BufferStore) for load in loads_of(one.value)
+            inside = {loop.loop_var for loop in loops} | {inner.var for inner in body if isinstance(inner, tirx.Bind)}
+            deciding = [
+                index for inner in body if isinstance(inner, tirx.Bind | tirx.BufferStore) for load in loads_of(inner.value)
                 for index in load.indices
             ]  # fmt: skip
-            places += [index for one in body if isinstance(one, tirx.BufferStore) for index in one.indices]
-            values = [one.value for one in body if isinstance(one, tirx.BufferStore)]
-            places += [one for value in values if (one := condition_of(value)) is not None]
-            found = [load for index in places for load in loads_of(index)]
-            return [one for one in found if not any(part in inside for part in nodes_of(one))]
+            deciding += [index for inner in body if isinstance(inner, tirx.BufferStore) for index in inner.indices]
+            values = [inner.value for inner in body if isinstance(inner, tirx.BufferStore)]
+            deciding += [condition for value in values if (condition := condition_of(value)) is not None]
+            loads = [load for index in deciding for load in loads_of(index)]
+            return [load for load in loads if not any(node in inside for node in nodes_of(load))]
         case tirx.For() if statement.kind != tirx.ForKind.THREAD_BINDING:
             return [statement.min, statement.extent]
         case tirx.IfThenElse():
@@ -167,8 +172,13 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
         case tirx.Bind():
             return [statement.value]
         case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
-            regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
-            return [bound for one in regions for part in elements(one.region) for bound in (part.min, part.extent)]
+            regions = [argument for argument in arguments(statement) if isinstance(argument, ir.TensorRegion)]
+            return [
+                bound
+                for region in regions
+                for interval in elements(region.region)
+                for bound in (interval.min, interval.extent)
+            ]
         case _:
             return []
 
@@ -177,14 +187,14 @@ class _ElementNames:
     """The names for the elements in one statement, and the statements that read them. `held` says which element of a
     tensor an element of a block is."""
 
-    def __init__(self, held: Callable[[ir.TensorLoad], Element | None]) -> None:
+    def __init__(self, element_of: Callable[[ir.TensorLoad], Element | None]) -> None:
         self.made: list[tirx.Stmt] = []
-        self.held = held
+        self.held = element_of
 
     def of(self, e: ir.Expr, asked: ir.Expr | None = None) -> ir.Expr:
         """An expression with names in place of elements; `asked` is the condition under which anybody wants it."""
         if isinstance(e, ir.TensorLoad):
-            indices = [self.of(one, asked) for one in e.indices]
+            indices = [self.of(index, asked) for index in e.indices]
             if is_on_chip(e.source):
                 return self._in_block(tirx.BufferLoad(e.source, indices, e.span), asked)
             if asked is not None and loads_of(asked):
@@ -192,42 +202,44 @@ class _ElementNames:
                 return tirx.BufferLoad(e.source, indices, e.span)
             if asked is not None:
                 zero = tirx.const(0, "int32")
-                indices = [one if constant(one) is not None else tirx.Select(asked, one, zero) for one in indices]
+                indices = [
+                    index if constant(index) is not None else tirx.Select(asked, index, zero) for index in indices
+                ]
             name = tirx.Var(f"{e.source.name}_value", e.ty)
             self.made.append(tirx.Bind(name, tirx.BufferLoad(e.source, indices, e.span)))
             return name
         if not loads_of(e):
             return e
-        parts = parts_of(e)
+        operands = parts_of(e)
         match e:
             case tirx.And() | tirx.Or():
                 left = self.of(e.a, asked)
                 holds = left if isinstance(e, tirx.And) else tirx.Not(left)
                 return with_parts(e, [left, self.of(e.b, _both(asked, holds))])
             case tirx.Select():
-                test = self.of(parts[0], asked)
-                others = (test, tirx.Not(test))
+                test = self.of(operands[0], asked)
+                conditions = (test, tirx.Not(test))
             case ir.Call() if str(e.op.name).endswith(".if_then_else"):
-                test = self.of(parts[0], asked)
-                others = (test, tirx.Not(test))
+                test = self.of(operands[0], asked)
+                conditions = (test, tirx.Not(test))
             case _:
-                return with_parts(e, [self.of(one, asked) for one in parts])
-        sides = [self.of(one, _both(asked, holds)) for one, holds in zip(parts[1:], others, strict=True)]
+                return with_parts(e, [self.of(operand, asked) for operand in operands])
+        sides = [self.of(operand, _both(asked, holds)) for operand, holds in zip(operands[1:], conditions, strict=True)]
         return with_parts(e, [test, *sides])
 
     def _in_block(self, e: ir.TensorLoad, asked: ir.Expr | None) -> ir.Expr:
         """An element of a block that holds a part of a tensor: an element of that tensor, 0 past its end."""
-        found = self.held(e)
-        if found is None:
+        element = self.held(e)
+        if element is None:
             return e
-        self.made += found.checked(asked)
-        if not found.past:
-            return self.of(found.value, asked)
+        self.made += element.checked(asked)
+        if not element.past:
+            return self.of(element.value, asked)
         zero = tirx.const(0, str(e.ty.dtype))
-        if any(constant(one) == 1 for one in found.past):
+        if any(constant(condition) == 1 for condition in element.past):
             return zero
-        value: ir.Expr = found.value
-        for past in found.past:
+        value: ir.Expr = element.value
+        for past in element.past:
             value = tirx.Select(past, zero, value)
         name = tirx.Var(f"{e.source.name}_value", e.ty)
         self.made.append(tirx.Bind(name, self.of(value, asked)))
@@ -253,8 +265,8 @@ class _LoadedDecisions(Context):
     def quantified(self, block: Quantified, named: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
         """Whether elements of a block are true, as what the tensor holds from which it was loaded."""
         if is_on_chip(block.source):
-            part = self.held.part(block, [*self.around], self.bounds)
-            if part is None:
+            region = self.held.part(block, [*self.around], self.bounds)
+            if region is None:
                 name = str(block.source.name)
                 raise Unsupported(
                     "L005",
@@ -264,9 +276,9 @@ class _LoadedDecisions(Context):
                     "in T.Parallel: T.if_then_else",
                     span=span_of(block.first),
                 )
-            starts = [one.min for one in part.region]
-            block = block.moved(part.source, starts, constant_extents(part))
-        return block.moved(block.source, [named(one) for one in block.first.indices], block.extents).expression()
+            starts = [interval.min for interval in region.region]
+            block = block.moved(region.source, starts, constant_extents(region))
+        return block.moved(block.source, [named(index) for index in block.first.indices], block.extents).expression()
 
     def element(self, load: ir.TensorLoad) -> Element | None:
         """The element of a tensor that an element of a block is, if it is known."""
@@ -288,54 +300,59 @@ def _loaded(context: _LoadedDecisions, statement: tirx.Stmt) -> list[tirx.Stmt] 
     match statement:
         case tirx.For() if is_parallel(statement):
             decisions = _decisions(statement)
-            values: dict[ir.Expr, ir.Expr] = {one: named(one) for one in decisions}
-            made: tirx.Stmt = _with_values(statement, values)
+            values: dict[ir.Expr, ir.Expr] = {decision: named(decision) for decision in decisions}
+            rewritten: tirx.Stmt = _with_values(statement, values)
         case tirx.For():
             low, extent = named(statement.min), named(statement.extent)
             inner = context.inside(statement, inside)
-            made = tirx.For(
+            rewritten = tirx.For(
                 inner.loop_var, low, extent, inner.kind, inner.body, inner.thread_binding, inner.annotations,
                 inner.step, inner.span,
             )  # fmt: skip
         case tirx.IfThenElse():
             condition = named(statement.condition)
             inner = context.inside(statement, inside)
-            made = tirx.IfThenElse(condition, inner.then_case, inner.else_case, inner.span)
+            rewritten = tirx.IfThenElse(condition, inner.then_case, inner.else_case, inner.span)
         case tirx.Bind() if (block := quantified_of(statement.value)) is not None:
-            made = with_value(statement, context.quantified(block, named))
+            rewritten = with_value(statement, context.quantified(block, named))
         case tirx.Bind(value=ir.TensorLoad() as load) if not is_on_chip(load.source):
-            indices = [named(one) for one in load.indices]
-            made = with_value(statement, tirx.BufferLoad(load.source, indices, load.span))
+            indices = [named(index) for index in load.indices]
+            rewritten = with_value(statement, tirx.BufferLoad(load.source, indices, load.span))
         case tirx.Bind():
-            made = with_value(statement, named(statement.value))
+            rewritten = with_value(statement, named(statement.value))
         case _:
-            parts: list[ir.Expr] = []
-            for part in arguments(statement):
-                if isinstance(part, ir.TensorRegion):
-                    ranges = [ir.Range.from_min_extent(named(one.min), named(one.extent)) for one in part.region]
-                    part = tirx.BufferRegion(part.source, ranges)
-                parts.append(part)
-            made = with_arguments(statement, parts)
-    return [*names.made, made]
+            operands: list[ir.Expr] = []
+            for operand in arguments(statement):
+                if isinstance(operand, ir.TensorRegion):
+                    ranges = [
+                        ir.Range.from_min_extent(named(interval.min), named(interval.extent))
+                        for interval in operand.region
+                    ]
+                    operand = tirx.BufferRegion(operand.source, ranges)
+                operands.append(operand)
+            rewritten = with_arguments(statement, operands)
+    return [*names.made, rewritten]
 
 
 def _with_values(nest: tirx.For, values: dict[ir.Expr, ir.Expr]) -> tirx.Stmt:
     """A T.Parallel nest with names in place of elements that decide places."""
 
-    def known(e: ir.Expr) -> ir.Expr:
-        return replaced(e, lambda part: values.get(part, part))
+    def substituted(e: ir.Expr) -> ir.Expr:
+        return replaced(e, lambda node: values.get(node, node))
 
     loops, body = parallel_body(nest)
-    made: list[tirx.Stmt] = []
-    for one in body:
-        match one:
+    rewritten: list[tirx.Stmt] = []
+    for inner in body:
+        match inner:
             case tirx.Bind():
-                made.append(with_value(one, known(one.value)))
+                rewritten.append(with_value(inner, substituted(inner.value)))
             case tirx.BufferStore():
-                made.append(with_value(one, known(one.value), [known(index) for index in one.indices]))
+                rewritten.append(
+                    with_value(inner, substituted(inner.value), [substituted(index) for index in inner.indices])
+                )
             case _:
-                made.append(one)
-    return with_nest(loops, made)
+                rewritten.append(inner)
+    return with_nest(loops, rewritten)
 
 
 _LOADED = (
@@ -358,28 +375,28 @@ def _used_as_values(function: tirx.PrimFunc) -> set[ir.Expr]:
     """The names that what T.Parallel computes depends on, and those that these depend on."""
     needed: dict[ir.Expr, list[ir.Expr]] = {}
     waiting: list[ir.Expr] = []
-    for one in walk(function.body):
-        match one:
-            case tirx.For() if is_parallel(one):
-                for inner in parallel_body(one)[1]:
+    for node in walk(function.body):
+        match node:
+            case tirx.For() if is_parallel(node):
+                for inner in parallel_body(node)[1]:
                     if isinstance(inner, tirx.Bind | tirx.BufferStore):
                         waiting += nodes_of(inner.value)
             case tirx.For():
-                needed[one.loop_var] = [*nodes_of(one.min), *nodes_of(one.extent)]
+                needed[node.loop_var] = [*nodes_of(node.min), *nodes_of(node.extent)]
             case tirx.Bind(value=tirx.Select() as chosen):
                 # What is compared becomes no part of the value.
-                needed[one.var] = [part for side in parts_of(chosen)[1:] for part in nodes_of(side)]
+                needed[node.var] = [inner_node for side in parts_of(chosen)[1:] for inner_node in nodes_of(side)]
             case tirx.Bind():
-                needed[one.var] = nodes_of(one.value)
+                needed[node.var] = nodes_of(node.value)
             case _:
                 pass
-    found = set[ir.Expr]()
+    used_names = set[ir.Expr]()
     while waiting:
-        one = waiting.pop()
-        if one not in found and isinstance(one, ir.Var):
-            found.add(one)
-            waiting += needed.get(one, [])
-    return found
+        node = waiting.pop()
+        if node not in used_names and isinstance(node, ir.Var):
+            used_names.add(node)
+            waiting += needed.get(node, [])
+    return used_names
 
 
 class _DecidedIndices(Context):
@@ -391,7 +408,7 @@ class _DecidedIndices(Context):
         self.values = _used_as_values(function)
 
     def depends(self, e: ir.Expr) -> bool:
-        return any(one in self.decided for one in nodes_of(e))
+        return any(node in self.decided for node in nodes_of(e))
 
     def name(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A name, which may depend on elements, and be one."""
@@ -420,27 +437,29 @@ class _DecidedIndices(Context):
     def place(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not runs(statement, tl.COPY):
             return None
-        made: list[tirx.Stmt] = []
+        checks: list[tirx.Stmt] = []
         for region, name in zip(arguments(statement), ("check_read", "check_write"), strict=True):
             assert isinstance(region, ir.TensorRegion)
             tests: list[ir.Expr] = []
-            for part, length in zip(region.region, extents_of(region.source), strict=True):
-                if not is_on_chip(region.source) and self.depends(part.min):
+            for interval, length in zip(region.region, extents_of(region.source), strict=True):
+                if not is_on_chip(region.source) and self.depends(interval.min):
                     # Where nothing is stored, it is not stored anywhere.
-                    start = part.min >= 0
-                    tests.append(start if constant(part.extent) is not None else tirx.Or(start, part.extent <= 0))
-                    tests += [part.min < length] if constant(part.extent) == 1 else []
-            made += self.checked(name, tests, statement)
-        return [*made, statement] if made else None
+                    start = interval.min >= 0
+                    tests.append(
+                        start if constant(interval.extent) is not None else tirx.Or(start, interval.extent <= 0)
+                    )
+                    tests += [interval.min < length] if constant(interval.extent) == 1 else []
+            checks += self.checked(name, tests, statement)
+        return [*checks, statement] if checks else None
 
     def checked(self, name: str, tests: list[ir.Expr], statement: tirx.Stmt) -> list[tirx.Stmt]:
-        made: list[tirx.Stmt] = []
+        bindings: list[tirx.Stmt] = []
         for test in tests:
             if not self.bounds.proves(test):
-                one = tirx.Bind(tirx.Var("checked", "int32"), call(f"tt.{name}", [test], dtype="int32"))
-                self.enter(one)
-                made.append(one)
-        return made
+                binding = tirx.Bind(tirx.Var("checked", "int32"), call(f"tt.{name}", [test], dtype="int32"))
+                self.enter(binding)
+                bindings.append(binding)
+        return bindings
 
 
 _CHECKED = (

@@ -102,9 +102,9 @@ class _Scalars(NewBuffers):
         if not is_variable(buffer) or buffer in self.steering:
             return None
         dtype = _dtype_in_block(dtype_of(buffer))
-        made = allocation(str(buffer.name), (1,), dtype, "local.fragment", statement.span)
-        self.blocks[buffer] = made.buffer
-        return [made]
+        scalar_block = allocation(str(buffer.name), (1,), dtype, "local.fragment", statement.span)
+        self.blocks[buffer] = scalar_block.buffer
+        return [scalar_block]
 
     def name(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A name for a value that has elements in it, or is no integer."""
@@ -122,16 +122,16 @@ class _Scalars(NewBuffers):
                 return []
         if dtype in ("bfloat16", "float16") and not isinstance(value, ir.TensorLoad):
             # The value is rounded where it is stored, which is not here.
-            made: list[tirx.Stmt] = []
+            statements: list[tirx.Stmt] = []
             value = self._known(value)
-            kept: dict[ir.Expr, ir.Expr] = {
-                load: self._kept(str(load.source.name), load, made) for load in loads_of(value)
+            replacements: dict[ir.Expr, ir.Expr] = {
+                load: self._kept(str(load.source.name), load, statements) for load in loads_of(value)
             }
-            self.meanings[statement.var] = replaced(value, lambda part: kept.get(part, part))
-            return made
-        made = []
-        self.meanings[statement.var] = self._kept(str(statement.var.name), value, made)
-        return made
+            self.meanings[statement.var] = replaced(value, lambda node: replacements.get(node, node))
+            return statements
+        statements = []
+        self.meanings[statement.var] = self._kept(str(statement.var.name), value, statements)
+        return statements
 
     def store(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A store of one element outside of T.Parallel."""
@@ -152,22 +152,22 @@ class _Scalars(NewBuffers):
 
     def element(self, statement: tirx.BufferStore) -> list[tirx.Stmt]:
         """A store of one element of a tensor: of a block of one element."""
-        tensor, one = statement.buffer, tirx.const(1, "int32")
+        tensor, unit_extent = statement.buffer, tirx.const(1, "int32")
         dtype = _dtype_in_block(dtype_of(tensor))
-        made = self.allocate(f"{tensor.name}_element", (1,), dtype, span=statement.span)
-        place = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, one) for at in statement.indices])
-        copy = tirx.Evaluate(call(tl.COPY.name, [whole_region(made.buffer), place]), statement.span)
+        element_block = self.allocate(f"{tensor.name}_element", (1,), dtype, span=statement.span)
+        target = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, unit_extent) for at in statement.indices])
+        copy = tirx.Evaluate(call(tl.COPY.name, [whole_region(element_block.buffer), target]), statement.span)
         before: list[tirx.Stmt] = []
         value = self._value(statement.value, before)
-        return [*before, made, _filled(made.buffer, value), copy]
+        return [*before, element_block, _filled(element_block.buffer, value), copy]
 
     def branch(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A branch that does no more than store to scalars."""
         if not isinstance(statement, tirx.IfThenElse) or self.is_in_nest or not _is_of_scalars(statement):
             return None
-        if any(one in self.steering for one in _given_values(statement)):
+        if any(target in self.steering for target in _given_values(statement)):
             return None
-        return rewrite_body([self._without_old(one) for one in flattened(statement)], _RULES, self)
+        return rewrite_body([self._without_old(inner) for inner in flattened(statement)], _RULES, self)
 
     def _without_old(self, statement: tirx.Stmt) -> tirx.Stmt:
         """A store under a condition to what nothing reads needs no old value, which there need not be."""
@@ -191,57 +191,57 @@ class _Scalars(NewBuffers):
             return None
         loops, body = parallel_body(statement)
         inside: set[ir.Expr] = {loop.loop_var for loop in loops}
-        inside |= {one.var for one in body if isinstance(one, tirx.Bind)}
+        inside |= {inner.var for inner in body if isinstance(inner, tirx.Bind)}
         before: list[tirx.Stmt] = []
-        made: list[tirx.Stmt] = []
-        for one in body:
-            match one:
+        rewritten: list[tirx.Stmt] = []
+        for inner in body:
+            match inner:
                 case tirx.Bind() | tirx.BufferStore():
-                    made.append(with_value(one, self._value(one.value, before, inside)))
+                    rewritten.append(with_value(inner, self._value(inner.value, before, inside)))
                 case _:
-                    made.append(one)
-        if all(one.same_as(other) for one, other in zip(body, made, strict=True)):
+                    rewritten.append(inner)
+        if all(old.same_as(new) for old, new in zip(body, rewritten, strict=True)):
             return None
-        return [*before, with_nest(loops, made)]
+        return [*before, with_nest(loops, rewritten)]
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Operations on scalar variables, and fills with scalars."""
         if op_name(statement) not in tl.STATEMENTS:
             return None
-        parts = arguments(statement)
-        made: list[tirx.Stmt] = []
-        for number, part in enumerate(parts):
-            if isinstance(part, ir.TensorRegion) and part.source in self.blocks:
-                parts[number] = tirx.BufferRegion(self.blocks[part.source], list(part.region))
-        region = parts[0]
-        known = isinstance(parts[1], tirx.FloatImm | tirx.IntImm) if runs(statement, tl.FILL) else True
-        if not known and isinstance(region, ir.TensorRegion):
-            value = parts[1]
+        operands = arguments(statement)
+        statements: list[tirx.Stmt] = []
+        for number, operand in enumerate(operands):
+            if isinstance(operand, ir.TensorRegion) and operand.source in self.blocks:
+                operands[number] = tirx.BufferRegion(self.blocks[operand.source], list(operand.region))
+        region = operands[0]
+        is_literal = isinstance(operands[1], tirx.FloatImm | tirx.IntImm) if runs(statement, tl.FILL) else True
+        if not is_literal and isinstance(region, ir.TensorRegion):
+            value = operands[1]
             if self._has_elements(value):
-                value = self._kept(f"{region.source.name}_value", value, made)
-            return [*made, _filled_with(region, value)]
-        if all(one.same_as(other) for one, other in zip(parts, arguments(statement), strict=True)):
+                value = self._kept(f"{region.source.name}_value", value, statements)
+            return [*statements, _filled_with(region, value)]
+        if all(new.same_as(old) for new, old in zip(operands, arguments(statement), strict=True)):
             return None
-        return [with_arguments(statement, parts)]
+        return [with_arguments(statement, operands)]
 
     # Values
 
     def _has_elements(self, value: ir.Expr) -> bool:
-        return any(isinstance(one, ir.TensorLoad) or one in self.meanings for one in nodes_of(value))
+        return any(isinstance(node, ir.TensorLoad) or node in self.meanings for node in nodes_of(value))
 
     def _known(self, value: ir.Expr) -> ir.Expr:
         """A value with the blocks in which scalars are."""
 
-        def known(part: ir.Expr) -> ir.Expr:
-            if part in self.meanings:
-                return self.meanings[part]
-            if isinstance(part, ir.TensorLoad) and part.source in self.blocks:
-                return _element(self.blocks[part.source], dtype_of(part.source), part.span)
-            return part
+        def substitute(expr: ir.Expr) -> ir.Expr:
+            if expr in self.meanings:
+                return self.meanings[expr]
+            if isinstance(expr, ir.TensorLoad) and expr.source in self.blocks:
+                return _element(self.blocks[expr.source], dtype_of(expr.source), expr.span)
+            return expr
 
-        return replaced(value, known)
+        return replaced(value, substitute)
 
-    def _value(self, value: ir.Expr, made: list[tirx.Stmt], inside: Iterable[ir.Expr] = ()) -> ir.Expr:
+    def _value(self, value: ir.Expr, preceding: list[tirx.Stmt], inside: Iterable[ir.Expr] = ()) -> ir.Expr:
         """A value with elements of tensors in place of those of blocks that hold a part of one; `made` gets the checks
         that they are of the block. Elements at the names `inside` stay."""
         varying = {*inside}
@@ -250,42 +250,42 @@ class _Scalars(NewBuffers):
         certain = {*certain_loads(value if condition is None else condition)}
         deciding = set[ir.Expr]() if condition is None else {*nodes_of(condition)}
 
-        def read(part: ir.Expr) -> ir.Expr:
-            if not isinstance(part, ir.TensorLoad) or not is_on_chip(part.source):
-                return part
-            if all(constant(index) == 0 for index in part.indices):
-                return part
-            if any(one in varying for index in part.indices for one in nodes_of(index)):
-                return part
+        def read(expr: ir.Expr) -> ir.Expr:
+            if not isinstance(expr, ir.TensorLoad) or not is_on_chip(expr.source):
+                return expr
+            if all(constant(index) == 0 for index in expr.indices):
+                return expr
+            if any(node in varying for index in expr.indices for node in nodes_of(index)):
+                return expr
             names = [
                 tirx.Bind(tirx.Var(f"{loads[0].source.name}_value", index.ty), index)
-                for index in part.indices
+                for index in expr.indices
                 if (loads := loads_of(index))
             ]
-            known = {one.value: one.var for one in names}
-            indices = [known.get(index, index) for index in part.indices]
-            load = tirx.BufferLoad(part.source, indices, part.span) if names else part
-            found = self.loaded.element(load, [*self.around], self.bounds)
+            var_of = {binding.value: binding.var for binding in names}
+            indices = [var_of.get(index, index) for index in expr.indices]
+            load = tirx.BufferLoad(expr.source, indices, expr.span) if names else expr
+            element = self.loaded.element(load, [*self.around], self.bounds)
             # A place that numbers decide, and a number that decides something, are checked to lie in the tensor, which
             # the end of the block need not.
-            if found is None or (found.past and (names or found.is_decided or part in deciding)):
-                return part
-            if not names and not found.is_decided:
-                return found.value
+            if element is None or (element.past and (names or element.is_decided or expr in deciding)):
+                return expr
+            if not names and not element.is_decided:
+                return element.value
             # Where nobody asks for an element, its index may be any.
-            if found.checks and part not in certain:
-                return part
-            made.extend([*names, *found.checked()])
-            return found.value
+            if element.checks and expr not in certain:
+                return expr
+            preceding.extend([*names, *element.checked()])
+            return element.value
 
         return replaced(value, read)
 
-    def _kept(self, name: str, value: ir.Expr, made: list[tirx.Stmt]) -> ir.Expr:
+    def _kept(self, name: str, value: ir.Expr, preceding: list[tirx.Stmt]) -> ir.Expr:
         """The element of a new block that holds a value; `made` gets the statements that fill it."""
         dtype = str(value.ty.dtype)
         block = self.allocate(name, (1,), _dtype_in_block(dtype))
-        known = self._value(value, made)
-        made += [block, _filled(block.buffer, known)]
+        rewritten = self._value(value, preceding)
+        preceding += [block, _filled(block.buffer, rewritten)]
         return _element(block.buffer, dtype, None)
 
 
@@ -313,8 +313,10 @@ def _stored(value: ir.Expr, block: tirx.Buffer) -> ir.Expr:
 def _filled(block: tirx.Buffer, value: ir.Expr) -> tirx.Stmt:
     """The statement that puts a value into a block of one element."""
     if isinstance(value, ir.TensorLoad) and not is_on_chip(value.source) and dtype_of(block) == dtype_of(value.source):
-        one = tirx.const(1, "int32")
-        region = tirx.BufferRegion(value.source, [ir.Range.from_min_extent(index, one) for index in value.indices])
+        unit_extent = tirx.const(1, "int32")
+        region = tirx.BufferRegion(
+            value.source, [ir.Range.from_min_extent(index, unit_extent) for index in value.indices]
+        )
         return tirx.Evaluate(call(tl.COPY.name, [region, whole_region(block)]))
     return parallel_nest(block, lambda at: _stored(_at(value, block, at), block))
 
@@ -323,19 +325,21 @@ def _filled_with(region: ir.TensorRegion, value: ir.Expr) -> tirx.Stmt:
     """The T.Parallel that stores a value to all elements of a region."""
     extents = constant_extents(region)
     axes = [axis for axis, extent in enumerate(extents) if extent != 1] or [len(extents) - 1]
-    own = dict(zip(axes, parallel_variables(len(axes)), strict=True))
+    axis_vars = dict(zip(axes, parallel_variables(len(axes)), strict=True))
     indices = [
-        part.min if axis not in own else own[axis] if constant(part.min) == 0 else part.min + own[axis]
-        for axis, part in enumerate(region.region)
+        interval.min if axis not in axis_vars else axis_vars[axis] if constant(interval.min) == 0 else interval.min + axis_vars[axis]
+        for axis, interval in enumerate(region.region)
     ]  # fmt: skip
     store = tirx.BufferStore(region.source, _stored(value, region.source), indices)
-    return parallel_loops([*own.values()], [extents[axis] for axis in axes], store)
+    return parallel_loops([*axis_vars.values()], [extents[axis] for axis in axes], store)
 
 
 def _at(value: ir.Expr, block: tirx.Buffer, at: list[ir.Var]) -> ir.Expr:
     """A value that reads the one element of a block at loop variables, as the store of it does."""
-    own = tirx.BufferLoad(block, at)
-    return replaced(value, lambda part: own if isinstance(part, ir.TensorLoad) and part.source.same_as(block) else part)
+    element = tirx.BufferLoad(block, at)
+    return replaced(
+        value, lambda node: element if isinstance(node, ir.TensorLoad) and node.source.same_as(block) else node
+    )
 
 
 def _once(store: tirx.BufferStore) -> tirx.Stmt:
@@ -346,29 +350,30 @@ def _once(store: tirx.BufferStore) -> tirx.Stmt:
 
 def _is_of_scalars(branch: tirx.IfThenElse) -> bool:
     return all(
-        isinstance(one, tirx.IfThenElse | tirx.Bind) or (isinstance(one, tirx.BufferStore) and is_on_chip(one.buffer))
-        for one in walk(branch)
+        isinstance(statement, tirx.IfThenElse | tirx.Bind)
+        or (isinstance(statement, tirx.BufferStore) and is_on_chip(statement.buffer))
+        for statement in walk(branch)
     )
 
 
 def _given_values(branch: tirx.IfThenElse) -> list[ir.Var]:
     """The names and blocks that get values in a branch."""
-    found = [one for one in walk(branch) if isinstance(one, tirx.Bind | tirx.BufferStore)]
-    return [one.var if isinstance(one, tirx.Bind) else one.buffer for one in found]
+    assignments = [statement for statement in walk(branch) if isinstance(statement, tirx.Bind | tirx.BufferStore)]
+    return [assignment.var if isinstance(assignment, tirx.Bind) else assignment.buffer for assignment in assignments]
 
 
 def _unread(function: tirx.PrimFunc) -> set[tirx.Buffer]:
     """What single elements are stored to, and nothing but such a store reads."""
     stored: set[tirx.Buffer] = set()
     used: set[tirx.Buffer] = set()
-    for one in walk(function.body):
-        own = one.buffer if isinstance(one, tirx.BufferStore) else None
-        if own is not None:
-            stored.add(own)
-        loads = (load for expression in expressions_of(one) for load in loads_of(expression))
-        used |= {load.source for load in loads if load.source != own}
-        if isinstance(one, tirx.Evaluate):
-            used |= {part.source for part in regions(one)}
+    for statement in walk(function.body):
+        target = statement.buffer if isinstance(statement, tirx.BufferStore) else None
+        if target is not None:
+            stored.add(target)
+        loads = (load for expression in expressions_of(statement) for load in loads_of(expression))
+        used |= {load.source for load in loads if load.source != target}
+        if isinstance(statement, tirx.Evaluate):
+            used |= {region.source for region in regions(statement)}
     return stored - used
 
 
@@ -376,35 +381,35 @@ def steering(function: tirx.PrimFunc) -> set[ir.Expr]:
     """The names and blocks that places of blocks and elements, lengths of loops and conditions depend on."""
     waiting: list[ir.Expr] = []
     values: dict[ir.Expr, list[ir.Expr]] = {}
-    for one in walk(function.body):
-        if type(one) is tirx.For:
-            waiting += [one.min, one.extent]
-        elif type(one) is tirx.IfThenElse and _is_of_scalars(one):
+    for node in walk(function.body):
+        if type(node) is tirx.For:
+            waiting += [node.min, node.extent]
+        elif type(node) is tirx.IfThenElse and _is_of_scalars(node):
             # It steers what depends on it.
-            for given in _given_values(one):
-                values.setdefault(given, []).append(one.condition)
-        elif type(one) is tirx.IfThenElse or type(one) is tirx.While:
-            waiting.append(one.condition)
-        elif type(one) is tirx.Bind:
-            values.setdefault(one.var, []).append(one.value)
-        elif type(one) is tirx.BufferStore:
-            values.setdefault(one.buffer, []).append(one.value)
-            waiting.extend(one.indices)
-            if (condition := condition_of(one.value)) is not None:
+            for target in _given_values(node):
+                values.setdefault(target, []).append(node.condition)
+        elif type(node) is tirx.IfThenElse or type(node) is tirx.While:
+            waiting.append(node.condition)
+        elif type(node) is tirx.Bind:
+            values.setdefault(node.var, []).append(node.value)
+        elif type(node) is tirx.BufferStore:
+            values.setdefault(node.buffer, []).append(node.value)
+            waiting.extend(node.indices)
+            if (condition := condition_of(node.value)) is not None:
                 waiting.append(condition)
-        elif op_name(one):
-            ranges = (part for region in regions(one) for part in region.region)
-            waiting += (bound for part in ranges for bound in (part.min, part.extent))
-        if type(one) is tirx.Bind or type(one) is tirx.BufferStore:
-            waiting += (index for load in loads_of(one.value) for index in load.indices)
-    found: set[ir.Expr] = set()
+        elif op_name(node):
+            ranges = (interval for region in regions(node) for interval in region.region)
+            waiting += (bound for interval in ranges for bound in (interval.min, interval.extent))
+        if type(node) is tirx.Bind or type(node) is tirx.BufferStore:
+            waiting += (index for load in loads_of(node.value) for index in load.indices)
+    steering_values: set[ir.Expr] = set()
     while waiting:
-        for one in nodes_of(waiting.pop()):
-            holder = one.source if type(one) is ir.TensorLoad else one
-            if type(holder) is ir.Var and holder not in found:
-                found.add(holder)
+        for node in nodes_of(waiting.pop()):
+            holder = node.source if type(node) is ir.TensorLoad else node
+            if type(holder) is ir.Var and holder not in steering_values:
+                steering_values.add(holder)
                 waiting.extend(values.get(holder, []))
-    return found
+    return steering_values
 
 
 _RULES = (

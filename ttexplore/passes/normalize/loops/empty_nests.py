@@ -21,7 +21,7 @@ def without_empty_nests(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
 def _dropped(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not context.is_nest(statement):
         return None
-    return [] if all(isinstance(one, tirx.For | tirx.IfThenElse) for one in walk(statement.body)) else None
+    return [] if all(isinstance(inner, tirx.For | tirx.IfThenElse) for inner in walk(statement.body)) else None
 
 
 _EMPTY = StatementRule("empty T.Parallel", "A T.Parallel in which nothing is done is left out.", _dropped)

@@ -60,10 +60,12 @@ class _Mover(Context):
         self.moved = False
         self.maybe: frozenset[ir.Var] = frozenset()
 
-    def body(self, body: list[tirx.Stmt], touched: frozenset[ir.Var], held: frozenset[ir.Var]) -> list[tirx.Stmt]:
+    def body(
+        self, body: list[tirx.Stmt], touched: frozenset[ir.Var], initialized: frozenset[ir.Var]
+    ) -> list[tirx.Stmt]:
         """Rewrite a sequence. Variables, buffers among them, in `touched` may have been accessed before it; those in
         `held` certainly have."""
-        made: list[tirx.Stmt] = []
+        moved: list[tirx.Stmt] = []
         for statement in body:
             may_be_empty = isinstance(statement, tirx.For) and self.bounds.may_be_empty(statement)
             used = _variables(statement)
@@ -72,33 +74,35 @@ class _Mover(Context):
                 serial = statement.kind == tirx.ForKind.SERIAL
                 inner, fills = statements(statement.body), list[tirx.Stmt]()
                 if serial:
-                    fills, inner = self.taken_out(statement, inner, touched if may_be_empty else frozenset(), held)
+                    fills, inner = self.taken_out(
+                        statement, inner, touched if may_be_empty else frozenset(), initialized
+                    )
                 filled = frozenset(map(_target, fills))
                 maybe = self.maybe
                 self.maybe -= filled
                 if not is_parallel(statement):
                     # Earlier iterations have accessed whatever any iteration accesses.
-                    inner = self.body(inner, touched | used if serial else touched, held | filled)
+                    inner = self.body(inner, touched | used if serial else touched, initialized | filled)
                 else:
                     self.check_reads(statement)
                 self.leave()
                 if may_be_empty:
                     self.maybe |= maybe | filled
-                made += [*fills, with_body(statement, inner)]
+                moved += [*fills, with_body(statement, inner)]
             else:
-                chosen = self.chosen(statement, held)
-                for one in chosen:
-                    self.check_reads(one)
-                made += chosen
+                chosen = self.chosen(statement, initialized)
+                for choice in chosen:
+                    self.check_reads(choice)
+                moved += chosen
             if isinstance(statement, tirx.Bind):
                 self.enter(statement)
             if not isinstance(statement, tirx.AllocBuffer):
                 touched |= used
                 if not isinstance(statement, tirx.IfThenElse):
-                    held |= used
-        return made
+                    initialized |= used
+        return moved
 
-    def chosen(self, statement: tirx.Stmt, held: frozenset[ir.Var]) -> list[tirx.Stmt]:
+    def chosen(self, statement: tirx.Stmt, initialized: frozenset[ir.Var]) -> list[tirx.Stmt]:
         """A statement, without its condition if it guards only fills of buffers that have been written."""
         fills = _guarded_fills(statement)
         if not fills or type(statement) is not tirx.IfThenElse:
@@ -109,10 +113,10 @@ class _Mover(Context):
         if self.bounds.proves(tirx.Not(statement.condition)):
             self.moved = True
             return []
-        if not all(_target(one) in held and _covers(one) for one in fills):
+        if not all(_target(fill) in initialized and _covers(fill) for fill in fills):
             return [statement]
         self.moved = True
-        return self.made(_CHOICE, statement, [_choice(statement.condition, one) for one in fills])
+        return self.made(_CHOICE, statement, [_choice(statement.condition, fill) for fill in fills])
 
     def check_reads(self, statement: tirx.Stmt) -> None:
         """Raise KernelError for a block statement that reads a buffer that may not have been filled."""
@@ -125,7 +129,7 @@ class _Mover(Context):
                 raise nothing_written(access.buffer, statement)
 
     def taken_out(
-        self, loop: tirx.For, body: list[tirx.Stmt], kept: frozenset[ir.Var], held: frozenset[ir.Var]
+        self, loop: tirx.For, body: list[tirx.Stmt], fixed: frozenset[ir.Var], initialized: frozenset[ir.Var]
     ) -> tuple[list[tirx.Stmt], list[tirx.Stmt]]:
         """The fills to hoist before a loop, and the rest of its body. Fills of the first iteration are hoisted, except
         of buffers in `kept`; fills that later iterations repeat are hoisted as a copy if their buffer is unwritten."""
@@ -137,12 +141,12 @@ class _Mover(Context):
             if guarded and type(statement) is tirx.IfThenElse:
                 buffers = set(map(_target, guarded))
                 needed = frozenset[ir.Var]().union(*map(_variables, guarded))
-                movable = not buffers & kept and not needed & (before | {loop.loop_var})
+                movable = not buffers & fixed and not needed & (before | {loop.loop_var})
                 if movable and self.is_first(statement.condition, loop):
                     fills += self.made(_FIRST, statement, guarded)
                     self.moved = True
                     continue
-                if movable and not buffers <= held and self.comes_first(statement.condition, loop):
+                if movable and not buffers <= initialized and self.comes_first(statement.condition, loop):
                     fills += self.made(_FIRST, statement, guarded)
             rest.append(statement)
             before |= _variables(statement)
@@ -150,22 +154,22 @@ class _Mover(Context):
 
     def comes_first(self, condition: ir.Expr, loop: tirx.For) -> bool:
         """Whether a condition holds in the first iteration of a loop."""
-        return self.bounds.proves(replaced(condition, lambda one: loop.min if one.same_as(loop.loop_var) else one))
+        return self.bounds.proves(replaced(condition, lambda node: loop.min if node.same_as(loop.loop_var) else node))
 
     def is_first(self, condition: ir.Expr, loop: tirx.For) -> bool:
         """Whether a condition holds in the first iteration of a loop only."""
         later = variable("later")
         self.bounds.proofs.bind(later, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")))
-        other = replaced(condition, lambda one: loop.min + later if one.same_as(loop.loop_var) else one)
-        return self.comes_first(condition, loop) and self.bounds.proves(tirx.Not(other))
+        later_condition = replaced(condition, lambda node: loop.min + later if node.same_as(loop.loop_var) else node)
+        return self.comes_first(condition, loop) and self.bounds.proves(tirx.Not(later_condition))
 
 
 def _choice(condition: ir.Expr, fill: tirx.Stmt) -> tirx.Stmt:
     """The T.Parallel nest that stores the value to each element of a block if the condition holds."""
     region, value = regions(fill)[0], arguments(fill)[1]
     axes = [variable(name) for name in ("i", "j")[: len(region.region)]]
-    kept = tirx.BufferLoad(region.source, axes)
-    store = tirx.BufferStore(region.source, tirx.if_then_else(condition, value, kept), axes, span=fill.span)
+    old_value = tirx.BufferLoad(region.source, axes)
+    store = tirx.BufferStore(region.source, tirx.if_then_else(condition, value, old_value), axes, span=fill.span)
     return parallel_loops(axes, shape_of(region.source), store)
 
 
@@ -184,7 +188,7 @@ def _guarded_fills(statement: tirx.Stmt) -> list[tirx.Stmt]:
     if not isinstance(statement, tirx.IfThenElse) or statement.else_case is not None or loads_of(statement.condition):
         return []
     body = statements(statement.then_case)
-    return body if all(runs(one, tl.FILL) for one in body) else []
+    return body if all(runs(statement, tl.FILL) for statement in body) else []
 
 
 def _variables(statement: tirx.Stmt) -> frozenset[ir.Var]:

@@ -70,16 +70,16 @@ class _Check:
                 case tirx.Bind():
                     self.learn(statement.var, self.expression(statement.value, statement, wraps=True))
                 case tirx.BufferStore():
-                    for one in statement.indices:
-                        self.expression(one, statement)
+                    for expr in statement.indices:
+                        self.expression(expr, statement)
                     self.expression(statement.value, statement, wraps=True)
                 case tirx.Evaluate(value=ir.Call()):
-                    for one in arguments(statement):
-                        parts = elements(one.region) if isinstance(one, ir.TensorRegion) else ()
-                        for part in parts:
-                            self.expression(part.min, statement)
-                        if not parts:
-                            self.expression(one, statement, wraps=True)
+                    for expr in arguments(statement):
+                        intervals = elements(expr.region) if isinstance(expr, ir.TensorRegion) else ()
+                        for interval in intervals:
+                            self.expression(interval.min, statement)
+                        if not intervals:
+                            self.expression(expr, statement, wraps=True)
                 case _:
                     pass
 
@@ -90,13 +90,13 @@ class _Check:
             last = max(low[0], low[1] + extent[1] - 1)
             _in_dtype(statement.loop_var, "int32", (low[0], last), statement)
             self.learn(statement.loop_var, (low[0], last))
-            parts = (convert(one, self.number) for one in (statement.min, statement.extent))
-            learn_loop(self.known, self.number(statement.loop_var), *parts)
+            bounds = (convert(bound, self.number) for bound in (statement.min, statement.extent))
+            learn_loop(self.known, self.number(statement.loop_var), *bounds)
         self.body(statement.body)
 
-    def learn(self, variable: ir.Var, known: Range | None) -> None:
-        if known is not None:
-            self.known[self.number(variable)] = known
+    def learn(self, variable: ir.Var, value_range: Range | None) -> None:
+        if value_range is not None:
+            self.known[self.number(variable)] = value_range
 
     def expression(self, e: ir.Expr, statement: tirx.Stmt, wraps: bool = False) -> Range | None:
         """The range of an integer expression; None if it depends on elements or is not an integer. With `wraps`, for
@@ -140,69 +140,84 @@ class _ValueRanges:
 
     def all(self, e: ir.Expr) -> Range | None:
         """The range of an expression, ignoring its conditions; each part is visited once."""
-        found: dict[ir.Expr, _NumberRange] = {}
-        for one in nodes_of(e):
-            found[one] = self.node(one, [found[part] for part in _operands(one)], self.check.known)
-        return found[e].range
+        findings: dict[ir.Expr, _NumberRange] = {}
+        for node in nodes_of(e):
+            findings[node] = self.node(node, [findings[operand] for operand in _operands(node)], self.check.known)
+        return findings[e].range
 
-    def reached(self, e: ir.Expr, known: Mapping[Key, Range], patience: _Patience) -> _NumberRange:
+    def reached(self, e: ir.Expr, known_ranges: Mapping[Key, Range], patience: _Patience) -> _NumberRange:
         """The range of an expression, each part under the conditions that guard it."""
         patience.spend()
         operands = _operands(e)
         symbol, text = _symbol(e), convert(e, self.check.number)
         ways = (None, *taken_where(text)) if symbol in ("select", "and", "or") else [None] * len(operands)
-        parts: list[_NumberRange] = []
-        for part, holds in zip(operands, ways, strict=True):
-            there = known if holds is None else reached(convert(operands[0], self.check.number), known, holds=holds)
+        operand_findings: list[_NumberRange] = []
+        for operand, holds in zip(operands, ways, strict=True):
+            there = (
+                known_ranges
+                if holds is None
+                else reached(convert(operands[0], self.check.number), known_ranges, holds=holds)
+            )
             # A part that no value reaches is never computed.
-            parts.append(_NumberRange((0, 0), (0, 0)) if there is None else self.reached(part, there, patience))
-        return self.node(e, parts, known, text)
+            operand_findings.append(
+                _NumberRange((0, 0), (0, 0)) if there is None else self.reached(operand, there, patience)
+            )
+        return self.node(e, operand_findings, known_ranges, text)
 
     def node(
-        self, e: ir.Expr, parts: list[_NumberRange], known: Mapping[Key, Range], text: Expression | None = None
+        self,
+        e: ir.Expr,
+        operand_findings: list[_NumberRange],
+        known_ranges: Mapping[Key, Range],
+        text: Expression | None = None,
     ) -> _NumberRange:
         """The ranges of one part. `text` is the expression, if known ranges of sums and divisors are to be used."""
         symbol, dtype = _symbol(e), str(e.ty.dtype)
-        divisor = parts[1].range if symbol in DIVISIONS | SHIFTS else None
+        divisor = operand_findings[1].range if symbol in DIVISIONS | SHIFTS else None
         if divisor is not None and "int" in dtype:
-            nonzero = isinstance(text, Binary) and is_nonzero(text.right, known)
+            nonzero = isinstance(text, Binary) and is_nonzero(text.right, known_ranges)
             if symbol in DIVISIONS and divisor[0] <= 0 <= divisor[1] and not nonzero:
                 raise no_divisor(format_expression(e), format_expression(parts_of(e)[1]), span_of(self.statement))
             if symbol in SHIFTS and not (divisor[0] >= 0 and divisor[1] <= 31):
                 raise no_shift(format_expression(e), int(divisor[0]), int(divisor[1]), span_of(self.statement))
-        found = self.range(e, symbol, [part.range for part in parts], known, text)
-        near = self.range(e, symbol, [part.near for part in parts], known, text)
+        full_range = self.range(e, symbol, [finding.range for finding in operand_findings], known_ranges, text)
+        near = self.range(e, symbol, [finding.near for finding in operand_findings], known_ranges, text)
         if isinstance(e, ir.Var) and near is not None:
             near = min(near[0], 0), max(near[1], 0)
-        for one in (found, near if symbol in ("+", "-", "*") else None):
-            _in_dtype(e, "int32", one, self.statement)
+        for candidate in (full_range, near if symbol in ("+", "-", "*") else None):
+            _in_dtype(e, "int32", candidate, self.statement)
         if dtype in _UNSIGNED and not self.wraps:
-            _in_dtype(e, dtype, found, self.statement)
-        if dtype in _NARROW and not _is_held(found, dtype):
+            _in_dtype(e, dtype, full_range, self.statement)
+        if dtype in _NARROW and not _is_held(full_range, dtype):
             if not self.wraps:
-                _in_dtype(e, dtype, found, self.statement)
-            found = near = RANGES[dtype]
-        return _NumberRange(found, near)
+                _in_dtype(e, dtype, full_range, self.statement)
+            full_range = near = RANGES[dtype]
+        return _NumberRange(full_range, near)
 
     def range(
-        self, e: ir.Expr, symbol: str, given: list[Range | None], known: Mapping[Key, Range], text: Expression | None
+        self,
+        e: ir.Expr,
+        symbol: str,
+        operand_ranges: list[Range | None],
+        known_ranges: Mapping[Key, Range],
+        text: Expression | None,
     ) -> Range | None:
         value = constant(e)
         if value is not None:
             return value, value
         if isinstance(e, ir.Var):
-            return known.get(self.check.number(e))
-        ranges = [one for one in given if one is not None]
-        if isinstance(e, ir.StringImm) or len(ranges) < len(given) or "float" in str(e.ty.dtype):
+            return known_ranges.get(self.check.number(e))
+        ranges = [operand_range for operand_range in operand_ranges if operand_range is not None]
+        if isinstance(e, ir.StringImm) or len(ranges) < len(operand_ranges) or "float" in str(e.ty.dtype):
             return None
         if isinstance(e, tirx.Cast):
-            held = str(e.ty.dtype)
-            if held in _UNSIGNED:
+            dtype = str(e.ty.dtype)
+            if dtype in _UNSIGNED:
                 return None if self.wraps else ranges[0]
-            return ranges[0] if held in RANGES and _is_held(ranges[0], held) else RANGES.get(held)
+            return ranges[0] if dtype in RANGES and _is_held(ranges[0], dtype) else RANGES.get(dtype)
         if not symbol:
             return None
-        return range_of(symbol, ranges) if text is None else operation_range(text, ranges, known)
+        return range_of(symbol, ranges) if text is None else operation_range(text, ranges, known_ranges)
 
 
 def _operands(e: ir.Expr) -> list[ir.Expr]:
@@ -219,30 +234,30 @@ _NARROW = frozenset({"uint8", "int8", "uint16", "int16"})
 _UNSIGNED = frozenset({"uint32", "uint64"})
 
 
-def _is_held(known: Range | None, dtype: str) -> bool:
+def _is_held(value_range: Range | None, dtype: str) -> bool:
     least, most = RANGES[dtype]
-    return known is None or bool(known[0] >= least and known[1] <= most)
+    return value_range is None or bool(value_range[0] >= least and value_range[1] <= most)
 
 
 def _is_choice(e: ir.Expr) -> bool:
     return isinstance(e, tirx.Select) or (isinstance(e, ir.Call) and str(e.op.name).endswith(".if_then_else"))
 
 
-def _in_dtype(e: ir.Expr, dtype: str, known: Range | None, statement: tirx.Stmt) -> None:
-    if known is None or _is_held(known, dtype):
+def _in_dtype(e: ir.Expr, dtype: str, value_range: Range | None, statement: tirx.Stmt) -> None:
+    if value_range is None or _is_held(value_range, dtype):
         return
     if constant(e) is not None:
-        raise not_held(dtype, int(known[0]), span_of(statement))
+        raise not_held(dtype, int(value_range[0]), span_of(statement))
     hint = "keep indices and their operands within 31 bits: reduce values before multiplying them"
     if dtype in _NARROW:
         hint = f'cast the {dtype} operands first: T.cast(x, "int32")'
-    if dtype in _UNSIGNED and known[0] < 0:
+    if dtype in _UNSIGNED and value_range[0] < 0:
         hint = 'cast the unsigned operands first: T.cast(x, "int32"); or use T.max(x, 0) before the cast'
     elif dtype in _UNSIGNED:
         dtype = "int32"
     raise Unsupported(
         "L015",
-        f"{format_expression(e)} is between {known[0]} and {known[1]}, which {dtype} does not hold",
+        f"{format_expression(e)} is between {value_range[0]} and {value_range[1]}, which {dtype} does not hold",
         hint=hint,
         span=span_of(statement),
     )

@@ -31,13 +31,13 @@ def _merged(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not context.is_nest(statement):
         return None
     loops, body = parallel_body(statement)
-    if len(loops) < 2 or not all(constant(one.min) == 0 and constant(one.extent) for one in loops):
+    if len(loops) < 2 or not all(constant(loop.min) == 0 and constant(loop.extent) for loop in loops):
         return None
     for slow in loops:
         for fast in loops:
-            made = _one_loop(loops, body, slow, fast) if slow is not fast else None
-            if made is not None:
-                return [made]
+            merged = _one_loop(loops, body, slow, fast) if slow is not fast else None
+            if merged is not None:
+                return [merged]
     return None
 
 
@@ -45,35 +45,35 @@ def _one_loop(loops: Sequence[tirx.For], body: Sequence[tirx.Stmt], slow: tirx.F
     """The nest with one loop in place of two, or None where an expression uses one of them alone."""
     rows, columns = number_of(slow.extent), number_of(fast.extent)
     both = tirx.Var(str(slow.loop_var.name), slow.loop_var.ty)
-    gone, seen = {slow.loop_var, fast.loop_var}, set[ir.Expr]()
+    gone, used_vars = {slow.loop_var, fast.loop_var}, set[ir.Expr]()
 
-    def joined(part: ir.Expr) -> ir.Expr:
-        return _joined(part, slow.loop_var, fast.loop_var, columns, both) if isinstance(part, tirx.Add) else part
+    def joined(expr: ir.Expr) -> ir.Expr:
+        return _joined(expr, slow.loop_var, fast.loop_var, columns, both) if isinstance(expr, tirx.Add) else expr
 
     def value(expression: ir.Expr) -> ir.Expr:
-        made = replaced(expression, joined)
-        seen.update(one for one in nodes_of(made) if isinstance(one, ir.Var))
-        return made
+        rewritten = replaced(expression, joined)
+        used_vars.update(node for node in nodes_of(rewritten) if isinstance(node, ir.Var))
+        return rewritten
 
     nest = _with_values(sequence(body), value)
-    if nest is None or seen & gone or both not in seen:
+    if nest is None or used_vars & gone or both not in used_vars:
         return None
-    for one in reversed(loops):
-        if one is slow:
-            nest = for_of(both, one.min, tirx.const(rows * columns, "int32"), one, nest)
-        elif one is not fast:
-            nest = for_of(one.loop_var, one.min, one.extent, one, nest)
+    for loop in reversed(loops):
+        if loop is slow:
+            nest = for_of(both, loop.min, tirx.const(rows * columns, "int32"), loop, nest)
+        elif loop is not fast:
+            nest = for_of(loop.loop_var, loop.min, loop.extent, loop, nest)
     return nest
 
 
 def _joined(added: tirx.Add, slow: ir.Var, fast: ir.Var, columns: int, both: ir.Var) -> ir.Expr:
     """A sum with `both` in place of ``slow * columns + fast``, wherever these two are among its terms."""
     terms = _terms(added)
-    product = next((one for one in terms if _is_product(one, slow, columns)), None)
-    alone = next((one for one in terms if one.same_as(fast)), None)
+    product = next((term for term in terms if _is_product(term, slow, columns)), None)
+    alone = next((term for term in terms if term.same_as(fast)), None)
     if product is None or alone is None:
         return added
-    rest = [one for one in terms if one is not product and one is not alone]
+    rest = [term for term in terms if term is not product and term is not alone]
     return functools.reduce(tirx.Add, [*rest, both])
 
 
@@ -85,27 +85,31 @@ def _is_product(term: ir.Expr, variable: ir.Var, factor: int) -> bool:
     if not isinstance(term, tirx.Mul):
         return False
     sides = ((term.a, term.b), (term.b, term.a))
-    return any(one.same_as(variable) and constant(other) == factor for one, other in sides)
+    return any(operand.same_as(variable) and constant(counterpart) == factor for operand, counterpart in sides)
 
 
 def _with_values(body: tirx.Stmt, value: Callable[[ir.Expr], ir.Expr]) -> tirx.Stmt | None:
     """Stores, names and branches with other values, or None where there are other statements."""
-    made: list[tirx.Stmt] = []
-    for one in statements(body):
-        match one:
+    rewritten: list[tirx.Stmt] = []
+    for statement in statements(body):
+        match statement:
             case tirx.BufferStore():
-                made.append(tirx.BufferStore(one.buffer, value(one.value), [*map(value, one.indices)], one.span))
+                rewritten.append(
+                    tirx.BufferStore(
+                        statement.buffer, value(statement.value), [*map(value, statement.indices)], statement.span
+                    )
+                )
             case tirx.Bind():
-                made.append(tirx.Bind(one.var, value(one.value), one.span))
+                rewritten.append(tirx.Bind(statement.var, value(statement.value), statement.span))
             case tirx.IfThenElse():
-                then = _with_values(one.then_case, value)
-                other = None if one.else_case is None else _with_values(one.else_case, value)
-                if then is None or (other is None and one.else_case is not None):
+                then = _with_values(statement.then_case, value)
+                otherwise = None if statement.else_case is None else _with_values(statement.else_case, value)
+                if then is None or (otherwise is None and statement.else_case is not None):
                     return None
-                made.append(tirx.IfThenElse(value(one.condition), then, other, one.span))
+                rewritten.append(tirx.IfThenElse(value(statement.condition), then, otherwise, statement.span))
             case _:
                 return None
-    return sequence(made)
+    return sequence(rewritten)
 
 
 _MERGED = StatementRule(

@@ -41,22 +41,26 @@ def _in_order(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not context.is_nest(statement):
         return None
     loops, body = parallel_body(statement)
-    given = [*range(len(loops))]
-    orders = [_order(one, [loop.loop_var for loop in loops]) for one in body if isinstance(one, tirx.BufferStore)]
-    if not orders or orders[0] is None or orders[0] == given or any(one != orders[0] for one in orders):
+    source_order = [*range(len(loops))]
+    orders = [
+        _order(statement, [loop.loop_var for loop in loops])
+        for statement in body
+        if isinstance(statement, tirx.BufferStore)
+    ]
+    if not orders or orders[0] is None or orders[0] == source_order or any(order != orders[0] for order in orders):
         return None
-    return [with_nest([loops[place] for place in orders[0]], body)]
+    return [with_nest([loops[axis] for axis in orders[0]], body)]
 
 
 def _order(store: tirx.BufferStore, variables: Sequence[ir.Var]) -> list[int] | None:
     """The variables by the axes along which they move a store; None where one moves along several axes or none, or
     several along one."""
     axes: dict[int, int] = {}
-    for place, variable in enumerate(variables):
+    for position, variable in enumerate(variables):
         moved = [axis for axis, index in enumerate(store.indices) if any(map(variable.same_as, nodes_of(index)))]
         if len(moved) != 1 or moved[0] in axes:
             return None
-        axes[moved[0]] = place
+        axes[moved[0]] = position
     return [axes[axis] for axis in sorted(axes)]
 
 

@@ -23,27 +23,27 @@ def with_launched_places(function: tirx.PrimFunc, firings: Firings) -> tirx.Prim
     """
     loops = grid_loops(function)
     body = statements(loops[-1].body)
-    allocations = [one for one in body if isinstance(one, tirx.AllocBuffer)]
-    rest = [one for one in body if not isinstance(one, tirx.AllocBuffer)]
-    made = waves_of(rest[0]) if len(rest) == 1 and len(loops) == 1 else None
-    if made is None or len(made.places) > _MOST_AXES:
+    allocations = [statement for statement in body if isinstance(statement, tirx.AllocBuffer)]
+    rest = [statement for statement in body if not isinstance(statement, tirx.AllocBuffer)]
+    waves = waves_of(rest[0]) if len(rest) == 1 and len(loops) == 1 else None
+    if waves is None or len(waves.places) > _MOST_AXES:
         return function
     block, blocks = loops[0].loop_var, constant(loops[0].extent)
     if (
-        not made.index.same_as(block)
+        not waves.index.same_as(block)
         or blocks is None
-        or constant(made.size) != blocks
-        or {block, made.wave} & _used(made)
+        or constant(waves.size) != blocks
+        or {block, waves.wave} & _used(waves)
     ):
         return function
-    nest = sequence([*allocations, *made.body])
-    for place, extent in reversed([*zip(made.places, made.extents, strict=True)]):
-        nest = for_of(place, tirx.const(0, "int32"), extent, loops[0], nest)
+    nest = sequence([*allocations, *waves.body])
+    for coordinate, extent in reversed([*zip(waves.places, waves.extents, strict=True)]):
+        nest = for_of(coordinate, tirx.const(0, "int32"), extent, loops[0], nest)
     launched = firings.made(_LAUNCHED, loops[0], [nest])
     inherit_places(loops[0], launched)
     return with_function_body(function, launched)
 
 
-def _used(made: Waves) -> set[ir.Var]:
+def _used(waves: Waves) -> set[ir.Var]:
     """The variables in what is done for each place, and in the number of places."""
-    return {one for part in (*made.body, *made.extents) for one in variables_of(part)}
+    return {var for node in (*waves.body, *waves.extents) for var in variables_of(node)}

@@ -29,35 +29,35 @@ def with_turn_values(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc
 
     Raises KernelError where a turn reads what it has not stored, and Unsupported where something else reads it.
     """
-    found: set[tirx.Buffer] = set()
+    buffers: set[tirx.Buffer] = set()
     inner: set[tirx.Stmt] = set()
-    for one in walk(function.body):
-        if is_parallel(one) and one not in inner:
-            loops, body = parallel_body(one)
+    for statement in walk(function.body):
+        if is_parallel(statement) and statement not in inner:
+            loops, body = parallel_body(statement)
             inner.update(loops)
-            found |= stored_by_turns(loops, sequence(body))
-    own = frozenset(found)
-    return rewrite(_RULES, _Turns(function, firings, own)) if own else function
+            buffers |= stored_by_turns(loops, sequence(body))
+    turn_buffers = frozenset(buffers)
+    return rewrite(_RULES, _Turns(function, firings, turn_buffers)) if turn_buffers else function
 
 
 class _Turns(Context):
     """`own` are the scalars that turns have of their own."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, own: frozenset[tirx.Buffer]) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, turn_buffers: frozenset[tirx.Buffer]) -> None:
         super().__init__(function, firings)
-        self.own = own
+        self.own = turn_buffers
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not self.is_nest(statement):
             return None
         loops, body = parallel_body(statement)
-        turn, made = _ScalarValues(self.own), list[tirx.Stmt]()
-        for one in body:
+        iteration, rewritten = _ScalarValues(self.own), list[tirx.Stmt]()
+        for inner in body:
             try:
-                made += turn.statement(one)
+                rewritten += iteration.statement(inner)
             except TTExploreError as error:
-                raise error.at(span_of(one)) from None
-        return [with_nest(loops, made)] if turn.values else None
+                raise error.at(span_of(inner)) from None
+        return [with_nest(loops, rewritten)] if iteration.values else None
 
     def elsewhere(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Outside of T.Parallel nothing is left of such a scalar."""
@@ -79,8 +79,8 @@ class _Turns(Context):
         return None
 
     def refuse(self, read: list[ir.Expr]) -> None:
-        regions = [one.source for one in read if isinstance(one, ir.TensorRegion)]
-        for buffer in (*regions, *(load.source for one in read for load in loads_of(one))):
+        regions = [expression.source for expression in read if isinstance(expression, ir.TensorRegion)]
+        for buffer in (*regions, *(load.source for expression in read for load in loads_of(expression))):
             if buffer in self.own:
                 raise Unsupported(
                     "L003",
@@ -93,63 +93,63 @@ class _ScalarValues:
     """What scalars hold in a turn, by buffer and indices, as the statements go by. `missing` are the conditions that
     hold together where nothing has been stored yet."""
 
-    def __init__(self, own: frozenset[tirx.Buffer]) -> None:
-        self.own = own
+    def __init__(self, turn_buffers: frozenset[tirx.Buffer]) -> None:
+        self.own = turn_buffers
         self.values: dict[_Place, ir.Var] = {}
         self.missing: dict[_Place, list[ir.Expr]] = {}
 
-    def statement(self, one: tirx.Stmt) -> list[tirx.Stmt]:
-        match one:
-            case tirx.AllocBuffer() if one.buffer in self.own:
+    def statement(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        match statement:
+            case tirx.AllocBuffer() if statement.buffer in self.own:
                 return []
-            case tirx.BufferStore() if one.buffer in self.own:
-                return [self.store(one)]
+            case tirx.BufferStore() if statement.buffer in self.own:
+                return [self.store(statement)]
             case tirx.BufferStore() | tirx.Bind():
-                return [with_value(one, self.value(one.value))]
+                return [with_value(statement, self.value(statement.value))]
             case _:
-                return [one]
+                return [statement]
 
-    def store(self, one: tirx.BufferStore) -> tirx.Stmt:
-        place, value = _place(one.buffer, list(one.indices)), one.value
+    def store(self, store: tirx.BufferStore) -> tirx.Stmt:
+        element, value = _place(store.buffer, list(store.indices)), store.value
         conditions: list[ir.Expr] = []
         # A branch keeps what the scalar holds where its condition does not hold.
         while isinstance(value, ir.Call) and str(value.op.name).endswith(".if_then_else"):
-            condition, then, other = value.args
-            if not isinstance(other, ir.TensorLoad) or not other.source.same_as(one.buffer):
+            condition, then, otherwise = value.args
+            if not isinstance(otherwise, ir.TensorLoad) or not otherwise.source.same_as(store.buffer):
                 break
-            if _place(other.source, list(other.indices)) != place:
+            if _place(otherwise.source, list(otherwise.indices)) != element:
                 break
             conditions.append(self.value(condition))
             value = then
-        dtype = dtype_of(one.buffer)
-        kept = self.values.get(place, tirx.const(UNWRITTEN["int32" if "int" in dtype else "float32"], dtype))
+        dtype = dtype_of(store.buffer)
+        old_value = self.values.get(element, tirx.const(UNWRITTEN["int32" if "int" in dtype else "float32"], dtype))
         value = _rounded(self.value(value))
         for condition in reversed(conditions):
-            value = tirx.if_then_else(condition, value, kept)
-        missing = _still_missing(self.missing.get(place, []), conditions)
-        if missing is None or (place in self.values and place not in self.missing):
-            self.missing.pop(place, None)
+            value = tirx.if_then_else(condition, value, old_value)
+        missing = _still_missing(self.missing.get(element, []), conditions)
+        if missing is None or (element in self.values and element not in self.missing):
+            self.missing.pop(element, None)
         else:
-            self.missing[place] = missing
-        self.values[place] = tirx.Var(str(one.buffer.name), dtype)
-        return tirx.Bind(self.values[place], value, one.span)
+            self.missing[element] = missing
+        self.values[element] = tirx.Var(str(store.buffer.name), dtype)
+        return tirx.Bind(self.values[element], value, store.span)
 
     def value(self, value: ir.Expr) -> ir.Expr:
         """A value with what scalars hold."""
 
-        def known(part: ir.Expr) -> ir.Expr:
-            if not isinstance(part, ir.TensorLoad) or part.source not in self.own:
-                return part
-            place = _place(part.source, list(part.indices))
-            if place not in self.values or place in self.missing:
+        def substitute(expr: ir.Expr) -> ir.Expr:
+            if not isinstance(expr, ir.TensorLoad) or expr.source not in self.own:
+                return expr
+            element = _place(expr.source, list(expr.indices))
+            if element not in self.values or element in self.missing:
                 raise KernelError(
                     "K006",
-                    f"a turn of T.Parallel reads {part.source.name} before it stores to it",
+                    f"a turn of T.Parallel reads {expr.source.name} before it stores to it",
                     hint="each turn has its own: store to it first, on both sides of a branch",
                 )
-            return self.values[place]
+            return self.values[element]
 
-        return replaced(value, known)
+        return replaced(value, substitute)
 
 
 def _place(buffer: tirx.Buffer, indices: list[ir.Expr]) -> _Place:
@@ -165,7 +165,11 @@ def _place(buffer: tirx.Buffer, indices: list[ir.Expr]) -> _Place:
 
 def _still_missing(missing: list[ir.Expr], stored: list[ir.Expr]) -> list[ir.Expr] | None:
     """The conditions that hold together where nothing is stored after a store under conditions; None for nowhere."""
-    more = [one for one in stored if not any(same_expression(one, other) for other in missing)]
+    more = [
+        condition
+        for condition in stored
+        if not any(same_expression(condition, missing_condition) for missing_condition in missing)
+    ]
     if not more:
         return None
     every = functools.reduce(tirx.And, more)

@@ -45,25 +45,25 @@ class _Whiles(Context):
         if not isinstance(statement, tirx.While):
             return None
         body = rewrite_body(statements(statement.body), _RULES, self)
-        turn = _IterationValues(_variables(body))
-        tests = [turn.value(one) for one in conjuncts(statement.condition)]
-        turn.body(body)
-        progress = _Progress(self, statement, turn, [one for one in tests if one is not None])
+        iteration = _IterationValues(_variables(body))
+        tests = [iteration.value(conjunct) for conjunct in conjuncts(statement.condition)]
+        iteration.body(body)
+        progress = _Progress(self, statement, iteration, [test for test in tests if test is not None])
         if len(progress.tests) != len(tests):
             raise control_refused(statement)
-        asked = [one for one in turn.begins if one in turn.asked]
-        forms = {one: progress.form(one) for one in asked}
-        firsts = {one: variable(f"{one.name}_first") for one in asked}
+        asked = [buffer for buffer in iteration.begins if buffer in iteration.asked]
+        forms = {buffer: progress.form(buffer) for buffer in asked}
+        firsts = {buffer: variable(f"{buffer.name}_first") for buffer in asked}
 
         def at_first(e: ir.Expr) -> ir.Expr:
-            return turn.placed(e, firsts)
+            return iteration.placed(e, firsts)
 
-        count = functools.reduce(tirx.Min, [at_first(progress.turns(one, forms)) for one in progress.tests])
+        count = functools.reduce(tirx.Min, [at_first(progress.turns(test, forms)) for test in progress.tests])
         turns, number = variable("turns"), variable("turn")
-        starts = [_store(one, at_first(form.at(number)), statement) for one, form in forms.items()]
-        ends = [_store(one, at_first(form.after(turns)), statement) for one, form in forms.items()]
+        starts = [_store(buffer, at_first(form.at(number)), statement) for buffer, form in forms.items()]
+        ends = [_store(buffer, at_first(form.after(turns)), statement) for buffer, form in forms.items()]
         return [
-            *(bind(first, tirx.BufferLoad(one, [_ZERO])) for one, first in firsts.items()),
+            *(bind(first, tirx.BufferLoad(buffer, [_ZERO])) for buffer, first in firsts.items()),
             bind(turns, count),
             loop(number, turns, [*starts, *body], span=statement.span),
             *ends,
@@ -72,10 +72,10 @@ class _Whiles(Context):
 
 def _variables(body: Sequence[tirx.Stmt]) -> list[tirx.Buffer]:
     """The integer variables that the statements store to."""
-    stored = [one.buffer for part in body for one in walk(part) if isinstance(one, tirx.BufferStore)]
+    stored = [inner.buffer for statement in body for inner in walk(statement) if isinstance(inner, tirx.BufferStore)]
     return [
-        one for one in dict.fromkeys(stored)
-        if is_on_chip(one) and dtype_of(one) == "int32" and shape_of(one) == (1,)
+        buffer for buffer in dict.fromkeys(stored)
+        if is_on_chip(buffer) and dtype_of(buffer) == "int32" and shape_of(buffer) == (1,)
     ]  # fmt: skip
 
 
@@ -89,7 +89,7 @@ class _IterationValues:
     all buffers that change in a turn."""
 
     def __init__(self, variables: Iterable[tirx.Buffer]) -> None:
-        self.begins = {one: variable(str(one.name)) for one in variables}
+        self.begins = {buffer: variable(str(buffer.name)) for buffer in variables}
         self.now: dict[tirx.Buffer, ir.Expr | None] = {**self.begins}
         self.names: dict[ir.Var, ir.Expr | None] = {}
         self.inner: set[ir.Var] = set()
@@ -100,65 +100,67 @@ class _IterationValues:
         """An expression by the names for what variables hold when the turn begins; None where that is not known."""
         is_known = True
 
-        def known(part: ir.Expr) -> ir.Expr:
+        def substitute(expr: ir.Expr) -> ir.Expr:
             nonlocal is_known
-            if isinstance(part, ir.Var) and part in self.names:
-                found = self.names[part]
-            elif isinstance(part, ir.TensorLoad) and part.source in self.now:
-                found = self.now[part.source]
+            if isinstance(expr, ir.Var) and expr in self.names:
+                replacement = self.names[expr]
+            elif isinstance(expr, ir.TensorLoad) and expr.source in self.now:
+                replacement = self.now[expr.source]
             else:
-                is_known &= part not in self.inner
-                return part
-            is_known &= found is not None
-            return part if found is None else found
+                is_known &= expr not in self.inner
+                return expr
+            is_known &= replacement is not None
+            return expr if replacement is None else replacement
 
-        made = replaced(e, known)
-        nodes = {*nodes_of(made)}
-        self.asked |= {one for one, name in self.begins.items() if name in nodes}
-        return made if is_known else None
+        rewritten = replaced(e, substitute)
+        nodes = {*nodes_of(rewritten)}
+        self.asked |= {buffer for buffer, name in self.begins.items() if name in nodes}
+        return rewritten if is_known else None
 
     def placed(self, e: ir.Expr, values: dict[tirx.Buffer, ir.Var] | dict[tirx.Buffer, ir.Expr]) -> ir.Expr:
         """An expression with these values in place of those at the start of the turn."""
-        places: dict[ir.Expr, ir.Expr] = {name: values[one] for one, name in self.begins.items() if one in values}
-        return replaced(e, lambda part: places.get(part, part))
+        replacements: dict[ir.Expr, ir.Expr] = {
+            name: values[buffer] for buffer, name in self.begins.items() if buffer in values
+        }
+        return replaced(e, lambda node: replacements.get(node, node))
 
     def body(self, body: Sequence[tirx.Stmt]) -> None:
-        for one in body:
-            values = [self.value(e) for e in expressions_of(one)]
-            match one:
+        for statement in body:
+            values = [self.value(e) for e in expressions_of(statement)]
+            match statement:
                 case tirx.Bind():
-                    self.names[one.var] = values[0]
+                    self.names[statement.var] = values[0]
                 case tirx.BufferStore():
-                    self.changed.add(one.buffer)
-                    if one.buffer in self.now:
-                        self.now[one.buffer] = values[0]
+                    self.changed.add(statement.buffer)
+                    if statement.buffer in self.now:
+                        self.now[statement.buffer] = values[0]
                 case tirx.Evaluate():
-                    used = {part.source for part in regions(one)}
+                    used = {region.source for region in regions(statement)}
                     self.changed |= used
                     self.now |= {key: None for key in self.now if key in used}
                 case tirx.IfThenElse():
                     before = dict(self.now)
-                    self.body(statements(one.then_case))
+                    self.body(statements(statement.then_case))
                     then, self.now = self.now, before
-                    self.body([] if one.else_case is None else statements(one.else_case))
+                    self.body([] if statement.else_case is None else statements(statement.else_case))
                     self.now = {key: _either(values[0], then[key], value) for key, value in self.now.items()}
                 case tirx.For():
                     # What a loop makes of variables is not followed.
-                    lost = {*_variables([one])}
-                    self.inner.add(one.loop_var)
+                    lost = {*_variables([statement])}
+                    self.inner.add(statement.loop_var)
                     self.now |= {key: None for key in self.now if key in lost}
-                    self.body(statements(one.body))
+                    self.body(statements(statement.body))
                     self.now |= {key: None for key in self.now if key in lost}
                 case tirx.Break() | tirx.Continue():
-                    raise control_refused(one)
+                    raise control_refused(statement)
                 case _:
                     pass
 
 
-def _either(condition: ir.Expr | None, then: ir.Expr | None, other: ir.Expr | None) -> ir.Expr | None:
-    if then is None or other is None or then.same_as(other):
-        return then if other is not None else None
-    return None if condition is None else tirx.Select(condition, then, other)
+def _either(condition: ir.Expr | None, then: ir.Expr | None, otherwise: ir.Expr | None) -> ir.Expr | None:
+    if then is None or otherwise is None or then.same_as(otherwise):
+        return then if otherwise is not None else None
+    return None if condition is None else tirx.Select(condition, then, otherwise)
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,8 @@ class _IteratedSum:
     first: ir.Expr
     step: ir.Expr
 
-    def at(self, turn: ir.Expr) -> ir.Expr:
-        return self.first + turn * self.step
+    def at(self, iteration: ir.Expr) -> ir.Expr:
+        return self.first + iteration * self.step
 
     def after(self, turns: ir.Expr) -> ir.Expr:
         return self.at(turns)
@@ -183,8 +185,8 @@ class _Multiples:
     unit: int
     end: ir.Expr
 
-    def at(self, turn: ir.Expr) -> ir.Expr:
-        return tirx.Max(self.first, (tirx.floordiv(self.first, self.unit) + turn) * self.unit)
+    def at(self, iteration: ir.Expr) -> ir.Expr:
+        return tirx.Max(self.first, (tirx.floordiv(self.first, self.unit) + iteration) * self.unit)
 
     def after(self, turns: ir.Expr) -> ir.Expr:
         return tirx.Select(turns > 0, tirx.Min(self.at(turns), self.end), self.first)
@@ -196,19 +198,23 @@ _Form = _IteratedSum | _Multiples
 class _Progress:
     """How far a turn of a loop comes, by its `tests`."""
 
-    def __init__(self, context: Context, statement: tirx.While, turn: _IterationValues, tests: list[ir.Expr]) -> None:
-        self.context, self.statement, self.turn, self.tests = context, statement, turn, tests
-        self.now = {one: value for one, value in turn.now.items() if value is not None}
+    def __init__(
+        self, context: Context, statement: tirx.While, iteration: _IterationValues, tests: list[ir.Expr]
+    ) -> None:
+        self.context, self.statement, self.turn, self.tests = context, statement, iteration, tests
+        self.now = {buffer: value for buffer, value in iteration.now.items() if value is not None}
         self.known = sym.Analyzer()
 
     def is_same(self, e: ir.Expr) -> bool:
         """Whether an expression has one value in all turns."""
         begins = {*self.turn.begins.values()}
-        loads = (one.source for one in loads_of(e))
-        return not any(one in begins for one in nodes_of(e)) and not any(one in self.turn.changed for one in loads)
+        loads = (load.source for load in loads_of(e))
+        return not any(node in begins for node in nodes_of(e)) and not any(
+            buffer in self.turn.changed for buffer in loads
+        )
 
-    def difference(self, one: ir.Expr, other: ir.Expr) -> ir.Expr:
-        return self.known.simplify(one - other)
+    def difference(self, first: ir.Expr, second: ir.Expr) -> ir.Expr:
+        return self.known.simplify(first - second)
 
     def form(self, buffer: tirx.Buffer) -> _Form:
         """What a variable holds at the start of each turn. Raises Unsupported where that is not known."""
@@ -232,8 +238,8 @@ class _Progress:
         if isinstance(after, tirx.Min):
             sides += [(after.a, after.b), (after.b, after.a)]
         for moved, least in sides:
-            divisions = [one for one in nodes_of(moved) if isinstance(one, tirx.FloorDiv | tirx.FloorMod)]
-            for unit in {constant(one.b) or 0 for one in divisions}:
+            divisions = [node for node in nodes_of(moved) if isinstance(node, tirx.FloorDiv | tirx.FloorMod)]
+            for unit in {constant(division.b) or 0 for division in divisions}:
                 for end in ends if unit > 0 and self.is_next_multiple(moved, first, unit) else []:
                     if least is None or constant(self.difference(least, end)) == 0:
                         # Where nothing says where the loop ends, it goes past it.
@@ -245,28 +251,28 @@ class _Progress:
         return tirx.floordiv(value + (unit - 1), unit) * unit
 
     def is_next_multiple(self, moved: ir.Expr, first: ir.Var, unit: int) -> bool:
-        known, whole, rest = sym.Analyzer(), variable("whole"), variable("rest")
-        known.bind(rest, ir.Range.from_min_extent(_ZERO, tirx.const(unit, "int32")))
-        split = replaced(moved, lambda part: whole * unit + rest if part.same_as(first) else part)
-        return constant(known.simplify(split - (whole + 1) * unit)) == 0
+        analyzer, quotient, rest = sym.Analyzer(), variable("whole"), variable("rest")
+        analyzer.bind(rest, ir.Range.from_min_extent(_ZERO, tirx.const(unit, "int32")))
+        split = replaced(moved, lambda node: quotient * unit + rest if node.same_as(first) else node)
+        return constant(analyzer.simplify(split - (quotient + 1) * unit)) == 0
 
     def end(self, test: ir.Expr, first: ir.Var) -> ir.Expr | None:
         """Where the loop ends if a test says that a variable is less than that."""
-        left = _left(test)
-        end = None if left is None else self.difference(left, -first)
+        remaining = _left(test)
+        end = None if remaining is None else self.difference(remaining, -first)
         return end if end is not None and self.is_same(end) else None
 
     def turns(self, test: ir.Expr, forms: dict[tirx.Buffer, _Form]) -> ir.Expr:
         """For how many turns a test holds. Raises Unsupported where that is not known."""
-        left = _left(test)
-        if left is not None and not self.is_same(left):
+        remaining = _left(test)
+        if remaining is not None and not self.is_same(remaining):
             for form in forms.values():
                 if isinstance(form, _Multiples) and isinstance(form.first, ir.Var):
                     end = self.end(test, form.first)
                     if end is not None:
                         count = tirx.floordiv(end + (form.unit - 1), form.unit) - tirx.floordiv(form.first, form.unit)
                         return tirx.Select(form.first < end, count, _ZERO)
-            step = self.known.simplify(left - self.turn.placed(left, self.now))
+            step = self.known.simplify(remaining - self.turn.placed(remaining, self.now))
             if self.is_same(step):
                 if not self.context.bounds.proves(step >= 1):
                     raise self.refused(
@@ -275,7 +281,7 @@ class _Progress:
                         "let each turn add a number that is at least 1, such as T.max(step, 1), or write "
                         "`for t in range(n)`",
                     )
-                count = left if constant(step) == 1 else tirx.floordiv(left + (step - 1), step)
+                count = remaining if constant(step) == 1 else tirx.floordiv(remaining + (step - 1), step)
                 return tirx.Max(count, _ZERO)
         raise control_refused(self.statement)
 
@@ -295,8 +301,8 @@ def _left(test: ir.Expr) -> ir.Expr | None:
         case tirx.GE():
             return test.a - test.b + 1
         case tirx.Not(a=tirx.LT() | tirx.LE() | tirx.GT() | tirx.GE() as inner):
-            left = _left(inner)
-            return None if left is None else 1 - left
+            remaining = _left(inner)
+            return None if remaining is None else 1 - remaining
         case _:
             return None
 

@@ -29,7 +29,7 @@ _BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
 
 def with_wide_indices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with region starts, loop bounds, conditions and indices of elements in int32."""
-    if not any(_is_narrow(e) for one in walk(function.body) for e in _indices(one)):
+    if not any(_is_narrow(e) for statement in walk(function.body) for e in _indices(statement)):
         return function
     return rewrite([_WIDE], Context(function, firings))
 
@@ -44,7 +44,10 @@ def with_wide_numbers(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
 
     What T.Parallel computes with elements of blocks wraps around there.
     """
-    if not any(isinstance(one, tirx.Bind) and isinstance(one.value, ir.TensorLoad) for one in walk(function.body)):
+    if not any(
+        isinstance(statement, tirx.Bind) and isinstance(statement.value, ir.TensorLoad)
+        for statement in walk(function.body)
+    ):
         return function
     return rewrite([_NUMBERS], _IndexNames(function, firings))
 
@@ -56,7 +59,7 @@ def _indices(statement: tirx.Stmt) -> list[ir.Expr]:
         case tirx.IfThenElse():
             return [statement.condition]
         case tirx.Evaluate(value=ir.Call()):
-            return [part.min for region in regions(statement) for part in elements(region.region)]
+            return [interval.min for region in regions(statement) for interval in elements(region.region)]
         case tirx.BufferStore():
             return [*elements(statement.indices), *_inner(statement.value)]
         case tirx.Bind():
@@ -67,14 +70,14 @@ def _indices(statement: tirx.Stmt) -> list[ir.Expr]:
 
 def _inner(value: ir.Expr) -> list[ir.Expr]:
     """The indices of elements in a value."""
-    return [index for one in nodes_of(value) if isinstance(one, ir.TensorLoad) for index in elements(one.indices)]
+    return [index for node in nodes_of(value) if isinstance(node, ir.TensorLoad) for index in elements(node.indices)]
 
 
 def _is_narrow(e: ir.Expr) -> bool:
     """Whether an expression contains a cast to a narrow type and no elements."""
     nodes = nodes_of(e)
-    narrow = any(isinstance(one, tirx.Cast) and str(one.ty.dtype) in _BITS for one in nodes)
-    return narrow and not any(isinstance(one, ir.TensorLoad) for one in nodes)
+    narrow = any(isinstance(node, tirx.Cast) and str(node.ty.dtype) in _BITS for node in nodes)
+    return narrow and not any(isinstance(node, ir.TensorLoad) for node in nodes)
 
 
 def _widest(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -89,7 +92,9 @@ def _widest(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         case tirx.Bind():
             return [with_value(statement, _with_wide_parts(statement.value))]
         case _:
-            return [with_arguments(statement, [_with_parts(one, _wide, _same) for one in arguments(statement)])]
+            return [
+                with_arguments(statement, [_with_parts(argument, _wide, _same) for argument in arguments(statement)])
+            ]
 
 
 def _same(e: ir.Expr) -> ir.Expr:
@@ -115,10 +120,10 @@ def _with_bounds(
 
 
 def _with_wide_parts(value: ir.Expr) -> ir.Expr:
-    def wide(one: ir.Expr) -> ir.Expr:
-        if not isinstance(one, ir.TensorLoad):
-            return one
-        return with_parts(one, [_wide(index) for index in elements(one.indices)])
+    def wide(expr: ir.Expr) -> ir.Expr:
+        if not isinstance(expr, ir.TensorLoad):
+            return expr
+        return with_parts(expr, [_wide(index) for index in elements(expr.indices)])
 
     return replaced(value, wide)
 
@@ -134,8 +139,8 @@ def _with_parts(
     """An argument of an operation; a region with other starts and extents."""
     if not isinstance(argument, ir.TensorRegion):
         return argument
-    parts = [ir.Range.from_min_extent(start(part.min), extent(part.extent)) for part in argument.region]
-    return tirx.BufferRegion(argument.source, parts)
+    ranges = [ir.Range.from_min_extent(start(interval.min), extent(interval.extent)) for interval in argument.region]
+    return tirx.BufferRegion(argument.source, ranges)
 
 
 def _wide(e: ir.Expr) -> ir.Expr:
@@ -150,21 +155,21 @@ def _wrapped(e: ir.Expr, dtype: str) -> ir.Expr:
     return tirx.floormod(e + count // 2, count) - count // 2
 
 
-def _widened(e: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
+def _widened(e: ir.Expr, operands: list[ir.Expr]) -> ir.Expr:
     dtype = str(e.ty.dtype)
     match e:
-        case tirx.Cast() if dtype in _BITS and str(parts[0].ty.dtype) == "int32":
-            return _wrapped(parts[0], dtype)
-        case tirx.Cast() if str(parts[0].ty.dtype) == dtype:
-            return parts[0]
+        case tirx.Cast() if dtype in _BITS and str(operands[0].ty.dtype) == "int32":
+            return _wrapped(operands[0], dtype)
+        case tirx.Cast() if str(operands[0].ty.dtype) == dtype:
+            return operands[0]
         case tirx.IntImm() if dtype in _BITS:
             return tirx.const(int(e.value), "int32")
         case ir.Call() if dtype in _BITS:
-            return ir.Call(e.op, parts, attrs=e.attrs, span=e.span, ret_ty=parts[-1].ty)
-        case _ if not parts:
+            return ir.Call(e.op, operands, attrs=e.attrs, span=e.span, ret_ty=operands[-1].ty)
+        case _ if not operands:
             return tirx.Cast(ir.PrimType("int32"), e) if dtype in _BITS else e
         case _:
-            return with_parts(e, parts)
+            return with_parts(e, operands)
 
 
 # Numbers of tensors
@@ -187,9 +192,9 @@ class _Number:
     @property
     def value(self) -> ir.Expr:
         """The expression with what wraps around in int32, in its own dtype."""
-        made = self.number
+        number = self.number
         dtype = str(self.plain.ty.dtype)
-        return tirx.Cast(ir.PrimType(dtype), made) if str(made.ty.dtype) != dtype else made
+        return tirx.Cast(ir.PrimType(dtype), number) if str(number.ty.dtype) != dtype else number
 
     @property
     def number(self) -> ir.Expr:
@@ -219,28 +224,30 @@ class _IndexNames(Context):
             (self.local if self.is_in_nest else self.given).add(statement.var)
         match statement:
             case tirx.For() | tirx.IfThenElse():
-                made = _with_bounds(statement, self.number, self.value)
-                if made is statement:
+                rewritten = _with_bounds(statement, self.number, self.value)
+                if rewritten is statement:
                     return None
-                made = self.inside(made, lambda body: rewrite_body(body, [_NUMBERS], self))
+                rewritten = self.inside(rewritten, lambda body: rewrite_body(body, [_NUMBERS], self))
             case tirx.BufferStore():
-                made = with_value(statement, self.value(statement.value), [self.number(i) for i in statement.indices])
+                rewritten = with_value(
+                    statement, self.value(statement.value), [self.number(i) for i in statement.indices]
+                )
             case tirx.Bind():
-                found = folded(statement.value, self._meaning)
-                if not self.is_in_nest and found.is_wide and str(statement.var.ty.dtype) in _BITS:
+                meaning = folded(statement.value, self._meaning)
+                if not self.is_in_nest and meaning.is_wide and str(statement.var.ty.dtype) in _BITS:
                     # TVM takes a cast for a number that both types hold.
                     name = self.wide[statement.var] = tirx.Var(str(statement.var.name), "int32", statement.var.span)
-                    return [tirx.Bind(name, found.number, statement.span)]
-                made = with_value(statement, found.value)
+                    return [tirx.Bind(name, meaning.number, statement.span)]
+                rewritten = with_value(statement, meaning.value)
             case tirx.Evaluate(value=ir.Call()) if op_name(statement) in tl.STATEMENTS:
                 before = arguments(statement)
-                parts = [_with_parts(one, self.number, self.number) for one in before]
-                if all(one.same_as(other) for one, other in zip(parts, before, strict=True)):
+                operands = [_with_parts(argument, self.number, self.number) for argument in before]
+                if all(new.same_as(old) for new, old in zip(operands, before, strict=True)):
                     return None
-                made = with_arguments(statement, parts)
+                rewritten = with_arguments(statement, operands)
             case _:
                 return None
-        return None if made.same_as(statement) else [made]
+        return None if rewritten.same_as(statement) else [rewritten]
 
     def value(self, e: ir.Expr) -> ir.Expr:
         return folded(e, self._meaning).value
@@ -249,47 +256,53 @@ class _IndexNames(Context):
         """A place or a length: no bool."""
         return _without_bool(folded(e, self._meaning).number)
 
-    def _meaning(self, e: ir.Expr, parts: list[_Number]) -> _Number:
+    def _meaning(self, e: ir.Expr, operands: list[_Number]) -> _Number:
         dtype = str(e.ty.dtype)
         match e:
             case ir.TensorLoad():
-                return _Number(_rebuilt(e, [_without_bool(one.number) for one in parts]))
+                return _Number(_rebuilt(e, [_without_bool(operand.number) for operand in operands]))
             case ir.Var() if e in self.wide:
                 return _Number(tirx.Cast(e.ty, self.wide[e]), self.wide[e], is_named=True, leaves=True)
             case ir.Var() if dtype in RANGES and e not in self.local:
                 return _Number(e, _int32(e), is_named=e in self.given)
             case tirx.IntImm():
                 return _Number(e, _int32(e))
-            case tirx.LShift() | tirx.RShift() if parts[1].is_named:
-                shifted = self._shifted(e, parts[0].wide, parts[1].wide)
-                return _Number(_rebuilt(e, [one.value for one in parts]), shifted, is_named=True, leaves=True)
-            case _ if parts and dtype in RANGES and (wide := _computed(e, [one.wide for one in parts])) is not None:
-                leaves = any(one.leaves for one in parts) or (dtype in _BITS and isinstance(e, _LEAVING))
-                return _Number(e, wide, any(one.is_named for one in parts), leaves)
+            case tirx.LShift() | tirx.RShift() if operands[1].is_named:
+                shifted = self._shifted(e, operands[0].wide, operands[1].wide)
+                return _Number(
+                    _rebuilt(e, [operand.value for operand in operands]), shifted, is_named=True, leaves=True
+                )
+            case _ if (
+                operands
+                and dtype in RANGES
+                and (wide := _computed(e, [operand.wide for operand in operands])) is not None
+            ):
+                leaves = any(operand.leaves for operand in operands) or (dtype in _BITS and isinstance(e, _LEAVING))
+                return _Number(e, wide, any(operand.is_named for operand in operands), leaves)
             case tirx.Cast():
-                return _Number(_rebuilt(e, [one.number for one in parts]))
+                return _Number(_rebuilt(e, [operand.number for operand in operands]))
             case _:
-                return _Number(_rebuilt(e, [one.value for one in parts]))
+                return _Number(_rebuilt(e, [operand.value for operand in operands]))
 
-    def _shifted(self, e: tirx.LShift | tirx.RShift, number: ir.Expr | None, places: ir.Expr | None) -> ir.Expr | None:
+    def _shifted(self, e: tirx.LShift | tirx.RShift, number: ir.Expr | None, shift: ir.Expr | None) -> ir.Expr | None:
         """A shift that is defined for all places, as it is in NumPy and in PTX."""
-        if places is None:
+        if shift is None:
             return None
-        inside = tirx.And(places >= 0, places < WORD_BITS)
+        inside = tirx.And(shift >= 0, shift < WORD_BITS)
         if self.bounds.proves(inside):
-            return _computed(e, [number, places])
-        made = _computed(e, [number, tirx.Select(inside, places, tirx.const(WORD_BITS - 1, "int32"))])
-        if made is None or isinstance(e, tirx.RShift):
-            return made
-        return tirx.Select(inside, made, tirx.const(0, made.ty))
+            return _computed(e, [number, shift])
+        shifted = _computed(e, [number, tirx.Select(inside, shift, tirx.const(WORD_BITS - 1, "int32"))])
+        if shifted is None or isinstance(e, tirx.RShift):
+            return shifted
+        return tirx.Select(inside, shifted, tirx.const(0, shifted.ty))
 
 
 def _without_bool(e: ir.Expr) -> ir.Expr:
     return tirx.Cast(ir.PrimType("int32"), e) if str(e.ty.dtype) == "bool" else e
 
 
-def _rebuilt(e: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
-    return e if all(a.same_as(b) for a, b in zip(parts_of(e), parts, strict=True)) else with_parts(e, parts)
+def _rebuilt(e: ir.Expr, operands: list[ir.Expr]) -> ir.Expr:
+    return e if all(a.same_as(b) for a, b in zip(parts_of(e), operands, strict=True)) else with_parts(e, operands)
 
 
 def _int32(e: ir.Var | tirx.IntImm) -> ir.Expr:
@@ -298,26 +311,26 @@ def _int32(e: ir.Var | tirx.IntImm) -> ir.Expr:
     return tirx.const(int(e.value), "int32") if isinstance(e, tirx.IntImm) else tirx.Cast(ir.PrimType("int32"), e)
 
 
-def _computed(e: ir.Expr, parts: list[ir.Expr | None]) -> ir.Expr | None:
+def _computed(e: ir.Expr, operands: list[ir.Expr | None]) -> ir.Expr | None:
     """An operation on numbers in int32, wrapped around in its own dtype; None where that is not known."""
-    given = [one for one in parts if one is not None]
-    if len(given) < len(parts):
+    wide_operands = [operand for operand in operands if operand is not None]
+    if len(wide_operands) < len(operands):
         return None
     dtype = str(e.ty.dtype)
     match e:
         case tirx.Cast() if dtype == "bool":
-            return tirx.NE(given[0], tirx.const(0, given[0].ty))
+            return tirx.NE(wide_operands[0], tirx.const(0, wide_operands[0].ty))
         case tirx.Cast() if dtype in _BITS:
-            return _wrapped(_without_bool(given[0]), dtype)
+            return _wrapped(_without_bool(wide_operands[0]), dtype)
         case tirx.Cast():
-            return given[0] if str(given[0].ty.dtype) == dtype else tirx.Cast(e.ty, given[0])
+            return wide_operands[0] if str(wide_operands[0].ty.dtype) == dtype else tirx.Cast(e.ty, wide_operands[0])
         case ir.Call() if str(e.op.name).endswith(".if_then_else"):
-            return ir.Call(e.op, given, attrs=e.attrs, span=e.span, ret_ty=given[-1].ty)
+            return ir.Call(e.op, wide_operands, attrs=e.attrs, span=e.span, ret_ty=wide_operands[-1].ty)
         case ir.Call():
             return None
         case _:
-            made = with_parts(e, given)
-            return _wrapped(made, dtype) if dtype in _BITS and isinstance(e, _LEAVING) else made
+            rebuilt = with_parts(e, wide_operands)
+            return _wrapped(rebuilt, dtype) if dtype in _BITS and isinstance(e, _LEAVING) else rebuilt
 
 
 _NUMBERS = StatementRule(

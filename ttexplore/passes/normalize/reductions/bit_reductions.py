@@ -51,53 +51,53 @@ def with_bits_reduced(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
 
 class _Bits(NewBuffers):
     def reduction(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        found = reduction_of(statement)
-        if found is None or not found.joining.of_bits:
+        reduction = reduction_of(statement)
+        if reduction is None or not reduction.joining.of_bits:
             return None
         source, target = regions(statement)
-        name, joining = str(source.source.name), found.joining
-        count = _bits(found.kind, source.source, target.source)
-        made: list[tirx.Stmt] = []
-        extents = [number_of(part.extent) for part in source.region]
+        name, joining = str(source.source.name), reduction.joining
+        count = _bits(reduction.kind, source.source, target.source)
+        preceding: list[tirx.Stmt] = []
+        extents = [number_of(interval.extent) for interval in source.region]
         if not is_on_chip(source.source):
-            taken = self.allocate(f"{name}_taken", extents, dtype_of(source.source))
-            made += [taken, _block(tl.COPY.name, source, whole_region(taken.buffer))]
-            source = whole_region(taken.buffer)
-        axes = [axis for axis, extent in enumerate(extents) if extent != 1 or axis == found.dim]
-        shape, dim = [extents[axis] for axis in axes], axes.index(found.dim)
-        kept = [*shape[:dim], *shape[dim + 1 :]] or [1]
+            copied_block = self.allocate(f"{name}_taken", extents, dtype_of(source.source))
+            preceding += [copied_block, _block(tl.COPY.name, source, whole_region(copied_block.buffer))]
+            source = whole_region(copied_block.buffer)
+        axes = [axis for axis, extent in enumerate(extents) if extent != 1 or axis == reduction.dim]
+        shape, dim = [extents[axis] for axis in axes], axes.index(reduction.dim)
+        outer_shape = [*shape[:dim], *shape[dim + 1 :]] or [1]
         bits = self.allocate(f"{name}_bits", shape, "int32")
-        part, joined = (self.allocate(f"{name}_{what}", kept, "int32") for what in ("part", "joined"))
-        bit, one = variable("bit"), tirx.const(1, "int32")
+        reduced_bit, joined = (self.allocate(f"{name}_{suffix}", outer_shape, "int32") for suffix in ("part", "joined"))
+        bit, mask = variable("bit"), tirx.const(1, "int32")
 
         def taken_bit(at: list[ir.Var]) -> ir.Expr:
             value = _as_int32(tirx.BufferLoad(source.source, _places(source, axes, at)))
-            return tirx.BitwiseAnd(tirx.RShift(value, bit), one)
+            return tirx.BitwiseAnd(tirx.RShift(value, bit), mask)
 
         def added(at: list[ir.Var]) -> ir.Expr:
-            new: ir.Expr = tirx.BufferLoad(part.buffer, at)
+            new: ir.Expr = tirx.BufferLoad(reduced_bit.buffer, at)
             if joining.pool == "sum":
-                new = tirx.BitwiseAnd(new, one)
+                new = tirx.BitwiseAnd(new, mask)
             return tirx.BitwiseOr(tirx.BufferLoad(joined.buffer, at), tirx.LShift(new, bit))
 
         reduced = _block(
-            tl.REDUCE.name, whole_region(bits.buffer), whole_region(part.buffer),
+            tl.REDUCE.name, whole_region(bits.buffer), whole_region(reduced_bit.buffer),
             attrs={"kind": joining.pool, "dim": dim, "clear": 1},
         )  # fmt: skip
-        turn = [parallel_nest(bits.buffer, taken_bit), reduced, parallel_nest(joined.buffer, added)]
-        outer = parallel_variables(len(kept))
+        bit_body = [parallel_nest(bits.buffer, taken_bit), reduced, parallel_nest(joined.buffer, added)]
+        outer = parallel_variables(len(outer_shape))
         into = [axis for axis, extent in enumerate(target.region) if number_of(extent.extent) != 1]
-        places = _places(target, into, [at for at, length in zip(outer, kept, strict=True) if length != 1])
+        indices = _places(target, into, [at for at, length in zip(outer, outer_shape, strict=True) if length != 1])
         value: ir.Expr = tirx.BufferLoad(joined.buffer, outer)
-        if not found.clear:
-            value = joining.expression(_as_int32(tirx.BufferLoad(target.source, places)), value)
+        if not reduction.clear:
+            value = joining.expression(_as_int32(tirx.BufferLoad(target.source, indices)), value)
         if dtype_of(target.source) != "int32":
             value = tirx.Cast(target.source.ty.dtype, value)
-        result = parallel_loops(outer, kept, tirx.BufferStore(target.source, value, places))
+        result = parallel_loops(outer, outer_shape, tirx.BufferStore(target.source, value, indices))
         return [
-            *made, bits, part, joined,
+            *preceding, bits, reduced_bit, joined,
             _block(tl.FILL.name, whole_region(joined.buffer), tirx.const(0, "int32")),
-            loop(bit, count, turn),
+            loop(bit, count, bit_body),
             result,
         ]  # fmt: skip
 
@@ -108,9 +108,9 @@ def _as_int32(value: ir.Expr) -> ir.Expr:
 
 def _places(region: ir.TensorRegion, axes: Sequence[int], variables: Sequence[ir.Var]) -> list[ir.Expr]:
     """The indices of an element of a region, for the variables that count along some of its axes."""
-    own = dict(zip(axes, variables, strict=True))
-    starts = [part.min for part in region.region]
-    return [sym.Analyzer().simplify(low + own[axis]) if axis in own else low for axis, low in enumerate(starts)]
+    var_of = dict(zip(axes, variables, strict=True))
+    starts = [interval.min for interval in region.region]
+    return [sym.Analyzer().simplify(low + var_of[axis]) if axis in var_of else low for axis, low in enumerate(starts)]
 
 
 def _block(name: str, *arguments: ir.TensorRegion | ir.Expr, attrs: dict[str, object] | None = None) -> tirx.Stmt:
@@ -119,10 +119,10 @@ def _block(name: str, *arguments: ir.TensorRegion | ir.Expr, attrs: dict[str, ob
 
 def _bits(kind: str, *blocks: tirx.Buffer) -> int:
     """How many bits the elements of the first block have. Raises Unsupported for those of other integers."""
-    for one in blocks:
-        if dtype_of(one) not in _BITS:
+    for block in blocks:
+        if dtype_of(block) not in _BITS:
             raise Unsupported(
-                "L009", f"T.reduce_{kind} of {one.name}, which is {dtype_of(one)}",
+                "L009", f"T.reduce_{kind} of {block.name}, which is {dtype_of(block)}",
                 hint=f"use blocks of {', '.join(_BITS)}",
             )  # fmt: skip
     return _BITS[dtype_of(blocks[0])]
@@ -130,11 +130,11 @@ def _bits(kind: str, *blocks: tirx.Buffer) -> int:
 
 def note_on_bits(statement: tirx.Stmt) -> Note:
     """What the plan says about a reduction of bits."""
-    found, source = reduction_of(statement), regions(statement)[0]
-    assert found is not None
+    reduction, source = reduction_of(statement), regions(statement)[0]
+    assert reduction is not None
     return note(
-        "bits", operation=found.kind, buffer=str(source.source.name), line=line_of(statement),
-        bits=_BITS[dtype_of(source.source)], joined=_OF_BITS[found.joining.pool],
+        "bits", operation=reduction.kind, buffer=str(source.source.name), line=line_of(statement),
+        bits=_BITS[dtype_of(source.source)], joined=_OF_BITS[reduction.joining.pool],
     )  # fmt: skip
 
 

@@ -74,25 +74,28 @@ class _Products(NewBuffers):
         if not _is_of_integers(statement):
             return None
         a, b, c = regions(statement)
-        for one in (a, b):
-            if dtype_of(one.source) not in SMALL_WHOLES:
+        for operand in (a, b):
+            if dtype_of(operand.source) not in SMALL_WHOLES:
                 raise Unsupported(
                     "L009",
-                    f"T.gemm into {c.source.name}, which is {dtype_of(c.source)}, with {one.source.name}, which is "
-                    f"{dtype_of(one.source)}",
+                    f"T.gemm into {c.source.name}, which is {dtype_of(c.source)}, with {operand.source.name}, which is "
+                    f"{dtype_of(operand.source)}",
                     hint="multiply integers of at most 8 bits, or accumulate in float32: the matrix unit multiplies "
                     "numbers, and is exact only for small ones",
                     span=span_of(statement),
                 )
-        factors = [_Factor(place, one, largest_magnitude(dtype_of(one.source))) for place, one in enumerate((a, b))]
+        factors = [
+            _Factor(position, operand, largest_magnitude(dtype_of(operand.source)))
+            for position, operand in enumerate((a, b))
+        ]
         depth = shape_of(a.source)[-2 if attribute(statement, "transpose_A") else -1]
-        parts: list[tuple[int, dict[int, ir.TensorRegion]]] = [(1, {})]
-        made: list[tirx.Stmt] = []
+        products: list[tuple[int, dict[int, ir.TensorRegion]]] = [(1, {})]
+        statements: list[tirx.Stmt] = []
         largest = factors[0].largest * factors[1].largest
         if _exponents(a.source, b.source) > LARGEST_EXPONENT:
-            split = min(reversed(factors), key=lambda one: one.elements)
-            made, high, low = self.taken_apart(split)
-            parts = [(_HIGH, {split.place: high}), (1, {split.place: low})]
+            split = min(reversed(factors), key=lambda candidate: candidate.elements)
+            statements, high, low = self.taken_apart(split)
+            products = [(_HIGH, {split.place: high}), (1, {split.place: low})]
             largest = (_HIGH - 1) * factors[1 - split.place].largest
         if depth * largest > LARGEST_SUM:
             raise Unsupported(
@@ -105,36 +108,38 @@ class _Products(NewBuffers):
         sums: list[tuple[int, tirx.Buffer]] = []
         flags = {name: 1 for name in ("transpose_A", "transpose_B") if attribute(statement, name)}
         flags["clear_accum"] = 1
-        for factor, replaced in parts:
-            part = "sum" if len(parts) == 1 else "high" if factor > 1 else "low"
-            into = self.allocate(f"{c.source.name}_{part}", shape_of(c.source), "float32")
-            operands = [replaced.get(place, one) for place, one in enumerate(arguments(statement)[:2])]
+        for factor, replaced in products:
+            suffix = "sum" if len(products) == 1 else "high" if factor > 1 else "low"
+            into = self.allocate(f"{c.source.name}_{suffix}", shape_of(c.source), "float32")
+            operands = [replaced.get(position, operand) for position, operand in enumerate(arguments(statement)[:2])]
             product = tirx.Evaluate(call(tl.GEMM.name, [*operands, whole_region(into.buffer)], flags), statement.span)
-            made += [into, product]
+            statements += [into, product]
             sums.append((factor, into.buffer))
-        return [*made, _added(c.source, sums, clear=bool(attribute(statement, "clear_accum")))]
+        return [*statements, _added(c.source, sums, clear=bool(attribute(statement, "clear_accum")))]
 
     def taken_apart(self, factor: _Factor) -> tuple[list[tirx.Stmt], ir.TensorRegion, ir.TensorRegion]:
         """The statements that split the elements of an operand, and the regions with their high and low parts."""
         source = factor.region.source
-        high, low = (self.allocate(f"{source.name}_{part}", shape_of(source), "bfloat16") for part in ("high", "low"))
+        high, low = (
+            self.allocate(f"{source.name}_{suffix}", shape_of(source), "bfloat16") for suffix in ("high", "low")
+        )
         number = ir.PrimType("float32")
 
-        def whole(at: list[ir.Var]) -> ir.Expr:
+        def full_value(at: list[ir.Var]) -> ir.Expr:
             return tirx.Cast(number, tirx.BufferLoad(source, at))
 
         def sixteenth(at: list[ir.Var]) -> ir.Expr:
-            return tirx.floor(tirx.Mul(whole(at), tirx.const(1 / _HIGH, "float32")))
+            return tirx.floor(tirx.Mul(full_value(at), tirx.const(1 / _HIGH, "float32")))
 
         dtype = ir.PrimType("bfloat16")
-        made: list[tirx.Stmt] = [
+        statements: list[tirx.Stmt] = [
             high, low,
             parallel_nest(high.buffer, lambda at: tirx.Cast(dtype, sixteenth(at))),
             parallel_nest(low.buffer, lambda at: tirx.Cast(
-                dtype, tirx.Sub(whole(at), tirx.Mul(sixteenth(at), tirx.const(float(_HIGH), "float32")))
+                dtype, tirx.Sub(full_value(at), tirx.Mul(sixteenth(at), tirx.const(float(_HIGH), "float32")))
             )),
         ]  # fmt: skip
-        return made, whole_region(high.buffer), whole_region(low.buffer)
+        return statements, whole_region(high.buffer), whole_region(low.buffer)
 
 
 def _added(target: tirx.Buffer, sums: list[tuple[int, tirx.Buffer]], *, clear: bool) -> tirx.Stmt:
@@ -142,13 +147,13 @@ def _added(target: tirx.Buffer, sums: list[tuple[int, tirx.Buffer]], *, clear: b
     dtype = ir.PrimType(dtype_of(target))
 
     def total(at: list[ir.Var]) -> ir.Expr:
-        found: ir.Expr | None = None if clear else tirx.BufferLoad(target, at)
-        for factor, one in sums:
-            part: ir.Expr = tirx.Cast(dtype, tirx.BufferLoad(one, at))
-            part = tirx.Mul(part, tirx.const(factor, dtype_of(target))) if factor != 1 else part
-            found = part if found is None else tirx.Add(found, part)
-        assert found is not None
-        return found
+        accumulated: ir.Expr | None = None if clear else tirx.BufferLoad(target, at)
+        for factor, sum_buffer in sums:
+            summand: ir.Expr = tirx.Cast(dtype, tirx.BufferLoad(sum_buffer, at))
+            summand = tirx.Mul(summand, tirx.const(factor, dtype_of(target))) if factor != 1 else summand
+            accumulated = summand if accumulated is None else tirx.Add(accumulated, summand)
+        assert accumulated is not None
+        return accumulated
 
     return parallel_nest(target, total)
 
@@ -168,4 +173,4 @@ def note_on_product(statement: tirx.Stmt) -> Note:
 
 def _exponents(a: tirx.Buffer, b: tirx.Buffer) -> int:
     """The largest sum of the exponents of two elements."""
-    return sum(largest_magnitude(dtype_of(one)).bit_length() - 1 for one in (a, b))
+    return sum(largest_magnitude(dtype_of(buffer)).bit_length() - 1 for buffer in (a, b))

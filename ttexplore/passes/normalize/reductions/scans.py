@@ -43,50 +43,50 @@ def with_scans_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
 
 class _Scans(NewBuffers):
     def scan(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        found = scan_of(statement)
-        if found is None:
+        scan = scan_of(statement)
+        if scan is None:
             return None
         source, target = regions(statement)
-        _check(found, source, target)
+        _check(scan, source, target)
         name, values = str(source.source.name), source.source
-        shape, dim = [number_of(one.extent) for one in source.region], found.dim
+        shape, dim = [number_of(interval.extent) for interval in source.region], scan.dim
         while len(shape) > _MOST_AXES:
             # A slot of a block of three dimensions.
             shape, dim = shape[1:], dim - 1
         dtype = _JOINED_AS[dtype_of(values)]
         scanned = self.allocate(f"{name}_scan", shape, dtype)
-        one = self.allocate(f"{name}_one", shape, dtype)
-        part = self.allocate(f"{name}_part", [*shape[:dim], *shape[dim + 1 :]] or [1], dtype)
-        made: list[tirx.Stmt] = [scanned, one, part]
+        masked = self.allocate(f"{name}_one", shape, dtype)
+        reduced_block = self.allocate(f"{name}_part", [*shape[:dim], *shape[dim + 1 :]] or [1], dtype)
+        statements: list[tirx.Stmt] = [scanned, masked, reduced_block]
         if shape != [*shape_of(values)]:
             # T.Parallel reads a block of its own here.
-            taken = self.allocate(f"{name}_taken", shape, dtype_of(values))
-            made += [taken, _block(tl.COPY.name, source, whole_region(taken.buffer))]
-            values = taken.buffer
-        neutral = tirx.const(found.joining.neutral_of(dtype), dtype)
-        turn, result = variable("place"), scanned.buffer
-        place = turn if not found.reverse else tirx.const(shape[dim] - 1, "int32") - turn
+            copied_block = self.allocate(f"{name}_taken", shape, dtype_of(values))
+            statements += [copied_block, _block(tl.COPY.name, source, whole_region(copied_block.buffer))]
+            values = copied_block.buffer
+        neutral = tirx.const(scan.joining.neutral_of(dtype), dtype)
+        iteration, result = variable("place"), scanned.buffer
+        position = iteration if not scan.reverse else tirx.const(shape[dim] - 1, "int32") - iteration
 
         def chosen(at: list[ir.Var]) -> ir.Expr:
             value: ir.Expr = tirx.BufferLoad(values, at)
             value = value if dtype_of(values) == dtype else tirx.Cast(ir.PrimType(dtype), value)
-            return tirx.if_then_else(tirx.EQ(at[dim], place), value, neutral)
+            return tirx.if_then_else(tirx.EQ(at[dim], position), value, neutral)
 
         def joined(at: list[ir.Var]) -> ir.Expr:
             before = tirx.BufferLoad(result, at)
-            added = tirx.BufferLoad(part.buffer, [*at[:dim], *at[dim + 1 :]] or [tirx.const(0, "int32")])
-            reached = tirx.LE(at[dim], place) if found.reverse else tirx.GE(at[dim], place)
-            return tirx.if_then_else(reached, found.joining.expression(before, added), before)
+            added = tirx.BufferLoad(reduced_block.buffer, [*at[:dim], *at[dim + 1 :]] or [tirx.const(0, "int32")])
+            reached = tirx.LE(at[dim], position) if scan.reverse else tirx.GE(at[dim], position)
+            return tirx.if_then_else(reached, scan.joining.expression(before, added), before)
 
         reduced = call(
-            tl.REDUCE.name, [whole_region(one.buffer), whole_region(part.buffer)],
-            {"kind": found.kind, "dim": dim, "clear": 1},
+            tl.REDUCE.name, [whole_region(masked.buffer), whole_region(reduced_block.buffer)],
+            {"kind": scan.kind, "dim": dim, "clear": 1},
         )  # fmt: skip
-        body = [parallel_nest(one.buffer, chosen), tirx.Evaluate(reduced), parallel_nest(result, joined)]
+        body = [parallel_nest(masked.buffer, chosen), tirx.Evaluate(reduced), parallel_nest(result, joined)]
         return [
-            *made,
+            *statements,
             _block(tl.FILL.name, whole_region(result), neutral),
-            loop(turn, shape[dim], body),
+            loop(iteration, shape[dim], body),
             _block(tl.COPY.name, whole_region(result), target),
         ]
 
@@ -95,41 +95,41 @@ def _block(name: str, *arguments: ir.TensorRegion | ir.Expr) -> tirx.Stmt:
     return tirx.Evaluate(call(name, arguments))
 
 
-def _check(found: Scan, source: ir.TensorRegion, target: ir.TensorRegion) -> None:
+def _check(scan: Scan, source: ir.TensorRegion, target: ir.TensorRegion) -> None:
     """Raises Unsupported for what no loop scans."""
     name, dtype = str(source.source.name), dtype_of(source.source)
-    what = f"T.cum{found.kind}"
-    for one in (source, target):
-        if not is_on_chip(one.source):
+    call_name = f"T.cum{scan.kind}"
+    for region in (source, target):
+        if not is_on_chip(region.source):
             raise Unsupported(
-                "L010", f"{what} of {one.source.name}, which is a tensor",
+                "L010", f"{call_name} of {region.source.name}, which is a tensor",
                 hint="copy the block into an on-chip buffer first: T.copy(...)",
             )  # fmt: skip
     if dtype not in _JOINED_AS:
         raise Unsupported(
-            "L009", f"{what} of {name}, which is {dtype}", hint="copy it to a buffer of float32 or int32 first"
+            "L009", f"{call_name} of {name}, which is {dtype}", hint="copy it to a buffer of float32 or int32 first"
         )
-    leading = [number_of(one.extent) for one in source.region[:-_MOST_AXES]]
-    if found.dim < len(leading):
+    leading = [number_of(interval.extent) for interval in source.region[:-_MOST_AXES]]
+    if scan.dim < len(leading):
         raise Unsupported(
-            "L010", f"{what} of {name} along dimension {found.dim} of {found.rank}",
+            "L010", f"{call_name} of {name} along dimension {scan.dim} of {scan.rank}",
             hint="scan its matrices one after another, along one of the last two dimensions",
         )  # fmt: skip
     if (count := math.prod(leading)) != 1:
-        places = ", ".join([*"nmlk"[: len(leading)], ":", ":"])
+        indices = ", ".join([*"nmlk"[: len(leading)], ":", ":"])
         raise Unsupported(
-            "L010", f"{what} of {name}, which is {count} matrices",
-            hint=f"scan one matrix after another: in loops over n, {what}({name}[{places}], ..., dim={found.dim})",
+            "L010", f"{call_name} of {name}, which is {count} matrices",
+            hint=f"scan one matrix after another: in loops over n, {call_name}({name}[{indices}], ..., dim={scan.dim})",
         )  # fmt: skip
 
 
 def note_on_scan(statement: tirx.Stmt) -> Note:
     """What the plan says about a scan."""
-    found, source = scan_of(statement), regions(statement)[0]
-    assert found is not None
+    scan, source = scan_of(statement), regions(statement)[0]
+    assert scan is not None
     return note(
-        "scan", operation=found.kind, buffer=str(source.source.name), line=line_of(statement),
-        turns=number_of(source.region[found.dim].extent), dimension=found.dim,
+        "scan", operation=scan.kind, buffer=str(source.source.name), line=line_of(statement),
+        turns=number_of(source.region[scan.dim].extent), dimension=scan.dim,
         dtype=_JOINED_AS[dtype_of(source.source)],
     )  # fmt: skip
 

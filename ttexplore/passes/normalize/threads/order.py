@@ -45,12 +45,12 @@ class _Order:
             after = self.after(items, depth)
             merged = self.merged(items, after, depth)
             if merged is None:
-                found = _topological(items, after)
-                if found is not None:
+                sorted_items = _topological(items, after)
+                if sorted_items is not None:
                     break
                 merged = self.dissolved(items, after)
             items = merged
-        for item in found:
+        for item in sorted_items:
             match item:
                 case LoopItem():
                     item.body = self.sorted(item.body, depth + 1)
@@ -59,46 +59,46 @@ class _Order:
                     item.otherwise = None if item.otherwise is None else self.sorted(item.otherwise, depth)
                 case _:
                     pass
-        return found
+        return sorted_items
 
     def after(self, items: Sequence[Item], depth: int) -> list[set[int]]:
         """For each item the places of those that must come after it."""
-        place = {leaf: number for number, item in enumerate(items) for leaf in item.leaves}
-        made: list[set[int]] = [set() for _ in items]
+        number_of = {leaf: number for number, item in enumerate(items) for leaf in item.leaves}
+        successors: list[set[int]] = [set() for _ in items]
         # What a group does, it does in the kernel's order.
         leaves = self.tree.leaves
         for group in range(len(self.tree.found.groups)):
-            own = [
+            ranked = [
                 (min(leaf for leaf in item.leaves if group in leaves[leaf].groups), number)
                 for number, item in enumerate(items)
                 if group in item.groups and any(group in leaves[leaf].groups for leaf in item.leaves)
             ]
-            own.sort()
-            for (_, one), (_, other) in itertools.pairwise(own):
-                made[one].add(other)
+            ranked.sort()
+            for (_, source), (_, target) in itertools.pairwise(ranked):
+                successors[source].add(target)
         for (first, second), turns in self.pairs.items():
-            one, other = place.get(first), place.get(second)
-            if one is None or other is None or one == other or other in made[one]:
+            source, target = number_of.get(first), number_of.get(second)
+            if source is None or target is None or source == target or target in successors[source]:
                 continue
             if any(a[:depth] == b[:depth] for a, b in turns):
-                made[one].add(other)
-        return made
+                successors[source].add(target)
+        return successors
 
     def merged(self, items: list[Item], after: list[set[int]], depth: int) -> list[Item] | None:
         """The items with two loops as one that goes turn by turn, if any two can be."""
-        for one, first in enumerate(items):
-            for other in sorted(after[one]):
-                second = items[other]
-                if self.can_go_together(first, second, depth) and not _is_between(after, one, other):
+        for number, first in enumerate(items):
+            for follower in sorted(after[number]):
+                second = items[follower]
+                if self.can_go_together(first, second, depth) and not _is_between(after, number, follower):
                     assert isinstance(first, LoopItem)
                     assert isinstance(second, LoopItem)
                     body = sorted([*first.body, *second.body], key=lambda item: item.number)
-                    made = LoopItem(
+                    merged_loop = LoopItem(
                         min(first.number, second.number), first.groups | second.groups, first.leaves | second.leaves,
                         first.guards, loops=[*first.loops, *second.loops], body=body,
                     )  # fmt: skip
                     rest = [item for item in items if item is not first and item is not second]
-                    return sorted([*rest, made], key=lambda item: item.number)
+                    return sorted([*rest, merged_loop], key=lambda item: item.number)
         return None
 
     def can_go_together(self, first: Item, second: Item, depth: int) -> bool:
@@ -107,9 +107,9 @@ class _Order:
         a, b = first.loops[0], second.loops[0]
         if not (same_expression(a.min, b.min) and same_expression(a.extent, b.extent)) or first.guards != second.guards:
             return False
-        for one, other in ((first, second), (second, first)):
-            for leaf in one.leaves:
-                for later in other.leaves:
+        for side, counterpart in ((first, second), (second, first)):
+            for leaf in side.leaves:
+                for later in counterpart.leaves:
                     for turns, following in self.pairs.get((leaf, later), ()):
                         if turns[:depth] == following[:depth] and turns[depth] > following[depth]:
                             return False
@@ -120,10 +120,10 @@ class _Order:
         circle = _circle(after)
         if not any(isinstance(items[number], BranchItem) for number in circle):
             raise self.no_order([items[number] for number in circle])
-        made: list[Item] = []
+        flat_items: list[Item] = []
         for number, item in enumerate(items):
             if number not in circle or not isinstance(item, BranchItem):
-                made.append(item)
+                flat_items.append(item)
                 continue
             for holds, side in ((True, item.then), (False, item.otherwise or [])):
                 guard: Guard = (item.statement.condition, holds)
@@ -134,8 +134,8 @@ class _Order:
                             raise self.no_order([item])
                     else:
                         inner.guards = (*item.guards, guard, *inner.guards)
-                    made.append(inner)
-        return made
+                    flat_items.append(inner)
+        return flat_items
 
     def no_order(self, items: Sequence[Item]) -> Unsupported:
         lines = sorted({line.line for item in items if (line := _line(item)) is not None})
@@ -164,15 +164,15 @@ def _line(item: Item) -> Span | None:
 def _is_between(after: Sequence[set[int]], first: int, last: int) -> bool:
     """Whether anything must come between two items."""
     for start, end in ((first, last), (last, first)):
-        seen = {start}
-        waiting = [one for one in after[start] if one != end]
+        visited = {start}
+        waiting = [number for number in after[start] if number != end]
         while waiting:
-            one = waiting.pop()
-            if one == end:
+            number = waiting.pop()
+            if number == end:
                 return True
-            if one not in seen:
-                seen.add(one)
-                waiting += after[one]
+            if number not in visited:
+                visited.add(number)
+                waiting += after[number]
     return False
 
 
@@ -180,33 +180,33 @@ def _topological(items: Sequence[Item], after: Sequence[set[int]]) -> list[Item]
     """The items in an order, the kernel's own where there are several; None where they go in a circle."""
     before = [0] * len(items)
     for following in after:
-        for one in following:
-            before[one] += 1
+        for follower in following:
+            before[follower] += 1
     ready = [(items[number].number, number) for number, count in enumerate(before) if count == 0]
     heapq.heapify(ready)
-    made: list[Item] = []
+    sorted_items: list[Item] = []
     while ready:
         _, number = heapq.heappop(ready)
-        made.append(items[number])
-        for one in after[number]:
-            before[one] -= 1
-            if before[one] == 0:
-                heapq.heappush(ready, (items[one].number, one))
-    return made if len(made) == len(items) else None
+        sorted_items.append(items[number])
+        for follower in after[number]:
+            before[follower] -= 1
+            if before[follower] == 0:
+                heapq.heappush(ready, (items[follower].number, follower))
+    return sorted_items if len(sorted_items) == len(items) else None
 
 
 def _circle(after: Sequence[set[int]]) -> set[int]:
     """The places of items that must come before themselves."""
 
     def reached(start: int) -> set[int]:
-        seen: set[int] = set()
+        visited: set[int] = set()
         waiting = [*after[start]]
         while waiting:
-            one = waiting.pop()
-            if one not in seen:
-                seen.add(one)
-                waiting += after[one]
-        return seen
+            number = waiting.pop()
+            if number not in visited:
+                visited.add(number)
+                waiting += after[number]
+        return visited
 
     return {number for number in range(len(after)) if number in reached(number)}
 
@@ -214,26 +214,26 @@ def _circle(after: Sequence[set[int]]) -> set[int]:
 def check_order(items: Sequence[Item], trace: GroupTrace) -> None:
     """Run the items in their order and compare with what the groups do: each step once, a group's in its order, and
     all that depends on each other. Raises Unsupported where the order is another one."""
-    place: dict[tuple[int, Turns], int] = {}
+    position_of: dict[tuple[int, Turns], int] = {}
     for number, (leaf, turns) in enumerate(runs(items, trace.tree, [*trace.values])):
         key = (min(leaf.leaves), turns)
-        if key in place:
+        if key in position_of:
             raise _wrong(leaf)
-        place[key] = number
+        position_of[key] = number
     for steps in trace.done:
         last = -1
         for step in steps:
-            now = place.get(step, -1)
+            now = position_of.get(step, -1)
             if now <= last:
                 raise _wrong(trace.tree.leaves[step[0]])
             last = now
-    assert len({step for steps in trace.done for step in steps}) == len(place), "a step of no group"
-    _check_edges(trace.races.edges, place, trace)
+    assert len({step for steps in trace.done for step in steps}) == len(position_of), "a step of no group"
+    _check_edges(trace.races.edges, position_of, trace)
 
 
-def _check_edges(edges: Iterable[Edge], place: dict[tuple[int, Turns], int], trace: GroupTrace) -> None:
+def _check_edges(edges: Iterable[Edge], position_of: dict[tuple[int, Turns], int], trace: GroupTrace) -> None:
     for first, turns, second, later in edges:
-        if place[first, turns] >= place[second, later]:
+        if position_of[first, turns] >= position_of[second, later]:
             raise _wrong(trace.tree.leaves[second])
 
 

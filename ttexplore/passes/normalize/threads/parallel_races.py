@@ -57,7 +57,7 @@ class _Races(Context):
         if isinstance(statement, tirx.Bind):
             self.names[statement.var] = statement.value
         if self.is_nest(statement) and (shared := _used_elsewhere(statement)):
-            outer = {one.loop_var: one for one in self.around if isinstance(one, tirx.For)}
+            outer = {loop.loop_var: loop for loop in self.around if isinstance(loop, tirx.For)}
             for values in _values(statement, outer, self.names):
                 for number in range(_NUMBERS):
                     nest = _NestExecution(statement, shared, values, dict(self.names), number)
@@ -69,18 +69,22 @@ class _Races(Context):
 def _used_elsewhere(nest: tirx.For) -> set[tirx.Buffer]:
     """What a nest stores to, and also uses at an element that is written in another way."""
     loops, _ = parallel_body(nest)
-    own = stored_by_turns(loops, loops[-1].body)
-    stores = [one for one in walk(loops[-1].body) if isinstance(one, tirx.BufferStore) and one.buffer not in own]
-    places: dict[tirx.Buffer, list[list[ir.Expr]]] = {one.buffer: [] for one in stores}
-    for one in stores:
-        places[one.buffer].append([*one.indices])
-    for one in walk(loops[-1].body):
-        for value in _expressions(one):
+    turn_buffers = stored_by_turns(loops, loops[-1].body)
+    stores = [
+        statement
+        for statement in walk(loops[-1].body)
+        if isinstance(statement, tirx.BufferStore) and statement.buffer not in turn_buffers
+    ]
+    uses_of: dict[tirx.Buffer, list[list[ir.Expr]]] = {store.buffer: [] for store in stores}
+    for statement in stores:
+        uses_of[statement.buffer].append([*statement.indices])
+    for statement in walk(loops[-1].body):
+        for value in _expressions(statement):
             for load in loads_of(value):
-                if load.source in places:
-                    places[load.source].append([*load.indices])
+                if load.source in uses_of:
+                    uses_of[load.source].append([*load.indices])
     return {
-        buffer for buffer, used in places.items() if not all(same_expressions(used[0], one) for one in used[1:])
+        buffer for buffer, used in uses_of.items() if not all(same_expressions(used[0], access) for access in used[1:])
     }  # fmt: skip
 
 
@@ -101,19 +105,19 @@ def _expressions(statement: tirx.Stmt) -> list[ir.Expr]:
 def _values(nest: tirx.For, outer: dict[ir.Var, tirx.For], names: dict[ir.Var, ir.Expr]) -> Iterator[dict[ir.Var, int]]:
     """Values of the variables around a nest: all of them, or the first two and the last where these are many."""
     used = {
-        one for statement in walk(nest) for value in _expressions(statement)
-        for one in nodes_of(written_out(value, names)) if isinstance(one, ir.Var) and one in outer
+        loop_var for statement in walk(nest) for value in _expressions(statement)
+        for loop_var in nodes_of(written_out(value, names)) if isinstance(loop_var, ir.Var) and loop_var in outer
     }  # fmt: skip
     ranges: dict[ir.Var, range] = {}
-    for one in used:
-        low, extent = constant(outer[one].min), constant(outer[one].extent)
-        ranges[one] = range(low or 0, (low or 0) + (2 if extent is None else extent))
+    for loop_var in used:
+        low, extent = constant(outer[loop_var].min), constant(outer[loop_var].extent)
+        ranges[loop_var] = range(low or 0, (low or 0) + (2 if extent is None else extent))
     loops, _ = parallel_body(nest)
-    iterations = math.prod(constant(one.extent) or 1 for one in loops)
+    iterations = math.prod(constant(loop.extent) or 1 for loop in loops)
     if math.prod(map(len, ranges.values())) * iterations > _MOST_ITERATIONS:
-        few = {one: sorted({*some[:2], *some[-1:]}) for one, some in ranges.items()}
+        few = {loop_var: sorted({*some[:2], *some[-1:]}) for loop_var, some in ranges.items()}
     else:
-        few = {one: [*some] for one, some in ranges.items()}
+        few = {loop_var: [*some] for loop_var, some in ranges.items()}
     for values in itertools.product(*few.values()):
         yield dict(zip(few, values, strict=True))
 
@@ -137,21 +141,21 @@ class _NestExecution:
         """Elements of tensors that decide places are numbers that depend on `number`."""
         self.shared, self.names, self.element = shared, names, number
         self.loads: list[ir.Expr] = []
-        self.inside = {one.loop_var for one in walk(nest) if isinstance(one, tirx.For)}
+        self.inside = {statement.loop_var for statement in walk(nest) if isinstance(statement, tirx.For)}
         self.numbers: dict[ir.Var, Variable] = {}
-        self.known: dict[Key, Range] = {self.number(one): (value, value) for one, value in outer.items()}
-        self.reads: dict[tirx.Buffer, list[_ElementUse]] = {one: [] for one in shared}
-        self.stores: dict[tirx.Buffer, list[_ElementUse]] = {one: [] for one in shared}
+        self.known: dict[Key, Range] = {self.number(loop_var): (value, value) for loop_var, value in outer.items()}
+        self.reads: dict[tirx.Buffer, list[_ElementUse]] = {buffer: [] for buffer in shared}
+        self.stores: dict[tirx.Buffer, list[_ElementUse]] = {buffer: [] for buffer in shared}
         self.depth, self.iterations = 0, np.zeros((), np.int64)
         self.is_known = True
         loops, self.body = parallel_body(nest)
-        for one in loops:
-            extent = self.enter(one)
+        for loop in loops:
+            extent = self.enter(loop)
             axis = np.arange(extent).reshape(-1, *[1] * (self.depth - 1))
             self.iterations = self.iterations * extent + axis
 
-    def number(self, one: ir.Var) -> Variable:
-        return self.numbers.setdefault(one, Variable(len(self.numbers), str(one.name)))
+    def number(self, loop_var: ir.Var) -> Variable:
+        return self.numbers.setdefault(loop_var, Variable(len(self.numbers), str(loop_var.name)))
 
     def enter(self, loop: tirx.For) -> int:
         """Give a loop an axis; returns its length. One whose length is not known is left to other passes."""
@@ -169,24 +173,24 @@ class _NestExecution:
         e = written_out(e, self.names)
         if loads_of(e):
             e = replaced(e, self._number)
-        found = value_range(convert(e, self.number), self.known)
-        return np.asarray(found[0]) if found is not None and found[0] is found[1] else None
+        bounds = value_range(convert(e, self.number), self.known)
+        return np.asarray(bounds[0]) if bounds is not None and bounds[0] is bounds[1] else None
 
     def _number(self, e: ir.Expr) -> ir.Expr:
         """An element of a tensor that is the same for all iterations, as a number; another part as it is."""
-        if not isinstance(e, ir.TensorLoad) or is_on_chip(e.source) or any(one in self.inside for one in nodes_of(e)):
+        if not isinstance(e, ir.TensorLoad) or is_on_chip(e.source) or any(node in self.inside for node in nodes_of(e)):
             return e
-        place = next((at for at, one in enumerate(self.loads) if same_expression(one, e)), len(self.loads))
-        if place == len(self.loads):
+        position = next((at for at, load in enumerate(self.loads) if same_expression(load, e)), len(self.loads))
+        if position == len(self.loads):
             self.loads.append(e)
-        return tirx.const(self.element * (place + 1) % _NUMBERS, str(e.ty.dtype))
+        return tirx.const(self.element * (position + 1) % _NUMBERS, str(e.ty.dtype))
 
     def check(self) -> None:
         self.execute(self.body, np.ones((), np.bool_))
         if not self.is_known:
             return
         for buffer, stores in self.stores.items():
-            size = math.prod(one for one in extents_of(buffer) if isinstance(one, int))
+            size = math.prod(extent for extent in extents_of(buffer) if isinstance(extent, int))
             least, most = np.full(size, np.iinfo(np.int64).max), np.full(size, -1)
             for use in stores:
                 if (most[use.elements] >= 0).any() and _others(use, least, most):
@@ -198,24 +202,30 @@ class _NestExecution:
                     raise _race(buffer, use.statement, "stores to {} and reads it at other elements")
 
     def execute(self, body: list[tirx.Stmt], live: _Mask) -> None:
-        for one in body:
-            for value in _expressions(one):
-                self.read(value, live, one)
-            match one:
+        for statement in body:
+            for value in _expressions(statement):
+                self.read(value, live, statement)
+            match statement:
                 case tirx.Bind():
-                    self.names[one.var] = one.value
-                case tirx.BufferStore() if one.buffer in self.shared and not updates(one.value):
-                    self.use(one.buffer, [*one.indices], self.changed(one, one.value, live), one, self.stores)
+                    self.names[statement.var] = statement.value
+                case tirx.BufferStore() if statement.buffer in self.shared and not updates(statement.value):
+                    self.use(
+                        statement.buffer,
+                        [*statement.indices],
+                        self.changed(statement, statement.value, live),
+                        statement,
+                        self.stores,
+                    )
                 case tirx.IfThenElse():
-                    test = self.exact(one.condition)
-                    holds, other = (live, live) if test is None else (live & (test != 0), live & (test == 0))
-                    self.execute(statements(one.then_case), holds)
-                    if one.else_case is not None:
-                        self.execute(statements(one.else_case), other)
-                case tirx.For() if not is_parallel(one):
+                    test = self.exact(statement.condition)
+                    holds, fails = (live, live) if test is None else (live & (test != 0), live & (test == 0))
+                    self.execute(statements(statement.then_case), holds)
+                    if statement.else_case is not None:
+                        self.execute(statements(statement.else_case), fails)
+                case tirx.For() if not is_parallel(statement):
                     depth = self.depth
-                    self.enter(one)
-                    self.execute(statements(one.body), live)
+                    self.enter(statement)
+                    self.execute(statements(statement.body), live)
                     self.depth = depth
                 case _:
                     pass
@@ -230,57 +240,57 @@ class _NestExecution:
             return live
         # One side is looked into: in chains of choices the other one is what is new.
         sides = [live & (test != 0), live & (test == 0)]
-        kept = [isinstance(side, ir.TensorLoad) for side in choice[1:]]
+        are_loads = [isinstance(side, ir.TensorLoad) for side in choice[1:]]
         return functools.reduce(
             np.logical_or,
-            [self.changed(store, side, mask) if is_load or kept[1 - at] else mask
-             for at, (side, mask, is_load) in enumerate(zip(choice[1:], sides, kept, strict=True))],
+            [self.changed(store, side, mask) if is_load or are_loads[1 - at] else mask
+             for at, (side, mask, is_load) in enumerate(zip(choice[1:], sides, are_loads, strict=True))],
         )  # fmt: skip
 
     def read(self, e: ir.Expr, live: _Mask, statement: tirx.Stmt) -> None:
         """The elements that an expression reads where an iteration asks for it."""
         # With the masks, which keep their identities so.
-        waiting, seen = [(e, live)], dict[tuple[int, int], _Mask]()
+        waiting, visited = [(e, live)], dict[tuple[int, int], _Mask]()
         while waiting:
-            one, asked = waiting.pop()
-            if len(seen) > _MOST_PARTS:
+            node, asked = waiting.pop()
+            if len(visited) > _MOST_PARTS:
                 # Parts that are shared are asked for on many paths.
                 asked = live
-            if (identity(one), id(asked)) in seen:
+            if (identity(node), id(asked)) in visited:
                 continue
-            seen[identity(one), id(asked)] = asked
-            if isinstance(one, ir.TensorLoad) and one.source in self.shared:
-                self.use(one.source, [*one.indices], asked, statement, self.reads)
-            parts = parts_of(one)
-            if isinstance(one, ir.Call) and operation_name(one) in ATOMICS:
-                parts = elements(one.args)[1:]
-            elif (choice := choice_of(one)) is not None or isinstance(one, tirx.And | tirx.Or):
-                test = self.exact(parts[0])
-                if test is not None and len(seen) <= _MOST_PARTS:
+            visited[identity(node), id(asked)] = asked
+            if isinstance(node, ir.TensorLoad) and node.source in self.shared:
+                self.use(node.source, [*node.indices], asked, statement, self.reads)
+            children = parts_of(node)
+            if isinstance(node, ir.Call) and operation_name(node) in ATOMICS:
+                children = elements(node.args)[1:]
+            elif (choice := choice_of(node)) is not None or isinstance(node, tirx.And | tirx.Or):
+                test = self.exact(children[0])
+                if test is not None and len(visited) <= _MOST_PARTS:
                     holds = asked & (test != 0)
                     sides = (holds, asked & (test == 0)) if choice is not None else (holds,)
-                    if isinstance(one, tirx.Or):
+                    if isinstance(node, tirx.Or):
                         sides = (asked & (test == 0),)
-                    waiting += [(parts[0], asked), *zip(parts[1:], sides, strict=True)]
+                    waiting += [(children[0], asked), *zip(children[1:], sides, strict=True)]
                     continue
-            waiting += [(part, asked) for part in parts]
+            waiting += [(child, asked) for child in children]
 
     def use(
         self, buffer: tirx.Buffer, indices: list[ir.Expr], live: _Mask, statement: tirx.Stmt,
         uses: dict[tirx.Buffer, list[_ElementUse]],
     ) -> None:  # fmt: skip
-        place = np.zeros((), np.int64)
+        offsets = np.zeros((), np.int64)
         for index, length in zip(indices, extents_of(buffer), strict=True):
             at = self.exact(index)
-            if at is None or not isinstance(length, int) or place.max() * length > _MOST_ELEMENTS:
+            if at is None or not isinstance(length, int) or offsets.max() * length > _MOST_ELEMENTS:
                 return
             # What lies outside is refused, or not there.
             live = live & (at >= 0) & (at < length)
-            place = place * length + np.clip(at, 0, length - 1)
-        shape = np.broadcast_shapes(place.shape, live.shape, self.iterations.shape)
+            offsets = offsets * length + np.clip(at, 0, length - 1)
+        shape = np.broadcast_shapes(offsets.shape, live.shape, self.iterations.shape)
         live = np.broadcast_to(live, shape)
-        places, iterations = (np.broadcast_to(one, shape)[live] for one in (place, self.iterations))
-        uses[buffer].append(_ElementUse(statement, places, iterations))
+        positions, iterations = (np.broadcast_to(array, shape)[live] for array in (offsets, self.iterations))
+        uses[buffer].append(_ElementUse(statement, positions, iterations))
 
 
 def _others(use: _ElementUse, least: _Numbers, most: _Numbers) -> bool:
@@ -289,10 +299,10 @@ def _others(use: _ElementUse, least: _Numbers, most: _Numbers) -> bool:
     return bool((stored & ((least[use.elements] != use.iterations) | (most[use.elements] != use.iterations))).any())
 
 
-def _race(buffer: tirx.Buffer, statement: tirx.Stmt, what: str) -> Unsupported:
+def _race(buffer: tirx.Buffer, statement: tirx.Stmt, problem: str) -> Unsupported:
     return Unsupported(
         "L003",
-        f"one T.Parallel {what.format(buffer.name)}",
+        f"one T.Parallel {problem.format(buffer.name)}",
         hint="its iterations run in any order: store to a second buffer, or use two T.Parallel nests"
         if is_on_chip(buffer)
         else "its iterations run in any order: use two T.Parallel nests, one after the other",

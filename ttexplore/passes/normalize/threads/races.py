@@ -28,8 +28,8 @@ class Races:
         self._live: dict[int, list[GroupAccess]] = {}
         self._owners: dict[int, Leaf] = {}
         self._shared = {
-            identity(one.buffer) for one in tree.allocations
-            if TENSOR_MEMORY in dict(one.annotations) or scope_of(one.buffer).startswith("shared")
+            identity(allocation.buffer) for allocation in tree.allocations
+            if TENSOR_MEMORY in dict(allocation.annotations) or scope_of(allocation.buffer).startswith("shared")
         }  # fmt: skip
         # Nothing races for what is only read.
         self._written = {
@@ -47,29 +47,29 @@ class Races:
         if key not in self._written:
             return
         live = self._live.setdefault(key, [])
-        kept: list[GroupAccess] = []
-        for other in live:
-            is_together = len(other.leaf.groups) > 1 or len(access.leaf.groups) > 1
-            if (other.kind == access.kind == "read") or not _overlap(other.region, access.region):
-                covered = other.kind == access.kind == "read" and other.leaf.groups <= access.leaf.groups
-                other.is_past = covered and _covers(access.region, other.region)
-                if not other.is_past:
-                    kept.append(other)
+        still_live: list[GroupAccess] = []
+        for earlier in live:
+            is_together = len(earlier.leaf.groups) > 1 or len(access.leaf.groups) > 1
+            if (earlier.kind == access.kind == "read") or not _overlap(earlier.region, access.region):
+                covered = earlier.kind == access.kind == "read" and earlier.leaf.groups <= access.leaf.groups
+                earlier.is_past = covered and _covers(access.region, earlier.region)
+                if not earlier.is_past:
+                    still_live.append(earlier)
                 continue
-            in_order = other.is_product and access.is_product and other.group == access.group
+            in_order = earlier.is_product and access.is_product and earlier.group == access.group
             # The compiler waits around what all make together, though not for copies and products under way.
-            in_order |= is_together and bool(other.leaf.groups & access.leaf.groups) and not other.is_later
-            if not in_order and not all(other.is_known(one.clock) for one in members):
-                raise self._race(buffer, other, access)
-            if other.leaf.groups != access.leaf.groups or other.group != access.group:
-                edge = (min(other.leaf.leaves), other.turns, min(access.leaf.leaves), access.turns)
+            in_order |= is_together and bool(earlier.leaf.groups & access.leaf.groups) and not earlier.is_later
+            if not in_order and not all(earlier.is_known(member.clock) for member in members):
+                raise self._race(buffer, earlier, access)
+            if earlier.leaf.groups != access.leaf.groups or earlier.group != access.group:
+                edge = (min(earlier.leaf.leaves), earlier.turns, min(access.leaf.leaves), access.turns)
                 self.edges[edge] = None
-                _note(members[0], buffer, other)
-            other.is_past = access.kind != "read" and _covers(access.region, other.region)
-            if not other.is_past:
-                kept.append(other)
-        kept.append(access)
-        self._live[key] = kept
+                _note(members[0], buffer, earlier)
+            earlier.is_past = access.kind != "read" and _covers(access.region, earlier.region)
+            if not earlier.is_past:
+                still_live.append(earlier)
+        still_live.append(access)
+        self._live[key] = still_live
 
     def _check_owner(self, buffer: tirx.Buffer, leaf: Leaf) -> None:
         """Raises KernelError for what lies in the registers of other threads."""
@@ -88,22 +88,22 @@ class Races:
             )
 
     def _names(self, groups: frozenset[int]) -> str:
-        return " and ".join(str(self.found.groups[one]) for one in sorted(groups))
+        return " and ".join(str(self.found.groups[number]) for number in sorted(groups))
 
-    def _race(self, buffer: tirx.Buffer, other: GroupAccess, access: GroupAccess) -> KernelError:
+    def _race(self, buffer: tirx.Buffer, earlier: GroupAccess, access: GroupAccess) -> KernelError:
         """Of two accesses that nothing orders."""
-        told = "".join(f"\n  {self._told(one)}" for one in (other, access))
+        told = "".join(f"\n  {self._told(conflicting)}" for conflicting in (earlier, access))
         readers = self._readers.get(identity(buffer), frozenset()) - {access.group}
-        if other.kind == access.kind == "write" and other.group == access.group and readers:
+        if earlier.kind == access.kind == "write" and earlier.group == access.group and readers:
             hint = (
                 f"wait before {buffer.name} is filled again: let {self._names(readers)} arrive at a barrier once they "
                 "have read it, T.barrier_arrive(empty), and wait for that here: T.barrier_wait(empty, parity)"
             )
-        elif other.barrier is not None and access.group not in other.barrier.waiting:
-            hint = f"wait for that copy first: T.barrier_wait({other.barrier.name}, parity)"
-        elif other.barrier is not None:
-            hint = f"wait for the phase of {other.barrier.name} in which that copy ends: check the parity"
-        elif other.is_product and other.group == access.group:
+        elif earlier.barrier is not None and access.group not in earlier.barrier.waiting:
+            hint = f"wait for that copy first: T.barrier_wait({earlier.barrier.name}, parity)"
+        elif earlier.barrier is not None:
+            hint = f"wait for the phase of {earlier.barrier.name} in which that copy ends: check the parity"
+        elif earlier.is_product and earlier.group == access.group:
             hint = "wait for that product first: T.wait_wgmma(0)"
         else:
             hint = (
@@ -121,33 +121,36 @@ class Races:
         """An access: line, turns of the loops around it, group and kind."""
         line = span_of(access.leaf.statement)
         verb = {"read": "read", "write": "write", "update": "change"}[access.kind]
-        turns = [f"{loop.loop_var.name} = {turn}" for loop, turn in zip(access.leaf.loops, access.turns, strict=True)]
-        where = "".join(f", {turn}" for turn in turns)
+        turns = [
+            f"{loop.loop_var.name} = {iteration}"
+            for loop, iteration in zip(access.leaf.loops, access.turns, strict=True)
+        ]
+        where = "".join(f", {setting}" for setting in turns)
         return f"line {line.line if line else '?'}{where}: {self.found.groups[access.group]} {verb} it"
 
 
-def _note(one: Running, buffer: tirx.Buffer, other: GroupAccess) -> None:
+def _note(runner: Running, buffer: tirx.Buffer, access: GroupAccess) -> None:
     """Note what the barrier says at whose wait a group learned of another group's access."""
     teller: GroupBarrier | None = None
-    for before, barrier in reversed(one.waits):
+    for before, barrier in reversed(runner.waits):
         teller = barrier
-        if not other.is_known(before):
+        if not access.is_known(before):
             break
     if teller is not None:
-        known = teller.empty if other.kind == "read" else teller.full
-        known[str(buffer.name)] = None
+        names = teller.empty if access.kind == "read" else teller.full
+        names[str(buffer.name)] = None
 
 
-def _overlap(one: tuple[Axis, ...], other: tuple[Axis, ...]) -> bool:
-    for a, b in zip(one, other, strict=True):
+def _overlap(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> bool:
+    for a, b in zip(first, second, strict=True):
         if a is not None and b is not None and a[0] == b[0] and (a[2] <= b[1] or b[2] <= a[1]):
             return False
     return True
 
 
-def _covers(one: tuple[Axis, ...], other: tuple[Axis, ...]) -> bool:
+def _covers(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> bool:
     """Whether a region has all of another one."""
     return all(
         a is None or (b is not None and a[0] == b[0] and a[1] <= b[1] and b[2] <= a[2])
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(first, second, strict=True)
     )

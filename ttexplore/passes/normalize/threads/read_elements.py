@@ -39,28 +39,28 @@ class _ElementReads(Context):
         loads = [load for one in expressions_of(statement) for load in certain_loads(one)]
         if not loads:
             return
-        loops = [one for one in self.around if isinstance(one, tirx.For)]
+        loops = [statement for statement in self.around if isinstance(statement, tirx.For)]
         if len(loops) < len(self.around) or any(map(is_parallel, (*loops, statement))):
             return
         ends: dict[ir.Var, tuple[int, int]] = {}
-        for one in loops:
-            low, extent = constant(one.min), constant(one.extent)
+        for loop in loops:
+            low, extent = constant(loop.min), constant(loop.extent)
             if low is None or extent is None or extent < 1:
                 return
-            ends[one.loop_var] = low, low + extent - 1
+            ends[loop.loop_var] = low, low + extent - 1
         for load in loads:
             self.check_load(load, ends, statement)
 
     def check_load(self, load: ir.TensorLoad, ends: dict[ir.Var, tuple[int, int]], statement: tirx.Stmt) -> None:
         for axis, (index, length) in enumerate(zip(load.indices, extents_of(load.source), strict=True)):
-            place = written_out(index, self.names)
-            if not isinstance(length, int) or loads_of(place):
+            expanded = written_out(index, self.names)
+            if not isinstance(length, int) or loads_of(expanded):
                 continue
-            used = [one for one in nodes_of(place) if isinstance(one, ir.Var)]
-            if len(used) > _MOST_LOOPS or any(one not in ends for one in used):
+            used = [node for node in nodes_of(expanded) if isinstance(node, ir.Var)]
+            if len(used) > _MOST_LOOPS or any(loop_var not in ends for loop_var in used):
                 continue
-            for turn in itertools.product(*(ends[one] for one in used)):
-                reached = _value(place, dict(zip(used, turn, strict=True)))
+            for corner in itertools.product(*(ends[loop_var] for loop_var in used)):
+                reached = _value(expanded, dict(zip(used, corner, strict=True)))
                 if reached is not None and not 0 <= reached < length:
                     raise KernelError(
                         "K001",
@@ -71,10 +71,10 @@ class _ElementReads(Context):
                     )
 
 
-def _value(place: ir.Expr, turn: dict[ir.Var, int]) -> int | None:
+def _value(index: ir.Expr, values: dict[ir.Var, int]) -> int | None:
     """The value of an index in one turn of the loops around; None for one that is no number then."""
     # A load names its buffer by a variable, too.
-    named = with_variables(place, lambda one: tirx.const(turn[one], "int32") if one in turn else one)
+    named = with_variables(index, lambda var: tirx.const(values[var], "int32") if var in values else var)
     return constant(sym.Analyzer().simplify(named))
 
 

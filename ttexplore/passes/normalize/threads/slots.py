@@ -21,21 +21,25 @@ _MOST_DIMENSIONS = 2
 def slots_of(items: Sequence[Item], trace: GroupTrace) -> dict[int, int]:
     """The number of slots of each buffer, by identity, of which one is enough when the items are done in their order:
     what is read was written to the same slot, and no other slot since."""
-    found: dict[int, _Slots] = {}
+    slots_by_buffer: dict[int, _Slots] = {}
     for statement in trace.tree.allocations:
         shape = shape_of(statement.buffer)
         if scope_of(statement.buffer) != BARRIER_SCOPE and len(shape) > _MOST_DIMENSIONS:
-            found[identity(statement.buffer)] = _Slots(shape)
-    if not found:
+            slots_by_buffer[identity(statement.buffer)] = _Slots(shape)
+    if not slots_by_buffer:
         return {}
     values = [*trace.values]
     for leaf, _ in runs(items, trace.tree, values):
-        touched = [(one, touch) for touch in leaf.accesses if (one := found.get(identity(touch.buffer))) is not None]
+        touched = [
+            (slots, touch)
+            for touch in leaf.accesses
+            if (slots := slots_by_buffer.get(identity(touch.buffer))) is not None
+        ]
         for writes in (False, True):
-            for one, touch in touched:
+            for slots, touch in touched:
                 if touch.kind == "update" or (touch.kind == "write") == writes:
-                    one.access(touch.region(values), writes=writes)
-    return {key: one.count for key, one in found.items() if one.is_one}
+                    slots.access(touch.region(values), writes=writes)
+    return {key: slots.count for key, slots in slots_by_buffer.items() if slots.is_one}
 
 
 class _Slots:
@@ -49,12 +53,12 @@ class _Slots:
         self.is_one = True
 
     def access(self, region: tuple[Axis, ...], *, writes: bool) -> None:
-        first, *others = region
-        places = [self.places(axis, extent) for axis, extent in zip(others, self.shape, strict=True)]
-        if first is None or first[0] or first[2] - first[1] != 1 or any(place is None for place in places):
+        first, *rest = region
+        positions = [self.places(axis, extent) for axis, extent in zip(rest, self.shape, strict=True)]
+        if first is None or first[0] or first[2] - first[1] != 1 or any(position is None for position in positions):
             self.is_one = False
             return
-        inside = tuple(place for place in places if place is not None)
+        inside = tuple(position for position in positions if position is not None)
         if not writes:
             self.is_one &= self.slot == first[1] and bool(self.written[inside].all())
             return

@@ -38,10 +38,10 @@ def _runs(
                     numbers.decided(bound, "the length", first)(values) for bound in (first.min, first.extent)
                 )
                 slots = [numbers.slot(loop.loop_var) for loop in item.loops]
-                for turn in range(low, low + extent):
+                for iteration in range(low, low + extent):
                     for slot in slots:
-                        values[slot] = turn
-                    yield from _runs(item.body, tree, values, group, (*turns, turn))
+                        values[slot] = iteration
+                    yield from _runs(item.body, tree, values, group, (*turns, iteration))
             case BranchItem():
                 holds = numbers.decided(item.statement.condition, "the condition", item.statement)(values)
                 side = item.then if holds else item.otherwise or []

@@ -68,18 +68,18 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     ordered by barriers, and the sequence must have them in that order. Raises KernelError for races, for waits that
     never end and for phases that can be missed, Unsupported for groups that are no such sequence.
     """
-    found = thread_groups(function)
-    if found is None:
+    grouping = thread_groups(function)
+    if grouping is None:
         return function, ()
-    if len(found.groups) == 1 and not found.taken and not any(map(_needs_proof, walk(function.body))):
+    if len(grouping.groups) == 1 and not grouping.taken and not any(map(_needs_proof, walk(function.body))):
         # All threads do the same, in one order.
-        return rewrite([_ALONE], _Alone(function, firings, found)), ()
+        return rewrite([_ALONE], _Alone(function, firings, grouping)), ()
     launch: list[tirx.For] = []
     body = statements(function.body)
     while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].thread_binding is not None:
         launch.append(body[0])
         body = statements(body[0].body)
-    traces = _traces(function, found, launch, body)
+    traces = _traces(function, grouping, launch, body)
     tree = traces[0].tree
     items = ordered(traces)
     for one in traces:
@@ -88,13 +88,13 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     for one in traces[1:]:
         slots = {key: count for key, count in slots_of(items, one).items() if key in slots}
     writer = _ItemWriter(function, tree, firings, slots)
-    made = writer.body(items)
+    rewritten = writer.body(items)
     for one in reversed(launch):
-        made = [with_body(one, made)]
+        rewritten = [with_body(one, rewritten)]
     for one in walk(function.body):
-        if is_for_threads(one) or one in found.taken or (isinstance(one, tirx.Bind) and one.var in found.names):
+        if is_for_threads(one) or one in grouping.taken or (isinstance(one, tirx.Bind) and one.var in grouping.names):
             firings.made(_RULE, one, [])
-    return with_function_body(function, made), _notes(traces[0], slots)
+    return with_function_body(function, rewritten), _notes(traces[0], slots)
 
 
 def _needs_proof(statement: tirx.Stmt) -> bool:
@@ -108,9 +108,9 @@ def _needs_proof(statement: tirx.Stmt) -> bool:
 class _Alone(Context):
     """A kernel whose threads all do the same."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, found: ThreadGroups) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, grouping: ThreadGroups) -> None:
         super().__init__(function, firings)
-        self.found = found
+        self.found = grouping
 
 
 def _without_threads(context: _Alone, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -132,14 +132,14 @@ _MOST_BLOCKS = 1024
 
 
 def _traces(
-    function: tirx.PrimFunc, found: ThreadGroups, launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]
+    function: tirx.PrimFunc, grouping: ThreadGroups, launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]
 ) -> list[GroupTrace]:
     """The runs of the groups: one, or one for each value of the block indices on which they depend."""
     blocks = {loop.loop_var: loop for loop in launch}
     chosen: list[ir.Var] = []
     while True:
         try:
-            tree = Tree(body, found, chosen, [one for one in blocks if one not in chosen])
+            tree = Tree(body, grouping, chosen, [block for block in blocks if block not in chosen])
             break
         except UndecidedError as error:
             chosen.append(error.variable)
@@ -161,11 +161,11 @@ def _traces(
             hint=f"explore smaller sizes, for {_MOST_BLOCKS} blocks at most",
             span=span_of(launch[0]),
         )
-    made: list[GroupTrace] = []
+    traces: list[GroupTrace] = []
     for values in itertools.product(*map(range, extents)):
-        made.append(GroupTrace(tree, [*values, *[0] * (tree.numbers.slots - len(values))]))
-        made[-1].run()
-    return made
+        traces.append(GroupTrace(tree, [*values, *[0] * (tree.numbers.slots - len(values))]))
+        traces[-1].run()
+    return traces
 
 
 class _ItemWriter:
@@ -175,34 +175,34 @@ class _ItemWriter:
         self.tree, self.firings, self.slots = tree, firings, slots
         # By their conditions, which guard items that are in them no more.
         self.branches = {
-            identity(one.condition): one for one in walk(function.body) if isinstance(one, tirx.IfThenElse)
+            identity(branch.condition): branch for branch in walk(function.body) if isinstance(branch, tirx.IfThenElse)
         }  # fmt: skip
         # What takes the place of variables, and of buffers with several slots.
         self.variables: dict[ir.Var, ir.Var] = {}
         self.buffers: dict[ir.Var, tirx.Buffer] = {}
-        for one in tree.allocations:
-            buffer = one.buffer
+        for alloc_buffer in tree.allocations:
+            buffer = alloc_buffer.buffer
             if identity(buffer) in slots:
-                made = allocation(
+                new_allocation = allocation(
                     str(buffer.name), shape_of(buffer)[1:], dtype_of(buffer), scope_of(buffer), buffer.span
                 )
-                self.buffers[buffer] = made.buffer
+                self.buffers[buffer] = new_allocation.buffer
 
     def body(self, items: Sequence[Item], depth: int = 0) -> list[tirx.Stmt]:
         """The statements of a body, `depth` of whose guards are around it already."""
-        made: list[tirx.Stmt] = []
+        rewritten: list[tirx.Stmt] = []
         for guard, group in itertools.groupby(items, lambda item: item.guards[depth : depth + 1]):
             if not guard:
                 for item in group:
-                    made += self.item(item, depth)
+                    rewritten += self.item(item, depth)
                 continue
             (condition, holds), inner = guard[0], self.body([*group], depth + 1)
             if inner:
                 test, branch = self.expression(condition), self.branches[identity(condition)]
-                places = dict.fromkeys((*spans_of(inner[0]), *spans_of(branch)))
-                part = when(test if holds else tirx.Not(test), inner, to_tvm_spans([*places]))
-                made += self.firings.made(_RULE, branch, [part])
-        return made
+                spans = dict.fromkeys((*spans_of(inner[0]), *spans_of(branch)))
+                guarded = when(test if holds else tirx.Not(test), inner, to_tvm_spans([*spans]))
+                rewritten += self.firings.made(_RULE, branch, [guarded])
+        return rewritten
 
     def item(self, item: Item, depth: int) -> list[tirx.Stmt]:
         match item:
@@ -213,18 +213,18 @@ class _ItemWriter:
             case BranchItem():
                 statement = item.statement
                 then = self.body(item.then, depth)
-                other = None if item.otherwise is None else self.body(item.otherwise, depth)
-                if not then and not other:
+                otherwise = None if item.otherwise is None else self.body(item.otherwise, depth)
+                if not then and not otherwise:
                     return []
-                made = when(self.expression(statement.condition), then, statement.span, otherwise=other)
-                return self.firings.made(_RULE, statement, [made])
+                rewritten = when(self.expression(statement.condition), then, statement.span, otherwise=otherwise)
+                return self.firings.made(_RULE, statement, [rewritten])
             case _:
                 raise AssertionError(item)
 
     def loop(self, item: LoopItem) -> list[tirx.Stmt]:
-        first, *others = item.loops
-        for one in others:
-            self.variables[one.loop_var] = first.loop_var
+        first, *rest = item.loops
+        for loop in rest:
+            self.variables[loop.loop_var] = first.loop_var
         body = self.body(item.body)
         if not body:
             return []
@@ -232,18 +232,18 @@ class _ItemWriter:
         stages = max((self.slots.get(identity(buffer), 0) for buffer in self.filled(item)), default=0)
         if stages:
             annotations["num_stages"] = stages
-        made = tirx.For(
+        rewritten = tirx.For(
             first.loop_var, self.expression(first.min), self.expression(first.extent), first.kind, sequence(body),
             None, annotations, None, first.span,
         )  # fmt: skip
-        for one in others:
-            inherit_places(one, [made])
-            self.firings.made(_RULE, one, [])
-        return self.firings.made(_RULE, first, [made]) if others or stages else [made]
+        for loop in rest:
+            inherit_places(loop, [rewritten])
+            self.firings.made(_RULE, loop, [])
+        return self.firings.made(_RULE, first, [rewritten]) if rest or stages else [rewritten]
 
     def filled(self, item: LoopItem) -> list[tirx.Buffer]:
         """The buffers that copies in a loop fill, in none of the loops in it."""
-        variables_ = {one.loop_var for one in item.loops}
+        variables_ = {loop.loop_var for loop in item.loops}
         return [
             touch.buffer
             for number in item.leaves
@@ -262,7 +262,7 @@ class _ItemWriter:
             return [statement]
         changes = self.variables.keys() | self.buffers.keys()
         later = op_name(statement) in tl.STATEMENTS and is_asynchronous(statement)
-        if not later and not any(one in changes for one in variables_of(statement)):
+        if not later and not any(var in changes for var in variables_of(statement)):
             return [statement]
         return self.firings.made(_RULE, statement, [self.statement(statement)])
 
@@ -271,40 +271,43 @@ class _ItemWriter:
             case tirx.Evaluate():
                 if is_asynchronous(statement):
                     statement = without_barrier(statement)
-                given = arguments(statement)
-                made = [self.region(one) if isinstance(one, ir.TensorRegion) else self.expression(one) for one in given]
-                return with_arguments(statement, made)
+                operands = arguments(statement)
+                rewritten = [
+                    self.region(operand) if isinstance(operand, ir.TensorRegion) else self.expression(operand)
+                    for operand in operands
+                ]
+                return with_arguments(statement, rewritten)
             case tirx.Bind():
                 return with_value(statement, self.expression(statement.value))
             case tirx.BufferStore():
-                buffer, indices = statement.buffer, [self.expression(one) for one in statement.indices]
+                buffer, indices = statement.buffer, [self.expression(index) for index in statement.indices]
                 if buffer in self.buffers:
                     buffer, indices = self.buffers[buffer], indices[1:]
                 return tirx.BufferStore(buffer, self.expression(statement.value), indices, statement.span)
             case tirx.For():
-                return with_body(statement, [self.statement(one) for one in statements(statement.body)])
+                return with_body(statement, [self.statement(inner) for inner in statements(statement.body)])
             case tirx.IfThenElse():
-                then, other = (
-                    None if one is None else [self.statement(part) for part in statements(one)]
-                    for one in (statement.then_case, statement.else_case)
+                then, otherwise = (
+                    None if case is None else [self.statement(inner) for inner in statements(case)]
+                    for case in (statement.then_case, statement.else_case)
                 )
                 assert then is not None
-                return when(self.expression(statement.condition), then, statement.span, otherwise=other)
+                return when(self.expression(statement.condition), then, statement.span, otherwise=otherwise)
             case _:
                 raise AssertionError(statement)
 
     def expression(self, expression: ir.Expr) -> ir.Expr:
-        def rule(one: ir.Expr) -> ir.Expr:
-            if isinstance(one, ir.TensorLoad) and one.source in self.buffers:
-                return tirx.BufferLoad(self.buffers[one.source], elements(one.indices)[1:], one.span)
-            return self.variables.get(one, one) if isinstance(one, ir.Var) else one
+        def rule(expr: ir.Expr) -> ir.Expr:
+            if isinstance(expr, ir.TensorLoad) and expr.source in self.buffers:
+                return tirx.BufferLoad(self.buffers[expr.source], elements(expr.indices)[1:], expr.span)
+            return self.variables.get(expr, expr) if isinstance(expr, ir.Var) else expr
 
         return replaced(expression, rule)
 
     def region(self, region: ir.TensorRegion) -> ir.TensorRegion:
         ranges = [
-            ir.Range.from_min_extent(self.expression(part.min), self.expression(part.extent))
-            for part in elements(region.region)
+            ir.Range.from_min_extent(self.expression(interval.min), self.expression(interval.extent))
+            for interval in elements(region.region)
         ]
         if region.source in self.buffers:
             return tirx.BufferRegion(self.buffers[region.source], ranges[1:])
@@ -331,13 +334,15 @@ def _notes(trace: GroupTrace, slots: Mapping[int, int]) -> tuple[Note, ...]:
             )
             if buffers
         ]
-        what = "; ".join(says) or "nothing is handed over: one sequence does not need it"
-        barriers.setdefault(what, []).append(barrier.name)
-    notes += [note("barrier", barriers=", ".join(known), hands_over=what) for what, known in barriers.items()]
-    for one in tree.allocations:
-        count = slots.get(identity(one.buffer))
+        handed_over = "; ".join(says) or "nothing is handed over: one sequence does not need it"
+        barriers.setdefault(handed_over, []).append(barrier.name)
+    notes += [
+        note("barrier", barriers=", ".join(names), hands_over=handed_over) for handed_over, names in barriers.items()
+    ]
+    for alloc_buffer in tree.allocations:
+        count = slots.get(identity(alloc_buffer.buffer))
         if count is not None:
-            notes.append(note("slots", buffer=str(one.buffer.name), slots=count))
+            notes.append(note("slots", buffer=str(alloc_buffer.buffer.name), slots=count))
     if len(trace.found.groups) > 1 or trace.barriers:
         steps = sum(len(steps) for steps in trace.done)
         notes.append(note("one sequence", steps=steps))
@@ -355,7 +360,7 @@ def _work(tree: Tree, group: int) -> str:
             reads, writes = reads or not sides[-2], writes or not sides[-1]
         else:
             computes = True
-    parts = [
+    facts = [
         text
         for does, text in (
             (reads, "load blocks: the reader"),
@@ -364,4 +369,4 @@ def _work(tree: Tree, group: int) -> str:
         )
         if does
     ]
-    return "; ".join(parts)
+    return "; ".join(facts)

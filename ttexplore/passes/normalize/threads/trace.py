@@ -56,14 +56,14 @@ class GroupTrace:
         running = [
             Running(number, iter(()), [*self.values], [0] * self.width) for number in range(len(self.found.groups))
         ]
-        for one in running:
-            one.steps = runs(self.tree.items, self.tree, one.values, one.number)
-            one.advance()
-        self.done = [one.done for one in running]
+        for runner in running:
+            runner.steps = runs(self.tree.items, self.tree, runner.values, runner.number)
+            runner.advance()
+        self.done = [runner.done for runner in running]
         while True:
             went = False
-            for one in running:
-                while one.at is not None and self._step(one, running):
+            for runner in running:
+                while runner.at is not None and self._step(runner, running):
                     went = True
                     self.steps += 1
             if not went:
@@ -76,113 +76,113 @@ class GroupTrace:
                 )
         if self.missed is not None:
             raise self.missed
-        if any(one.at is not None for one in running):
-            raise self._stuck([one for one in running if one.at is not None])
+        if any(runner.at is not None for runner in running):
+            raise self._stuck([runner for runner in running if runner.at is not None])
         for barrier in self.barriers.values():
             if barrier.copies:
-                one = barrier.copies[0]
+                runner = barrier.copies[0]
                 raise KernelError(
                     "K016",
                     f"no thread arrives at {barrier.name} after this copy, so nothing says when it is over",
                     hint=f"write T.barrier_arrive({barrier.name}) after the copy",
-                    span=span_of(one.leaf.statement),
+                    span=span_of(runner.leaf.statement),
                 )
 
     # Steps
 
-    def _step(self, one: Running, running: Sequence[Running]) -> bool:
+    def _step(self, runner: Running, running: Sequence[Running]) -> bool:
         """Make a group's next step, if it can."""
-        leaf = one.leaf
+        leaf = runner.leaf
         name = op_name(leaf.statement)
         if name in AT_BARRIERS:
-            return self._at_barrier(one, name, running)
+            return self._at_barrier(runner, name, running)
         if len(leaf.groups) > 1:
             if not leaf.accesses:
-                one.advance()
+                runner.advance()
                 return True
             if name == tl.COPY.name and is_asynchronous(leaf.statement):
                 # One thread begins it.
-                if one.number == min(leaf.groups):
-                    self._access(one, name)
-                one.advance()
+                if runner.number == min(leaf.groups):
+                    self._access(runner, name)
+                runner.advance()
                 return True
-            return self._together(one, [other for other in running if other.number in leaf.groups], name)
-        self._access(one, name)
-        one.advance()
+            return self._together(runner, [member for member in running if member.number in leaf.groups], name)
+        self._access(runner, name)
+        runner.advance()
         return True
 
-    def _together(self, one: Running, members: Sequence[Running], name: str) -> bool:
+    def _together(self, runner: Running, members: Sequence[Running], name: str) -> bool:
         """A step that several groups make together. A GPU's compiler keeps its order with what each of them does to the
         same blocks; of other blocks it says nothing, so the groups learn nothing of each other."""
-        if any(other.at is None or other.at != one.at for other in members):
+        if any(member.at is None or member.at != runner.at for member in members):
             return False
-        for other in members:
-            other.clock[other.number] += other is not members[0]
+        for member in members:
+            member.clock[member.number] += member is not members[0]
         self._access(members[0], name, members)
-        for other in members:
-            other.advance()
+        for member in members:
+            member.advance()
         return True
 
     def _meet(self, members: Sequence[Running]) -> None:
         for member in members:
             member.clock[member.number] += 1
-        joined = [max(parts) for parts in zip(*(member.clock for member in members), strict=True)]
+        joined = [max(clocks) for clocks in zip(*(member.clock for member in members), strict=True)]
         for member in members:
             member.clock = [*joined]
 
-    def _barrier(self, one: Running, load: ir.Expr) -> GroupBarrier:
+    def _barrier(self, runner: Running, load: ir.Expr) -> GroupBarrier:
         assert isinstance(load, ir.TensorLoad)
-        number = self.tree.numbers.decided(load.indices[0], "the barrier", one.leaf.statement)(one.values)
-        found = self.barriers.get((identity(load.source), number))
-        if found is None:
+        number = self.tree.numbers.decided(load.indices[0], "the barrier", runner.leaf.statement)(runner.values)
+        barrier = self.barriers.get((identity(load.source), number))
+        if barrier is None:
             raise KernelError(
                 "K003",
                 f"{load.source.name} has no barrier {number}",
                 hint="check the index",
-                span=span_of(one.leaf.statement),
+                span=span_of(runner.leaf.statement),
             )
-        return found
+        return barrier
 
-    def _at_barrier(self, one: Running, name: str, running: Sequence[Running]) -> bool:
-        statement = one.leaf.statement
-        given = arguments(statement)
+    def _at_barrier(self, runner: Running, name: str, running: Sequence[Running]) -> bool:
+        statement = runner.leaf.statement
+        operands = arguments(statement)
         match name:
             case tl.BARRIER_WAIT.name:
-                parity = self.tree.numbers.decided(given[1], "the parity", statement)(one.values)
-                if not self._wait(one, self._barrier(one, given[0]), parity):
+                parity = self.tree.numbers.decided(operands[1], "the parity", statement)(runner.values)
+                if not self._wait(runner, self._barrier(runner, operands[0]), parity):
                     return False
             case tl.BARRIER_ARRIVE.name:
-                one.clock[one.number] += 1
-                threads = len(self.found.groups[one.number].threads)
-                self._arrive(one, self._barrier(one, given[0]), threads)
+                runner.clock[runner.number] += 1
+                threads = len(self.found.groups[runner.number].threads)
+                self._arrive(runner, self._barrier(runner, operands[0]), threads)
             case tl.GEMM_ARRIVE.name:
-                one.clock[one.number] += 1
-                self._arrive(one, self._barrier(one, given[0]), 1, products=True)
+                runner.clock[runner.number] += 1
+                self._arrive(runner, self._barrier(runner, operands[0]), 1, products=True)
             case tl.GEMM_WAIT.name:
-                one.clock[one.number] += 1
-                pending = self.tree.numbers.decided(given[0], "the number", statement)(one.values)
-                for accesses in one.products[: len(one.products) - pending]:
+                runner.clock[runner.number] += 1
+                pending = self.tree.numbers.decided(operands[0], "the number", statement)(runner.values)
+                for accesses in runner.products[: len(runner.products) - pending]:
                     for access in accesses:
-                        access.ends.append((one.number, one.clock[one.number]))
-                one.products = one.products[max(len(one.products) - pending, 0) :]
+                        access.ends.append((runner.number, runner.clock[runner.number]))
+                runner.products = runner.products[max(len(runner.products) - pending, 0) :]
             case tl.SYNC_THREADS.name:
-                return self._sync(one, running)
+                return self._sync(runner, running)
             case _:
                 raise AssertionError(name)
-        one.advance()
+        runner.advance()
         return True
 
-    def _sync(self, one: Running, running: Sequence[Running]) -> bool:
-        given = [self.tree.numbers.decided(part, "the number", one.leaf.statement)([]) for part in arguments(
-            one.leaf.statement)]  # fmt: skip
-        total = given[1] if len(given) == 2 else self.found.threads
+    def _sync(self, runner: Running, running: Sequence[Running]) -> bool:
+        numbers = [self.tree.numbers.decided(operand, "the number", runner.leaf.statement)([]) for operand in arguments(
+            runner.leaf.statement)]  # fmt: skip
+        total = numbers[1] if len(numbers) == 2 else self.found.threads
         members = [
-            other for other in running
-            if other.at is not None and op_name(other.leaf.statement) == tl.SYNC_THREADS.name
-            and [self.tree.numbers.decided(part, "the number", other.leaf.statement)([])
-                 for part in arguments(other.leaf.statement)] == given
+            candidate for candidate in running
+            if candidate.at is not None and op_name(candidate.leaf.statement) == tl.SYNC_THREADS.name
+            and [self.tree.numbers.decided(operand, "the number", candidate.leaf.statement)([])
+                 for operand in arguments(candidate.leaf.statement)] == numbers
         ]  # fmt: skip
-        threads = sum(len(self.found.groups[other.number].threads) for other in members)
+        threads = sum(len(self.found.groups[member.number].threads) for member in members)
         if threads < total:
             return False
         if threads > total:
@@ -190,36 +190,36 @@ class GroupTrace:
                 "K016",
                 f"{threads} threads come to a T.sync_threads of {total}",
                 hint="give arrive_count= the number of the threads that wait",
-                span=span_of(one.leaf.statement),
+                span=span_of(runner.leaf.statement),
             )
         self._meet(members)
-        for other in members:
-            other.advance()
+        for member in members:
+            member.advance()
         return True
 
-    def _wait(self, one: Running, barrier: GroupBarrier, parity: int) -> bool:
+    def _wait(self, runner: Running, barrier: GroupBarrier, parity: int) -> bool:
         if parity not in (0, 1):
             raise KernelError(
                 "K016",
                 f"the parity of this wait for {barrier.name} is {parity}",
                 hint="phases have the parities 0 and 1 in turns: write (k // stages) % 2",
-                span=span_of(one.leaf.statement),
+                span=span_of(runner.leaf.statement),
             )
         # The least number of phases that may be over when it goes on: one more has the other parity.
-        known = one.clock[barrier.entry]
-        phase = known if known % 2 != parity else known + 1
+        phases = runner.clock[barrier.entry]
+        phase = phases if phases % 2 != parity else phases + 1
         if barrier.over < phase:
             return False
-        before = [*one.clock]
-        one.clock[one.number] += 1
+        before = [*runner.clock]
+        runner.clock[runner.number] += 1
         if phase:
-            one.clock = [*map(max, one.clock, barrier.clocks[phase - 1])]
-        wait = GroupWait(one.leaf, one.number, one.clock[one.number], phase)
+            runner.clock = [*map(max, runner.clock, barrier.clocks[phase - 1])]
+        wait = GroupWait(runner.leaf, runner.number, runner.clock[runner.number], phase)
         if barrier.over > phase:
             self._miss(barrier, wait)
         barrier.waits.append(wait)
-        barrier.waiting.add(one.number)
-        one.waits.append((before, barrier))
+        barrier.waiting.add(runner.number)
+        runner.waits.append((before, barrier))
         return True
 
     def _miss(self, barrier: GroupBarrier, wait: GroupWait) -> None:
@@ -233,8 +233,8 @@ class GroupTrace:
                 span=span_of(wait.leaf.statement),
             )
 
-    def _arrive(self, one: Running, barrier: GroupBarrier, threads: int, *, products: bool = False) -> None:
-        statement = one.leaf.statement
+    def _arrive(self, runner: Running, barrier: GroupBarrier, threads: int, *, products: bool = False) -> None:
+        statement = runner.leaf.statement
         if barrier.arrived + threads > barrier.count:
             raise KernelError(
                 "K016",
@@ -243,14 +243,14 @@ class GroupTrace:
                 hint=f"allocate it for {barrier.arrived + threads} threads, or let fewer arrive",
                 span=span_of(statement),
             )
-        if threads < barrier.count and one.clock[barrier.entry] < barrier.over:
+        if threads < barrier.count and runner.clock[barrier.entry] < barrier.over:
             raise KernelError(
                 "K016",
                 f"this may count for an earlier phase of {barrier.name}: nothing says that it is over",
                 hint=f"wait for {barrier.name} before arriving again",
                 span=span_of(statement),
             )
-        if any(group == one.number for group, _, _ in barrier.arrivals):
+        if any(group == runner.number for group, _, _ in barrier.arrivals):
             raise KernelError(
                 "K016",
                 f"the same threads arrive twice in one phase of {barrier.name}, which is for {barrier.count} threads",
@@ -258,16 +258,20 @@ class GroupTrace:
                 span=span_of(statement),
             )
         barrier.arrived += threads
-        barrier.arrivals.append((one.number, one.leaf, [*one.clock]))
+        barrier.arrivals.append((runner.number, runner.leaf, [*runner.clock]))
         if products:
-            one.products = [accesses for accesses in one.products if not all(access.is_past for access in accesses)]
-            for accesses in one.products:
+            runner.products = [
+                accesses for accesses in runner.products if not all(access.is_past for access in accesses)
+            ]
+            for accesses in runner.products:
                 barrier.products += accesses
         if barrier.arrived < barrier.count:
             return
         number = barrier.over + 1
         arrived = {group for group, _, _ in barrier.arrivals}
-        clock = [max(parts) for parts in zip(*(known for _, _, known in barrier.arrivals), strict=True)]
+        clock = [
+            max(counts) for counts in zip(*(arrival_clock for _, _, arrival_clock in barrier.arrivals), strict=True)
+        ]
         clock[barrier.entry] = number
         for copy in barrier.copies:
             if copy.group not in arrived:
@@ -288,55 +292,57 @@ class GroupTrace:
 
     # Accesses
 
-    def _access(self, one: Running, name: str, members: Sequence[Running] = ()) -> None:
+    def _access(self, runner: Running, name: str, members: Sequence[Running] = ()) -> None:
         """The accesses of a group's step, or of one that it makes with other `members`."""
-        leaf, turns = one.at or (one.leaf, ())
-        one.clock[one.number] += 1
+        leaf, turns = runner.at or (runner.leaf, ())
+        runner.clock[runner.number] += 1
         later = is_asynchronous(leaf.statement) if name else False
         is_product = later and name != tl.COPY.name
-        made: list[GroupAccess] = []
+        accesses: list[GroupAccess] = []
         for touch in leaf.accesses:
-            ends = [] if later else [(one.number, one.clock[one.number])]
-            also = [(other.number, other.clock[other.number]) for other in members if other is not one]
+            ends = [] if later else [(runner.number, runner.clock[runner.number])]
+            also = [(member.number, member.clock[member.number]) for member in members if member is not runner]
             access = GroupAccess(
-                leaf, turns, one.number, touch.kind, touch.region(one.values), ends, also, is_product, later
+                leaf, turns, runner.number, touch.kind, touch.region(runner.values), ends, also, is_product, later
             )
-            made.append(access)
-            self.races.check(members or (one,), touch.buffer, access)
+            accesses.append(access)
+            self.races.check(members or (runner,), touch.buffer, access)
         if not later:
             return
-        given = arguments(leaf.statement)
+        operands = arguments(leaf.statement)
         if name == tl.COPY.name:
-            barrier = self._barrier(one, given[2])
-            for access in made:
+            barrier = self._barrier(runner, operands[2])
+            for access in accesses:
                 access.barrier = barrier
-            barrier.copies += made
-        elif name == tl.FILL.name or (one.products and op_name(one.products[-1][0].leaf.statement) == tl.FILL.name):
+            barrier.copies += accesses
+        elif name == tl.FILL.name or (
+            runner.products and op_name(runner.products[-1][0].leaf.statement) == tl.FILL.name
+        ):
             # The clearing of an accumulator is part of the product after it.
-            one.products.append(made) if name == tl.FILL.name else one.products[-1].extend(made)
+            runner.products.append(accesses) if name == tl.FILL.name else runner.products[-1].extend(accesses)
         else:
-            one.products.append(made)
-        if name == tl.GEMM.name and len(given) == 4:
-            self._arrive(one, self._barrier(one, given[3]), 1, products=True)
+            runner.products.append(accesses)
+        if name == tl.GEMM.name and len(operands) == 4:
+            self._arrive(runner, self._barrier(runner, operands[3]), 1, products=True)
 
     def _stuck(self, waiting: Sequence[Running]) -> KernelError:
         told: list[str] = []
-        found: tuple[str, Span | None] | None = None
-        for one in waiting:
-            statement = one.leaf.statement
+        explanation: tuple[str, Span | None] | None = None
+        for runner in waiting:
+            statement = runner.leaf.statement
             span = span_of(statement)
-            what = "for the other threads"
+            awaited = "for the other threads"
             if op_name(statement) == tl.BARRIER_WAIT.name:
-                barrier = self._barrier(one, arguments(statement)[0])
-                parity = self.tree.numbers.decided(arguments(statement)[1], "the parity", statement)(one.values)
-                what = f"for the phase of parity {parity} of {barrier.name}, "
+                barrier = self._barrier(runner, arguments(statement)[0])
+                parity = self.tree.numbers.decided(arguments(statement)[1], "the parity", statement)(runner.values)
+                awaited = f"for the phase of parity {parity} of {barrier.name}, "
                 if not self._arrives(barrier):
-                    what += "at which nobody arrives"
+                    awaited += "at which nobody arrives"
                     hint = f"let {barrier.count} threads arrive there: T.barrier_arrive({barrier.name})"
-                    found = (hint, span)
+                    explanation = (hint, span)
                 else:
-                    what += f"where {barrier.arrived} of {barrier.count} threads have arrived and {barrier.over} "
-                    what += f"phase{'s are' if barrier.over != 1 else ' is'} over"
+                    awaited += f"where {barrier.arrived} of {barrier.count} threads have arrived and {barrier.over} "
+                    awaited += f"phase{'s are' if barrier.over != 1 else ' is'} over"
                     hint = (
                         "check the parities: the first wait for what others fill has parity 0, the first wait for an "
                         "empty block parity 1"
@@ -344,24 +350,24 @@ class GroupTrace:
                     if barrier.arrived:
                         missing = barrier.count - barrier.arrived
                         hint = f"allocate it for {barrier.arrived} threads, or let {missing} more arrive"
-                    if found is None:
-                        found = (hint, span)
-            told.append(f"  {self.found.groups[one.number]} wait at line {span.line if span else '?'} {what}")
-        hint, span = found or ("let all threads come there", span_of(waiting[0].leaf.statement))
+                    if explanation is None:
+                        explanation = (hint, span)
+            told.append(f"  {self.found.groups[runner.number]} wait at line {span.line if span else '?'} {awaited}")
+        hint, span = explanation or ("let all threads come there", span_of(waiting[0].leaf.statement))
         return KernelError("K016", "threads wait for ever:\n" + "\n".join(told), hint=hint, span=span)
 
     def _arrives(self, barrier: GroupBarrier) -> bool:
         """Whether any statement arrives at a barrier, of those that have one index."""
-        place = next(place for place, one in self.barriers.items() if one is barrier)
+        key = next(key for key, candidate in self.barriers.items() if candidate is barrier)
         for leaf in self.tree.leaves:
-            name, given = op_name(leaf.statement), arguments(leaf.statement) if op_name(leaf.statement) else []
+            name, operands = op_name(leaf.statement), arguments(leaf.statement) if op_name(leaf.statement) else []
             if name not in (tl.BARRIER_ARRIVE.name, tl.GEMM_ARRIVE.name) and not (
-                name == tl.GEMM.name and len(given) == 4
+                name == tl.GEMM.name and len(operands) == 4
             ):
                 continue
-            load = given[-1]
+            load = operands[-1]
             assert isinstance(load, ir.TensorLoad)
             index = None if leaf.loops else self.tree.numbers.value(load.indices[0])
-            if identity(load.source) == place[0] and (index is None or index(self.values) == place[1]):
+            if identity(load.source) == key[0] and (index is None or index(self.values) == key[1]):
                 return True
         return False

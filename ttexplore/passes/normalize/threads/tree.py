@@ -129,45 +129,45 @@ class Numbers:
         return compiled(expressions, "v", {variable: f"v[{slot}]" for variable, slot in self._slots.items()})
 
     def value(self, expression: ir.Expr) -> Callable[[Values], int] | None:
-        made = self.function([self.text(expression)])
-        return None if made is None else lambda values: int(made(values)[0])
+        evaluator = self.function([self.text(expression)])
+        return None if evaluator is None else lambda values: int(evaluator(values)[0])
 
-    def decided(self, expression: ir.Expr, what: str, at: tirx.Stmt) -> Callable[[Values], int]:
+    def decided(self, expression: ir.Expr, label: str, at: tirx.Stmt) -> Callable[[Values], int]:
         """The function that decides what groups do. Raises Unsupported for one that depends on anything but loops."""
         key = identity(expression)
         if key not in self._functions:
-            made = self.value(expression)
-            if made is None:
+            evaluator = self.value(expression)
+            if evaluator is None:
                 used = variables(self.text(expression))
                 for variable in self.blocks:
                     if self.number(variable) in used:
                         raise UndecidedError(variable)
                 raise Unsupported(
                     "L017",
-                    f"{what} {format_expression(expression)} of groups of threads is known only when the kernel runs",
+                    f"{label} {format_expression(expression)} of groups of threads is known only when the kernel runs",
                     hint="give loops of thread groups constant lengths: pass sizes as arguments of the factory",
                     span=span_of(at),
                 )
-            self._functions[key] = expression, made
+            self._functions[key] = expression, evaluator
         return self._functions[key][1]
 
     def axis(self, start: Expression, extent: int) -> Callable[[Values], Axis]:
         """An axis of a region that starts there."""
         same: dict[Expression, int] = {}
-        other: Expression = 0
-        for part, factor in _terms(start).items():
-            used = variables(part)
-            if used and not any(variable in self._slots for variable in used) and not _has_unknown(part):
-                same[part] = same.get(part, 0) + factor
+        varying_sum: Expression = 0
+        for term, factor in _terms(start).items():
+            used = variables(term)
+            if used and not any(variable in self._slots for variable in used) and not _has_unknown(term):
+                same[term] = same.get(term, 0) + factor
             else:
-                other = Binary("+", other, Binary("*", part, factor))
-        made = self.function([other])
-        if made is None:
+                varying_sum = Binary("+", varying_sum, Binary("*", term, factor))
+        evaluator = self.function([varying_sum])
+        if evaluator is None:
             return lambda values: None
-        key = tuple(sorted(((part, factor) for part, factor in same.items() if factor), key=str))
+        key = tuple(sorted(((term, factor) for term, factor in same.items() if factor), key=str))
 
         def axis(values: Values) -> Axis:
-            low = int(made(values)[0])
+            low = int(evaluator(values)[0])
             return key, low, low + extent
 
         return axis
@@ -185,9 +185,9 @@ def _terms(e: Expression) -> dict[Expression, int]:
         case Binary("+" | "-" as symbol):
             left, right = _terms(e.left), _terms(e.right)
             sign = 1 if symbol == "+" else -1
-            return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
+            return {term: left.get(term, 0) + sign * right.get(term, 0) for term in {**left, **right}}
         case Binary("*", int(scale), rest) | Binary("*", rest, int(scale)):
-            return {part: factor * scale for part, factor in _terms(rest).items()}
+            return {term: factor * scale for term, factor in _terms(rest).items()}
         case _:
             return {e: 1}
 
@@ -199,40 +199,43 @@ class Tree:
     """The body of a kernel's block. Raises Unsupported for statements that are no step of a group of threads."""
 
     def __init__(
-        self, body: Sequence[tirx.Stmt], found: ThreadGroups, chosen: Sequence[ir.Var], blocks: Sequence[ir.Var]
+        self, body: Sequence[tirx.Stmt], grouping: ThreadGroups, chosen: Sequence[ir.Var], blocks: Sequence[ir.Var]
     ) -> None:
-        self.found = found
+        self.found = grouping
         self.numbers = Numbers(blocks)
         for variable in chosen:
             self.numbers.slot(variable)
         self.leaves: list[Leaf] = []
         self.allocations: list[tirx.AllocBuffer] = []
         self.count = 0
-        self.items = self._body(body, found.all, ())
+        self.items = self._body(body, grouping.all, ())
 
     def _body(self, body: Sequence[tirx.Stmt], groups: Groups, loops: tuple[tirx.For, ...]) -> list[Item]:
-        return [item for one in body for item in self._items(one, groups, loops)]
+        return [item for statement in body for item in self._items(statement, groups, loops)]
 
     def _items(self, statement: tirx.Stmt, groups: Groups, loops: tuple[tirx.For, ...]) -> list[Item]:
         number = self.count
         self.count += 1
         match statement:
             case tirx.IfThenElse() if statement in self.found.taken:
-                taken = self.found.taken[statement]
-                other = [] if statement.else_case is None else statements(statement.else_case)
-                made: list[Item] = []
-                for side, chosen in ((statements(statement.then_case), taken), (other, self.found.all - taken)):
+                then_groups = self.found.taken[statement]
+                otherwise = [] if statement.else_case is None else statements(statement.else_case)
+                items: list[Item] = []
+                for side, chosen in (
+                    (statements(statement.then_case), then_groups),
+                    (otherwise, self.found.all - then_groups),
+                ):
                     if groups & chosen:
-                        made += self._body(side, groups & chosen, loops)
-                return made
+                        items += self._body(side, groups & chosen, loops)
+                return items
             case tirx.IfThenElse():
                 self.numbers.decided(statement.condition, "the condition", statement)
                 then = self._body(statements(statement.then_case), groups, loops)
-                other = None
+                otherwise = None
                 if statement.else_case is not None:
-                    other = self._body(statements(statement.else_case), groups, loops)
-                inner = _leaves([*then, *(other or [])])
-                return [BranchItem(number, groups, inner, statement=statement, then=then, otherwise=other)]
+                    otherwise = self._body(statements(statement.else_case), groups, loops)
+                inner = _leaves([*then, *(otherwise or [])])
+                return [BranchItem(number, groups, inner, statement=statement, then=then, otherwise=otherwise)]
             case tirx.For() if not is_parallel(statement):
                 self.numbers.slot(statement.loop_var)
                 for bound in (statement.min, statement.extent):
@@ -251,8 +254,8 @@ class Tree:
                 pass
             case tirx.Evaluate() if op_name(statement) in tl.STATEMENTS:
                 if op_name(statement) in AT_BARRIERS:
-                    for one in arguments(statement):
-                        expression = one.indices[0] if isinstance(one, ir.TensorLoad) else one
+                    for node in arguments(statement):
+                        expression = node.indices[0] if isinstance(node, ir.TensorLoad) else node
                         self.numbers.decided(expression, "the barrier or parity", statement)
             case _:
                 raise Unsupported(
@@ -261,8 +264,8 @@ class Tree:
                     hint="write loops of constant length with range or T.Pipelined",
                     span=span_of(statement),
                 )
-        for one in walk(statement):
-            refuse_threads(one, self.found)
+        for node in walk(statement):
+            refuse_threads(node, self.found)
         leaf = Leaf(
             number, groups, frozenset({len(self.leaves)}), statement=statement,
             accesses=tuple(self._accesses(statement)), loops=loops,
@@ -285,45 +288,49 @@ class Tree:
 
     def _operation(self, statement: tirx.Stmt) -> Iterator[RegionAccess]:
         blocks = regions(statement)
-        values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion | ir.TensorLoad)]
-        starts = [part.min for block in blocks for part in elements(block.region)]
+        values = [
+            operand for operand in arguments(statement) if not isinstance(operand, ir.TensorRegion | ir.TensorLoad)
+        ]
+        starts = [interval.min for block in blocks for interval in elements(block.region)]
         yield from self._loads([*values, *starts], {})
         for block, kind in regions_used(statement):
             axes = [
-                self.numbers.axis(self.numbers.text(part.min), extent)
-                if (extent := constant(part.extent)) is not None else _whole
-                for part in elements(block.region)
+                self.numbers.axis(self.numbers.text(interval.min), extent)
+                if (extent := constant(interval.extent)) is not None else _whole
+                for interval in elements(block.region)
             ]  # fmt: skip
             yield self._touch(block.source, kind, axes)
 
     def _elements(self, statement: tirx.Stmt) -> Iterator[RegionAccess]:
         inner = walk(statement)
         turns: dict[Variable, int | None] = {}
-        for one in inner:
-            if isinstance(one, tirx.For):
-                turns[self.numbers.number(one.loop_var)] = constant(one.extent) if constant(one.min) == 0 else None
-            elif isinstance(one, tirx.Bind):
-                self.numbers.bind(one.var, one.value)
-        some = any(isinstance(one, tirx.IfThenElse) for one in inner)
-        for one in inner:
+        for nested in inner:
+            if isinstance(nested, tirx.For):
+                turns[self.numbers.number(nested.loop_var)] = (
+                    constant(nested.extent) if constant(nested.min) == 0 else None
+                )
+            elif isinstance(nested, tirx.Bind):
+                self.numbers.bind(nested.var, nested.value)
+        some = any(isinstance(nested, tirx.IfThenElse) for nested in inner)
+        for nested in inner:
             values: list[ir.Expr] = []
-            match one:
+            match nested:
                 case tirx.BufferStore():
-                    values = [one.value, *one.indices]
-                    axes = [self._element_axis(index, turns) for index in elements(one.indices)]
+                    values = [nested.value, *nested.indices]
+                    axes = [self._element_axis(index, turns) for index in elements(nested.indices)]
                     # Under a condition, or with gaps, some elements keep their values.
-                    has_all = not some and all(self._is_dense(index, turns) for index in elements(one.indices))
-                    yield self._touch(one.buffer, "write" if has_all else "update", axes)
+                    has_all = not some and all(self._is_dense(index, turns) for index in elements(nested.indices))
+                    yield self._touch(nested.buffer, "write" if has_all else "update", axes)
                 case tirx.Bind():
-                    values = [one.value]
+                    values = [nested.value]
                 case tirx.IfThenElse():
-                    values = [one.condition]
+                    values = [nested.condition]
                 case tirx.For():
-                    values = [one.min, one.extent]
+                    values = [nested.min, nested.extent]
                 case _:
                     raise Unsupported(
                         "L003", "a T.Parallel of groups of threads holds more than stores",
-                        hint="write the operation before or after it", span=span_of(one),
+                        hint="write the operation before or after it", span=span_of(nested),
                     )  # fmt: skip
             yield from self._loads(values, turns)
 
@@ -334,21 +341,23 @@ class Tree:
 
     def _element_axis(self, index: ir.Expr, turns: dict[Variable, int | None]) -> Callable[[Values], Axis]:
         text = self.numbers.text(index)
-        own = variables(text) & turns.keys()
-        if not own:
+        turn_vars = variables(text) & turns.keys()
+        if not turn_vars:
             return self.numbers.axis(text, 1)
         terms = affine(text)
-        if terms is None or any(turns[one] is None or terms[one] < 0 for one in own):
+        if terms is None or any(turns[turn_var] is None or terms[turn_var] < 0 for turn_var in turn_vars):
             return _whole
-        extent = 1 + sum(terms[one] * ((turns[one] or 1) - 1) for one in own)
-        return self.numbers.axis(placed(text, dict.fromkeys(own, 0)), extent)
+        extent = 1 + sum(terms[turn_var] * ((turns[turn_var] or 1) - 1) for turn_var in turn_vars)
+        return self.numbers.axis(placed(text, dict.fromkeys(turn_vars, 0)), extent)
 
     def _is_dense(self, index: ir.Expr, turns: dict[Variable, int | None]) -> bool:
         """Whether an index goes through all places between its first and its last."""
         text = self.numbers.text(index)
-        own = variables(text) & turns.keys()
+        turn_vars = variables(text) & turns.keys()
         terms = affine(text)
-        return not own or (len(own) == 1 and terms is not None and all(terms[one] == 1 for one in own))
+        return not turn_vars or (
+            len(turn_vars) == 1 and terms is not None and all(terms[turn_var] == 1 for turn_var in turn_vars)
+        )
 
     def _touch(self, buffer: tirx.Buffer, kind: AccessKind, axes: Sequence[Callable[[Values], Axis]]) -> RegionAccess:
         if scope_of(buffer) == BARRIER_SCOPE:
@@ -366,9 +375,9 @@ def _leaves(items: Sequence[Item]) -> frozenset[int]:
     return frozenset[int]().union(*(item.leaves for item in items))
 
 
-def refuse_threads(statement: tirx.Stmt, found: ThreadGroups) -> None:
+def refuse_threads(statement: tirx.Stmt, grouping: ThreadGroups) -> None:
     """Raises Unsupported for a statement that itself does something else in each thread."""
-    if any(map(found.depends, expressions_of(statement))):
+    if any(map(grouping.depends, expressions_of(statement))):
         raise Unsupported(
             "L001",
             "the index of a thread is used in more than the choice of a group of threads",
