@@ -56,7 +56,7 @@ class Control:
 
     @contextlib.contextmanager
     def watched(self, action: str, *, start: float | None = None) -> Generator[None]:
-        """Call the work in the block `what`; wherever it comes to :func:`look_around`, this control may end it."""
+        """Call the work in the block `action`; wherever it comes to :func:`look_around`, this control may end it."""
         if self.cancel is None and math.isinf(self.seconds):
             yield
             return

@@ -65,7 +65,7 @@ def read_text(text: str) -> Any:
 
 
 def wrong(argument: str, value: object, takes: str, meant: str = "") -> UsageError:
-    """Return the error for a value that `what` does not take; `meant` is the closest value that it does take."""
+    """Return the error for a value that `argument` does not take; `meant` is the closest value that it does take."""
     return UsageError(
         "U010",
         f"{argument} is {shown(value)}",
@@ -74,7 +74,7 @@ def wrong(argument: str, value: object, takes: str, meant: str = "") -> UsageErr
 
 
 def whole(argument: str, value: object, least: int = 1, most: int = LARGEST) -> int:
-    """`given` as a whole number from `least` to `most`. Raises UsageError."""
+    """`value` as a whole number from `least` to `most`. Raises UsageError."""
     value = plain(value)
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
@@ -95,7 +95,7 @@ def _nearest(value: object, least: int, most: int) -> str:
 
 
 def wholes(argument: str, value: object, count: int | None = None, *, least: int = -LARGEST) -> tuple[int, ...]:
-    """`given` as a tuple of `count` integers; a single number counts as a tuple of one. Raises UsageError."""
+    """`value` as a tuple of `count` integers; a single number counts as a tuple of one. Raises UsageError."""
     value = plain(value)
     numbers = cast(Sequence[Any], value) if isinstance(value, list | tuple) else (value,)
     if (
@@ -112,7 +112,7 @@ def wholes(argument: str, value: object, count: int | None = None, *, least: int
 
 
 def flag(argument: str, value: object) -> bool:
-    """`given`, if it is true or false. Raises UsageError."""
+    """`value`, if it is true or false. Raises UsageError."""
     value = plain(value)
     if not isinstance(value, bool):
         raise wrong(
@@ -125,7 +125,7 @@ def flag(argument: str, value: object) -> bool:
 
 
 def named(argument: str, value: object, accepted: Iterable[Name]) -> Name:
-    """`given`, if it is one of the names. Raises UsageError."""
+    """`value`, if it is one of the names. Raises UsageError."""
     value, names = plain(value), tuple(accepted)
     if not isinstance(value, str):
         raise wrong(argument, value, f"one of {', '.join(names)}")
@@ -150,7 +150,7 @@ class Parts(dict[str, Part]):
 
 
 def dictionary(argument: str, value: object, keys: str, example: str) -> dict[str, Any]:
-    """`given` as a dictionary with string keys and without NumPy values. Raises UsageError."""
+    """`value` as a dictionary with string keys and without NumPy values. Raises UsageError."""
     value = plain(value)
     if not isinstance(value, Mapping):
         raise wrong(argument, value, f"a dictionary keyed by {keys}, for example {example}")
@@ -161,7 +161,7 @@ def dictionary(argument: str, value: object, keys: str, example: str) -> dict[st
 
 
 def text(argument: str, value: object, takes: str = "a string") -> str:
-    """`given`, if it is a string. Raises UsageError."""
+    """`value`, if it is a string. Raises UsageError."""
     value = plain(value)
     if not isinstance(value, str):
         raise wrong(argument, value, takes)
@@ -169,7 +169,7 @@ def text(argument: str, value: object, takes: str = "a string") -> str:
 
 
 def path(argument: str, value: object) -> Path:
-    """`given` as a path. Raises UsageError if it is not a path or string, or if it is empty, which would mean the
+    """`value` as a path. Raises UsageError if it is not a path or string, or if it is empty, which would mean the
     current folder."""
     if not isinstance(value, str | os.PathLike) or not value:
         raise wrong(argument, cast(object, value), "a path")

@@ -352,7 +352,7 @@ OPTIONS: dict[str, Option] = {
 def parse_options(values: object) -> dict[str, Any]:
     """Parse options, by name; options that are left to the passes are omitted.
 
-    Raises UsageError if `given` is not a dictionary, for unknown names, and for wrong values; the error names the
+    Raises UsageError if `values` is not a dictionary, for unknown names, and for wrong values; the error names the
     option, the value, and the accepted values.
     """
     if values is None:

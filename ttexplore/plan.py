@@ -713,8 +713,8 @@ class Plan(Printed):
 
     def __repr__(self) -> str:
         rows = [
-            *(("tensors", f"{layout.name}: {layout.role}, {_times(layout.shape)} {layout.dtype}, {layout.arrangement} in "
-               f"{layout.memory.upper()}") for layout in self.layouts),
+            *(("tensors", f"{layout.name}: {layout.role}, {_times(layout.shape)} {layout.dtype}, "
+               f"{layout.arrangement} in {layout.memory.upper()}") for layout in self.layouts),
             *(("buffers", f"{buffer.name}: {buffer.stages} blocks of {buffer.block_pages} tiles, {buffer.producer} to "
                f"{buffer.consumer}") for buffer in self.buffers),
         ]  # fmt: skip

@@ -218,7 +218,7 @@ class _Placer:
     # Placing
 
     def change(self, state: State, required: State, statement: tirx.Stmt) -> list[tirx.Stmt]:
-        """The statements that bring the engine from `state` to `wanted`, at a statement; updates `state`."""
+        """The statements that bring the engine from `state` to `required`, at a statement; updates `state`."""
         changes: list[tirx.Stmt] = []
         for unit, name in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
             setting = required.get(unit)

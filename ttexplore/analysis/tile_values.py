@@ -169,7 +169,7 @@ class ValueGraph:
     # Properties of a value
 
     def is_number(self, value: int, expected: float | None = None) -> bool:
-        """Whether it is a constant, and equals `wanted` if given; 0.0 and -0.0 differ."""
+        """Whether it is a constant, and equals `expected` if given; 0.0 and -0.0 differ."""
         node = self[value]
         return node.op == "number" and (expected is None or _bits(node.constant) == _bits(expected))
 

@@ -167,7 +167,7 @@ class Moves:
         raise ValueError(f"{location} is outside of all circular buffers")
 
     def follow(self, locations: Iterable[ByteRange]) -> Followed:
-        """Follow what is at `places` of tensors at the end of the run back to where it came from."""
+        """Follow what is at `locations` of tensors at the end of the run back to where it came from."""
         trail = _TracedMoves()
         visited: set[tuple[ByteRange, int]] = set()
         heap: list[tuple[int, ByteRange]] = []

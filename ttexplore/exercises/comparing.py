@@ -66,7 +66,7 @@ def check_shapes(exploration: Exploration, expected: dict[str, tuple[int, ...]],
 
 
 def compare(exploration: Exploration, actual: Array, expected: Array, case: str) -> None:
-    """Raises Wrong, with the first wrong element, if `found` is not close to `wanted`."""
+    """Raises Wrong, with the first wrong element, if `actual` is not close to `expected`."""
     name = exploration._output_names[0]
     if actual.shape != expected.shape:
         raise Wrong(f"With {case}, {name} has the shape {actual.shape}; the exercise asks for {expected.shape}.")

@@ -107,7 +107,8 @@ class Step(BaseStep):
             self.index, self.name, self.letter, self.stage, self.summary, self.applied.step.docstring,
             before.text != after.text, plans[0] != plans[1], self.seconds, before, after, plans[0], plans[1],
             to_json(self.options), self.error.record() if self.error else None,
-            {firing.rule: sentences[firing.rule] for firing in firings}, firings, tuple(firing.record for firing in self.parts),
+            {firing.rule: sentences[firing.rule] for firing in firings}, firings,
+            tuple(firing.record for firing in self.parts),
         )  # fmt: skip
 
 

@@ -246,7 +246,8 @@ def _read_answer(
         summary = inside + does
         records.append(
             StepRecord(
-                index, name_of_pass, letter, record["stage"], summary, summary, record["before"] != record["after"], False,
+                index, name_of_pass, letter, record["stage"], summary, summary, record["before"] != record["after"],
+                False,
                 float(record["seconds"]), before, after, {}, {}, {}, failed.record() if failed and last else None,
             )
         )  # fmt: skip

@@ -50,7 +50,8 @@ class Compiled(Printed):
             head,
             *(
                 (
-                    resources.kernel, str(resources.registers), f"{resources.spill_store_bytes} B", f"{resources.spill_load_bytes} B",
+                    resources.kernel, str(resources.registers), f"{resources.spill_store_bytes} B",
+                    f"{resources.spill_load_bytes} B",
                     f"{resources.stack_bytes} B", f"{resources.shared_bytes} B", str(resources.barriers),
                 )
                 for resources in self.resources

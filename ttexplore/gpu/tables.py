@@ -102,7 +102,8 @@ def _gpu_buffers(both: Programs) -> Texts:
 def _our_staging(both: Programs) -> Texts:
     """The circular buffers by which blocks come from DRAM and go back."""
     return tuple(
-        f"{plural(buffer.stages, 'block')} of {plural(buffer.block_pages, 'tile')} in L1: {buffer.name}, {buffer.producer} to "
+        f"{plural(buffer.stages, 'block')} of {plural(buffer.block_pages, 'tile')} in L1: {buffer.name}, "
+        f"{buffer.producer} to "
         f"{buffer.consumer}"
         for buffer in both.ours.plan.buffers
         if buffer.producer == "reader" or buffer.consumer == "writer"
@@ -131,8 +132,8 @@ def _gpu_annotations(both: Programs) -> Texts:
 
 def _our_annotations(both: Programs) -> Texts:
     texts = [
-        f"{annotation.option}={annotation.value}{f' for {annotation.tensor}' if annotation.tensor else ''}{'' if annotation.taken else ', not used'}"
-        f"{f' ({annotation.origin})' if annotation.origin else ''}"
+        f"{annotation.option}={annotation.value}{f' for {annotation.tensor}' if annotation.tensor else ''}"
+        f"{'' if annotation.taken else ', not used'}{f' ({annotation.origin})' if annotation.origin else ''}"
         for annotation in both.ours.plan.annotations
     ]
     return tuple(texts) or ("none in the kernel: defaults and options",)

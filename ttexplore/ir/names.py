@@ -9,7 +9,7 @@ DST = "dst"
 
 
 def unused_name(name: str, used: Container[str]) -> str:
-    """`wanted`, or one of ``wanted_2``, ``wanted_3``, ... that is not `taken`."""
+    """`name`, or one of ``wanted_2``, ``wanted_3``, ... that is not `used`."""
     if name not in used:
         return name
     # Numbers are given one after another, so a search by halves finds one that is free, and mostly the first.

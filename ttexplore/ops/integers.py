@@ -21,7 +21,7 @@ SMALL_INTEGERS: dict[str, tuple[int, int]] = {
 
 
 def shifted_left(a: Any, amounts: Any) -> Any:
-    """``a << places``, or 0 if `places` is not in 0 to 31: on the chip, in NumPy and in PTX."""
+    """``a << places``, or 0 if `amounts` is not in 0 to 31: on the chip, in NumPy and in PTX."""
     inside = (np.asarray(amounts) >= 0) & (np.asarray(amounts) < _BITS)
     return np.where(inside, np.left_shift(a, np.where(inside, amounts, 0)), 0)
 
@@ -35,7 +35,7 @@ def shifted_right(a: Any, amounts: Any) -> Any:
 
 
 def shifted_right_by_sfpu(a: Any, amounts: Any) -> Any:
-    """``a >> places`` as the chip has it: 0 if `places` is not in 0 to 31."""
+    """``a >> places`` as the chip has it: 0 if `amounts` is not in 0 to 31."""
     inside = (np.asarray(amounts) >= 0) & (np.asarray(amounts) < _BITS)
     return np.where(inside, shifted_right(a, amounts), 0)
 

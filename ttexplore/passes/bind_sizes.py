@@ -24,7 +24,7 @@ _FIRST_SIZE, _LESS_EACH, _SMALLEST = 200, 32, 40
 
 
 def sizes_of(function: tirx.PrimFunc, requested: Mapping[str, object] | None = None) -> tuple[Size, ...]:
-    """The sizes of a traced kernel, with the values that are `given`.
+    """The sizes of a traced kernel, with the values that are `requested`.
 
     Raises UsageError for unknown names and for invalid values.
     """

@@ -80,7 +80,8 @@ def port_data(port: Port, kernel: PortedKernel, ours: Listing, offered: Mapping[
                 for row in map(patterns().__getitem__, names)
             ],
             "marks": [
-                [mark.line, mark.column, visible(mark.text), names.index(mark.row) if mark.row else -1] for mark in port.marks
+                [mark.line, mark.column, visible(mark.text), names.index(mark.row) if mark.row else -1]
+                for mark in port.marks
             ],
         },
         **tables,

@@ -80,13 +80,13 @@ class Explored(Printed):
         )  # fmt: skip
 
     def _only(self, subject: str) -> Lowering:
-        """The lowering of the only launch. Raises UsageError where there are several, each with `what` of its own."""
+        """The lowering of the only launch. Raises UsageError where several have a `subject` each."""
         if self._is_several:
             raise self._of_each(subject)
         return self._lowerings[0]
 
     def _with_kernel(self, action: str) -> Exploration:
-        """The same with its kernel, which `what` needs. Raises UsageError where it is not there."""
+        """The same with its kernel, which `action` needs. Raises UsageError where it is not there."""
         if not self._has_kernel:
             raise needs_kernel(action)
         return cast("Exploration", self)

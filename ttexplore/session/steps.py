@@ -187,7 +187,7 @@ class Steps(Printed, Sequence[StepT], Generic[StepT]):
         raise UsageError("U001", f"there is no step {shown(key)}", hint=hint)
 
     def single(self, argument: str, key: object) -> StepT:
-        """The step that an argument called `what` names. Raises UsageError for any other value, and for a slice."""
+        """The step that an argument called `argument` names. Raises UsageError for any other value, and for a slice."""
         if isinstance(key, slice):
             raise wrong(argument, cast(object, key), "the number, name or letter of one step, for example B1")
         return self[key]

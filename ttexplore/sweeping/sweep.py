@@ -282,7 +282,7 @@ class _SweepState:
 
 
 def _prove(state: _SweepState, kernel: Any, most: int, lowered: Callable[[int], Exploration]) -> None:
-    """Run the best points on the emulator until `wanted` of them are proven; one that is wrong makes room for the next.
+    """Run the best points on the emulator until `most` of them are proven; one that is wrong makes room for the next.
 
     Those whose proof is known do not run again. A point that cannot be run, for its time or for want of a compiler,
     says so in its proof, which is not kept.

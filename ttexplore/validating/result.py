@@ -158,7 +158,8 @@ class Validation(Printed):
             if measured:
                 cores = dict.fromkeys(", ".join(map(str, figures.cores)) for figures in measured)
                 worst = (
-                    _ulps(max(figures.max_ulp for figures in measured)), f"{max(figures.max_rel_error for figures in measured):.1e}",
+                    _ulps(max(figures.max_ulp for figures in measured)),
+                    f"{max(figures.max_rel_error for figures in measured):.1e}",
                     " / ".join(cores),
                 )  # fmt: skip
             times = [cell for name in targets for cell in _times(findings.get(name), self._state(findings.get(name)))]

@@ -132,7 +132,8 @@ def _targets(requested: str | Target | Sequence[str | Target]) -> list[Target]:
 
 
 def _automatic(
-    found_kernel: FoundKernel, chips: Sequence[Target], sizes: Mapping[str, int] | None, kernel_arguments: Mapping[str, Any]
+    found_kernel: FoundKernel, chips: Sequence[Target], sizes: Mapping[str, int] | None,
+    kernel_arguments: Mapping[str, Any]
 ) -> tuple[frozenset[str], list[Case]]:  # fmt: skip
     """The names of the T.dynamic sizes, and the cases that suit the kernel."""
     defaults = {
@@ -158,7 +159,8 @@ def _automatic(
 
 
 def _listed(
-    space: Any, chips: Sequence[Target], target: object, options: Mapping[str, Any] | None, kernel_arguments: Mapping[str, Any]
+    space: Any, chips: Sequence[Target], target: object, options: Mapping[str, Any] | None,
+    kernel_arguments: Mapping[str, Any]
 ) -> list[Case]:  # fmt: skip
     cases: list[Case] = []
     for point in space_of(space, None if target is None else chips[0], options, kernel_arguments).points:

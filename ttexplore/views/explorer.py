@@ -337,7 +337,8 @@ def _buffers(plan: Plan, target: Target | None) -> dict[str, Any] | None:
         "l1": l1_map_svg(plan, target) if target else "",
         "buffers": [
             {
-                "name": visible(buffer.name), "index": buffer.index, "format": buffer.data_format, "pages": buffer.pages,
+                "name": visible(buffer.name), "index": buffer.index, "format": buffer.data_format,
+                "pages": buffer.pages,
                 "block_pages": buffer.block_pages, "stages": buffer.stages, "page_size": byte_size(buffer.page_bytes),
                 "size": byte_size(buffer.total_bytes), "producer": buffer.producer, "consumer": buffer.consumer,
                 "line": buffer.origin.line if buffer.origin else 0, "reason": visible(buffer.reason),

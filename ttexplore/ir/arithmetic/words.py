@@ -190,7 +190,7 @@ class Words:
         return _truth(self.word(expression, site))
 
     def _word(self, e: Expression, root: Expression, facts: Known) -> Word:
-        """`known` is what holds where the expression is computed: C++ computes what a condition lets it, too."""
+        """`facts` is what holds where the expression is computed: C++ computes what a condition lets it, too."""
         match e:
             case int():
                 return _constant(e)

@@ -60,7 +60,7 @@ def valid_inputs(
     """The inputs with other elements in the tensors that decide something: sorted or random numbers, such that nothing
     leaves its tensor, no two work items store to one place, and most is to be done.
 
-    `given` are all inputs by name, `shapes` those of all tensors. Each launch is given twice: as it was traced, which
+    `inputs` are all inputs by name, `shapes` those of all tensors. Each launch is given twice: as it was traced, which
     says which parts of blocks it uses, and after the first pass, with names for what decides. Where nothing better is
     found, the inputs are as given. Nothing is known of a launch in which numbers of an earlier one decide.
     """
@@ -85,7 +85,7 @@ def check_places(
     inputs: Mapping[str, Array],
 ) -> None:  # fmt: skip
     """Raise KernelError where elements of these inputs make two work items store to one place. `function` is a kernel
-    after the first pass, `given` are all inputs by name. A kernel of too many turns, or in which a computed number
+    after the first pass, `inputs` are all inputs by name. A kernel of too many turns, or in which a computed number
     decides, is left unchecked."""
     writer = _DecisionWriter(_index_blocks(function))
     kernel = _decisions(function, writer) if inputs.keys() >= {*deciding_tensors(function)} else None

@@ -130,7 +130,8 @@ def _of_base(builder: Builder, callee: str, target: ir.TensorRegion, sizes: list
     ]:
         raise Unsupported(
             "L006",
-            f"{callee} of a block of {target.source.name}, over the memory of {base.name} {tuple(shape_of(base))}: it is "
+            f"{callee} of a block of {target.source.name}, over the memory of {base.name} {tuple(shape_of(base))}: it "
+            f"is "
             f"not a block of {' x '.join(map(str, sizes))} elements there",
             hint=f"update {base.name} in its own shape, block by block",
         )

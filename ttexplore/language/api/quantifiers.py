@@ -50,7 +50,8 @@ def _number(builder: Builder, callee: str, region: ir.TensorRegion, *, is_any: b
     base = builder.views.of_base(region)
     if base is None:
         raise unsupported(
-            f"{callee} of {math.prod(extents(region)):,} elements of {region.source.name}, a view, that are no block of "
+            f"{callee} of {math.prod(extents(region)):,} elements of {region.source.name}, a view, that are no block "
+            f"of "
             f"its {'memory' if is_on_chip(region.source) else 'tensor'},",
             f"ask in its own shape, or for at most {_FEW} elements at a time",
         )

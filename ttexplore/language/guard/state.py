@@ -315,7 +315,7 @@ class _TokenWalk:
     def globals_of(
         self, used: Sequence[str], names: Mapping[str, object], attributes: Sequence[str] | None = None
     ) -> dict[str, object]:
-        """The values of used names of a module; `parts` are the names that code uses of modules, by default `used`."""
+        """The values of used names of a module; `attributes` are names that code uses of modules, by default `used`."""
         self.may_ask = self.may_ask or may_reach(tuple(used))
         return {
             name: self.named(names[name], used if attributes is None else attributes) for name in used if name in names

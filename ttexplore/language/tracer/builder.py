@@ -655,7 +655,7 @@ def traced_now() -> Builder | None:
 
 
 def current(callee: str) -> Builder:
-    """The builder of the kernel being traced. Raises KernelError outside a kernel, naming `what` as the caller."""
+    """The builder of the kernel being traced. Raises KernelError outside a kernel, naming `callee` as the caller."""
     builder = traced_now()
     if builder is None:
         raise KernelError(

@@ -241,7 +241,8 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     prim_function = with_plain_updates(tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head)))
     source, first = source_listing(function, file)
     traced = TracedKernel(
-        name, prim_function.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes)),
+        name, prim_function.with_attr("global_symbol", name), (), source, first, file,
+        tuple(dict.fromkeys(builder.notes)),
         said=_said(builder), allocated=tuple(builder.allocated),
         surroundings=surroundings_of(function, str(Path(file).absolute().parent) if loading_file.get() else None),
     )  # fmt: skip

@@ -99,7 +99,8 @@ class Views:
         if not isinstance(operand, ir.TensorRegion):
             return self.element(operand)
         return tirx.BufferRegion(operand.source, [
-            ir.Range.from_min_extent(self.element(axis_range.min), self.element(axis_range.extent)) for axis_range in operand.region
+            ir.Range.from_min_extent(self.element(axis_range.min), self.element(axis_range.extent))
+            for axis_range in operand.region
         ])  # fmt: skip
 
     def element(self, value: ir.Expr) -> ir.Expr:
@@ -478,7 +479,8 @@ class _Piece:
             at = _variables(shape, moved.known)
             block_offsets = _split(_joined(at, shape, moved.known), constant_extents(block), moved.known)
             value = tirx.BufferLoad(source.source, [
-                moved.known.simplify(axis_range.min + index) for axis_range, index in zip(block.region, block_offsets, strict=True)
+                moved.known.simplify(axis_range.min + index) for axis_range,
+                index in zip(block.region, block_offsets, strict=True)
             ])  # fmt: skip
             statements += [turned, _nest(at, shape, tirx.BufferStore(turned.buffer, value, at, span))]
             block = whole_region(turned.buffer)
@@ -493,7 +495,7 @@ def _nest(at: Sequence[ir.Expr], shape: Sequence[int], store: tirx.Stmt) -> tirx
 
 
 def _variables(shape: Sequence[int], analyzer: sym.Analyzer) -> list[ir.Expr]:
-    """Loop variables over a shape, of which `known` learns the ranges; 0 for axes of one element."""
+    """Loop variables over a shape, of which `analyzer` learns the ranges; 0 for axes of one element."""
     variables: list[ir.Expr] = []
     for axis, length in enumerate(shape):
         if length == 1:

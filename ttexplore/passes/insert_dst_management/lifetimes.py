@@ -211,7 +211,8 @@ def _groups(buffers: dict[str, CircularBuffer], occupancy: Lifetimes) -> list[li
     for name in occupancy.order:
         free = [
             group for group in groups
-            if _pages(buffers[group[0]]) == _pages(buffers[name]) and not any(occupancy.meet(member, name) for member in group)
+            if _pages(buffers[group[0]]) == _pages(buffers[name])
+            and not any(occupancy.meet(member, name) for member in group)
         ]  # fmt: skip
         if free and name not in occupancy.unknown:
             free[-1].append(name)
@@ -283,7 +284,7 @@ def _add_loads(
 
 
 def _follows(earlier: str, later: str, at: Mapping[tuple[str, str], int], waits: Mapping[str, int]) -> bool:
-    """Whether blocks of `other`, which the reader loads later, may follow those of `one`."""
+    """Whether blocks of `later`, which the reader loads later, may follow those of `earlier`."""
     free, room = at[(_POP, earlier)], at[(_RESERVE, later)]
     return (
         free < waits[later]

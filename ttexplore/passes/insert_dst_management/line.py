@@ -115,7 +115,8 @@ def straight_line(
 
     line_steps = sorted((placement for placement in placed if placement.operation.writes not in makers), key=order)
     return StraightLine(
-        tuple(placement.step for placement in line_steps), tuple(placement.operation for placement in line_steps), sources, makers, entering, staying,
+        tuple(placement.step for placement in line_steps), tuple(placement.operation for placement in line_steps),
+        sources, makers, entering, staying,
         leaving, owner,
     )  # fmt: skip
 

@@ -242,7 +242,7 @@ _DST_POSITIONS = {name: positions for name, form in FORMS.items() if (positions 
 
 
 def _join(touches: Touches, later: Touches) -> None:
-    """Add to `found` the uses by later statements."""
+    """Add to `touches` the uses by later statements."""
     for value, touch in later.items():
         before = touches.get(value)
         if before is None:

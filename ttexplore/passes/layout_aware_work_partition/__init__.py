@@ -169,7 +169,8 @@ def assign_work_items(
             if sizes:
                 raise UsageError(
                     "U008",
-                    f"work lists need a constant grid, but this grid depends on {', '.join(size.name for size in sizes)}",
+                    f"work lists need a constant grid, but this grid depends on "
+                    f"{', '.join(size.name for size in sizes)}",
                     hint="use a policy instead",
                 )
             work = _explicit(grid, work_lists)
@@ -575,7 +576,7 @@ def _with_lists(lists: Mapping[Core, list[int]], order: str, *, any_size: bool =
 
 
 def _even(total: int, count: int) -> list[tuple[int, int]]:
-    """Start and length of `parts` runs of nearly equal length."""
+    """Start and length of `count` runs of nearly equal length."""
     base, more = divmod(total, count)
     lengths = [base + (index < more) for index in range(count)]
     return [(sum(lengths[:index]), length) for index, length in enumerate(lengths)]

@@ -144,7 +144,8 @@ def _sums(
         for block in blocks:
             if (owner_blocks := owner.setdefault(block, blocks)) is not blocks:
                 raise refused(
-                    f"cores {chains[owner_blocks][0]} and {cores[0]} both update the block at {block}, but not the same "
+                    f"cores {chains[owner_blocks][0]} and {cores[0]} both update the block at {block}, but not the "
+                    f"same "
                     "blocks at the same steps",
                     _even_work(partition, load, target),
                 )

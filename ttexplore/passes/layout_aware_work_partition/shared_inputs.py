@@ -64,8 +64,8 @@ def with_shared_inputs(
 
     `request` is ``off``, ``all`` (each input that several cores need, with the topology that saves most bytes from
     DRAM), ``auto`` (the inputs and topologies for which the shortest time is predicted), or the topologies of the
-    tensors to share, by name. With ``auto``, one of the `others` replaces the partition where that is predicted to be
-    faster.
+    tensors to share, by name. With ``auto``, one of the `alternatives` replaces the partition where that is predicted
+    to be faster.
 
     Raises UsageError for an input that cannot be shared as requested, ResourceError where the
     semaphores do not suffice.
@@ -106,7 +106,8 @@ def with_shared_inputs(
             raise ResourceError(
                 "R007",
                 f"{len(chosen)} shared inputs need {len(chosen) * _SEMAPHORES} semaphores; {target.name} has "
-                f"{target.semaphores} per core{f', of which partial sums use {used_semaphores}' if used_semaphores else ''}",
+                f"{target.semaphores} per "
+                f"core{f', of which partial sums use {used_semaphores}' if used_semaphores else ''}",
                 hint=f"share at most {most} inputs",
             )
         best = sorted(chosen, key=lambda way: -way.saved_bytes)[:most]

@@ -647,7 +647,8 @@ def _rearranged(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
         positions = [
             analyzer.simplify(expression)
             for y, x, down, across in (
-                (row, column, operand_values["source_row_slots"], 1), (r, c, operand_values["row_slots"], operand_values["column_slots"])
+                (row, column, operand_values["source_row_slots"], 1),
+                (r, c, operand_values["row_slots"], operand_values["column_slots"])
             )
             for expression in (
                 tirx.floordiv(y, TILE_ROWS) * down + tirx.floordiv(x, TILE_COLUMNS) * across,
@@ -686,8 +687,8 @@ def _element(context: _Movement, statement: tirx.Bind, dtype: str) -> ir.Expr:
     tensor = buffer_of(operand_values["source"])
     return call(
         NOC_READ_NUMBER.ir_name,
-        [tensor, operand_values["page"], operand_values["page_offset_bytes"], around, 0, context.target.dram_alignment_bytes,
-         context.plan.layout(tensor.name).element_bytes],
+        [tensor, operand_values["page"], operand_values["page_offset_bytes"], around, 0,
+         context.target.dram_alignment_bytes, context.plan.layout(tensor.name).element_bytes],
         dtype=dtype,
     )  # fmt: skip
 

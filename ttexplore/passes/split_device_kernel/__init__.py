@@ -138,7 +138,8 @@ class _Numbers:
 
     def allocations(self, role: KernelRole) -> list[tirx.Stmt]:
         return [] if not self.read else [
-            self.firings.made(_NUMBERS, None, [allocated])[0] for to, allocated in self.buffers.items() if role in ("reader", to)
+            self.firings.made(_NUMBERS, None, [allocated])[0] for to,
+            allocated in self.buffers.items() if role in ("reader", to)
         ]  # fmt: skip
 
     def planned(self, program: TirProgram, target: Target) -> TirProgram:

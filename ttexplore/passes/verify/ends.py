@@ -111,7 +111,7 @@ class Ends(RangeWalk):
     that this state does not allow."""
 
     def __init__(self, kernel: Kernel, plan: Plan, ranges: Mapping[Key, Range]) -> None:
-        """`known` are the ranges of the values that cores are given."""
+        """`ranges` are the ranges of the values that cores are given."""
         super().__init__(plan.partition, ranges)
         self.kernel, self.role, self.plan = kernel, kernel.role, plan
         self.who = kernel_name(kernel.role)

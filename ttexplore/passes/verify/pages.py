@@ -288,7 +288,8 @@ def _claim(
         writer_names = [f"({work.x}, {work.y})" for work in (partition.cores[int(owner[piece])], partition.cores[core])]
         raise VerifyError(
             "V014",
-            f"{pieces.show(piece)} of {transfer.tensor} is written by core {writer_names[0]} and by core {writer_names[1]}: "
+            f"{pieces.show(piece)} of {transfer.tensor} is written by core {writer_names[0]} and by core "
+            f"{writer_names[1]}: "
             "their order is undefined",
             hint=_OWN.format(transfer.tensor),
             span=transfer.call.span,
@@ -314,7 +315,8 @@ def _races(
         )
         yield KernelError(
             "K017",
-            f"{first_block} and {two} both write {pieces.show(piece)} of {transfer.tensor}: the result depends on which comes "
+            f"{first_block} and {two} both write {pieces.show(piece)} of {transfer.tensor}: the result depends on "
+            f"which comes "
             "last",
             hint=_OWN.format(transfer.tensor),
             span=transfer.call.span,
@@ -382,7 +384,8 @@ def _not_read_elsewhere(
                 reader, two = (partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
                 raise VerifyError(
                     "V014",
-                    f"core ({reader.x}, {reader.y}) reads {written_pieces.show(int(chunk[row]))} of {transfer.tensor}, which "
+                    f"core ({reader.x}, {reader.y}) reads {written_pieces.show(int(chunk[row]))} of {transfer.tensor}, "
+                    f"which "
                     f"core ({two.x}, {two.y}) writes",
                     hint="write to another tensor, or assign both work items to one core",
                     span=transfer.call.span,

@@ -142,7 +142,8 @@ class Contracts:
     def left_by(self, error: TTExploreError) -> Iterator[str]:
         """For each step that has left what an error refuses as it was: what it should have established."""
         refused = [
-            statement for walked in self.walked.values() for placed in walked.by_type.values() for statement, _ in placed
+            statement for walked in self.walked.values() for placed in walked.by_type.values() for statement,
+            _ in placed
             if _is_at(statement, error.span)
         ]  # fmt: skip
         for predicate, by in self.missing.items():
@@ -181,7 +182,8 @@ def _is_about(statement: tirx.Stmt, refused: Iterable[tirx.Stmt]) -> bool:
     """Whether a statement holds something refused, or is in a T.Parallel that is."""
     inner = {identity(nested) for nested in walk(statement)}
     return any(
-        identity(candidate) in inner or (is_parallel(candidate) and any(statement.same_as(nested) for nested in walk(candidate)))
+        identity(candidate) in inner
+        or (is_parallel(candidate) and any(statement.same_as(nested) for nested in walk(candidate)))
         for candidate in refused
     )  # fmt: skip
 

@@ -37,7 +37,7 @@ _READS = frozenset({"tt.noc_read_tile", "tt.noc_read_part", "tt.noc_read_element
 
 
 def check_protocol(kernel: Kernel, plan: Plan, ranges: Mapping[Key, Range]) -> None:
-    """One kernel follows the protocol of its circular buffers on all paths; `known` are the ranges of the values that
+    """One kernel follows the protocol of its circular buffers on all paths; `ranges` are the ranges of the values that
     cores are given.
 
     It reserves before it pushes and waits before it pops, never more than the buffer holds; no block straddles the end
@@ -137,7 +137,7 @@ class _Protocol(Ends):
         self.unarrived |= unarrived
 
     def meet(self, skipped: dict[str, End], loop: Loop) -> None:
-        """Keep the state that holds both after some iterations of a loop and without them (`other`)."""
+        """Keep the state that holds both after some iterations of a loop and without them (`skipped`)."""
         for name, end in self.ends.items():
             # Tiles that an iteration waited for and left at the front are waited for again where they are needed.
             end.waited = skipped[name].waited = min(end.waited, skipped[name].waited)

@@ -35,7 +35,7 @@ class RangeWalk(Walk):
     """Goes through a kernel and keeps the range of each variable that it meets."""
 
     def __init__(self, partition: Partition | None, ranges: Mapping[Key, Range]) -> None:
-        """`known` are the ranges of the values that cores are given."""
+        """`ranges` are the ranges of the values that cores are given."""
         self.partition = partition
         self.known: dict[Key, Range] = {**ranges}
         # What the names stand for.

@@ -104,7 +104,8 @@ def _check_rectangle(shared: SharedInput, multicast: Multicast) -> None:
     at_start = multicast.sender == multicast.cores.first
     if not (flat and at_start and left <= right and top <= bottom):
         raise disagreement(
-            f"core {multicast.sender} sends {shared.tensor} to the cores from {multicast.cores.first} to {multicast.cores.last}, which "
+            f"core {multicast.sender} sends {shared.tensor} to the cores from {multicast.cores.first} to "
+            f"{multicast.cores.last}, which "
             f"is no {shared.topology} that begins with it",
             "let the first core of a row, a column or a rectangle send",
         )
@@ -429,7 +430,8 @@ def _check_numbers(
             ):
                 if number != sent:
                     raise disagreement(
-                        f"core {multicast.sender} sends {sent} blocks of {shared.tensor}, core {core} {action} {number}",
+                        f"core {multicast.sender} sends {sent} blocks of {shared.tensor}, core {core} {action} "
+                        f"{number}",
                         "share only between cores that make the same steps",
                         at,
                     )

@@ -1830,7 +1830,7 @@ def _moved(base: Input, indices: list[Value]) -> Input:
         return Input(base.tensor, axes, "" if offset == "0" else offset, position)
     part_names: set[str] = set()
     if not any(map(is_index, indices)):
-        part_names = {shift.name for index in indices for shift in walk(index) if isinstance(shift, Scalar)}
+        part_names = {term.name for index in indices for term in walk(index) if isinstance(term, Scalar)}
     return Input(base.tensor, axes, "+".join(sorted({*base.part.split("+"), *part_names} - {""})))
 
 

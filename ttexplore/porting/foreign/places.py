@@ -525,7 +525,7 @@ def _without(strides: Iterable[str], excluded: Iterable[str]) -> list[str]:
 
 
 def part_of_rows(full_side: IndexStrides, part_side: IndexStrides) -> bool:
-    """Whether `part` has one element for each row of `whole`: the same indices without one stride, that of the rows."""
+    """Whether `part_side` has an element for each row of `full_side`: its indices without the stride of the rows."""
     missing: set[tuple[str, ...]] = set()
     for index, strides in part_side.strides.items():
         if index[0] == "p":
@@ -538,7 +538,7 @@ def part_of_rows(full_side: IndexStrides, part_side: IndexStrides) -> bool:
 
 
 def part_of_columns(full_side: IndexStrides, part_side: IndexStrides) -> bool:
-    """Whether `part` has one element for each column of `whole`: the same strides, or without that of the columns."""
+    """Whether `part_side` has an element for each column of `full_side`: its strides, or without the columns' one."""
     missing: set[tuple[str, ...]] = set()
     for index, strides in part_side.strides.items():
         left, right = _without(full_side.strides[index], strides), _without(strides, full_side.strides[index])

@@ -502,7 +502,10 @@ def _placed(
     placed = _with_axes(stores, axes, factors)
     if reduced and any(kind == "r" for kind, _, _ in full_side.indices - rows):
         alone = [
-            side for store in stores for side in walk(store.value) if isinstance(side, Reduced) and not side.together
+            value
+            for store in stores
+            for value in walk(store.value)
+            if isinstance(value, Reduced) and not value.together
         ]
         if alone:
             return "threads do not add up what each of them reduced"

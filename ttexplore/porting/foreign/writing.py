@@ -124,7 +124,7 @@ class SkeletonNames:
         return self.claim(f"{name.text}_{suffix}")
 
     def claim(self, preferred_name: str) -> PythonText:
-        """A name like `wanted` that nothing else has."""
+        """A name like `preferred_name` that nothing else has."""
         plain = re.sub(r"[^A-Za-z0-9_]", "_", preferred_name[:_LONGEST_NAME]).strip("_") or "x"
         plain = f"x{plain}" if plain[0].isdigit() else plain
         plain = f"{plain}_" if plain in RESERVED else plain

@@ -83,7 +83,7 @@ def deadlock_svg(
 
 
 def _follows(waits_for: Mapping[str, str], start: str, goal: str) -> bool:
-    """Whether following who waits for whom from `start` comes to `wanted`."""
+    """Whether following who waits for whom from `start` comes to `goal`."""
     visited: set[str] = set()
     while start in waits_for and start not in visited:
         if start == goal:

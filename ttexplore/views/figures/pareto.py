@@ -55,7 +55,8 @@ def pareto_svg(points: Sequence[ParetoPoint], x_name: str, y_name: str, title: s
         shapes.append(path(_steps(on_front, x, y), "front"))
         shapes += [_dot(point, x, y) for point in on_front]
         shapes += [
-            f'<circle class="ring" cx="{x.at(point.x):.1f}" cy="{y.at(point.y):.1f}" r="7">{tooltip(point.label)}</circle>'
+            f'<circle class="ring" cx="{x.at(point.x):.1f}" cy="{y.at(point.y):.1f}" '
+            f'r="7">{tooltip(point.label)}</circle>'
             for point in usable
             if point.best
         ]

@@ -179,7 +179,8 @@ def timeline(
                 waits.append(
                     Waiting(
                         kernel, int(before[-1]) + 1, end + 2, wait.operation,
-                        buffers[wait.number] if wait.operation in counterparts else f"semaphore {wait.number}", wait.needed,
+                        buffers[wait.number] if wait.operation in counterparts else f"semaphore {wait.number}",
+                        wait.needed,
                         wait.cpp_line, counterparts.get(wait.operation, {}).get(wait.number, ""), True,
                     )
                 )  # fmt: skip

@@ -58,21 +58,21 @@ def work_map_svg(partition: Partition) -> str:
         items = partition.items_of(core)
         # Evenly spaced items are not followed: there may be millions that are not drawn.
         spaced = isinstance(items, range)
-        for place_in_sequence, item in (
+        for order, item in (
             ((items.index(item), item) for item in shown if item in items) if spaced else enumerate(items)
         ):
             x, y, z = (*item_block(partition.grid, item), 0, 0)[:3]
             if z >= drawn or y >= rows_drawn or x >= columns_drawn:
                 continue
             left, top = _LEFT + x * cell, _TOP + z * height + y * cell
-            label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), position {place_in_sequence} in its sequence"
+            label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), position {order} in its sequence"
             square = f'<path class="f{shade}" d="M{left} {top}h{cell - 2}v{cell - 2}h-{cell - 2}z"/>'
             inside = ""
             if labelled:
                 middle = left + (cell - 2) // 2
                 inside = "".join(
                     f'<text class="n h{shade}" x="{middle}" y="{top + down}" style="font-size:{size}px">{shown}</text>'
-                    for down, size, shown in ((14, 10, f"{core.x},{core.y}"), (26, 9, place_in_sequence))
+                    for down, size, shown in ((14, 10, f"{core.x},{core.y}"), (26, 9, order))
                 )
             shapes.append(f'<g data-core="{core.x},{core.y}">{tooltip(label)}{square}{inside}</g>')
     bottom = _TOP + drawn * height

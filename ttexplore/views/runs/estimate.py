@@ -78,7 +78,7 @@ class Prediction:
 def gains_svg(prediction: Prediction, salt: str = "") -> str:
     """A bar for the predicted time, one for each resource that would shorten it if it were free, and the two peaks.
 
-    `place` keeps equal drawings of one page apart.
+    `salt` keeps equal drawings of one page apart.
     """
     scale = _BAR / max(prediction.us, prediction.compute_peak_us, prediction.dram_peak_us)
     shown = [(name, us) for name, us in prediction.gains_us.items() if us >= _LEAST_SHARE * prediction.us]
@@ -115,7 +115,7 @@ def _bar_row(y: float, label: str, width: float, kind: str, value: str, saved: f
 def processors_svg(prediction: Prediction, salt: str = "") -> str:
     """For each processor of one core, how long it works and for what it waits: shares, not the order in time.
 
-    `place` keeps equal drawings of one page apart.
+    `salt` keeps equal drawings of one page apart.
     """
     scale = _BAR / max(prediction.us, max((processor.end_us for processor in prediction.processors), default=0.0))
     content: list[str] = []

@@ -28,8 +28,8 @@ def core_measures(plan: Plan) -> tuple[Measure, ...]:
     used = l1_used_bytes(plan)
     measures.append(_measure("L1 in use", [used if count else 0 for count in items], sizes=True))
     working = sum(1 for count in items if count)
-    measures.append(_measure("share of the mean", [round(100 * count * working / max(1, sum(items))) for count in items],
-                          unit=" %"))  # fmt: skip
+    shares = [round(100 * count * working / max(1, sum(items))) for count in items]
+    measures.append(_measure("share of the mean", shares, unit=" %"))
     return tuple(measures)
 
 

@@ -49,7 +49,8 @@ def estimate_data(estimate: Estimate, plan: Plan) -> dict[str, Any]:
     )
     return {
         "badge": f"{short_time(estimate.us)} estimate{for_these} · {bound} · {share}",
-        "title": f"{short_time(estimate.us)}{for_these} for {visible(estimate.kernel)} on {visible(estimate.target)}, predicted "
+        "title": f"{short_time(estimate.us)}{for_these} for {visible(estimate.kernel)} on {visible(estimate.target)}, "
+        f"predicted "
         f"by a replay of the program: an estimate, {ran}",
         "of_inputs": estimate.of_inputs,
         "share": round(100 * estimate.compute_share),

@@ -63,7 +63,7 @@ class Settings(Printed, tuple[OptionSetting, ...]):
 
 
 def settings(trace: Trace, plan: Plan, chosen: Collection[str]) -> Settings:
-    """The options of all steps that ran; `given` are the names of those that the user gave, as far as is known."""
+    """The options of all steps that ran; `chosen` are the names of those that the user gave, as far as is known."""
     idle = idle_options(trace.steps, plan)
     rows: list[OptionSetting] = []
     for step in trace.steps:

@@ -81,7 +81,8 @@ class StepChanges(Printed, tuple[StepChange, ...]):
     def _rows(self) -> list[StepChange]:
         """The steps, each followed by those of its parts that do something else."""
         return [
-            change for step in self for change in (step, *(part for part in step.parts if part.kind not in _NOTHING_ELSE))
+            change for step in self
+            for change in (step, *(part for part in step.parts if part.kind not in _NOTHING_ELSE))
         ]  # fmt: skip
 
     def __str__(self) -> str:

@@ -431,7 +431,7 @@ class _Flattening(NewBuffers):
     def part(
         self, region: ir.TensorRegion, name: str, statement: tirx.Stmt, added: list[tirx.Stmt]
     ) -> tirx.Buffer:  # fmt: skip
-        """The matrix or vector that holds a region: for a part of a block, a new one, whose allocation and copy `made`
+        """The matrix or vector that holds a region: for a part of a block, a new one, whose allocation and copy `added`
         gets."""
         if is_whole(region):
             return self.matrix(region.source)

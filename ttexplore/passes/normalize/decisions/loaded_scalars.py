@@ -155,8 +155,8 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
             loops, body = parallel_body(statement)
             inside = {loop.loop_var for loop in loops} | {inner.var for inner in body if isinstance(inner, tirx.Bind)}
             deciding = [
-                index for inner in body if isinstance(inner, tirx.Bind | tirx.BufferStore) for load in loads_of(inner.value)
-                for index in load.indices
+                index for inner in body if isinstance(inner, tirx.Bind | tirx.BufferStore)
+                for load in loads_of(inner.value) for index in load.indices
             ]  # fmt: skip
             deciding += [index for inner in body if isinstance(inner, tirx.BufferStore) for index in inner.indices]
             values = [inner.value for inner in body if isinstance(inner, tirx.BufferStore)]

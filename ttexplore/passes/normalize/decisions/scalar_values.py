@@ -242,8 +242,8 @@ class _Scalars(NewBuffers):
         return replaced(value, substitute)
 
     def _value(self, value: ir.Expr, preceding: list[tirx.Stmt], inside: Iterable[ir.Expr] = ()) -> ir.Expr:
-        """A value with elements of tensors in place of those of blocks that hold a part of one; `made` gets the checks
-        that they are of the block. Elements at the names `inside` stay."""
+        """A value with elements of tensors in place of those of blocks that hold a part of one; `preceding` gets the
+        checks that they are of the block. Elements at the names `inside` stay."""
         varying = {*inside}
         value = self._known(value)
         condition = condition_of(value)
@@ -281,7 +281,7 @@ class _Scalars(NewBuffers):
         return replaced(value, read)
 
     def _kept(self, name: str, value: ir.Expr, preceding: list[tirx.Stmt]) -> ir.Expr:
-        """The element of a new block that holds a value; `made` gets the statements that fill it."""
+        """The element of a new block that holds a value; `preceding` gets the statements that fill it."""
         dtype = str(value.ty.dtype)
         block = self.allocate(name, (1,), _dtype_in_block(dtype))
         rewritten = self._value(value, preceding)
@@ -327,7 +327,8 @@ def _filled_with(region: ir.TensorRegion, value: ir.Expr) -> tirx.Stmt:
     axes = [axis for axis, extent in enumerate(extents) if extent != 1] or [len(extents) - 1]
     axis_vars = dict(zip(axes, parallel_variables(len(axes)), strict=True))
     indices = [
-        interval.min if axis not in axis_vars else axis_vars[axis] if constant(interval.min) == 0 else interval.min + axis_vars[axis]
+        interval.min if axis not in axis_vars else axis_vars[axis] if constant(interval.min) == 0
+        else interval.min + axis_vars[axis]
         for axis, interval in enumerate(region.region)
     ]  # fmt: skip
     store = tirx.BufferStore(region.source, _stored(value, region.source), indices)

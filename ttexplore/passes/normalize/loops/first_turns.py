@@ -64,7 +64,7 @@ class _Mover(Context):
         self, body: list[tirx.Stmt], touched: frozenset[ir.Var], initialized: frozenset[ir.Var]
     ) -> list[tirx.Stmt]:
         """Rewrite a sequence. Variables, buffers among them, in `touched` may have been accessed before it; those in
-        `held` certainly have."""
+        `initialized` certainly have."""
         moved: list[tirx.Stmt] = []
         for statement in body:
             may_be_empty = isinstance(statement, tirx.For) and self.bounds.may_be_empty(statement)
@@ -132,7 +132,7 @@ class _Mover(Context):
         self, loop: tirx.For, body: list[tirx.Stmt], fixed: frozenset[ir.Var], initialized: frozenset[ir.Var]
     ) -> tuple[list[tirx.Stmt], list[tirx.Stmt]]:
         """The fills to hoist before a loop, and the rest of its body. Fills of the first iteration are hoisted, except
-        of buffers in `kept`; fills that later iterations repeat are hoisted as a copy if their buffer is unwritten."""
+        of buffers in `fixed`; fills that later iterations repeat are hoisted as a copy if their buffer is unwritten."""
         fills: list[tirx.Stmt] = []
         rest: list[tirx.Stmt] = []
         before: frozenset[ir.Var] = frozenset()

@@ -67,7 +67,7 @@ class _Order:
         successors: list[set[int]] = [set() for _ in items]
         # What a group does, it does in the kernel's order.
         leaves = self.tree.leaves
-        for group in range(len(self.tree.found.groups)):
+        for group in range(len(self.tree.grouping.groups)):
             ranked = [
                 (min(leaf for leaf in item.leaves if group in leaves[leaf].groups), number)
                 for number, item in enumerate(items)

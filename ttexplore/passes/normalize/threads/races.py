@@ -23,7 +23,7 @@ class Races:
     """The accesses to each buffer that a later one may race with; the `edges` are those that clocks order."""
 
     def __init__(self, tree: Tree) -> None:
-        self.found = tree.found
+        self.grouping = tree.grouping
         self.edges: dict[Edge, None] = {}
         self._live: dict[int, list[GroupAccess]] = {}
         self._owners: dict[int, Leaf] = {}
@@ -88,7 +88,7 @@ class Races:
             )
 
     def _names(self, groups: frozenset[int]) -> str:
-        return " and ".join(str(self.found.groups[number]) for number in sorted(groups))
+        return " and ".join(str(self.grouping.groups[number]) for number in sorted(groups))
 
     def _race(self, buffer: tirx.Buffer, earlier: GroupAccess, access: GroupAccess) -> KernelError:
         """Of two accesses that nothing orders."""
@@ -126,7 +126,7 @@ class Races:
             for loop, iteration in zip(access.leaf.loops, access.turns, strict=True)
         ]
         where = "".join(f", {setting}" for setting in turns)
-        return f"line {line.line if line else '?'}{where}: {self.found.groups[access.group]} {verb} it"
+        return f"line {line.line if line else '?'}{where}: {self.grouping.groups[access.group]} {verb} it"
 
 
 def _note(runner: Running, buffer: tirx.Buffer, access: GroupAccess) -> None:

@@ -82,18 +82,22 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     traces = _traces(function, grouping, launch, body)
     tree = traces[0].tree
     items = ordered(traces)
-    for one in traces:
-        check_order(items, one)
+    for trace in traces:
+        check_order(items, trace)
     slots = slots_of(items, traces[0])
-    for one in traces[1:]:
-        slots = {key: count for key, count in slots_of(items, one).items() if key in slots}
+    for trace in traces[1:]:
+        slots = {key: count for key, count in slots_of(items, trace).items() if key in slots}
     writer = _ItemWriter(function, tree, firings, slots)
     rewritten = writer.body(items)
-    for one in reversed(launch):
-        rewritten = [with_body(one, rewritten)]
-    for one in walk(function.body):
-        if is_for_threads(one) or one in grouping.taken or (isinstance(one, tirx.Bind) and one.var in grouping.names):
-            firings.made(_RULE, one, [])
+    for loop in reversed(launch):
+        rewritten = [with_body(loop, rewritten)]
+    for statement in walk(function.body):
+        if (
+            is_for_threads(statement)
+            or statement in grouping.taken
+            or (isinstance(statement, tirx.Bind) and statement.var in grouping.names)
+        ):
+            firings.made(_RULE, statement, [])
     return with_function_body(function, rewritten), _notes(traces[0], slots)
 
 
@@ -110,15 +114,15 @@ class _Alone(Context):
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings, grouping: ThreadGroups) -> None:
         super().__init__(function, firings)
-        self.found = grouping
+        self.grouping = grouping
 
 
 def _without_threads(context: _Alone, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-    if isinstance(statement, tirx.Bind) and statement.var in context.found.names:
+    if isinstance(statement, tirx.Bind) and statement.var in context.grouping.names:
         return []
     if runs(statement, tl.SYNC_THREADS):
         return []
-    refuse_threads(statement, context.found)
+    refuse_threads(statement, context.grouping)
     return None
 
 
@@ -321,7 +325,7 @@ def _notes(trace: GroupTrace, slots: Mapping[int, int]) -> tuple[Note, ...]:
     """What became of the groups, for the plan."""
     tree = trace.tree
     notes: list[Note] = []
-    for number, group in enumerate(trace.found.groups):
+    for number, group in enumerate(trace.grouping.groups):
         if work := _work(tree, number):
             notes.append(note("thread group", group=str(group), work=work))
     barriers: dict[str, list[str]] = {}
@@ -343,7 +347,7 @@ def _notes(trace: GroupTrace, slots: Mapping[int, int]) -> tuple[Note, ...]:
         count = slots.get(identity(alloc_buffer.buffer))
         if count is not None:
             notes.append(note("slots", buffer=str(alloc_buffer.buffer.name), slots=count))
-    if len(trace.found.groups) > 1 or trace.barriers:
+    if len(trace.grouping.groups) > 1 or trace.barriers:
         steps = sum(len(steps) for steps in trace.done)
         notes.append(note("one sequence", steps=steps))
     return tuple(notes)

@@ -35,8 +35,8 @@ class GroupTrace:
     values: Values
 
     def __post_init__(self) -> None:
-        self.found: ThreadGroups = self.tree.found
-        groups = len(self.found.groups)
+        self.grouping: ThreadGroups = self.tree.grouping
+        groups = len(self.grouping.groups)
         self.barriers: dict[tuple[int, int], GroupBarrier] = {}
         for statement in self.tree.allocations:
             counts = dict(statement.annotations).get(COUNTS) or ()
@@ -54,7 +54,7 @@ class GroupTrace:
     def run(self) -> None:
         """Raises KernelError for accesses that race, and for waits that never end or can miss their phase."""
         running = [
-            Running(number, iter(()), [*self.values], [0] * self.width) for number in range(len(self.found.groups))
+            Running(number, iter(()), [*self.values], [0] * self.width) for number in range(len(self.grouping.groups))
         ]
         for runner in running:
             runner.steps = runs(self.tree.items, self.tree, runner.values, runner.number)
@@ -80,12 +80,12 @@ class GroupTrace:
             raise self._stuck([runner for runner in running if runner.at is not None])
         for barrier in self.barriers.values():
             if barrier.copies:
-                runner = barrier.copies[0]
+                access = barrier.copies[0]
                 raise KernelError(
                     "K016",
                     f"no thread arrives at {barrier.name} after this copy, so nothing says when it is over",
                     hint=f"write T.barrier_arrive({barrier.name}) after the copy",
-                    span=span_of(runner.leaf.statement),
+                    span=span_of(access.leaf.statement),
                 )
 
     # Steps
@@ -153,7 +153,7 @@ class GroupTrace:
                     return False
             case tl.BARRIER_ARRIVE.name:
                 runner.clock[runner.number] += 1
-                threads = len(self.found.groups[runner.number].threads)
+                threads = len(self.grouping.groups[runner.number].threads)
                 self._arrive(runner, self._barrier(runner, operands[0]), threads)
             case tl.GEMM_ARRIVE.name:
                 runner.clock[runner.number] += 1
@@ -175,14 +175,14 @@ class GroupTrace:
     def _sync(self, runner: Running, running: Sequence[Running]) -> bool:
         numbers = [self.tree.numbers.decided(operand, "the number", runner.leaf.statement)([]) for operand in arguments(
             runner.leaf.statement)]  # fmt: skip
-        total = numbers[1] if len(numbers) == 2 else self.found.threads
+        total = numbers[1] if len(numbers) == 2 else self.grouping.threads
         members = [
             candidate for candidate in running
             if candidate.at is not None and op_name(candidate.leaf.statement) == tl.SYNC_THREADS.name
             and [self.tree.numbers.decided(operand, "the number", candidate.leaf.statement)([])
                  for operand in arguments(candidate.leaf.statement)] == numbers
         ]  # fmt: skip
-        threads = sum(len(self.found.groups[member.number].threads) for member in members)
+        threads = sum(len(self.grouping.groups[member.number].threads) for member in members)
         if threads < total:
             return False
         if threads > total:
@@ -224,7 +224,7 @@ class GroupTrace:
 
     def _miss(self, barrier: GroupBarrier, wait: GroupWait) -> None:
         if self.missed is None:
-            who = self.found.groups[wait.group]
+            who = self.grouping.groups[wait.group]
             self.missed = KernelError(
                 "K016",
                 f"{who} can miss what they wait for: nothing keeps {barrier.name} from its next phase, which has the "
@@ -352,7 +352,7 @@ class GroupTrace:
                         hint = f"allocate it for {barrier.arrived} threads, or let {missing} more arrive"
                     if explanation is None:
                         explanation = (hint, span)
-            told.append(f"  {self.found.groups[runner.number]} wait at line {span.line if span else '?'} {awaited}")
+            told.append(f"  {self.grouping.groups[runner.number]} wait at line {span.line if span else '?'} {awaited}")
         hint, span = explanation or ("let all threads come there", span_of(waiting[0].leaf.statement))
         return KernelError("K016", "threads wait for ever:\n" + "\n".join(told), hint=hint, span=span)
 

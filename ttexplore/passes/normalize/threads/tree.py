@@ -201,7 +201,7 @@ class Tree:
     def __init__(
         self, body: Sequence[tirx.Stmt], grouping: ThreadGroups, chosen: Sequence[ir.Var], blocks: Sequence[ir.Var]
     ) -> None:
-        self.found = grouping
+        self.grouping = grouping
         self.numbers = Numbers(blocks)
         for variable in chosen:
             self.numbers.slot(variable)
@@ -217,13 +217,13 @@ class Tree:
         number = self.count
         self.count += 1
         match statement:
-            case tirx.IfThenElse() if statement in self.found.taken:
-                then_groups = self.found.taken[statement]
+            case tirx.IfThenElse() if statement in self.grouping.taken:
+                then_groups = self.grouping.taken[statement]
                 otherwise = [] if statement.else_case is None else statements(statement.else_case)
                 items: list[Item] = []
                 for side, chosen in (
                     (statements(statement.then_case), then_groups),
-                    (otherwise, self.found.all - then_groups),
+                    (otherwise, self.grouping.all - then_groups),
                 ):
                     if groups & chosen:
                         items += self._body(side, groups & chosen, loops)
@@ -244,7 +244,7 @@ class Tree:
                 return [LoopItem(number, groups, _leaves(body), loops=[statement], body=body)]
             case tirx.Bind():
                 self.numbers.bind(statement.var, statement.value)
-                if statement.var in self.found.names:
+                if statement.var in self.grouping.names:
                     return []
             case tirx.AllocBuffer():
                 self.allocations.append(statement)
@@ -265,7 +265,7 @@ class Tree:
                     span=span_of(statement),
                 )
         for node in walk(statement):
-            refuse_threads(node, self.found)
+            refuse_threads(node, self.grouping)
         leaf = Leaf(
             number, groups, frozenset({len(self.leaves)}), statement=statement,
             accesses=tuple(self._accesses(statement)), loops=loops,
