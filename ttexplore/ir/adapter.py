@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -98,8 +99,7 @@ def identity(node: tvm_ffi.Object) -> int:
 
 def elements(array: tvm_ffi.Array[Element]) -> list[Element]:
     """Return the elements of a TVM array."""
-    item = _ffi.ArrayGetItem
-    return [item(array, position) for position in range(_ffi.ArraySize(array))]
+    return [*map(_ffi.ArrayGetItem, itertools.repeat(array), range(_ffi.ArraySize(array)))]
 
 
 def sequence_of(statements: list[tirx.Stmt]) -> tirx.SeqStmt:

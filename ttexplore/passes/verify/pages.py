@@ -653,7 +653,7 @@ class _TransferWalk:
     def branch(self, branch: Branch) -> None:
         state = self.core, self.turn, self.known
         for arm, holds in ((branch.then, True), (branch.otherwise, False)):
-            if not arm:
+            if not _tensors(arm):
                 continue
             runs = np.broadcast_to(self.possible(branch.condition, holds=holds), self.core.shape)
             self.known = narrowed(branch.condition, self.known, holds=holds)

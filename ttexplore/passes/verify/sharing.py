@@ -288,7 +288,9 @@ class _Followed:
                 self.events.append(_Event(call, {}, (call.buffer("cb"), page)))
         if self.is_elsewhere or not self.concerns(call):
             return
-        values = {name: self.number(value, call) for name, value in call.values.items()}
+        values: dict[str, Values] = {
+            name: value if type(value) is int else self.number(value, call) for name, value in call.values.items()
+        }
         self.events.append(_Event(call, values))
         on: int | str = call.buffer("cb") if "cb" in call.buffers else ""
         if "semaphore" in values:
