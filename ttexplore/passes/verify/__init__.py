@@ -58,6 +58,8 @@ class Verifier:
         self.kernels: dict[str, Kernel] = {}
         self.facts: tuple[tuple[CircularBuffer, ...], ComputeConfig | None] = ((), None)
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
+        # What the check of the plan alone looks at.
+        self.planned: tuple[object, ...] = ()
         self.partition: Partition | None = None
         self.shared: tuple[tuple[SharedInput, ...], tuple[PartialSums, ...], Partition | None] = ((), (), None)
         self.given: dict[Key, Range] = {}
@@ -102,7 +104,10 @@ class Verifier:
             # Until D3 moves single pages, and copies are no more.
             if not program.is_split or self.kernels[role].names & MOVES:
                 self.shapes = check_shapes(program.functions[role], self.shapes)
-        check_plan(program, self.target)
+        planned = plan.buffers, plan.layouts, plan.accessors, plan.compute, plan.partition is None, bool(plan.signature)
+        if planned != self.planned:
+            check_plan(program, self.target)
+            self.planned = planned
         shared = plan.shared, plan.partials, plan.partition
         if reshared := shared != self.shared:
             check_shared(plan, self.target)

@@ -439,9 +439,10 @@ def _check_numbers(
                     )
 
 
-def _check_pages(
-    shared: SharedInput, loader: Kernel, needed: Sequence[tuple[Sequence[CoreWork], Mapping[Call, Pages]]]
-) -> None:  # fmt: skip
+_PagesOfGroups = Sequence[tuple[Sequence[CoreWork], Mapping[Call, Pages]]]
+
+
+def _check_pages(shared: SharedInput, loader: Kernel, needed: _PagesOfGroups) -> None:
     """The cores of a rectangle need the same pages, in all turns of their loops."""
     groups = [
         (own, {call: one for call, one in pages.items() if call.buffer("cb") == shared.buffer}) for own, pages in needed
