@@ -222,12 +222,33 @@ def triangle(A: T.Tensor((160, 160), FP32), B: T.Tensor((160, 32), FP32)):
         T.copy(s, B[bx * 32, 0])
 
 
+@T.prim_func
+def masked(A: T.Tensor((192, 32), "bfloat16"), B: T.Tensor((192, 32), "bfloat16"), C: T.Tensor((192, 64), FP32)):
+    with T.Kernel(3) as bx:
+        a = T.alloc_shared((64, 32), "bfloat16")
+        b = T.alloc_shared((64, 32), "bfloat16")
+        p = T.alloc_fragment((64, 64), FP32)
+        s = T.alloc_fragment((64, 64), FP32)
+        T.clear(s)
+        T.copy(A[bx * 64, 0], a)
+        for k in T.serial(bx + 1):
+            T.copy(B[k * 64, 0], b)
+            T.clear(p)
+            T.gemm(a, b, p, transpose_B=True)
+            for i, j in T.Parallel(64, 64):
+                p[i, j] = T.if_then_else(bx * 64 + i >= k * 64 + j, p[i, j], 0)
+            for i, j in T.Parallel(64, 64):
+                s[i, j] = s[i, j] + p[i, j]
+        T.copy(s, C[bx * 64, 0])
+
+
 _GEMM = gemm(256, 256, 512, 64, 64, 64), {"cores": (2, 2)}
 KERNELS: dict[str, Any] = {
     "A0.1": double, "A0.2": strided(2, 6, 2), "A0.3": scanned("cumsum", (32, 32), 1), "A0.4": ring(4, 2),
     "A0.5": persistent, "A0.6": narrow, "A0.7": branches, "A0.8": gathered, "A0.9": grouped, "A0.10": scalars,
     "A0.11": decided, "A0.12": direct, "A0.13": deep, "A0.14": rows, "A0.15": converted, "A0.16": branching,
     "A0.17": placed, "A0.18": (split_k(64, 64, 256, 4), {"partials": "auto"}), "A0.19": summed,
+    "A0.20": masked,
     "A2.1": elements, "A2.2": padded, "A2.3": totals, "A2.4": unused, "A2.5": double,
     "B1.1": _GEMM, "B1.2": gemm(512, 512, 512, 64, 64, 64), "B1.3": (triangle, {"cores": (2, 1)}),
     "D1.1": _GEMM, "D1.2": double,

@@ -27,6 +27,7 @@ from ttexplore.passes.normalize.decisions.loaded_scalars import (
     with_loaded_scalars,
     with_named_choices,
 )
+from ttexplore.passes.normalize.decisions.partial_masks import with_partial_masks
 from ttexplore.passes.normalize.decisions.scalar_values import with_scalar_blocks
 from ttexplore.passes.normalize.loops.empty_nests import without_empty_nests
 from ttexplore.passes.normalize.loops.first_turns import without_guarded_fills
@@ -83,13 +84,12 @@ def apply_defaults(
     Raises what its parts raise: Unsupported for what has no plainer form, KernelError for elements outside of their
     block or tensor, for races, and for waits that never end.
     """
-    *normalizing, choosing, owning = PARTS
+    *normalizing, choosing, owning, masking = PARTS
     assert (choosing.function, owning.function) == (choose_partial_sums, give_updates_owners), "they have options"
     for step in normalizing:
         program = step.function(program, target)
-    return give_updates_owners(
-        choose_partial_sums(program, target, lowered, partials=partials), target, partials=partials
-    )
+    program = choose_partial_sums(program, target, lowered, partials=partials)
+    return masking.function(give_updates_owners(program, target, partials=partials), target)
 
 
 def record_defaults(program: TirProgram, target: Target) -> TirProgram:
@@ -393,6 +393,24 @@ def give_updates_owners(program: TirProgram, target: Target, *, partials: Partia
     return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
 
 
+def mask_partial_blocks(program: TirProgram, target: Target) -> TirProgram:
+    """Run a mask of a product, in a loop over blocks, only for the blocks that it changes.
+
+        for k in range(bx + 1):                      for k in range(bx + 1):
+            T.gemm(Q, K, S)                              T.gemm(Q, K, S)
+            for i, j in T.Parallel(64, 64):   ==>        for taken in range(select(bx * 64 < k * 64 + 63, 1, 0)):
+                S[i, j] = T.if_then_else(                    for i, j in T.Parallel(64, 64):
+                    bx * 64 + i >= k * 64 + j,                   S[i, j] = T.if_then_else(...)
+                    S[i, j], -1e30)
+
+    Where the condition is a comparison of sums, its end follows from those of the block: where it holds for all
+    elements, the mask stores what is there. A causal mask changes the blocks on the diagonal only. Masks outside of
+    loops, and those whose condition does not change from block to block, stay as they are; so do those of products of
+    one tile, which DST holds until the mask has run.
+    """
+    return _rewritten(program, with_partial_masks)
+
+
 def _rewritten(program: TirProgram, *rewrites: _Rewrite) -> TirProgram:
     """The program with its kernel rewritten, and with notes on what some rules did."""
     firings, kernel = Firings(), program.kernel
@@ -437,4 +455,5 @@ PARTS: tuple[Pass, ...] = (
     Pass("A0.17", "layout", check_chosen_places, requires=(DECIDERS_HAVE_NAMES, NESTS_ARE_FLAT)),
     Pass("A0.18", "layout", choose_partial_sums, requires=(BRANCHES_ARE_LOOPS,), trial_until="B1.2"),
     Pass("A0.19", "layout", give_updates_owners, requires=(BRANCHES_ARE_LOOPS,), reads=("choices",)),
+    Pass("A0.20", "layout", mask_partial_blocks, requires=(NESTS_ARE_FLAT, BRANCHES_ARE_LOOPS)),
 )
