@@ -31,6 +31,7 @@ from ttexplore.ir.arithmetic.index import (
     variables,
 )
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
+from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
@@ -38,7 +39,7 @@ Factor = tuple[Literal["turns", "when"], Expression]
 # A number of tiles: a coefficient for each product of loop lengths and conditions that are known only at run time.
 Amount = dict[tuple[Factor, ...], Fraction | int]
 
-_PUSH, _POP = "tt.cb_push_back", "tt.cb_pop_front"
+_PUSH, _POP = CB_PUSH_BACK.ir_name, CB_POP_FRONT.ir_name
 _COUNTED = frozenset({_PUSH, _POP})
 
 

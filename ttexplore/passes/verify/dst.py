@@ -14,15 +14,16 @@ from ttexplore.ir.kernel import (
     calls,
 )  # fmt: skip
 from ttexplore.ops import OPS
+from ttexplore.ops.protocol import TILE_REGS_ACQUIRE, TILE_REGS_COMMIT, TILE_REGS_RELEASE, TILE_REGS_WAIT
 from ttexplore.passes.verify.ranges import RangeWalk, core_ranges
 from ttexplore.plan import ComputeConfig, Partition
 from ttexplore.record import Span
 
 _STEPS = {
-    "tt.tile_regs_acquire": ("released", "acquired"),
-    "tt.tile_regs_commit": ("acquired", "committed"),
-    "tt.tile_regs_wait": ("committed", "waited for"),
-    "tt.tile_regs_release": ("waited for", "released"),
+    TILE_REGS_ACQUIRE.ir_name: ("released", "acquired"),
+    TILE_REGS_COMMIT.ir_name: ("acquired", "committed"),
+    TILE_REGS_WAIT.ir_name: ("committed", "waited for"),
+    TILE_REGS_RELEASE.ir_name: ("waited for", "released"),
 }
 _NEXT = {
     "released": "tile_regs_acquire", "acquired": "tile_regs_commit", "committed": "tile_regs_wait",

@@ -27,12 +27,31 @@ from ttexplore.ir.kernel import Call, Kernel, calls, kernel_name
 from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
 from ttexplore.ops.op import Op
+from ttexplore.ops.protocol import (
+    CB_POP_FRONT,
+    CB_PUSH_BACK,
+    CB_RESERVE_BACK,
+    CB_WAIT_FRONT,
+    NOC_READ_BARRIER,
+    NOC_WRITE_BARRIER,
+    NOC_WRITES_FLUSHED,
+)
+from ttexplore.ops.semaphores import (
+    NOC_FULL_BARRIER,
+    NOC_MULTICAST,
+    NOC_MULTICAST_TO_ALL,
+    NOC_SEND_BLOCK,
+    RECEIVE_SENT,
+    SEMAPHORE_MULTICAST,
+    SEMAPHORE_MULTICAST_TO_ALL,
+    SEMAPHORE_UP,
+)
 from ttexplore.passes.verify.ranges import RangeWalk
 from ttexplore.plan import CircularBuffer, Plan, chip_buffers
 from ttexplore.record import Span
 
-PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
-_BACK = frozenset({"tt.cb_reserve_back", "tt.cb_push_back"})
+PROTOCOL = frozenset({CB_RESERVE_BACK.ir_name, CB_PUSH_BACK.ir_name, CB_WAIT_FRONT.ir_name, CB_POP_FRONT.ir_name})
+_BACK = frozenset({CB_RESERVE_BACK.ir_name, CB_PUSH_BACK.ir_name})
 # Larger blocks are not tracked tile by tile.
 _LARGEST_BLOCK = 4096
 
@@ -152,35 +171,35 @@ class Ends(RangeWalk):
         if call.result is not None:
             self.known[call.result] = call.least, call.most
         match call.name:
-            case "tt.cb_reserve_back":
+            case CB_RESERVE_BACK.ir_name:
                 self.reserve(call, self.end(call), self.count(call))
-            case "tt.cb_push_back":
+            case CB_PUSH_BACK.ir_name:
                 self.push(call, self.end(call), self.count(call))
-            case "tt.cb_wait_front":
+            case CB_WAIT_FRONT.ir_name:
                 self.wait(call, self.end(call), self.count(call))
-            case "tt.cb_pop_front":
+            case CB_POP_FRONT.ir_name:
                 self.pop(call, self.end(call), self.count(call))
-            case "tt.noc_read_barrier":
+            case NOC_READ_BARRIER.ir_name:
                 for end in self.ends.values():
                     end.unread = False
-            case "tt.noc_writes_flushed":
+            case NOC_WRITES_FLUSHED.ir_name:
                 for end in self.ends.values():
                     end.unsent = False
-            case "tt.noc_write_barrier" | "tt.noc_full_barrier":
+            case NOC_WRITE_BARRIER.ir_name | NOC_FULL_BARRIER.ir_name:
                 for end in self.ends.values():
                     end.unsent = False
                 self.unwritten, self.unarrived, self.on_the_way = None, frozenset(), None
-                if call.name == "tt.noc_full_barrier":
+                if call.name == NOC_FULL_BARRIER.ir_name:
                     self.unraised = None
-            case "tt.receive_sent":
+            case RECEIVE_SENT.ir_name:
                 self.receive(call, self.end(call), self.count(call))
-            case "tt.noc_multicast" | "tt.noc_multicast_to_all":
+            case NOC_MULTICAST.ir_name | NOC_MULTICAST_TO_ALL.ir_name:
                 self.send(call, self.end(call), call.number("tiles"))
-            case "tt.semaphore_multicast" | "tt.semaphore_multicast_to_all":
+            case SEMAPHORE_MULTICAST.ir_name | SEMAPHORE_MULTICAST_TO_ALL.ir_name:
                 self.unwritten = call
-            case "tt.noc_send_block":
+            case NOC_SEND_BLOCK.ir_name:
                 self.send_from_front(call, self.end(call), call.number("tiles"))
-            case "tt.semaphore_up":
+            case SEMAPHORE_UP.ir_name:
                 if self.on_the_way is not None:
                     raise self.fault(
                         "V017",
@@ -203,7 +222,7 @@ class Ends(RangeWalk):
         end = self.ends[self.homes[name]]
         if end.buffer.name == name and not (end.mixed and end.is_taken):
             return end
-        turns = call.name == "tt.cb_reserve_back" or (call.name == "tt.cb_wait_front" and not end.own)
+        turns = call.name == CB_RESERVE_BACK.ir_name or (call.name == CB_WAIT_FRONT.ir_name and not end.own)
         if end.is_taken or not turns:
             there = f"holds tiles of {end.buffer.name}" if end.is_taken else f"had {end.buffer.name} last"
             raise self.fault(

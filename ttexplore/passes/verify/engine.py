@@ -10,9 +10,10 @@ from ttexplore.errors import VerifyError
 from ttexplore.ir.arithmetic.index import show
 from ttexplore.ir.kernel import Bind, Branch, Call, Kernel, Loop, Walk, calls
 from ttexplore.ops.op import Op
+from ttexplore.ops.protocol import COMPUTE_STARTUP, COMPUTE_STARTUP_MATMUL
 from ttexplore.plan import Plan
 
-_STARTUPS = ("tt.compute_startup", "tt.compute_startup_matmul")
+_STARTUPS = (COMPUTE_STARTUP.ir_name, COMPUTE_STARTUP_MATMUL.ir_name)
 _PARTS = {"a": "unpacker's source A", "b": "unpacker's source B", "pack": "packer"}
 _PLACES = {"source_a": "a", "source_b": "b", "pack": "pack"}
 _UNKNOWN = "set differently on different paths"

@@ -20,9 +20,10 @@ import numpy as np
 from ttexplore.errors import ResourceError, VerifyError, out_of_memory
 from ttexplore.ir.arithmetic.index import CoreItem, CoreValue, Key, Range, Variable, decided, value_range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
+from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK, CB_RESERVE_BACK, CB_WAIT_FRONT
+from ttexplore.passes.verify.ends import PROTOCOL
 from ttexplore.plan import CoreWork, Plan, chip_buffers
 
-_PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
 # How many work items of a core are run, and the number of events beyond which long loops are shortened.
 _ITEMS = 2
 _MOST_EVENTS = 20_000
@@ -76,7 +77,7 @@ def _balanced(events: Mapping[str, list[Call]]) -> bool:
     balance: dict[str, int] = {}
     for followed in events.values():
         for call in followed:
-            sign = {"tt.cb_push_back": 1, "tt.cb_pop_front": -1}.get(call.name, 0)
+            sign = {CB_PUSH_BACK.ir_name: 1, CB_POP_FRONT.ir_name: -1}.get(call.name, 0)
             name = call.buffer("cb")
             balance[name] = balance.get(name, 0) + sign * call.number("count")
     return not any(balance.values())
@@ -101,12 +102,12 @@ class _Events:
         for statement in body:
             match statement:
                 case Call():
-                    if statement.name in _PROTOCOL and statement.buffer("cb") in self.shared:
+                    if statement.name in PROTOCOL and statement.buffer("cb") in self.shared:
                         events.append(statement)
                 case Bind():
                     self.bind(statement)
                 case Loop():
-                    if statement.names & _PROTOCOL:
+                    if statement.names & PROTOCOL:
                         events += self.loop(statement)
                 case Branch():
                     # The arms of an undecided condition are balanced.
@@ -162,10 +163,10 @@ class _Events:
             match statement:
                 case Branch():
                     arms = calls([*statement.then, *statement.otherwise])
-                    if any(call.name in _PROTOCOL and call.buffer("cb") in self.shared for call in arms):
+                    if any(call.name in PROTOCOL and call.buffer("cb") in self.shared for call in arms):
                         return True
                 case Loop():
-                    if statement.names & _PROTOCOL and self.forks(statement.body):
+                    if statement.names & PROTOCOL and self.forks(statement.body):
                         return True
                 case Bind() | Call() | Allocation() | Store():
                     pass
@@ -179,7 +180,7 @@ def _has_run_time_length(body: Body) -> bool:
     for statement in body:
         match statement:
             case Loop():
-                if statement.names & _PROTOCOL and (statement.turns is None or _has_run_time_length(statement.body)):
+                if statement.names & PROTOCOL and (statement.turns is None or _has_run_time_length(statement.body)):
                     return True
             case Branch():
                 if _has_run_time_length([*statement.then, *statement.otherwise]):
@@ -212,13 +213,13 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
                 if name in blocks:
                     _follow(blocks[name], operation, buffer_name, count, followed[at])
                 match operation:
-                    case "tt.cb_reserve_back":
+                    case CB_RESERVE_BACK.ir_name:
                         if filled[name] + count > pages[name]:
                             break
-                    case "tt.cb_wait_front":
+                    case CB_WAIT_FRONT.ir_name:
                         if filled[name] < count:
                             break
-                    case "tt.cb_push_back":
+                    case CB_PUSH_BACK.ir_name:
                         filled[name] += count
                     case _:
                         filled[name] -= count
@@ -234,9 +235,9 @@ def _follow(blocks: deque[str], operation: str, name: str, count: int, call: Cal
     """Follow what is in a circular buffer that several share. Raises VerifyError for a wait that finds the tiles of
     another one."""
     match operation:
-        case "tt.cb_push_back":
+        case CB_PUSH_BACK.ir_name:
             blocks.extend([name] * count)
-        case "tt.cb_wait_front":
+        case CB_WAIT_FRONT.ir_name:
             other_name = next((block for block in itertools.islice(blocks, count) if block != name), None)
             if other_name is not None:
                 raise VerifyError(
@@ -245,7 +246,7 @@ def _follow(blocks: deque[str], operation: str, name: str, count: int, call: Cal
                     hint="take blocks in the order in which they are pushed, or give each buffer a number of its own",
                     span=call.span,
                 )
-        case "tt.cb_pop_front":
+        case CB_POP_FRONT.ir_name:
             for _ in range(count):
                 blocks.popleft()
         case _:
@@ -257,12 +258,12 @@ def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mappi
     for role, call in stuck.items():
         name, count = call.buffer("cb"), call.number("count")
         where = f" (line {call.span.line})" if call.span is not None else ""
-        if call.name == "tt.cb_reserve_back":
+        if call.name == CB_RESERVE_BACK.ir_name:
             room = f"which has {filled[name]} of {pages[name]}"
             lines.append(f"  {kernel_name(role)} waits for room for {count} tiles in {name}, {room}{where}")
         else:
             lines.append(f"  {kernel_name(role)} waits for {count} tiles of {name}, which has {filled[name]}{where}")
-    full = next((call for call in stuck.values() if call.name == "tt.cb_reserve_back"), None)
+    full = next((call for call in stuck.values() if call.name == CB_RESERVE_BACK.ir_name), None)
     first = full or next(iter(stuck.values()))
     name = first.buffer("cb")
     hint = f"give {name} more pages (stages), or let its consumer pop it earlier" if full else f"push {name} earlier"

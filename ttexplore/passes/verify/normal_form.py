@@ -14,6 +14,7 @@ from ttexplore.ir.operations.groups import BARRIER_SCOPE, is_for_threads
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.scans import scan_of
 from ttexplore.ops import language as tl
+from ttexplore.ops.names import DST_SCOPE
 from ttexplore.ops.small import SMALL_WHOLES, is_small
 from ttexplore.passes.verify.predicates import Predicate, Walked, where
 
@@ -108,7 +109,7 @@ def _unread(walked: Walked) -> Iterator[tirx.Stmt]:
 
 def _has_own_tiles(statement: tirx.Stmt, _: _Around) -> bool:
     assert isinstance(statement, tirx.AllocBuffer)
-    return scope_of(statement.buffer) == "tt.dst" and statement.buffer.name != DST
+    return scope_of(statement.buffer) == DST_SCOPE and statement.buffer.name != DST
 
 
 LOOPS_ARE_COUNTED = Predicate(

@@ -25,15 +25,24 @@ from ttexplore.ir.arithmetic.index import (
     value_range,
 )
 from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
+from ttexplore.ops.protocol import (
+    NOC_READ_BARRIER,
+    NOC_READ_ELEMENT,
+    NOC_READ_PART,
+    NOC_READ_TILE,
+    NOC_WRITE_BARRIER,
+    NOC_WRITES_FLUSHED,
+)
+from ttexplore.ops.semaphores import NOC_FULL_BARRIER
 from ttexplore.passes.verify.ends import PROTOCOL, End, Ends, either, moved_by
 from ttexplore.plan import Plan
 from ttexplore.record import Span
 
 _STATE = PROTOCOL | {
-    "tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_write_barrier", "tt.noc_full_barrier",
+    NOC_READ_BARRIER.ir_name, NOC_WRITES_FLUSHED.ir_name, NOC_WRITE_BARRIER.ir_name, NOC_FULL_BARRIER.ir_name,
 }  # fmt: skip
 
-_READS = frozenset({"tt.noc_read_tile", "tt.noc_read_part", "tt.noc_read_element"})
+_READS = frozenset({NOC_READ_TILE.ir_name, NOC_READ_PART.ir_name, NOC_READ_ELEMENT.ir_name})
 
 
 def check_protocol(kernel: Kernel, plan: Plan, ranges: Mapping[Key, Range]) -> None:

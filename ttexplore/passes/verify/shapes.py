@@ -16,10 +16,13 @@ from ttexplore.ir.operations.copies import is_block_of
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
+from ttexplore.ops.blocks import READ_BLOCK, READ_ELEMENTS, READ_STRIPS, WRITE_BLOCK, WRITE_ELEMENTS, WRITE_STRIPS
+from ttexplore.ops.names import CB_SCOPE
 
 # The operations that move whole blocks between tensors and circular buffers.
-MOVES = frozenset({"tt.read_block", "tt.read_strips", "tt.read_elements", "tt.write_block", "tt.write_strips",
-                   "tt.write_elements"})  # fmt: skip
+MOVES = frozenset(
+    one.ir_name for one in (READ_BLOCK, READ_STRIPS, READ_ELEMENTS, WRITE_BLOCK, WRITE_STRIPS, WRITE_ELEMENTS)
+)
 
 
 def check_shapes(function: tirx.PrimFunc, shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, tuple[int, ...]]:
@@ -30,7 +33,7 @@ def check_shapes(function: tirx.PrimFunc, shapes: Mapping[str, tuple[int, ...]])
         name = op_name(statement)
         if type(statement) is tirx.AllocBuffer:
             # From C2 on, a circular buffer is allocated by its pages.
-            if scope_of(statement.buffer) == "tt.cb" and len(shape_of(statement.buffer)) < 3:
+            if scope_of(statement.buffer) == CB_SCOPE and len(shape_of(statement.buffer)) < 3:
                 all_shapes[str(statement.buffer.name)] = shape_of(statement.buffer)
         elif name == tl.COPY.name and not attribute(statement, "transpose"):
             _check_copy(statement)

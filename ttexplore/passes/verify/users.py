@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Call, Kernel, calls, kernel_name
+from ttexplore.ops.names import CB_SCOPE
+from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK, CB_RESERVE_BACK, CB_WAIT_FRONT
 from ttexplore.passes.verify.ends import PROTOCOL
 from ttexplore.plan import Plan
 
@@ -29,11 +31,11 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
             if call.name not in PROTOCOL:
                 continue
             buffer = buffers[call.buffer("cb")]
-            fills = call.name in ("tt.cb_reserve_back", "tt.cb_push_back")
+            fills = call.name in (CB_RESERVE_BACK.ir_name, CB_PUSH_BACK.ir_name)
             owner = buffer.producer if fills else buffer.consumer
             if role != owner:
-                action = {"tt.cb_reserve_back": "reserves room in", "tt.cb_push_back": "pushes",
-                        "tt.cb_wait_front": "waits for", "tt.cb_pop_front": "pops"}[call.name]  # fmt: skip
+                action = {CB_RESERVE_BACK.ir_name: "reserves room in", CB_PUSH_BACK.ir_name: "pushes",
+                        CB_WAIT_FRONT.ir_name: "waits for", CB_POP_FRONT.ir_name: "pops"}[call.name]  # fmt: skip
                 raise VerifyError(
                     "V010",
                     f"{kernel_name(role)} {action} {buffer.name}; the plan says that {kernel_name(owner)} does",
@@ -54,4 +56,4 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
 
 
 def _buffers_of(call: Call) -> list[str]:
-    return [buffer.name for buffer in call.buffers.values() if buffer.scope == "tt.cb"]
+    return [buffer.name for buffer in call.buffers.values() if buffer.scope == CB_SCOPE]

@@ -30,10 +30,10 @@ def with_partial_masks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFu
     condition holds: it runs only for blocks in which the condition fails for some element."""
     products = {regions(statement)[2].source for statement in walk(function.body) if runs(statement, tl.GEMM)}
     products = {product for product in products if prod(tile_grid(shape_of(product))) > 1}
-    return rewrite(_RULES, _Masks(function, firings, products)) if products else function
+    return rewrite(_RULES, _PartialMasks(function, firings, products)) if products else function
 
 
-class _Masks(Context):
+class _PartialMasks(Context):
     """`products` are the blocks of several tiles that hold results of products. Those leave DST anyway, or limit the
     sub-blocks of the product if a mask runs in its sections; other blocks stay in DST, tile by tile, while a mask and
     what else is done to them run, unless a branch comes between."""
@@ -43,7 +43,7 @@ class _Masks(Context):
         self.products = products
 
 
-def _masked(context: _Masks, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+def _masked(context: _PartialMasks, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not context.is_nest(statement):
         return None
     loops, body = parallel_body(statement)
