@@ -107,7 +107,7 @@ WRONG: dict[str, list[tuple[str, str]]] = {
     ],
     "faster": [
         ('"block_M": 64, "block_N": 64 -> "block_M": 128, "block_N": 128', r"Too slow: [\d.]+ µs on 16 cores"),
-        ('"auto" -> "off"', r"Too slow: [\d.]+ µs on 64 cores, bound by DRAM"),
+        ('"auto" -> "off"', r"Too slow: [\d.]+ µs on 64 cores, bound by NoC"),
         ('"multicast" -> "multicats"', "there is no option 'multicats'.*did you mean multicast"),
         ('"block_K" -> "block_k"', "block_k"),
         ("128} -> 4096}", "L1"),

@@ -8,11 +8,18 @@ Sources of the numbers, all from SDK 0.81.1 unless a line says otherwise:
 - usable L1, DRAM bank sizes, alignments: read from the SDK's allocator on a mock device;
 - rates of the matrix and vector units: tt-isa-documentation, ``MatrixUnit`` and ``VectorUnit``;
 - NoC latencies, issue and payload rates: ``tt_metal/impl/experimental/noc_estimator/latencies/noc_latencies.yaml``,
-  fitted: the model matches its entries for one read of 64 bytes within 3 %;
-- rate of one DRAM bank, and of all banks for cores all over the grid of Blackhole (344 GB/s):
-  ``tech_reports/Saturating_DRAM_bandwidth`` and its Blackhole counterpart;
-- rates of all banks on Wormhole, of writes, of the unpackers, and the time of a launch: derived once for each chip from
-  the square rows of ``tech_reports/GEMM_FLOPS`` (docs/clock.md says how).
+  fitted: the model matches its entries for one read of 64 bytes within 3 %; multicasts, besides, to ``One to All
+  Multicast Linked 11x10`` of the plots below;
+- rate of one DRAM bank: ``tech_reports/Saturating_DRAM_bandwidth`` and its Blackhole counterpart (371 B/cycle for 8);
+- what a core reads from interleaved pages: ``data_movement/documentation/perf_plots``, DRAM Interleaved Packet Sizes
+  (Wormhole 22.3 B/cycle at any size, Blackhole 21.3 to 23.6 up to 16 KB);
+- what a page adds to its bytes in DRAM: on Blackhole, an endpoint takes a request per 16.4 cycles, and pages of 576
+  bytes reach 62 % of its peak (https://github.com/tenstorrent/tt-metal/issues/55898); with eight banks, 1.6 cycles are
+  between that and what the small square matmuls tell. On Wormhole, with the rate of all banks, derived from four times
+  of InterleavedToSharded (issue 6729 there), in pages of 2048 and of 1088 bytes;
+- what is left of the rate where cores read and write at a time: AdamW with 346 GB/s on a p100a (pull request 39951);
+- rates of writes, of the unpackers, and the time of a launch: derived once for each chip from the square rows of
+  ``tech_reports/GEMM_FLOPS`` (docs/clock.md says how).
 """
 
 from __future__ import annotations
@@ -59,9 +66,12 @@ class Costs:
     a write `dram_write_cycles` to it. Issuing a transaction takes `noc_issue_cycles`, of a read from L1
     `l1_read_issue_cycles`, and finding the bank of a page `accessor_cycles`. A link moves `noc_bytes_per_cycle` in each
     direction, of which `noc_payload_bytes_per_cycle` arrive, at most `noc_packet_bytes` in a packet. One DRAM bank
-    delivers `dram_bank_bytes_per_cycle`; cores all over the grid together read `dram_read_bytes_per_cycle` from all
-    banks and write `dram_write_bytes_per_cycle`. A multicast takes `multicast_cycles` and `multicast_receiver_cycles`
-    for each receiver, until all have confirmed.
+    delivers `dram_bank_bytes_per_cycle`, and one core reads or writes `dram_core_bytes_per_cycle` of pages that lie in
+    several. Cores all over the grid together read `dram_read_bytes_per_cycle` from all banks, which spend
+    `dram_request_cycles` on each page besides, and write `dram_write_bytes_per_cycle`; while some read and others
+    write, the banks reach `dram_mixed_share` of their rate. A multicast takes `multicast_cycles` and
+    `multicast_receiver_cycles` for each receiver, until all have confirmed; the next one begins at least
+    `multicast_issue_cycles`, and `multicast_issue_receiver_cycles` for each receiver, after it.
 
     Both unpackers together take `unpack_bytes_per_cycle` from L1. The math engine spends `matmul_tile_factor` times the
     cycles of each product. A call that reserves, pushes, waits or pops takes `buffer_call_cycles` (an estimate).
@@ -76,14 +86,18 @@ class Costs:
     accessor_cycles: int
     dram_bank_bytes_per_cycle: float
     dram_read_bytes_per_cycle: float
+    dram_request_cycles: float
     dram_write_bytes_per_cycle: float
+    dram_core_bytes_per_cycle: float
     noc_bytes_per_cycle: int
     noc_payload_bytes_per_cycle: float
     noc_packet_bytes: int
     multicast_cycles: int
+    multicast_issue_cycles: float
+    multicast_issue_receiver_cycles: float
     unpack_bytes_per_cycle: float
     launch_cycles: int
-    multicast_receiver_cycles: int = 11
+    multicast_receiver_cycles: int = 3
     noc_hop_cycles: int = 9
     matmul_tile_cycles: dict[str, int] = field(
         default_factory=lambda: {"LoFi": 16, "HiFi2": 32, "HiFi3": 48, "HiFi4": 64}
@@ -98,6 +112,11 @@ class Costs:
     # Four packers of 16 bytes each on Wormhole.
     pack_bytes_per_cycle: int = 64
     buffer_call_cycles: int = 15
+    dram_mixed_share: float = 0.78
+
+    def dram_reading(self, page_bytes: float) -> float:
+        """The bytes per cycle that all banks together deliver to cores all over the grid, in pages of a size."""
+        return 1 / (1 / self.dram_read_bytes_per_cycle + self.dram_request_cycles / page_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +299,18 @@ _N150 = Target(
         l1_read_issue_cycles=27,
         dram_read_cycles=99,
         dram_write_cycles=112,
-        accessor_cycles=13,
+        accessor_cycles=2,
         dram_bank_bytes_per_cycle=24.0,
-        dram_read_bytes_per_cycle=200.0,
-        dram_write_bytes_per_cycle=83.0,
+        dram_read_bytes_per_cycle=340.0,
+        dram_request_cycles=2.0,
+        dram_write_bytes_per_cycle=75.0,
+        dram_core_bytes_per_cycle=22.3,
         noc_bytes_per_cycle=32,
         noc_payload_bytes_per_cycle=28.4,
         noc_packet_bytes=8192,
-        multicast_cycles=495,
+        multicast_cycles=400,
+        multicast_issue_cycles=30.0,
+        multicast_issue_receiver_cycles=0.46,
         unpack_bytes_per_cycle=58.0,
         launch_cycles=2500,
     ),
@@ -323,14 +346,18 @@ _P150 = Target(
         l1_read_issue_cycles=38,
         dram_read_cycles=126,
         dram_write_cycles=15,
-        accessor_cycles=5,
+        accessor_cycles=8,
         dram_bank_bytes_per_cycle=47.0,
-        dram_read_bytes_per_cycle=255.0,
-        dram_write_bytes_per_cycle=222.0,
+        dram_read_bytes_per_cycle=376.0,
+        dram_request_cycles=1.6,
+        dram_write_bytes_per_cycle=280.0,
+        dram_core_bytes_per_cycle=22.0,
         noc_bytes_per_cycle=64,
         noc_payload_bytes_per_cycle=61.0,
         noc_packet_bytes=16384,
-        multicast_cycles=608,
+        multicast_cycles=450,
+        multicast_issue_cycles=28.0,
+        multicast_issue_receiver_cycles=0.65,
         unpack_bytes_per_cycle=80.0,
         launch_cycles=1600,
     ),
@@ -349,7 +376,7 @@ TARGETS: dict[str, Target] = {
             name="blackhole_p100",
             dram_banks=7,
             costs=dataclasses.replace(
-                _P150.costs, dram_read_bytes_per_cycle=255.0 * 7 / 8, dram_write_bytes_per_cycle=222.0 * 7 / 8
+                _P150.costs, dram_read_bytes_per_cycle=255.0 * 7 / 8, dram_write_bytes_per_cycle=280.0 * 7 / 8
             ),
         ),
         _P150,

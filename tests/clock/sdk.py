@@ -227,3 +227,67 @@ def transfers(direction: str, memory: Memory, count: int, size: int) -> list[Cor
 def multicasts(receivers: int, count: int, size: int) -> list[CoreClass]:
     """One core that sends to a rectangle, linked, with one barrier."""
     return [CoreClass("one", ((0, 0),), {"reader": (MulticastSend(count * size, count, receivers), Complete("write"))})]
+
+
+def streams(
+    direction: str, memory: Memory, cores: list[tuple[int, int]], count: int, size: int, pages: int = 0
+) -> list[CoreClass]:  # fmt: skip
+    """The same transfers by several cores at once; with `pages`, a barrier after so many."""
+    way = "read" if direction == "read" else "write"
+    together = pages or count
+    block: tuple[Event, ...] = (Transfer(way, memory, together * size, together), Complete(way))
+    return [CoreClass("all", tuple(cores), {"reader": (Repeat(count // together, block),)})]
+
+
+def spread(direction: str, target: Target, pages: int, size: int) -> list[CoreClass]:
+    """Pages in DRAM that all cores read or write, so many each."""
+    columns, rows = target.compute_grid
+    return streams(direction, "dram", [(x, y) for y in range(rows) for x in range(columns)], pages, size)
+
+
+def elementwise(
+    target: Target, tiles: int, tile_bytes: int, inputs: int, outputs: int, cycles: int, together: int = 1,
+    memory: Memory = "dram",
+) -> list[CoreClass]:  # fmt: skip
+    """An element-wise operation over all cores (ttnn's unary and binary programs): a core reads `together` tiles of
+    each input with one barrier, computes `cycles` for each, and writes each output, with buffers of two blocks."""
+    columns, rows = target.compute_grid
+    costs, names = target.costs, [f"input {number}" for number in range(inputs)]
+    written = [f"output {number}" for number in range(outputs)]
+    read: tuple[Event, ...] = (
+        *(one for name in names for one in reserve(name, together)),
+        Transfer("read", memory, inputs * together * tile_bytes, inputs * together), Complete("read"),
+        *(one for name in names for one in push(name, together)),
+    )  # fmt: skip
+    stored: tuple[Event, ...] = tuple(
+        one for name in written for one in (
+            *wait(name, together), Transfer("write", memory, together * tile_bytes, together),
+            Complete("write", landed=False), *pop(name, together),
+        )
+    )  # fmt: skip
+    compute, block, section = Streams(costs), Streams(costs), Streams(costs)
+    for name in names:
+        block.add("unpack", *wait(name, together))
+    for name in written:
+        block.add("pack", *reserve(name, together))
+    section.acquire()
+    for _ in names:
+        section.source(tile_bytes, 32)
+    section.add("math", Work("math", cycles, cycles))
+    section.commit()
+    section.wait_for_math()
+    section.add("pack", Work("pack", outputs * pack_cycles(costs, tile_bytes, PACK_CYCLES)))
+    section.release()
+    block.loop(together, section)
+    for name in names:
+        block.add("unpack", *pop(name, together))
+    for name in written:
+        block.add("pack", *push(name, together))
+    compute.loop(tiles // together, block)
+    processors: dict[ProcessorName, tuple[Event, ...]] = {
+        "reader": (Repeat(tiles // together, read),),
+        "writer": (Repeat(tiles // together, stored), Complete("write")),
+        **compute.processors,
+    }
+    start = {room(name): 2 * together for name in (*names, *written)} | starting()
+    return [CoreClass("all", tuple((x, y) for y in range(rows) for x in range(columns)), processors, start)]

@@ -29,7 +29,7 @@ from ttexplore.clock.events import CoreClass, Counter, Event, Give, Repeat, Sign
 from ttexplore.clock.events import MulticastSend as EventMulticast
 from ttexplore.clock.program import Processors, core_classes
 from ttexplore.clock.program import classes_of as grouped
-from ttexplore.clock.rates import RESOURCES, Rates, rates_of
+from ttexplore.clock.rates import RESOURCES, Rates, Resource, rates_of
 from ttexplore.clock.replay import Replay, cycles_within, replay
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
@@ -407,11 +407,39 @@ def test_the_text_says_that_it_is_an_estimate() -> None:
     found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
     text = str(found)
     assert text.startswith(f"estimate: {found.us:.1f} us for ")
-    assert "error: 7% in the median, at most 29%, against published times" in text
+    assert "error: 5% in the median, at most 27%, against published times" in text
     assert f"bound by {found.bound}" in text
     assert all(f"\n  {name} " in text for name in (*found.gains_us, "reader", "writer", "unpack", "math", "pack"))
     assert repr(found) == f"<{found.summary}>"
     assert "(estimate)" in found.summary
+
+
+def test_an_estimate_says_how_sure_it_is() -> None:
+    found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
+    assert found.flops == 2 * 256**3
+    assert found.tflops == pytest.approx(2 * 256**3 / found.us / 1e6)
+    assert found.gigabytes_per_s == pytest.approx((found.read_bytes + found.written_bytes) / found.us / 1e3)
+    assert found.confidence == pytest.approx(1 - found.gains_us["RISC-V"] / found.us)
+    assert 0.5 < found.confidence < 1
+    ordered = sorted(found.gains_us.values(), reverse=True)
+    name, part = found.runner_up
+    assert name != found.bound
+    assert found.gains_us[name] == ordered[1]
+    assert part == pytest.approx(ordered[1] / ordered[0])
+    assert f"{found.confidence:.0%} of the time comes from what is held to measurements" in str(found)
+    assert f"if it were free; {name} would save {part:.0%} of that" in str(found)
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_faster_resources_save_more(resource: Resource) -> None:
+    """Up to what a free one saves; one that is as fast saves nothing."""
+    found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
+    steps = [found.gain_us(resource, times) for times in (1, 1.1, 2, 1e9)]
+    assert steps[0] == 0
+    # Cycles are whole numbers.
+    slack = 0.01 * found.us
+    assert all(less <= more + slack for less, more in itertools.pairwise(steps))
+    assert steps[-1] == pytest.approx(found.gains_us[resource], abs=slack)
 
 
 def copied(rows: int) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import measured
 from tests.clock.published import FORMATS, GEMMS, PATTERNS, SIZES, Gemm, Pattern
 from tests.clock.sdk import matmul
 from tests.conftest import compare_golden
@@ -67,6 +68,11 @@ def test_patterns_of_the_noc(pattern: Pattern) -> None:
 
 def table() -> str:
     lines = [
+        "Median and largest error of what the clock predicts, by kind of measurement (`tests/clock/measured.json` has "
+        "the rows with their sources, `python -m tests.clock.measured` prints each):",
+        "",
+        measured.table(measured.rows()),
+        "",
         f"{len(GEMMS)} times of matmuls: error {statistics.median(map(abs, errors())):.1%} in the median, "
         f"{max(map(abs, errors())):.1%} at most.",
         "",

@@ -152,7 +152,7 @@ def test_another_math_fidelity_is_another_choice() -> None:
 
 
 def test_the_writer_loads_nothing_that_would_not_pay() -> None:
-    plan = explored(gemm(64, 64, 128, 32, 32, 32), "blackhole_p150").plan
+    plan = explored(gemm(1024, 32, 1024, 32, 32, 64)).plan
     assert "writer" not in {one.producer for one in plan.buffers}
     assert re.fullmatch(
         r"the writer could load B, which would not pay: \S+ us predicted, \S+ us if the reader loads all inputs",
@@ -160,12 +160,12 @@ def test_the_writer_loads_nothing_that_would_not_pay() -> None:
     )
 
 
-def test_the_writer_does_not_load_ahead_of_its_stores() -> None:
-    """Some cores have two work items: the blocks of the second would come later."""
+def test_the_writer_loads_ahead_of_its_stores_only_where_that_is_faster() -> None:
+    """Some cores have two work items: the blocks of the second come later."""
     kernel = gemm(1024, 1024, 512, 64, 128, 64)
-    default, both = (explored(kernel, "blackhole_p150", **one) for one in ({}, {"loaded_by": "both"}))
-    assert "writer" not in {one.producer for one in default.plan.buffers}
-    assert default.estimate().us < both.estimate().us
+    ways: tuple[dict[str, Any], ...] = ({}, {"loaded_by": "both"}, {"loaded_by": "reader"})
+    default, both, reader = (explored(kernel, "blackhole_p150", **one).estimate().us for one in ways)
+    assert default <= min(both, reader)
 
 
 @pytest.mark.parametrize(

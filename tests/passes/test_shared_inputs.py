@@ -320,7 +320,7 @@ def test_auto_shares_nothing_that_does_not_pay() -> None:
 def test_auto_shares_some() -> None:
     """Blocks of B are read by one core each."""
     plan = explored(gemm(32, 2048, 1024, 32, 32, 128)).plan
-    assert [(one.tensor, one.topology) for one in plan.shared] == [("A", "grid")]
+    assert [(one.tensor, one.topology) for one in plan.shared] == [("A", "row")]
 
 
 def test_the_policy_follows_from_what_is_shared() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
+from ttexplore.clock.rates import FLAG_BYTES, UNLIMITED, rates_of
 from ttexplore.ir.operations.work import ItemWork, Load
 from ttexplore.noc_links import Moved, Way
 from ttexplore.ops import OPS
@@ -117,7 +118,7 @@ def _computed(
                 steps[writes, roles] = _step(loads, dict(zip(shared, roles, strict=True)), target)
             # Of the turns of the busiest core, others take part in some.
             ways.append((loading[kind], writes, steps[writes, roles], cores * kind[0] / most))
-        moved = _moved([(weight, load.from_dram, load.starts) for _, _, load, weight in ways], target)
+        moved = _moved([(weight, load) for _, _, load, weight in ways], target)
         for (loaded, writes, load, _), dram in zip(ways, moved, strict=True):
             cycles = load.cycles(dram) * prod(loops)
             if writes:
@@ -146,14 +147,15 @@ def _computed(
 @dataclass(frozen=True, slots=True)
 class _Step:
     """A kernel gets one block of each of some loads: the cycles that its calls, its transfers over the NoC with their
-    latency, and what it sends take, and those of the handshake with other cores; what it reads from DRAM, when it
-    starts, and how much later the first blocks are there that come from other cores."""
+    latency, and what it sends take, and those of the handshake with other cores; what it reads from DRAM, in pages of
+    which size, when it starts, and how much later the first blocks are there that come from other cores."""
 
     before: float
     transfers: float
     sending: float
     handshake: float
     from_dram: int
+    page_bytes: float
     starts: float
     late: float
 
@@ -163,15 +165,18 @@ class _Step:
 
 
 def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target) -> _Step:
-    costs, ring = target.costs, target.noc_round_trip_cycles
+    costs, rates, ring = target.costs, rates_of(target), target.noc_round_trip_cycles
     own_bytes = from_dram = pages = calls = 0
     sending = late = handshake = starts = 0.0
     for load in loads:
         role = roles.get(load.tensor, 0)
         calls += 2 * costs.buffer_call_cycles
-        transfer = load.block_bytes / costs.noc_payload_bytes_per_cycle
         # A flag follows the block.
-        sent = transfer + 2 * costs.noc_issue_cycles
+        receivers = max(role, 0)
+        sent = sum(
+            count / rates.multicast_rate(receivers, min(count, costs.noc_packet_bytes))
+            for count in (load.block_bytes, FLAG_BYTES)
+        )
         if role >= 0:
             own_bytes += load.block_bytes
             from_dram += load.block_bytes if load.in_dram else 0
@@ -179,39 +184,39 @@ def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target) -> _S
         if role > 0:
             sending += sent
         if load.tensor in roles and role:
-            arrival = (costs.multicast_cycles + costs.multicast_receiver_cycles * max(role, 0)) / 2
+            arrival = rates.multicast_latency(receivers) / 2
             late += arrival if role > 0 else sent + arrival
             # A core that also receives comes to the next step when it has.
             starts = max(starts, arrival if role < 0 else 0.0)
             # The receivers have room again, and the sender knows it, before it sends the next one.
             handshake = max(handshake, sent + arrival + ring / 2 + 4 * costs.buffer_call_cycles)
     if not own_bytes:
-        return _Step(calls, 0.0, 0.0, handshake, 0, starts, late)
+        return _Step(calls, 0.0, 0.0, handshake, 0, 1.0, starts, late)
     issued = pages * (costs.noc_issue_cycles + costs.accessor_cycles)
     transfers = max(own_bytes / costs.noc_payload_bytes_per_cycle, issued)
     latency = ring + costs.dram_read_cycles
-    return _Step(calls + latency, transfers, sending, handshake, from_dram, starts, late)
+    return _Step(calls + latency, transfers, sending, handshake, from_dram, own_bytes / pages, starts, late)
 
 
-def _moved(flows: Sequence[tuple[float, int, float]], target: Target) -> list[float]:
-    """The cycles that each of these transfers from DRAM takes: so many cores, the bytes of each, and when it starts.
-    All that go on at a time have the same share of the bandwidth, at most that of a link."""
+def _moved(flows: Sequence[tuple[float, _Step]], target: Target) -> list[float]:
+    """The cycles that what each of these steps reads from DRAM takes, in so many cores. All that go on at a time have
+    the same share of the bandwidth, at most that of a core."""
     costs = target.costs
-    remaining = [float(count) for _, count, _ in flows]
-    ends = [start for _, _, start in flows]
-    now = min((start for _, count, start in flows if count), default=0.0)
-    while running := [at for at, count in enumerate(remaining) if count > 0]:
-        active = [at for at in running if flows[at][2] <= now]
-        cores = sum(flows[at][0] for at in active)
-        rate = min(costs.noc_payload_bytes_per_cycle, costs.dram_read_bytes_per_cycle / max(cores, 1.0))
-        later = [flows[at][2] - now for at in running if at not in active]
-        step = min([*(remaining[at] / rate for at in active), *later])
+    left = [float(step.from_dram) for _, step in flows]
+    ends = [step.starts for _, step in flows]
+    now = min((step.starts for _, step in flows if step.from_dram), default=0.0)
+    while running := [at for at, count in enumerate(left) if count > 0]:
+        active = [at for at in running if flows[at][1].starts <= now]
+        busy = sum(flows[at][0] / costs.dram_reading(flows[at][1].page_bytes) for at in active)
+        rate = min(costs.dram_core_bytes_per_cycle, 1 / busy if busy else UNLIMITED)
+        later = [flows[at][1].starts - now for at in running if at not in active]
+        step = min([*(left[at] / rate for at in active), *later])
         now += step
         for at in active:
-            remaining[at] -= rate * step
-            if remaining[at] < 1:
-                remaining[at], ends[at] = 0.0, now
-    return [end - start for end, (_, _, start) in zip(ends, flows, strict=True)]
+            left[at] -= rate * step
+            if left[at] < 1:
+                left[at], ends[at] = 0.0, now
+    return [end - step.starts for end, (_, step) in zip(ends, flows, strict=True)]
 
 
 # Partial sums

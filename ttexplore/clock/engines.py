@@ -130,8 +130,8 @@ class Streams:
         self.add("unpack", Work("unpack", INIT_CYCLES))
         self.add("math", Work("math", INIT_CYCLES))
 
-    def source(self, count_bytes: int, cycles: int, useful: int = 0) -> None:
+    def source(self, count_bytes: int, cycles: int, useful: int = 0, flops: int = 0) -> None:
         """An operation of the FPU on what the unpackers bring."""
         unpacked = Work("unpack", unpack_cycles(self.costs, count_bytes))
         self.add("unpack", Wait(SOURCES_FREE, 1, takes=True), unpacked, Give(SOURCES_FULL, 1))
-        self.add("math", Wait(SOURCES_FULL, 1, takes=True), Work("math", cycles, useful), Give(SOURCES_FREE, 1))
+        self.add("math", Wait(SOURCES_FULL, 1, takes=True), Work("math", cycles, useful, flops), Give(SOURCES_FREE, 1))

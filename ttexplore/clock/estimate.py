@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter as Count
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from ttexplore.clock.events import (
     Engine,
     ProcessorName,
     moved_bytes,
+    operations,
     useful_cycles,
     worked_cycles,
 )
@@ -31,8 +33,10 @@ from ttexplore.views.runs.estimate import Prediction, ProcessorBar, prediction_h
 from ttexplore.views.runs.times import duration, plain_time
 
 # The median and the largest error against the published times of the SDK's own matmul (docs/clock.md).
-MEDIAN_ERROR, LARGEST_ERROR = 0.07, 0.29
+MEDIAN_ERROR, LARGEST_ERROR = 0.05, 0.27
 ACCURACY = f"{MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the SDK's matmul"
+
+_HELD = "comes from what is held to measurements; the rest are instructions of the processors, which are guessed"
 
 # What is said of an estimate for certain inputs.
 _FOR_THESE = " for these inputs"
@@ -80,9 +84,10 @@ class Estimate(Printed):
     and ``launch``. `compute_peak_us` is the time that its computations take on all cores at the peak rate of its
     math fidelity, `dram_peak_us` the time in which DRAM at its peak transfers each tensor once, or all that the
     program transfers, if that is less. `read_bytes` and `written_bytes` are what all cores together read from DRAM
-    and write to it, `tensor_bytes` the size of all tensors in DRAM. An estimate `of_inputs` holds for the given inputs
-    only: their elements decide what the program does. `links` are the bytes over each link of the two NoCs, of which
-    the replay does not know: where the busiest one takes longer than the replay, its time counts.
+    and write to it, `flops` the operations of its products of tiles, `tensor_bytes` the size of all tensors in DRAM. An
+    estimate `of_inputs` holds for the given inputs only: their elements decide what the program does. `links` are the
+    bytes over each link of the two NoCs, of which the replay does not know: where the busiest one takes longer than the
+    replay, its time counts.
     """
 
     kernel: str
@@ -96,6 +101,7 @@ class Estimate(Printed):
     written_bytes: int
     tensor_bytes: int
     of_inputs: bool
+    flops: int
     links: LinkLoads = field(repr=False)
     _gains: _Gains = field(repr=False, compare=False)
     _find_traces: Callable[[], tuple[CoreTrace, ...]] = field(repr=False, compare=False)
@@ -122,6 +128,35 @@ class Estimate(Printed):
     def bound(self) -> Bound:
         """What the program waits for most: the resource that would save most if it were free."""
         return self._gains.largest()
+
+    @property
+    def runner_up(self) -> tuple[Bound, float]:
+        """The resource that would save most beside the bound, and its saving as a part of the bound's: near 1, the two
+        are as good as equal, and small changes of the program exchange them."""
+        others: list[tuple[float, Bound]] = [(us, name) for name, us in self.gains_us.items() if name != self.bound]
+        us, name = max(others, key=lambda one: one[0])
+        most = self.gains_us[self.bound]
+        return name, us / most if most else 0.0
+
+    def gain_us(self, resource: Resource, faster: float) -> float:
+        """The microseconds that would be saved if a resource were so many times as fast: 1.1 is 10 % faster."""
+        return self._gains.faster(resource, faster)
+
+    @property
+    def confidence(self) -> float:
+        """The part of the time that comes from what is held to measurements: transfers, products, the vector unit. The
+        rest is what would be saved if the processors' own instructions, which are guessed, took no time."""
+        return 1 - self.gains_us["RISC-V"] / self.us
+
+    @property
+    def tflops(self) -> float:
+        """The operations of the products of tiles, in 10^12 per second."""
+        return self.flops / self.us / 1e6
+
+    @property
+    def gigabytes_per_s(self) -> float:
+        """What the program reads from DRAM and writes to it, in 10^9 bytes per second."""
+        return (self.read_bytes + self.written_bytes) / self.us / 1e3
 
     @property
     def roofline_us(self) -> float:
@@ -166,12 +201,13 @@ class Estimate(Printed):
             f"estimate: {plain_time(self.us)} for {self.kernel} on {self.target} ({self.cycles:,} cycles)",
             *([f"  inputs: {_OF_INPUTS}"] if self.of_inputs else []),
             f"  error: {ACCURACY}",
-            f"  bound by {self.bound}: {plain_time(self.us - gain)} if it were free",
+            f"  confidence: {self.confidence:.0%} of the time {_HELD}",
+            f"  bound by {self.bound}: {plain_time(self.us - gain)} if it were free; {self._next_told}",
             f"  roofline: {plain_time(self.roofline_us)} (compute {plain_time(self.compute_peak_us)}, DRAM "
             f"{plain_time(self.dram_peak_us)}){longer}",
-            f"  compute: {self.compute_share:.0%} of the peak of its math fidelity",
+            f"  compute: {self.compute_share:.0%} of the peak of its math fidelity, {self.tflops:,.1f} TFLOP/s",
             f"  DRAM: {_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
-            f"{_size(self.tensor_bytes)}",
+            f"{_size(self.tensor_bytes)}; {self.gigabytes_per_s:,.1f} GB/s",
             *(f"  {name}: {told}" for name, told in self._links_told(plain_time)),
             "",
             "if free          time      saves",
@@ -207,15 +243,21 @@ class Estimate(Printed):
             *([("inputs", _OF_INPUTS)] if self.of_inputs else []),
             ("roofline", f"{duration(self.roofline_us)}{longer}"),
             ("DRAM", f"{_size(self.read_bytes)} read, {_size(self.written_bytes)} written; the tensors have "
-                     f"{_size(self.tensor_bytes)}"),
+                     f"{_size(self.tensor_bytes)}; {self.gigabytes_per_s:,.1f} GB/s"),
             *self._links_told(duration),
             ("error", ACCURACY),
+            ("confidence", f"{self.confidence:.0%} of the time {_HELD}"),
         )  # fmt: skip
         title = f"{self.kernel} on {self.target}{_FOR_THESE if self.of_inputs else ''}"
         return Prediction(
             title, self.us, self.bound, {**self.gains_us}, self.compute_peak_us, self.dram_peak_us, bars,
             slowest.cores[0], len(slowest.cores), sum(len(group.cores) for group in self.cores), facts,
         )  # fmt: skip
+
+    @property
+    def _next_told(self) -> str:
+        name, part = self.runner_up
+        return f"{name} would save {part:.0%} of that" if part else "nothing else would save any"
 
     def _links_told(self, time: Callable[[float], str]) -> list[tuple[str, str]]:
         link = self.links.busiest
@@ -340,19 +382,20 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
     links = link_loads(((group.cores, group.moved) for group in classes), plan, target)
     kernels = max(replayed.cycles, links.cycles)
     balanced = max(mean, links.us)
-    saved: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}
-    useful = sum(useful_cycles(events) * len(group.cores) for group in classes for events in group.processors.values())
-    read = sum(group.read_bytes * len(group.cores) for group in cores)
-    written = sum(group.written_bytes * len(group.cores) for group in cores)
-    in_dram = {layout.name for layout in plan.layouts if layout.memory == "dram"}
-    tensors = sum(accessor.pages * accessor.page_bytes for accessor in plan.accessors if accessor.tensor in in_dram)
+    known: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}
+    useful = sum(useful_cycles(events) * len(one.cores) for one in classes for events in one.processors.values())
+    flops = sum(operations(events) * len(one.cores) for one in classes for events in one.processors.values())
+    read = sum(one.read_bytes * len(one.cores) for one in cores)
+    written = sum(one.written_bytes * len(one.cores) for one in cores)
+    in_dram = {one.name for one in plan.layouts if one.memory == "dram"}
+    tensors = sum(one.pages * one.page_bytes for one in plan.accessors if one.tensor in in_dram)
     dram_peak = target.costs.dram_bank_bytes_per_cycle * target.dram_banks
     cycles = kernels + launch
     return Estimate(
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
-        any(group.of_inputs for group in classes), links,
-        _Gains(classes, target, replayed, saved, (read, written), links.cycles),
+        any(one.of_inputs for one in classes), flops, links,
+        _Gains(classes, target, replayed, known, (read, written), links.cycles),
         functools.partial(_traces, classes, target),
     )  # fmt: skip
 
@@ -381,6 +424,9 @@ class _Gains:
             self.replayed[resource] = self.saved(resource, cycles)
         return self.replayed[resource]
 
+    def faster(self, resource: Resource, times: float) -> float:
+        return self.saved(resource, replay(self.classes, rates_of(self.target, resource, times)).cycles, times)
+
     def at_least(self, resource: Resource, least: float) -> float | None:
         """What a resource would save; None if that is less than so many microseconds, which is known sooner."""
         if resource in self.replayed:
@@ -393,9 +439,9 @@ class _Gains:
         self.replayed[resource] = self.saved(resource, cycles)
         return self.replayed[resource]
 
-    def saved(self, resource: Resource, cycles: int) -> float:
+    def saved(self, resource: Resource, cycles: int, times: float = math.inf) -> float:
         """The microseconds that are saved if the kernels take so many cycles by the replay."""
-        links = 0 if resource == "NoC" else self.link_cycles
+        links = self.link_cycles / times if resource == "NoC" else self.link_cycles
         return max(0, self.kernel_cycles - max(cycles, links)) * (1e6 / self.target.clock_hz)
 
     @property
@@ -406,8 +452,11 @@ class _Gains:
         return {**{resource: self.of(resource) for resource in RESOURCES}, **self.known}
 
     def largest(self) -> Bound:
-        """The first of those that save most. A resource is replayed only if it could be one of them."""
-        most = {resource: self.saved(resource, self.least_cycles(resource)) for resource in RESOURCES}
+        """The first of those that save most. A resource is replayed only if it could be one of them. Where the busiest
+        link takes longer than the replay, it is the bound, even if DRAM alone would take nearly as long."""
+        if self.link_cycles > self.found.cycles:
+            return "NoC"
+        most = {one: self.saved(one, self.least_cycles(one)) for one in RESOURCES}
         saved: dict[Bound, float] = dict(self.known)
         for resource in sorted(RESOURCES, key=lambda resource: -most[resource]):
             if most[resource] >= (least := max(saved.values())):
@@ -425,7 +474,7 @@ class _Gains:
                 worked = self.worked[id(events)]
                 # What is no work of an engine is the start of transfers.
                 starts = 0 if free == "NoC" else times[name].busy - sum(worked.values())
-                least = max(least, starts + sum(worked[engine] for engine in rates.busy))
+                least = max(least, starts + sum(worked[engine] * part for engine, part in rates.busy.items()))
         for count, rate in zip((*self.moved, sum(self.moved)), rates.dram.values(), strict=True):
             least = max(least, _EXACT_TRANSFERS * count / rate)
         return int(least)

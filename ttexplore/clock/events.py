@@ -36,11 +36,13 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An engine is busy. Of its `cycles`, `useful` ones are needed at the peak rate of the matrix or vector unit."""
+    """An engine is busy. Of its `cycles`, `useful` ones are needed at the peak rate of the matrix or vector unit, which
+    come to so many operations on numbers: `flops`, of products of tiles only."""
 
     engine: Engine
     cycles: int
     useful: int = 0
+    flops: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +169,8 @@ def _unrolled(loop: Repeat) -> Event | None:
         return None
     if len(body) == 1:
         match body[0]:
-            case Work(engine, cycles, useful):
-                return Work(engine, cycles * loop.turns, useful * loop.turns)
+            case Work(engine, cycles, useful, flops):
+                return Work(engine, cycles * loop.turns, useful * loop.turns, flops * loop.turns)
             case Transfer(direction, memory, count, transactions):
                 return Transfer(direction, memory, count * loop.turns, transactions * loop.turns)
             case Repeat(turns, inner):
@@ -180,10 +182,10 @@ def _unrolled(loop: Repeat) -> Event | None:
     return Repeat(loop.turns, body)
 
 
-def _both(first: Event, second: Event) -> Event | None:
-    match first, second:
-        case Work(engine, cycles, useful), Work(same, more, also) if engine == same:
-            return Work(engine, cycles + more, useful + also)
+def _both(one: Event, other: Event) -> Event | None:
+    match one, other:
+        case Work(engine, cycles, useful, flops), Work(same, more, also, again) if engine == same:
+            return Work(engine, cycles + more, useful + also, flops + again)
         case Transfer(direction, memory, count, transactions), Transfer(same, where, more, again) if (
             direction,
             memory,
@@ -213,6 +215,11 @@ def counted(events: Iterable[Event], times: int = 1) -> Iterator[tuple[Event, in
 def useful_cycles(events: Iterable[Event]) -> int:
     """The cycles that the work among events would take at the peak rate of its engine."""
     return sum(times * event.useful for event, times in counted(events) if isinstance(event, Work))
+
+
+def operations(events: Iterable[Event]) -> int:
+    """The operations on numbers of the products among events."""
+    return sum(times * event.flops for event, times in counted(events) if isinstance(event, Work))
 
 
 def worked_cycles(events: Iterable[Event]) -> Count[Engine]:

@@ -38,6 +38,7 @@ from ttexplore.clock.events import (
     Wait,
     Work,
 )
+from ttexplore.clock.rates import FLAG_BYTES
 from ttexplore.control import look_around
 from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.arithmetic.index import Expression, Variable
@@ -47,6 +48,7 @@ from ttexplore.ir.kernel import Branch, Call, FunctionReader, Kernel, giving, ke
 from ttexplore.ir.kernel import Loop as KernelLoop
 from ttexplore.noc_links import Moved
 from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
+from ttexplore.ops.sfpu_cycles import Arch, sfpu_cycles
 from ttexplore.plan import CoreWork, Loader, PartialSums, Plan, SharedInput, chip_buffers
 from ttexplore.plan import Multicast as SentTo
 from ttexplore.target import Target
@@ -202,7 +204,8 @@ class _Known:
 
 # The cores that an event of a shared input is for, named after its tensor until the classes are known.
 _SENDER, _RECEIVERS = "sender", "receivers"
-_SEMAPHORE_BYTES = 16
+# Of a product of 32x32 tiles.
+_TILE_FLOPS = 2 * 32**3
 # The name of the numbers that a core's operations gave among its values.
 _NUMBERS = "numbers of a run"
 # The numbers that the operations of a core gave in one kernel.
@@ -232,11 +235,13 @@ class _Walker(CoreWalk):
         self.costs = target.costs
         assert plan.compute is not None
         self.fidelity = plan.compute.math_fidelity
-        self.pages = {buffer.name: buffer.page_bytes for buffer in plan.buffers}
-        self.homes = {buffer.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for buffer in sharing}
-        self.memory: dict[str, Memory] = {layout.name: layout.memory for layout in plan.layouts}
-        self.sent = {shared_input.buffer: shared_input.tensor for shared_input in plan.shared}
-        self.handed_on = {partial_sum.sent: partial_sum.tensor for partial_sum in plan.partials}
+        self.arch: Arch = target.arch
+        self.dst_bits = 32 if plan.compute.fp32_dest_acc_en else 16
+        self.pages = {one.name: one.page_bytes for one in plan.buffers}
+        self.homes = {one.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for one in sharing}
+        self.memory: dict[str, Memory] = {one.name: one.memory for one in plan.layouts}
+        self.sent = {one.buffer: one.tensor for one in plan.shared}
+        self.handed_on = {one.sent: one.tensor for one in plan.partials}
         # The compute kernel fills and empties these itself.
         self.private = frozenset(
             end(self.homes[buffer.name])
@@ -359,7 +364,8 @@ class _Walker(CoreWalk):
             case "fpu":
                 self.multiply(call)
             case "sfpu":
-                self.streams.add("math", Work("math", call.op.cycles, call.op.cycles))
+                cycles = sfpu_cycles(call.op.name, self.arch, self.dst_bits)
+                self.streams.add("math", Work("math", cycles, cycles))
             case "pack":
                 cycles = pack_cycles(self.costs, self.page(call, call.op.packs), call.op.cycles)
                 self.streams.add("pack", Work("pack", cycles))
@@ -447,7 +453,8 @@ class _Walker(CoreWalk):
             rows, columns = (self.value(call.values[name], call) for name in ("rt_dim", "ct_dim"))
             unpacked = matmul_unpacked(rows, columns, self.page(call, "in0"), self.page(call, "in1"))
             useful = costs.matmul_tile_cycles[self.fidelity] * rows * columns
-            self.streams.source(unpacked, matmul_cycles(costs, self.fidelity, rows * columns), useful)
+            cycles = matmul_cycles(costs, self.fidelity, rows * columns)
+            self.streams.source(unpacked, cycles, useful, _TILE_FLOPS * rows * columns)
             return
         sources = [operand.name for operand in op.operands if operand.kind == "cb"]
         cycles = op.cycles
@@ -500,7 +507,7 @@ class _Walker(CoreWalk):
                 self.add(MulticastSend(count, ceil(count / self.costs.noc_packet_bytes), receivers))
             case "semaphore_multicast" | "semaphore_multicast_to_all":
                 receivers, to = self.value(call.values["receivers"], call), self.shared(call).named(_RECEIVERS)
-                self.add(MulticastSend(_SEMAPHORE_BYTES, 1, receivers, self.semaphore(call), (to,)))
+                self.add(MulticastSend(FLAG_BYTES, 1, receivers, self.semaphore(call), (to,)))
             case "noc_send_block":
                 count = self.page(call, "cb") * self.value(call.values["tiles"], call)
                 self.streams.moved["hand on", self.handed_on[call.buffer("cb")]] += count

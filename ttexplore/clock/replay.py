@@ -130,6 +130,7 @@ class _Start:
     bytes: int
     cap: float
     latency: int
+    pages: int
     counters: tuple[int, ...] = ()
     arrival: int = 0
 
@@ -149,6 +150,8 @@ class _Flow:
     cap: float = 0.0
     rate: float = 0.0
     latency: int = 0
+    # Of what remains.
+    pages_per_byte: float = 0.0
     active: bool = False
     left: int = 0
     landed: int = 0
@@ -250,8 +253,7 @@ class _Machine:
         for event in events:
             match event:
                 case Work(engine, cycles, _):
-                    if engine in rates.busy and cycles:
-                        code.append((_BUSY, cycles, 0, 0))
+                    _busy(code, round(cycles * rates.busy[engine]))
                 case Wait(counter, amount, takes):
                     reason = WAITS.index(counter.reason)
                     code.append((_TAKE if takes else _AWAIT, self.number(group, counter), amount, reason))
@@ -267,20 +269,20 @@ class _Machine:
                     pass
                 case Transfer(direction, memory, count, transactions):
                     issue = rates.issue[direction, memory]
-                    cap = min(rates.link, rates.bank) if memory == "bank" else rates.link
+                    cap = min(rates.link, {"bank": rates.bank, "dram": rates.core, "l1": rates.link}[memory])
                     if issue:
                         cap = min(cap, count / transactions / issue)
                     latency = rates.latency[direction, memory]
-                    self.begin(code, _Start(direction, memory, count, cap, latency))
+                    self.begin(code, _Start(direction, memory, count, cap, latency, transactions))
                     _busy(code, issue * transactions)
                 case MulticastSend(count, transactions, receivers, counter, to):
                     # Without bytes, the flag alone.
                     count, transactions = max(count, 1), max(transactions, 1)
                     issue = rates.issue["write", "l1"]
-                    cap = min(rates.link, count / transactions / issue) if issue else rates.link
+                    cap = rates.multicast_rate(receivers, count / transactions)
                     latency = rates.multicast_latency(receivers)
-                    counters = () if counter is None else tuple(self.number(receiver, counter) for receiver in to)
-                    self.begin(code, _Start("write", "l1", count, cap, latency, counters, latency // 2))
+                    given = () if counter is None else tuple(self.number(one, counter) for one in to)
+                    self.begin(code, _Start("write", "l1", count, cap, latency, transactions, given, latency // 2))
                     _busy(code, issue * (transactions + (counter is not None)))
                 case Complete(direction, landed):
                     code.append((_FINISH, _DIRECTIONS.index(direction), int(landed), 0))
@@ -492,7 +494,9 @@ class _Machine:
             self.flows.append(flow)
         # One after another, each transfer takes the time that it takes alone.
         alone = start.bytes / start.cap + (flow.remaining / flow.cap if flow.remaining > 0 else 0.0)
-        flow.remaining = max(flow.remaining, 0.0) + start.bytes
+        before = max(flow.remaining, 0.0)
+        flow.remaining = before + start.bytes
+        flow.pages_per_byte = (before * flow.pages_per_byte + start.pages) / flow.remaining
         flow.cap, flow.latency = flow.remaining / alone, max(flow.latency, start.latency)
         flow.arriving, flow.arrival = (*flow.arriving, *start.counters), max(flow.arrival, start.arrival)
         self.share()
@@ -531,12 +535,19 @@ class _Machine:
             flow.rate = flow.cap / flow.processor.active[flow.direction]
             if flow.memory != "l1":
                 (reads if flow.direction == "read" else writes).append(flow)
-        total = _fill(reads, dram["read"]) + _fill(writes, dram["write"])
-        if total > dram["both"]:
+        total = _fill(reads, self.reading(reads)) + _fill(writes, dram["write"])
+        if reads and writes and total > dram["both"]:
             for flow in (*reads, *writes):
                 flow.rate *= dram["both"] / total
         soonest = min([flow.remaining / flow.rate for flow in self.flows])
         self.push(self.time + max(1, math.ceil(soonest - 1e-6)), self.flow_version)
+
+    def reading(self, flows: list[_Flow]) -> float:
+        """The rate at which all banks together deliver what these transfers read, of pages of several sizes."""
+        cores = sum([flow.processor.cores for flow in flows])
+        if not cores:
+            return 0.0
+        return self.rates.reading(sum([flow.processor.cores * flow.pages_per_byte for flow in flows]) / cores)
 
     # Periods
 
@@ -551,7 +562,7 @@ class _Machine:
                     *(
                         (
                             round(flow.remaining), round(flow.remaining / flow.cap) if flow.active else 0,
-                            max(0, flow.landed - now),
+                            round(flow.remaining * flow.pages_per_byte), max(0, flow.landed - now),
                         )
                         for flow in processor.flows.values()
                     ),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.ops.op import Op, Operand, Tile, dst, integer, integers
+from ttexplore.ops.sfpu_cycles import sfpu_cycles
 
 _FORMAT = "<DataFormat::Int32>"
 _BITS = 32
@@ -53,12 +54,11 @@ def _op(
     init: str,
     cpp: str,
     operands: tuple[Operand, ...],
-    cycles: int = 128,
     note: str = "",
 ) -> Op:
     return Op(
-        f"{name}_tile", operands, cpp, header, "sfpu", init=init, meaning=integers(meaning), cycles=cycles,
-        dst_bits=32, takes="int32", gives="int32", note=note,
+        f"{name}_tile", operands, cpp, header, "sfpu", init=init, meaning=integers(meaning), dst_bits=32,
+        cycles=sfpu_cycles(f"{name}_tile", dst_bits=32), takes="int32", gives="int32", note=note,
     )  # fmt: skip
 
 
@@ -66,9 +66,9 @@ _TWO = (dst("a", "read"), dst("b", "read"), dst("out"))
 _ONE = (dst("value", "update"),)
 
 
-def _of_two(name: str, meaning: Callable[..., Tile], header: str, init: str, *, cycles: int = 128) -> Op:
+def _of_two(name: str, meaning: Callable[..., Tile], header: str, init: str) -> Op:
     call = f"{name}_tile" if name.startswith("binary_m") else f"{name}_tile{_FORMAT}"
-    return _op(name, meaning, header, init=init, cpp=f"{call}({{a}}, {{b}}, {{out}})", operands=_TWO, cycles=cycles)
+    return _op(name, meaning, header, init=init, cpp=f"{call}({{a}}, {{b}}, {{out}})", operands=_TWO)
 
 
 _COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -80,18 +80,18 @@ _SHIFT = "api/compute/binary_shift.h"
 FILL_TILE_INT = _op(
     "fill_int", _filled, "api/compute/eltwise_unary/fill.h", init="fill_tile_init()",
     cpp=f"fill_tile_int{_FORMAT}({{out}}, static_cast<uint32_t>({{value}}))",
-    operands=(dst("out"), integer("value")), cycles=32,
+    operands=(dst("out"), integer("value")),
 )  # fmt: skip
 
 INTEGER_OPS = (
     FILL_TILE_INT,
     _of_two("add_int", np.add, "api/compute/add_int_sfpu.h", "add_int_tile_init()"),
     _of_two("sub_int", np.subtract, "api/compute/sub_int_sfpu.h", "sub_int_tile_init()"),
-    _of_two("mul_int", np.multiply, "api/compute/mul_int_sfpu.h", f"mul_int_tile_init{_FORMAT}()", cycles=416),
+    _of_two("mul_int", np.multiply, "api/compute/mul_int_sfpu.h", f"mul_int_tile_init{_FORMAT}()"),
     _of_two("binary_max_int32", np.maximum, "api/compute/binary_max_min.h", "binary_max_int32_tile_init()"),
     _of_two("binary_min_int32", np.minimum, "api/compute/binary_max_min.h", "binary_min_int32_tile_init()"),
     *(
-        _of_two(f"{name}_int", compare, "api/compute/binary_comp.h", f"{name}_int_tile_init{_FORMAT}()", cycles=192)
+        _of_two(f"{name}_int", compare, "api/compute/binary_comp.h", f"{name}_int_tile_init{_FORMAT}()")
         for name, compare in _COMPARISONS.items()
     ),
     *(
@@ -100,14 +100,14 @@ INTEGER_OPS = (
         )
         for name, meaning in _BITWISE.items()
     ),
-    _of_two("binary_left_shift", shifted_left, _SHIFT, "binary_shift_tile_init()", cycles=224),
-    _of_two("binary_right_shift", shifted_right_by_sfpu, _SHIFT, "binary_shift_tile_init()", cycles=320),
+    _of_two("binary_left_shift", shifted_left, _SHIFT, "binary_shift_tile_init()"),
+    _of_two("binary_right_shift", shifted_right_by_sfpu, _SHIFT, "binary_shift_tile_init()"),
     _op(
         "bitwise_not", np.invert, "api/compute/eltwise_unary/bitwise_not.h", init="bitwise_not_tile_init()",
-        cpp="bitwise_not_tile({value})", operands=_ONE, cycles=96,
+        cpp="bitwise_not_tile({value})", operands=_ONE,
     ),
     _op(
         "abs_int32", np.abs, "api/compute/compute_kernel_api.h", init="abs_tile_init()", cpp="abs_tile_int32({value})",
-        operands=_ONE, cycles=96,
+        operands=_ONE,
     ),
 )  # fmt: skip

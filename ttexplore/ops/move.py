@@ -8,6 +8,7 @@ import numpy as np
 
 from ttexplore.ops.costs import COPY_CYCLES, PACK_CYCLES
 from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, integer, scalar, tile
+from ttexplore.ops.sfpu_cycles import sfpu_cycles
 
 
 def _same(source: Tile) -> Tile:
@@ -123,7 +124,7 @@ FILL_TILE = Op(
     "sfpu",
     init="fill_tile_init()",
     meaning=_filled,
-    cycles=32,
+    cycles=sfpu_cycles("fill_tile"),
 )
 
 PACK_L1_ACCUMULATE = Op(

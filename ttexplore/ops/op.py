@@ -136,7 +136,8 @@ class Op:
     read or update) and the scalars, in operand order. `takes` is the content of the tiles that it reads, `any` for both
     kinds; `gives` is that of its result, `same` as the last tile read. `accumulates` says that the result is added to
     DST, so its first slot must be untouched in its section. `cycles` is the cost of a call on one core at HiFi4,
-    without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer). `dst_bits` is the only width of
+    without fixed overhead (metalium.md 4.3: rates of FPU, unpacker and packer); of an operation of the SFPU, that on
+    Wormhole (ops/sfpu_cycles.py has all). `dst_bits` is the only width of
     DST with which the operation is correct (32: `fp32_dest_acc_en`). `leaves` is the part of the result that is
     defined, where that is not the whole tile: the chip leaves partial results in the other elements. Nothing may depend
     on them, so `meaning` and the emulator make them `UNWRITTEN`. `note` is shown to the user. `defines` are the macros

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ttexplore.ops.op import UNWRITTEN, Op, Tile, TileKind, circular_buffer, dst, integers, quiet, tile
+from ttexplore.ops.sfpu_cycles import sfpu_cycles
 
 Axis = Literal["row", "col"]
 _LEAVES: dict[Axis, Literal["column 0", "row 0"]] = {"row": "column 0", "col": "row 0"}
@@ -32,12 +33,6 @@ def _reduced(pool: Callable[..., Any], axis: Axis, kind: TileKind) -> Callable[[
 
 # The SDK's format in DST by the suffix of the operation's name: "" for 32-bit floats.
 _FORMATS = {"": "Float32", "_bf16": "Float16_b", "_int32": "Int32"}
-# Instructions of one call: by pool, axis and whether on integers. Compare-and-swap takes two cycles, of integers six.
-_CYCLES = {
-    ("sum", "row", False): 176, ("sum", "col", False): 104, ("sum", "row", True): 192, ("sum", "col", True): 88,
-    ("extreme", "row", False): 248, ("extreme", "col", False): 176,
-    ("extreme", "row", True): 416, ("extreme", "col", True): 272,
-}  # fmt: skip
 
 
 def _sfpu(pool: str, axis: Axis, suffix: str) -> Op:
@@ -47,8 +42,9 @@ def _sfpu(pool: str, axis: Axis, suffix: str) -> Op:
     # The row form of an extreme overwrites what its init has recorded for the column form, which must be initialised
     # again: their inits are not the same text.
     init = f"{template}, DST_ACCUM_MODE" if extreme and axis == "col" else template
+    name, dst_bits = f"sfpu_reduce_{pool}_{axis}{suffix}", 16 if suffix == "_bf16" else 32
     return Op(
-        f"sfpu_reduce_{pool}_{axis}{suffix}",
+        name,
         (dst("value", "update"),),
         f"sfpu_reduce<{template}, ReduceDim::REDUCE_{axis.upper()}>({{value}})",
         "api/compute/compute_kernel_api.h",
@@ -57,8 +53,8 @@ def _sfpu(pool: str, axis: Axis, suffix: str) -> Op:
         meaning=integers(meaning) if of_integers else quiet(meaning),
         takes="int32" if of_integers else "float32",
         gives="int32" if of_integers else "float32",
-        cycles=_CYCLES["extreme" if extreme else "sum", axis, of_integers],
-        dst_bits=16 if suffix == "_bf16" else 32,
+        cycles=sfpu_cycles(name, dst_bits=dst_bits),
+        dst_bits=dst_bits,
         leaves=_LEAVES[axis],
         note="sums wrap around" if of_integers and not extreme else "",
         # Else the init of an extreme of floats sets address modes that belong to the FPU's matmul.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ttexplore.ops import wide
 from ttexplore.ops.op import Op, Operand, Tile, TileKind, dst, integers, quiet, scalar
+from ttexplore.ops.sfpu_cycles import sfpu_cycles
 
 _COMPUTE = "api/compute/compute_kernel_api.h"
 _UNARY = "api/compute/eltwise_unary/"
@@ -123,7 +124,6 @@ def _op(
     init: str = "",
     template: str = "",
     cpp: str = "",
-    cycles: int,
     dst_bits: Literal[16, 32] | None = None,
     note: str = "",
     defines: tuple[str, ...] = (),
@@ -144,7 +144,7 @@ def _op(
         meaning=(quiet if gives == "float32" else integers if gives == "int32" else _unchanged)(meaning),
         takes=takes,
         gives=gives,
-        cycles=cycles,
+        cycles=sfpu_cycles(f"{name}_tile", dst_bits=dst_bits),
         dst_bits=dst_bits,
         note=note,
         defines=defines,
@@ -164,93 +164,89 @@ def _with_zero(compare: Callable[[Tile, Tile], Tile]) -> Callable[[Tile], Tile]:
 
 # fmt: off
 _FUNCTIONS = (
-    _op("exp", _VALUE, wide.exp, f"{_UNARY}exp.h", cycles=640, function="exp"),
-    _op("exp2", _VALUE, wide.exp2, _COMPUTE, cycles=640, function="exp2"),
-    _op("log", _VALUE, wide.log, _COMPUTE, cycles=800, function="log"),
-    _op("log2", _VALUE, wide.log2, _COMPUTE, init="log_with_base_tile_init()", cycles=800, function="log2",
+    _op("exp", _VALUE, wide.exp, f"{_UNARY}exp.h", function="exp"),
+    _op("exp2", _VALUE, wide.exp2, _COMPUTE, function="exp2"),
+    _op("log", _VALUE, wide.log, _COMPUTE, function="log"),
+    _op("log2", _VALUE, wide.log2, _COMPUTE, init="log_with_base_tile_init()", function="log2",
         cpp=f"log_with_base_tile<false, true>({{value}}, {_ONE_OVER_LN_2})", note="exact for powers of two"),
-    _op("log_with_base", _VALUE_AND_SCALAR, _log_with_base, _COMPUTE, cycles=832,
+    _op("log_with_base", _VALUE_AND_SCALAR, _log_with_base, _COMPUTE,
         note="log(value) * scalar, where the scalar is 1 / ln(base)"),
-    _op("sqrt", _VALUE, np.sqrt, f"{_UNARY}sqrt.h", cycles=512, function="sqrt"),
-    _op("rsqrt", _VALUE, _reciprocal_root, f"{_UNARY}rsqrt.h", cycles=512, function="rsqrt"),
-    _op("recip", _VALUE, _reciprocal, f"{_UNARY}recip.h", cycles=320),
-    _op("sigmoid", _VALUE, _sigmoid, _COMPUTE, cycles=960, function="sigmoid"),
-    _op("tanh", _VALUE, wide.tanh, _COMPUTE, cycles=960, function="tanh"),
-    _op("gelu", _VALUE, _gelu, f"{_UNARY}gelu.h", template="<false>", cycles=1280),
-    _op("silu", _VALUE, _silu, _COMPUTE, cycles=1024),
+    _op("sqrt", _VALUE, np.sqrt, f"{_UNARY}sqrt.h", function="sqrt"),
+    _op("rsqrt", _VALUE, _reciprocal_root, f"{_UNARY}rsqrt.h", function="rsqrt"),
+    _op("recip", _VALUE, _reciprocal, f"{_UNARY}recip.h"),
+    _op("sigmoid", _VALUE, _sigmoid, _COMPUTE, function="sigmoid"),
+    _op("tanh", _VALUE, wide.tanh, _COMPUTE, function="tanh"),
+    _op("gelu", _VALUE, _gelu, f"{_UNARY}gelu.h", template="<false>"),
+    _op("silu", _VALUE, _silu, _COMPUTE),
     # Without the macro, the SDK uses coefficients with the accuracy of bfloat16, an error of 3e-3.
-    _op("erf", _VALUE, _erf, f"{_UNARY}erf_erfc.h", template="<false>", cycles=1024, function="erf",
+    _op("erf", _VALUE, _erf, f"{_UNARY}erf_erfc.h", template="<false>", function="erf",
         defines=("INP_FLOAT32",)),
-    _op("sin", _VALUE, wide.sin, f"{_UNARY}trigonometry.h", cycles=640, function="sin"),
-    _op("cos", _VALUE, wide.cos, f"{_UNARY}trigonometry.h", cycles=640, function="cos"),
-    _op("square", _VALUE, np.square, _COMPUTE, cycles=64),
-    _op("power", _VALUE_AND_SCALAR, wide.power, _COMPUTE, cycles=2048),
+    _op("sin", _VALUE, wide.sin, f"{_UNARY}trigonometry.h", function="sin"),
+    _op("cos", _VALUE, wide.cos, f"{_UNARY}trigonometry.h", function="cos"),
+    _op("square", _VALUE, np.square, _COMPUTE),
+    _op("power", _VALUE_AND_SCALAR, wide.power, _COMPUTE),
 )
 _ROUNDINGS = (
-    _op("floor", _VALUE, np.floor, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416, function="floor"),
-    _op("ceil", _VALUE, np.ceil, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416, function="ceil"),
-    _op("trunc", _VALUE, np.trunc, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=320, function="trunc"),
+    _op("floor", _VALUE, np.floor, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, function="floor"),
+    _op("ceil", _VALUE, np.ceil, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, function="ceil"),
+    _op("trunc", _VALUE, np.trunc, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, function="trunc"),
     _op("round", _VALUE, np.round, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cpp="round_tile({value}, 0)",
-        cycles=320, function="nearbyint", note="to whole numbers, ties to even"),
+        function="nearbyint", note="to whole numbers, ties to even"),
 )
 _SIGNS = (
     # The SDK names a format of integers here, but the bits are those of a number.
     _op("power_of_two", _VALUE, _power_of_two, f"{_UNARY}bitwise.h", init="bitwise_and_tile_init()",
-        cpp=f"bitwise_and_tile<DataFormat::Int32>({{value}}, {_EXPONENT:#x}u)", cycles=64, dst_bits=32,
+        cpp=f"bitwise_and_tile<DataFormat::Int32>({{value}}, {_EXPONENT:#x}u)", dst_bits=32,
         note="the largest power of two that is not above the magnitude; 0 for 0"),
     # Nothing changes in DST: these say what the bits stand for from here on.
     _op("reinterpret_fp32_to_int32", _VALUE, _bits_of, f"{_UNARY}bitwise.h", init="bitwise_and_tile_init()",
-        cpp="bitwise_and_tile<DataFormat::Int32>({value}, 0xffffffffu)", cycles=64, dst_bits=32, gives="int32",
+        cpp="bitwise_and_tile<DataFormat::Int32>({value}, 0xffffffffu)", dst_bits=32, gives="int32",
         note="the bits of a number as an integer"),
     _op("reinterpret_int32_to_fp32", _VALUE, _of_bits, f"{_UNARY}bitwise.h", init="bitwise_or_tile_init()",
-        cpp="bitwise_or_tile<DataFormat::Int32>({value}, 0x00000000u)", cycles=64, dst_bits=32, takes="int32",
+        cpp="bitwise_or_tile<DataFormat::Int32>({value}, 0x00000000u)", dst_bits=32, takes="int32",
         note="the number with the bits of an integer"),
-    _op("relu", _VALUE, _relu, f"{_UNARY}relu.h", cycles=64),
-    _op("leaky_relu", _VALUE_AND_SCALAR, _leaky_relu, f"{_UNARY}relu.h",
-        cycles=96),
-    _op("negative", _VALUE, np.negative, f"{_UNARY}negative.h", cycles=64),
-    _op("abs", _VALUE, np.abs, _COMPUTE, cycles=64, function="abs"),
-    _op("sign", _VALUE, np.sign, _COMPUTE, cycles=160),
+    _op("relu", _VALUE, _relu, f"{_UNARY}relu.h"),
+    _op("leaky_relu", _VALUE_AND_SCALAR, _leaky_relu, f"{_UNARY}relu.h"),
+    _op("negative", _VALUE, np.negative, f"{_UNARY}negative.h"),
+    _op("abs", _VALUE, np.abs, _COMPUTE, function="abs"),
+    _op("sign", _VALUE, np.sign, _COMPUTE),
     _op("clamp", (*_VALUE, scalar("low"), scalar("high")), _clamp,
-        f"{_UNARY}clamp.h", cycles=160),
+        f"{_UNARY}clamp.h"),
     # The SDK's logical_not_tile treats -0 as true.
-    _op("logical_not", _VALUE, _logical_not, f"{_UNARY}comp.h", init="eqz_tile_init()", cpp="eqz_tile({value})",
-        cycles=128),
+    _op("logical_not", _VALUE, _logical_not, f"{_UNARY}comp.h", init="eqz_tile_init()", cpp="eqz_tile({value})"),
 )
 _COMPARISONS: dict[str, Callable[[Tile, Tile], Tile]] = {
     "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
 _COMPARED_WITH_ZERO = tuple(
-    _op(f"{name}z", _VALUE, _with_zero(compare), f"{_UNARY}comp.h",
-        cycles=128, note="1.0 or 0.0")
+    _op(f"{name}z", _VALUE, _with_zero(compare), f"{_UNARY}comp.h", note="1.0 or 0.0")
     for name, compare in _COMPARISONS.items()
 )
 _COMPARED_WITH_SCALAR = tuple(
-    _op(f"unary_{name}", _VALUE_AND_SCALAR, compare, f"{_UNARY}comp.h", cycles=160, note="1.0 or 0.0")
+    _op(f"unary_{name}", _VALUE_AND_SCALAR, compare, f"{_UNARY}comp.h", note="1.0 or 0.0")
     for name, compare in _COMPARISONS.items()
 )
 _COMPARED = tuple(
-    _op(f"{name}_binary", _TWO_VALUES, compare, _BINARY, cycles=416, note="1.0 or 0.0")
+    _op(f"{name}_binary", _TWO_VALUES, compare, _BINARY, note="1.0 or 0.0")
     for name, compare in _COMPARISONS.items()
 )
 _WITH_SCALAR = (
-    _op("add_unary", _VALUE_AND_SCALAR, np.add, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT, cycles=64),
-    _op("sub_unary", _VALUE_AND_SCALAR, np.subtract, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT, cycles=64),
-    _op("mul_unary", _VALUE_AND_SCALAR, np.multiply, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT, cycles=64),
-    _op("rsub_unary", _VALUE_AND_SCALAR, _reverse_subtract, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT,
-        cycles=64),
-    _op("unary_max", _VALUE_AND_SCALAR, np.maximum, _COMPUTE, cycles=64),
-    _op("unary_min", _VALUE_AND_SCALAR, np.minimum, _COMPUTE, cycles=64),
+    _op("add_unary", _VALUE_AND_SCALAR, np.add, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT),
+    _op("sub_unary", _VALUE_AND_SCALAR, np.subtract, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT),
+    _op("mul_unary", _VALUE_AND_SCALAR, np.multiply, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT),
+    _op("rsub_unary", _VALUE_AND_SCALAR, _reverse_subtract, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT),
+    _op("unary_max", _VALUE_AND_SCALAR, np.maximum, _COMPUTE),
+    _op("unary_min", _VALUE_AND_SCALAR, np.minimum, _COMPUTE),
 )
 _OF_TWO = (
-    _op("add_binary", _TWO_VALUES, np.add, _BINARY, cycles=96),
-    _op("sub_binary", _TWO_VALUES, np.subtract, _BINARY, cycles=96),
-    _op("rsub_binary", _TWO_VALUES, _reverse_subtract, _BINARY, cycles=96),
-    _op("mul_binary", _TWO_VALUES, np.multiply, _BINARY, cycles=96),
-    _op("div_binary", _TWO_VALUES, np.divide, _BINARY, cycles=640),
-    _op("power_binary", _TWO_VALUES, wide.power, _BINARY, cycles=2048),
-    _op("binary_max", _TWO_VALUES, np.maximum, "api/compute/binary_max_min.h", cycles=96),
-    _op("binary_min", _TWO_VALUES, np.minimum, "api/compute/binary_max_min.h", cycles=96),
+    _op("add_binary", _TWO_VALUES, np.add, _BINARY),
+    _op("sub_binary", _TWO_VALUES, np.subtract, _BINARY),
+    _op("rsub_binary", _TWO_VALUES, _reverse_subtract, _BINARY),
+    _op("mul_binary", _TWO_VALUES, np.multiply, _BINARY),
+    _op("div_binary", _TWO_VALUES, np.divide, _BINARY),
+    _op("power_binary", _TWO_VALUES, wide.power, _BINARY),
+    _op("binary_max", _TWO_VALUES, np.maximum, "api/compute/binary_max_min.h"),
+    _op("binary_min", _TWO_VALUES, np.minimum, "api/compute/binary_max_min.h"),
 )
 # fmt: on
 
@@ -260,7 +256,7 @@ def _choice(name: str, template: str, dst_bits: Literal[16, 32]) -> Op:
     return _op(
         name, (dst("condition", "read"), dst("a", "read"), dst("b", "read"), dst("out")), _where, f"{_UNARY}where.h",
         init="where_tile_init()", cpp=f"where_tile<DataFormat::{template}>({{condition}}, {{a}}, {{b}}, {{out}})",
-        cycles=128, dst_bits=dst_bits, note="a if the condition is not 0, otherwise b; -0 counts as true",
+        dst_bits=dst_bits, note="a if the condition is not 0, otherwise b; -0 counts as true",
         takes="any", gives="same",
     )  # fmt: skip
 
@@ -275,7 +271,7 @@ def _typecast(name: str, meaning: Callable[..., Tile], source: str, target: str,
     template = f"<static_cast<uint32_t>(DataFormat::{source}), static_cast<uint32_t>(DataFormat::{target})>"
     return _op(
         f"typecast_{name}", _VALUE, meaning, f"{_UNARY}typecast.h", init=f"typecast_tile_init{template}()",
-        cpp=f"typecast_tile{template}({{value}})", cycles=192, dst_bits=32, note=note, takes=kind(source),
+        cpp=f"typecast_tile{template}({{value}})", dst_bits=32, note=note, takes=kind(source),
         gives=kind(target),
     )  # fmt: skip
 

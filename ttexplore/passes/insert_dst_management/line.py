@@ -16,9 +16,9 @@ from ttexplore.passes.insert_dst_management.steps import TileStep
 # loop the buffer is empty, which counts as zero; not at all, because the packer adds to the value in L1.
 Entry = Literal["buffer", "buffer_or_zero", "added_in_l1"]
 
-# An operation that reads only circular buffers is run again instead of spilling its result, if it costs no more than a
-# pack and a copy.
-_CHEAP_CYCLES = 68
+# An operation that reads only circular buffers is run again instead of spilling its result, if it costs little more
+# than a pack and a copy.
+_CHEAP_CYCLES = 90
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from ttexplore.ops import FORMS
 from ttexplore.plan import Candidate, Choice, Loader, Plan, TensorLayout
 from ttexplore.target import Target
 
-# What the writer has to save by the prediction to load anything: 5%, or less where it is many cycles. What the
+# What the writer has to save by the prediction to load anything: 6%, or less where it is many cycles. What the
 # prediction leaves out, mostly latencies, does not grow with the time.
-_WORTH, _WORTH_IF_LONG, _LONG_CYCLES = 0.05, 0.015, 1000
+_WORTH, _WORTH_IF_LONG, _LONG_CYCLES = 0.06, 0.015, 1000
 
 
 def with_loaders(program: TirProgram, target: Target, request: str | Mapping[str, Loader]) -> TirProgram:
