@@ -17,8 +17,8 @@ class NewBuffers(Context):
 
     @functools.cached_property
     def _taken(self) -> set[str]:
-        own = {str(one.buffer.name) for one in walk(self.function.body) if type(one) is tirx.AllocBuffer}
-        return own | {str(parameter.name) for parameter in self.function.params}
+        allocated = {str(node.buffer.name) for node in walk(self.function.body) if type(node) is tirx.AllocBuffer}
+        return allocated | {str(parameter.name) for parameter in self.function.params}
 
     def allocate(
         self, preferred_name: str, shape: Sequence[int], dtype: str, *, scope: str = "local.fragment",

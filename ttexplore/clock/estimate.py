@@ -133,8 +133,8 @@ class Estimate(Printed):
     def runner_up(self) -> tuple[Bound, float]:
         """The resource that would save most beside the bound, and its saving as a part of the bound's: near 1, the two
         are as good as equal, and small changes of the program exchange them."""
-        others: list[tuple[float, Bound]] = [(us, name) for name, us in self.gains_us.items() if name != self.bound]
-        us, name = max(others, key=lambda one: one[0])
+        saved: list[tuple[float, Bound]] = [(us, name) for name, us in self.gains_us.items() if name != self.bound]
+        us, name = max(saved, key=lambda us_and_name: us_and_name[0])
         most = self.gains_us[self.bound]
         return name, us / most if most else 0.0
 
@@ -256,8 +256,8 @@ class Estimate(Printed):
 
     @property
     def _next_told(self) -> str:
-        name, part = self.runner_up
-        return f"{name} would save {part:.0%} of that" if part else "nothing else would save any"
+        name, share = self.runner_up
+        return f"{name} would save {share:.0%} of that" if share else "nothing else would save any"
 
     def _links_told(self, time: Callable[[float], str]) -> list[tuple[str, str]]:
         link = self.links.busiest
@@ -382,20 +382,28 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
     links = link_loads(((group.cores, group.moved) for group in classes), plan, target)
     kernels = max(replayed.cycles, links.cycles)
     balanced = max(mean, links.us)
-    known: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}
-    useful = sum(useful_cycles(events) * len(one.cores) for one in classes for events in one.processors.values())
-    flops = sum(operations(events) * len(one.cores) for one in classes for events in one.processors.values())
-    read = sum(one.read_bytes * len(one.cores) for one in cores)
-    written = sum(one.written_bytes * len(one.cores) for one in cores)
-    in_dram = {one.name for one in plan.layouts if one.memory == "dram"}
-    tensors = sum(one.pages * one.page_bytes for one in plan.accessors if one.tensor in in_dram)
+    of_schedule: dict[Bound, float] = {"imbalance": max(0.0, kernels * to_us - balanced), "launch": launch * to_us}
+    useful = sum(
+        useful_cycles(events) * len(cores_alike.cores)
+        for cores_alike in classes
+        for events in cores_alike.processors.values()
+    )
+    flops = sum(
+        operations(events) * len(cores_alike.cores)
+        for cores_alike in classes
+        for events in cores_alike.processors.values()
+    )
+    read = sum(core.read_bytes * len(core.cores) for core in cores)
+    written = sum(core.written_bytes * len(core.cores) for core in cores)
+    in_dram = {layout.name for layout in plan.layouts if layout.memory == "dram"}
+    tensors = sum(accessor.pages * accessor.page_bytes for accessor in plan.accessors if accessor.tensor in in_dram)
     dram_peak = target.costs.dram_bank_bytes_per_cycle * target.dram_banks
     cycles = kernels + launch
     return Estimate(
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
-        any(one.of_inputs for one in classes), flops, links,
-        _Gains(classes, target, replayed, known, (read, written), links.cycles),
+        any(cores_alike.of_inputs for cores_alike in classes), flops, links,
+        _Gains(classes, target, replayed, of_schedule, (read, written), links.cycles),
         functools.partial(_traces, classes, target),
     )  # fmt: skip
 
@@ -456,7 +464,7 @@ class _Gains:
         link takes longer than the replay, it is the bound, even if DRAM alone would take nearly as long."""
         if self.link_cycles > self.found.cycles:
             return "NoC"
-        most = {one: self.saved(one, self.least_cycles(one)) for one in RESOURCES}
+        most = {resource: self.saved(resource, self.least_cycles(resource)) for resource in RESOURCES}
         saved: dict[Bound, float] = dict(self.known)
         for resource in sorted(RESOURCES, key=lambda resource: -most[resource]):
             if most[resource] >= (least := max(saved.values())):
@@ -474,7 +482,7 @@ class _Gains:
                 worked = self.worked[id(events)]
                 # What is no work of an engine is the start of transfers.
                 starts = 0 if free == "NoC" else times[name].busy - sum(worked.values())
-                least = max(least, starts + sum(worked[engine] * part for engine, part in rates.busy.items()))
+                least = max(least, starts + sum(worked[engine] * share for engine, share in rates.busy.items()))
         for count, rate in zip((*self.moved, sum(self.moved)), rates.dram.values(), strict=True):
             least = max(least, _EXACT_TRANSFERS * count / rate)
         return int(least)

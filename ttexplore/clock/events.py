@@ -182,8 +182,8 @@ def _unrolled(loop: Repeat) -> Event | None:
     return Repeat(loop.turns, body)
 
 
-def _both(one: Event, other: Event) -> Event | None:
-    match one, other:
+def _both(first: Event, second: Event) -> Event | None:
+    match first, second:
         case Work(engine, cycles, useful, flops), Work(same, more, also, again) if engine == same:
             return Work(engine, cycles + more, useful + also, flops + again)
         case Transfer(direction, memory, count, transactions), Transfer(same, where, more, again) if (

@@ -237,11 +237,11 @@ class _Walker(CoreWalk):
         self.fidelity = plan.compute.math_fidelity
         self.arch: Arch = target.arch
         self.dst_bits = 32 if plan.compute.fp32_dest_acc_en else 16
-        self.pages = {one.name: one.page_bytes for one in plan.buffers}
-        self.homes = {one.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for one in sharing}
-        self.memory: dict[str, Memory] = {one.name: one.memory for one in plan.layouts}
-        self.sent = {one.buffer: one.tensor for one in plan.shared}
-        self.handed_on = {one.sent: one.tensor for one in plan.partials}
+        self.pages = {buffer.name: buffer.page_bytes for buffer in plan.buffers}
+        self.homes = {buffer.name: sharing[0].name for sharing in chip_buffers(plan.buffers) for buffer in sharing}
+        self.memory: dict[str, Memory] = {layout.name: layout.memory for layout in plan.layouts}
+        self.sent = {shared.buffer: shared.tensor for shared in plan.shared}
+        self.handed_on = {sums.sent: sums.tensor for sums in plan.partials}
         # The compute kernel fills and empties these itself.
         self.private = frozenset(
             end(self.homes[buffer.name])

@@ -103,7 +103,7 @@ def rates_of(target: Target, free: Resource | None = None, times: float = math.i
             core, bank = _quick(rates.core, times), _quick(rates.bank, times)
             return dataclasses.replace(rates, core=core, bank=bank, dram=quick, request=rates.request / times)
         case "NoC":
-            issue = {what: round(cycles / times) for what, cycles in rates.issue.items()}
+            issue = {event: round(cycles / times) for event, cycles in rates.issue.items()}
             each, receiver = rates.multicast_issue
             gap = each / times, receiver / times
             return dataclasses.replace(rates, link=_quick(rates.link, times), issue=issue, multicast_issue=gap)
@@ -112,7 +112,7 @@ def rates_of(target: Target, free: Resource | None = None, times: float = math.i
         case "RISC-V":
             return dataclasses.replace(rates, busy={**rates.busy, "riscv": 1 / times})
         case "latency":
-            latency = {what: round(cycles / times) for what, cycles in rates.latency.items()}
+            latency = {event: round(cycles / times) for event, cycles in rates.latency.items()}
             signal, multicast, receiver = (
                 round(cycles / times) for cycles in (rates.signal, rates.multicast, rates.receiver)
             )

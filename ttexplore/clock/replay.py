@@ -281,7 +281,7 @@ class _Machine:
                     issue = rates.issue["write", "l1"]
                     cap = rates.multicast_rate(receivers, count / transactions)
                     latency = rates.multicast_latency(receivers)
-                    given = () if counter is None else tuple(self.number(one, counter) for one in to)
+                    given = () if counter is None else tuple(self.number(core, counter) for core in to)
                     self.begin(code, _Start("write", "l1", count, cap, latency, transactions, given, latency // 2))
                     _busy(code, issue * (transactions + (counter is not None)))
                 case Complete(direction, landed):

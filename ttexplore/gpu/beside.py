@@ -153,11 +153,11 @@ class Beside(Printed):
     def passes(self) -> PassTable:
         rows = tuple(
             AlignedPasses(
-                one,
-                tuple(step for step in self.lane.records if step.name in one.gpu),
-                tuple(step for step in self.steps if step.letter in one.ours),
+                purpose,
+                tuple(step for step in self.lane.records if step.name in purpose.gpu),
+                tuple(step for step in self.steps if step.letter in purpose.ours),
             )
-            for one in purposes()
+            for purpose in purposes()
         )
         return PassTable(self.lane.arch, self.target.name, rows)
 

@@ -59,24 +59,26 @@ class Runner:
         start = time.perf_counter()
         try:
             with errors_of_ours(f"the step {step.letter} {step.name}"):
-                same = next((one for one in alike if _gives_the_same(one, inputs)), None)
+                same = next((earlier for earlier in alike if _gives_the_same(earlier, inputs)), None)
                 if same is not None:
-                    after, made = same.after, same.plan
+                    after, shown_plan = same.after, same.plan
                 else:
                     self.verifier.contracts.before(step, program.functions)
                     shown = self._shown(program, reads)
                     after = self._applied(step, shown, shown_options(own_options, reads))
-                    made = after.plan
+                    shown_plan = after.plan
                     if after is shown and not alike and number:
                         # Nothing is new, and all of it is verified.
                         self.alike = []
                         self._establish(step, program)
                         seconds = time.perf_counter() - start
-                        return Applied(step, program, program, own_options, seconds, None, inputs, made, self.verifier)
+                        return Applied(
+                            step, program, program, own_options, seconds, None, inputs, shown_plan, self.verifier
+                        )
                 alike = [applied for applied in alike if applied is same or _is_alike(applied.after, after)]
-                assert made is not None, "others whose plan is not known are not shared"
+                assert shown_plan is not None, "others whose plan is not known are not shared"
                 # The plan of one that is alike, so that what follows sees at once that it is.
-                plan = with_facts(alike[0].after.plan if alike else made, made, program.plan, self.options)
+                plan = with_facts(alike[0].after.plan if alike else shown_plan, shown_plan, program.plan, self.options)
                 after = replaced(after, plan=plan, options=self.options)
                 if alike and alike[0].verifier is not None:
                     self.verifier = alike[0].verifier
@@ -98,7 +100,7 @@ class Runner:
             if any(lowering[number] is applied for applied in alike if number < len(lowering))
         ]
         seconds = time.perf_counter() - start
-        return Applied(step, program, after, own_options, seconds, None, inputs, made, self.verifier)
+        return Applied(step, program, after, own_options, seconds, None, inputs, shown_plan, self.verifier)
 
     def _shown(self, program: TirProgram, reads: set[str]) -> TirProgram:
         """What a step with these inputs sees of a program: the same as the step before, if that has changed nothing."""
@@ -123,7 +125,7 @@ class Runner:
         """The steps that a step lowers on trial."""
         if not step.trial_until:
             return ()
-        letters = [one.letter for one in self.pipeline]
+        letters = [step.letter for step in self.pipeline]
         return self.pipeline[letters.index(step.letter) + 1 : letters.index(step.trial_until) + 1]
 
     def _trial(self, step: Pass, program: TirProgram, own_options: Mapping[str, object]) -> Callable[..., TirProgram]:

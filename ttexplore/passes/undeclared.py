@@ -56,30 +56,32 @@ def declared(options: Mapping[str, object], plan: Plan, reads: Collection[str]) 
     return {name: facts[name] if name in facts else options[name] for name in reads}
 
 
-def shown_options(own: Mapping[str, object], reads: Collection[str]) -> dict[str, object]:
+def shown_options(options: Mapping[str, object], reads: Collection[str]) -> dict[str, object]:
     """A step's own options, without the math fidelity unless it reads that."""
-    return {name: value if name in reads or name != FIDELITY else _HIDDEN[name] for name, value in own.items()}
+    return {name: value if name in reads or name != FIDELITY else _HIDDEN[name] for name, value in options.items()}
 
 
 def hidden(plan: Plan, reads: Collection[str] = ()) -> Plan:
     """The plan without the facts that are not in `reads`: plans that differ only in these are equal."""
-    facts = {name: (one,) if name in _ADDED_TO else one for name, one in _HIDDEN.items() if name not in reads}
+    facts = {name: (fact,) if name in _ADDED_TO else fact for name, fact in _HIDDEN.items() if name not in reads}
     return _replaced(plan, facts)
 
 
-def with_facts(plan: Plan, made: Plan, before: Plan, options: Options) -> Plan:
+def with_facts(plan: Plan, reached: Plan, before: Plan, options: Options) -> Plan:
     """The plan with the facts of `made`, which a step made of `before` without those that it does not read."""
     facts: dict[str, object] = {
         name: tuple(
-            fact for one in getattr(made, name) for fact in (getattr(before, name) if one is _HIDDEN[name] else (one,))
+            fact
+            for entry in getattr(reached, name)
+            for fact in (getattr(before, name) if entry is _HIDDEN[name] else (entry,))
         )
         for name in _ADDED_TO
     }
-    facts["options"] = before.options if made.options is _HIDDEN["options"] else made.options
-    if made.compute is not None:
-        fidelity = made.compute.math_fidelity
-        known = options.math_fidelity if before.compute is None else before.compute.math_fidelity
-        facts[FIDELITY] = known if fidelity is _HIDDEN[FIDELITY] else fidelity
+    facts["options"] = before.options if reached.options is _HIDDEN["options"] else reached.options
+    if reached.compute is not None:
+        fidelity = reached.compute.math_fidelity
+        current = options.math_fidelity if before.compute is None else before.compute.math_fidelity
+        facts[FIDELITY] = current if fidelity is _HIDDEN[FIDELITY] else fidelity
     return _replaced(plan, facts)
 
 

@@ -328,8 +328,8 @@ def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
                 passed.append(statement)
                 continue
             if constant(statement.extent) is None:
-                for one in passed:
-                    bounds.enter(one)
+                for passed_loop in passed:
+                    bounds.enter(passed_loop)
                 passed.clear()
             if bounds.may_be_empty(statement):
                 empty.add(statement.loop_var)

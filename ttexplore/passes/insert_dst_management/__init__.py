@@ -486,8 +486,8 @@ class _Management:
             ]
             cycles, shape = self.cheapest(grid, lines)
             if not shape.is_linear and self.subblock is None:
-                own = sum(self.cheapest(grid, [line], in_order=True)[0] for line in lines)
-                shape = SubBlock(*grid, 1, 1) if own < cycles else shape
+                in_order_cycles = sum(self.cheapest(grid, [line], in_order=True)[0] for line in lines)
+                shape = SubBlock(*grid, 1, 1) if in_order_cycles < cycles else shape
             self.shapes[grid] = shape
         return self.shapes[grid]
 

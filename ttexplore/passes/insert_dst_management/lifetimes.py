@@ -25,7 +25,7 @@ from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK, CB_RESERVE_BACK, 
 from ttexplore.plan import CircularBuffer, TensorLayout, chip_buffers
 from ttexplore.target import Target
 
-_RESERVE, _PUSH, _WAIT, _POP = (one.ir_name for one in (CB_RESERVE_BACK, CB_PUSH_BACK, CB_WAIT_FRONT, CB_POP_FRONT))
+_RESERVE, _PUSH, _WAIT, _POP = (op.ir_name for op in (CB_RESERVE_BACK, CB_PUSH_BACK, CB_WAIT_FRONT, CB_POP_FRONT))
 _PROTOCOL = frozenset({_RESERVE, _PUSH, _WAIT, _POP})
 # What changes how many tiles there are, or room for how many is reserved.
 _CHANGES = frozenset({_RESERVE, _PUSH, _POP})

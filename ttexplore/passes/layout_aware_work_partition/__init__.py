@@ -195,7 +195,7 @@ def assign_work_items(
             cycles = cycles_by_number(grid, by_place)
             assignment = _with_lists(balanced_items(grid, usable, order, edge, cycles), order)
         case _:
-            usable = [core for one in allowed for core in one.cores]
+            usable = [core for cores in allowed for core in cores.cores]
             assignment = _runs(grid, policy, usable, order, edge, stride, any_size=bool(sizes))
     columns, rows = (1 + max(core_range.last[axis] for core_range in allowed) for axis in (0, 1))
     requests = (cores, core_ranges, work_lists, rectangle, stride, tuple(core_offset) != (0, 0), policy != "contiguous")
@@ -265,7 +265,7 @@ def balance_work_items(program: TirProgram, target: Target) -> TirProgram:
     if len({cycles(item) for item in range(partition.work_items)}) == 1:
         return program
     lists = balanced_items(grid, cores, partition.order, partition.order_block, cycles)
-    before = longest_cycles({(one.x, one.y): partition.items_of(one) for one in partition.cores}, cycles)
+    before = longest_cycles({(core.x, core.y): partition.items_of(core) for core in partition.cores}, cycles)
     after = longest_cycles(lists, cycles)
     pays = after < before * _WORTH
     times = {"contiguous": before, "balanced": after}
@@ -276,12 +276,17 @@ def balance_work_items(program: TirProgram, target: Target) -> TirProgram:
     program = program.with_choice(Choice("policy", candidates, chosen, why.text), why)
     if not pays:
         return program
-    made = _with_lists(lists, partition.order)
+    assignment = _with_lists(lists, partition.order)
     partition = dataclasses.replace(
-        partition, policy="balanced", cores=made.cores, arguments=made.arguments, form=made.form, step=made.step
+        partition,
+        policy="balanced",
+        cores=assignment.cores,
+        arguments=assignment.arguments,
+        form=assignment.form,
+        step=assignment.step,
     )
     # The note on the default is not true any more.
-    notes = tuple(one for one in program.plan.notes if one.kind != "schedule")
+    notes = tuple(note for note in program.plan.notes if note.kind != "schedule")
     return program.with_plan(partition=partition, notes=notes)
 
 

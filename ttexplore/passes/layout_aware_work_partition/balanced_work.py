@@ -19,12 +19,12 @@ def balanced_items(
     loads = [(0.0, position) for position in range(len(cores))]
     lists: list[list[int]] = [[] for _ in cores]
     # Sorting is stable: of items that take as long, the first in the order comes first.
-    for item in sorted(items, key=lambda one: -cycles(one)):
+    for item in sorted(items, key=lambda item: -cycles(item)):
         load, position = loads[0]
         heapq.heapreplace(loads, (load + cycles(item), position))
         lists[position].append(item)
-    places = {item: place for place, item in enumerate(items)}
-    return {core: sorted(mine, key=places.__getitem__) for core, mine in zip(cores, lists, strict=True) if mine}
+    positions = {item: position for position, item in enumerate(items)}
+    return {core: sorted(mine, key=positions.__getitem__) for core, mine in zip(cores, lists, strict=True) if mine}
 
 
 def longest_cycles(lists: Mapping[Core, Sequence[int]], cycles: Callable[[int], float]) -> float:

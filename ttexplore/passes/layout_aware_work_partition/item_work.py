@@ -116,7 +116,7 @@ def item_cycles(program: TirProgram, target: Target) -> Callable[[Block], float]
     that, and otherwise the same number for all; None where something else decides how long a loop is."""
     loops = grid_loops(program.kernel)
     every = walk(loops[-1].body)
-    if any(isinstance(one, tirx.While) for one in every):
+    if any(isinstance(node, tirx.While) for node in every):
         return None
     if not any(map(_is_of_open_length, every)):
         return lambda _: 1.0
@@ -146,8 +146,10 @@ def item_cycles(program: TirProgram, target: Target) -> Callable[[Block], float]
                 uneven.append((span, inner))
         return _UnevenWork(float(_cycles(even, [compute], target, in_loop=depth > 0)[0]), tuple(uneven))
 
-    found = work(statements(loops[-1].body), {number(one.loop_var): f"b[{axis}]" for axis, one in enumerate(loops)}, 0)
-    return None if found is None else found.of
+    length = work(
+        statements(loops[-1].body), {number(loop.loop_var): f"b[{axis}]" for axis, loop in enumerate(loops)}, 0
+    )
+    return None if length is None else length.of
 
 
 def _is_of_open_length(statement: tirx.Stmt) -> bool:

@@ -412,12 +412,14 @@ def _needed(copy: TensorCopy, partition: Partition, blocks_of: Callable[[], _Blo
         for core, core_blocks in blocks.items()
         for position, block in zip(at[core], core_blocks, strict=True)
     }
-    starts_of: dict[Hashable, Hashable] = {place: place for place in positions}
+    starts_of: dict[Hashable, Hashable] = {position: position for position in positions}
     if len(positions) * prod(copy.loops) <= _MOST_BLOCKS:
         starts_of = {position: tuple(copy.starts(block)) for position, block in positions.items()}
     numbers: dict[Hashable, int] = {}
     of_place = {position: numbers.setdefault(starts, len(numbers)) for position, starts in starts_of.items()}
-    return {core: tuple([of_place[place] for place in own]) for core, own in at.items()}
+    return {
+        core: tuple([of_place[position] for position in positions_of_core]) for core, positions_of_core in at.items()
+    }
 
 
 def _groups(needed: Mapping[_Core, Hashable]) -> list[list[_Core]]:

@@ -443,7 +443,7 @@ class _Lowering(Context):
 
 def fidelity_of_products(program: TirProgram) -> tuple[str, ...]:
     """What C2 reads: of the math fidelity, whether it is right for elements of few bits."""
-    dtypes = {dtype_of(one.buffer) for one in walk(program.kernel.body) if isinstance(one, tirx.AllocBuffer)}
+    dtypes = {dtype_of(node.buffer) for node in walk(program.kernel.body) if isinstance(node, tirx.AllocBuffer)}
     return ("math_fidelity",) if dtypes & {*SMALL_FLOATS, *SMALL_WHOLES} else ()
 
 

@@ -148,7 +148,7 @@ class Contracts:
         ]  # fmt: skip
         for predicate, by in self.missing.items():
             breaches = (statement for walked in self.walked.values() for statement in predicate.breaches(walked))
-            unhandled = next((one for one in breaches if _is_about(one, refused)), None)
+            unhandled = next((breach for breach in breaches if _is_about(breach, refused)), None)
             if unhandled is not None:
                 yield f"{by} has no rule for {_described(unhandled)}, so it is not true that {predicate.sentence}"
 

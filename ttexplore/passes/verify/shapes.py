@@ -21,7 +21,7 @@ from ttexplore.ops.names import CB_SCOPE
 
 # The operations that move whole blocks between tensors and circular buffers.
 MOVES = frozenset(
-    one.ir_name for one in (READ_BLOCK, READ_STRIPS, READ_ELEMENTS, WRITE_BLOCK, WRITE_STRIPS, WRITE_ELEMENTS)
+    op.ir_name for op in (READ_BLOCK, READ_STRIPS, READ_ELEMENTS, WRITE_BLOCK, WRITE_STRIPS, WRITE_ELEMENTS)
 )
 
 

@@ -148,7 +148,7 @@ def check_multicasts(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     for sums in plan.partials:
         check_places(sums, kernels["writer"], partition)
     needed = {
-        role: needed_pages(kernels[role], partition.cores, {one.buffer for one in plan.shared})
+        role: needed_pages(kernels[role], partition.cores, {shared.buffer for shared in plan.shared})
         for role in dict.fromkeys(loaders.values())
     }
     for shared in plan.shared:
@@ -445,7 +445,8 @@ _PagesOfGroups = Sequence[tuple[Sequence[CoreWork], Mapping[Call, Pages]]]
 def _check_pages(shared: SharedInput, loader: Kernel, needed: _PagesOfGroups) -> None:
     """The cores of a rectangle need the same pages, in all turns of their loops."""
     groups = [
-        (own, {call: one for call, one in pages.items() if call.buffer("cb") == shared.buffer}) for own, pages in needed
+        (members, {call: pages_of_call for call, pages_of_call in pages.items() if call.buffer("cb") == shared.buffer})
+        for members, pages in needed
     ]
     at = {
         (work.x, work.y): (group, number)

@@ -1140,12 +1140,12 @@ class _CudaEvaluation:
             return value
         read = tuple(place_of(index) for index in self.all_indices(node))
 
-        def change(one: Value) -> Value | None:
-            match one:
+        def change(value: Value) -> Value | None:
+            match value:
                 case Reduced():
-                    return one
+                    return value
                 case Input(place=place) if place is not None:
-                    return replace(one, place=places.moved_to(place, written, read))
+                    return replace(value, place=places.moved_to(place, written, read))
                 case _:
                     return None
 

@@ -1390,10 +1390,10 @@ def _along(position: Place, axis: str) -> Place:
 def _turned(value: Value, axis: str) -> Value | None:
     match value:
         case Input(place=place) if place is not None:
-            axes = frozenset(axis if one == "r" else one for one in value.axes)
+            axes = frozenset(axis if letter == "r" else letter for letter in value.axes)
             return replace(value, axes=axes, place=_along(place, axis))
         case Index(place=place):
-            axes = frozenset(axis if one == "r" else one for one in value.axes)
+            axes = frozenset(axis if letter == "r" else letter for letter in value.axes)
             return replace(value, axes=axes, place=_along(place, axis))
         case _:
             return None

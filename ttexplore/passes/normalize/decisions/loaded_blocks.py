@@ -67,7 +67,7 @@ class LoadedBlocks:
     @functools.cached_property
     def changed(self) -> set[tirx.Buffer]:
         """The buffers that the kernel writes."""
-        return {one for statement in walk(self.function.body) for one in _written(statement)}
+        return {buffer for statement in walk(self.function.body) for buffer in _written(statement)}
 
     @functools.cached_property
     def decided(self) -> set[ir.Expr]:
@@ -137,15 +137,15 @@ class LoadedBlocks:
         self.statement = statement
         source = None
         if runs(statement, tl.COPY) and not attribute(statement, "transpose"):
-            part, target = regions(statement)
+            source_block, target = regions(statement)
             if is_on_chip(target.source) and is_whole(target):
-                source = self._source(part, target.source, around)
+                source = self._source(source_block, target.source, around)
         inside = walk(statement) if isinstance(statement, tirx.For | tirx.While | tirx.IfThenElse) else [statement]
         for one in inside:
             for buffer in _written(one):
                 self.held.pop(buffer, None)
                 # A place that an element of it decided cannot be told any more.
-                self.held = {block: held for block, held in self.held.items() if not held.depends_on(buffer)}
+                self.held = {block: loaded for block, loaded in self.held.items() if not loaded.depends_on(buffer)}
         if source is not None:
             self.held[regions(statement)[1].source] = _Held(source, tuple(around), self._arms(around))
 

@@ -36,7 +36,7 @@ class _ElementReads(Context):
     def check(self, statement: tirx.Stmt) -> None:
         if isinstance(statement, tirx.Bind):
             self.names[statement.var] = statement.value
-        loads = [load for one in expressions_of(statement) for load in certain_loads(one)]
+        loads = [load for expr in expressions_of(statement) for load in certain_loads(expr)]
         if not loads:
             return
         loops = [statement for statement in self.around if isinstance(statement, tirx.For)]
