@@ -8,7 +8,9 @@ import { chip, closest } from "./dom.js";
 export function besideChip(model, root, title) {
   const { widget_manager: manager } = model;
   const identity = model.get("identity");
-  if (!identity || !manager?.context?.addSibling || !manager.create_view) return null;
+  // Notebook 7 has the same call, and no place beside the notebook.
+  const hasPlace = document.querySelector(".jp-LabShell") !== null;
+  if (!identity || !hasPlace || !manager?.context?.addSibling || !manager.create_view) return null;
   const { context } = manager;
   return chip("beside the notebook", async () => {
     const { luminoWidget: view } = await manager.create_view(await manager.get_model(identity));
