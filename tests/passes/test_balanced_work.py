@@ -177,3 +177,41 @@ def test_lengths_known_only_at_run_time_are_refused() -> None:
     assert error is not None
     assert error.code == "TTX-L014"
     assert "take times that are known only when it runs" in str(error)
+
+
+def test_times_of_products_depend_on_the_math_fidelity() -> None:
+    """The policy is asked for: the step that divides work predicts the products' times, in forks as well."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((ROWS, 64), "bfloat16"), B: T.Tensor((ROWS, 64), "bfloat16"), C: T.Tensor((ROWS, 32), "float32")
+    ):
+        with T.Kernel(BLOCKS) as bx:
+            a = T.alloc_shared((32, 64), "bfloat16")
+            b = T.alloc_shared((32, 64), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            T.copy(A[bx * 32, 0], a)
+            for k in T.Pipelined(bx + 1, num_stages=2):
+                T.copy(B[k * 32, 0], b)
+                T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C[bx * 32, 0])
+
+    options = {"cores": (3, 1), "policy": "balanced", "multicast": "off"}
+    ex = ttx.explore(main, options=options)
+    assert ex.error is None, str(ex.error)
+    assert most_blocks_of(ex) <= 28
+    A, B = np.random.default_rng(2).integers(-2, 3, (2, ROWS, 64)).astype(np.float32)
+    blocks = np.einsum("rd,kcd->rkc", A, B.reshape(BLOCKS, 32, 64))
+    seen = np.arange(BLOCKS) <= np.arange(ROWS)[:, None] // 32
+    expected = np.einsum("rkc,rk->rc", blocks, seen)
+    assert np.array_equal(ex.run(inputs=[A, B]).outputs[0], expected)
+    low = ex.fork(math_fidelity="LoFi")
+    assert low.plan.partition == ttx.explore(main, options=options | {"math_fidelity": "LoFi"}).plan.partition
+
+
+def most_blocks_of(ex: Exploration) -> int:
+    """The products of the core with the most work, of 78 in all."""
+    partition = ex.plan.partition
+    assert partition is not None
+    return max(sum(item + 1 for item in partition.items_of(core)) for core in partition.cores)

@@ -672,7 +672,7 @@ PARTS = (
         "B1.1",
         "partition",
         assign_work_items,
-        reads=("partials", "stages", "cb_depth", "chunk_k_tiles", "qk_chunk_tiles"),
+        reads=("partials", "stages", "cb_depth", "chunk_k_tiles", "qk_chunk_tiles", "math_fidelity"),
     ),
     Pass(
         "B1.2",
