@@ -419,6 +419,11 @@ def _estimate_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("estimate", "Predict how long the program takes on its target, and what bounds it.")
     _add_inputs(parser, default=None)
     _add_time_limit(parser, "none, for the lowering and the estimate each")
+    parser.add_argument(
+        "--beside",
+        metavar="FILE",
+        help="compare with the measured times of a report of the SDK's profiler, ops_perf_results*.csv",
+    )
     return parser
 
 
@@ -727,7 +732,11 @@ def _check(arguments: argparse.Namespace) -> Answer:
 def _estimate(arguments: argparse.Namespace) -> Answer:
     exploration = _explore(arguments, arguments.time_limit)
     estimate = exploration.estimate(arguments.inputs, arguments.seed, time_limit_seconds=arguments.time_limit)
-    return Answer(str(estimate), {**_identity(exploration), "estimate": estimate.to_json()})
+    text, data = str(estimate), {**_identity(exploration), "estimate": estimate.to_json()}
+    if arguments.beside is None:
+        return Answer(text, data)
+    measured = estimate.beside(arguments.beside)
+    return Answer(f"{text}\n\n{measured}", {**data, "measured": measured.to_json()})
 
 
 def _compare(arguments: argparse.Namespace) -> Answer:

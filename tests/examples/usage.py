@@ -149,3 +149,9 @@ def u026() -> Any:
 
 def u028() -> Any:
     return ttx.explore(split_k()).export("out", dialect="tessera")
+
+
+def u029(tmp_path: Path) -> Any:
+    """A report without the times of processors: `ex.estimate().beside("ops_perf_results.csv")`"""
+    (tmp_path / "ops_perf_results.csv").write_text("OP CODE,DEVICE KERNEL DURATION [ns]\n")
+    return ttx.explore(difference()).estimate().beside(tmp_path / "ops_perf_results.csv")

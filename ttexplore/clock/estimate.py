@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections import Counter as Count
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from ttexplore.clock.events import (
     useful_cycles,
     worked_cycles,
 )
+from ttexplore.clock.measured import Measured, beside
 from ttexplore.clock.rates import RESOURCES, Resource, rates_of
 from ttexplore.clock.replay import ProcessorTime, Replay, Waits, cycles_within, replay
 from ttexplore.clock.trace import CoreTrace, core_trace
@@ -124,6 +126,16 @@ class Estimate(Printed):
         shown = ", ".join(map(str, sorted(core for group in self.cores for core in group.cores)[:_LISTED]))
         raise UsageError("U003", f"core {core} does not run the program", hint=f"cores that do are {shown}")
 
+    def beside(self, path: str | os.PathLike[str]) -> Measured:
+        """Compare with what was measured: the report `ops_perf_results*.csv` of the SDK's profiler. All its generic ops
+        must be runs of this program. Raises UsageError for a file that is no such report, or one of another program."""
+        return beside(self.kernel, (self,), path)
+
+    @property
+    def kernels_us(self) -> float:
+        """The time without the launch: until the last kernel has ended."""
+        return self.us - self._gains.known["launch"]
+
     @functools.cached_property
     def bound(self) -> Bound:
         """What the program waits for most: the resource that would save most if it were free."""
@@ -202,7 +214,7 @@ class Estimate(Printed):
             *([f"  inputs: {_OF_INPUTS}"] if self.of_inputs else []),
             f"  error: {ACCURACY}",
             f"  confidence: {self.confidence:.0%} of the time {_HELD}",
-            f"  bound by {self.bound}: {plain_time(self.us - gain)} if it were free; {self._next_told}",
+            f"  bound by {self.bound}: {plain_time(self.us - gain)} if it were free; {_next_told(*self.runner_up)}",
             f"  roofline: {plain_time(self.roofline_us)} (compute {plain_time(self.compute_peak_us)}, DRAM "
             f"{plain_time(self.dram_peak_us)}){longer}",
             f"  compute: {self.compute_share:.0%} of the peak of its math fidelity, {self.tflops:,.1f} TFLOP/s",
@@ -254,11 +266,6 @@ class Estimate(Printed):
             slowest.cores[0], len(slowest.cores), sum(len(group.cores) for group in self.cores), facts,
         )  # fmt: skip
 
-    @property
-    def _next_told(self) -> str:
-        name, share = self.runner_up
-        return f"{name} would save {share:.0%} of that" if share else "nothing else would save any"
-
     def _links_told(self, time: Callable[[float], str]) -> list[tuple[str, str]]:
         link = self.links.busiest
         if link is None:
@@ -278,6 +285,11 @@ class LaunchEstimates(Printed):
 
     kernel: str
     launches: tuple[Estimate, ...]
+
+    def beside(self, path: str | os.PathLike[str]) -> Measured:
+        """Compare with what was measured, as :meth:`Estimate.beside` does: the generic ops of the report are all
+        launches in their order, once for each run. Raises UsageError for a file that does not fit."""
+        return beside(self.kernel, self.launches, path)
 
     @property
     def us(self) -> float:
@@ -508,6 +520,10 @@ def _core(group: CoreClass, times: Mapping[ProcessorName, ProcessorTime], to_us:
     }
     read, written = (sum(moved_bytes(events, way) for events in group.processors.values()) for way in ("read", "write"))
     return CoreEstimate(group.cores, processors, read, written)
+
+
+def _next_told(runner_up: Bound, share: float) -> str:
+    return f"{runner_up} would save {share:.0%} of that" if share else "nothing else would save any"
 
 
 def _processor(name: str, processor: ProcessorEstimate) -> str:
