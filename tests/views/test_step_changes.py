@@ -41,7 +41,8 @@ def marks(now: Exploration, **options: Any) -> dict[str, str]:
     ({"accumulate_dtype": "bfloat16"}, {"A2": "plan", "C2": "program", "D5": "program"}),
     ({"dst_full_sync": True}, {"A2": "plan", "D5": "program"}),
     ({"subblock": (1, 2)}, {"D5": "program"}),
-    ({"target": "blackhole_p150"}, {"B1": "plan", "D3": "program", "E1": "plan"}),
+    ({"target": "blackhole_p150"}, {"B1": "plan"}),
+    ({"multicast": "all", "loaded_by": "reader"}, {"B1": "plan", "D3": "program", "E1": "plan"}),
     ({"eltwise": "sfpu"}, {}),
     ({}, {}),
 ])  # fmt: skip
