@@ -110,7 +110,7 @@ def test_loops_that_only_repeat_others_are_one_sequence(
     kernel: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is counted is what all turns do, one by one."""
-    program = ttx.explore(kernel, options={**options, "multicast": "all"}).steps["D3"].after
+    program = ttx.explore(kernel, options={**options, "multicast": "all", "loaded_by": "reader"}).steps["D3"].after
     functions, plan = program.functions, program.plan
     assert plan.shared
     assert plan.partition is not None

@@ -209,7 +209,7 @@ def test_fpu_for_bfloat16_and_sfpu_for_float32() -> None:
     fast = ttx.explore(binary(lambda x, y: x * y, "bfloat16"))
     assert tile_operations(fast) == ["mul_tiles", "pack_tile"]
     assert (
-        "a * b: FPU, because both are bfloat16 circular buffers (32 cycles per tile; the SFPU would take 96"
+        "a * b: FPU, because both are bfloat16 circular buffers (32 cycles per tile; the SFPU would take 748"
         in reasons(fast)
     )
     whole = ttx.explore(binary(lambda x, y: x * y))
