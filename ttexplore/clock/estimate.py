@@ -26,7 +26,7 @@ from ttexplore.clock.rates import RESOURCES, Resource, rates_of
 from ttexplore.clock.replay import ProcessorTime, Replay, Waits, cycles_within, replay
 from ttexplore.clock.trace import CoreTrace, core_trace
 from ttexplore.errors import UsageError, VerifyError
-from ttexplore.given import Parts, wholes
+from ttexplore.given import LARGEST, Parts, named, plain, wholes, wrong
 from ttexplore.noc_links import LinkLoads, link_loads
 from ttexplore.plan import Plan
 from ttexplore.record import to_json
@@ -151,8 +151,12 @@ class Estimate(Printed):
         return name, us / most if most else 0.0
 
     def gain_us(self, resource: Resource, faster: float) -> float:
-        """The microseconds that would be saved if a resource were so many times as fast: 1.1 is 10 % faster."""
-        return self._gains.faster(resource, faster)
+        """The microseconds that would be saved if a resource were so many times as fast: 1.1 is 10 % faster. Raises
+        UsageError for another resource, and for a number below 1."""
+        times = plain(faster)
+        if isinstance(times, bool) or not isinstance(times, int | float) or not 1 <= times <= LARGEST:
+            raise wrong("faster", faster, "how many times as fast, a number of at least 1")
+        return self._gains.faster(named("resource", resource, RESOURCES), times)
 
     @property
     def confidence(self) -> float:
