@@ -47,6 +47,11 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
         Unsupported,
         r"cannot be assigned: their positions depend on run-time values$",
     ),
+    (
+        "work items are balanced by times that are known",
+        Unsupported,
+        r"^the policy balanced for a kernel whose work items take times that are known only when it runs$",
+    ),
     ("rows are not read element by element", Unsupported, r"is read at computed places, and it is not kept in tiles"),
     ("a slice of constants leaves its tensor", KernelError, r"is outside of its extent \d+$"),
 )
