@@ -152,7 +152,7 @@ def test_compare_names_steps_and_files_and_shows_each(capsys: pytest.CaptureFixt
     assert out.endswith("\nfiles that differ: reader.cpp, writer.cpp\n")
     _, data = call_json(capsys, *words)
     assert [one["change"] for one in data["steps"]] == [*["same"] * 4, "plan", "program", *["carried"] * 9]
-    assert [one["change"] for one in data["steps"][0]["parts"]] == ["same"] * 19
+    assert [one["change"] for one in data["steps"][0]["parts"]] == ["same"] * 20
     assert data["files"] == ["reader.cpp", "writer.cpp"]
     for what, line in (("B2", "+         work = work_start + item * "), ("reader.cpp", "work = work_start + item * ")):
         status, out, _ = call(capsys, *words, "--show", what)
