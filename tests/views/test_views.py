@@ -499,6 +499,9 @@ def test_the_summary_tells_the_imbalance() -> None:
     assert summary(partition()) == (
         "64 of 64 cores work, 1 to 2 items each, contiguous, busiest core 1.91 times the mean of those that work"
     )
+    # As many items are not as much work where these take different times.
+    balanced = dataclasses.replace(partition(), policy="balanced")
+    assert summary(balanced) == "64 of 64 cores work, 1 to 2 items each, balanced"
     # That all who work do the same must not hide those that do nothing.
     assert summary(partition(8, 8, 16)) == "16 of 64 cores work (48 idle), 1 item each, contiguous"
     assert summary(partition(8, 8, 1)) == "1 of 64 cores works (63 idle), 1 item each, contiguous"

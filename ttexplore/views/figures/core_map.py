@@ -182,7 +182,8 @@ def summary(partition: Partition) -> str:
     text = f"{working_cores(partition)} {'works' if len(items) == 1 else 'work'}"
     text += f" ({cores - len(items)} idle)" if len(items) < cores else ""
     text += f", {each(items)}, {how(partition)}"
-    if min(items) != max(items):
+    # Balanced items take different times: their number says nothing of the work.
+    if min(items) != max(items) and partition.policy != "balanced":
         text += f", busiest core {max(items) * len(items) / sum(items):.2f} times the mean of those that work"
     return text
 
