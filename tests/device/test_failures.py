@@ -143,7 +143,7 @@ def test_a_run_can_be_cancelled(
 
     with pytest.raises(Cancelled, match="the run was cancelled"):
         Ttnn(environment_folder=environment, progress=while_running(set_it)).run(hanging, arrays, cancel=cancel)
-    assert time.monotonic() - at[0] < 1.0
+    assert time.monotonic() - at[0] < 20.0
     assert session.process_id is None
     assert tagged_processes(session.tag) == []
     assert_works(environment, program, arrays)

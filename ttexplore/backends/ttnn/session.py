@@ -26,6 +26,8 @@ WORKER = Path(__file__).with_name("worker.py")
 OPEN_LIMIT_SECONDS = 240.0
 COMPILE_LIMIT_SECONDS = 300.0
 POLL_SECONDS = 0.1
+# A killed simulator has some gigabytes to give back.
+_END_LIMIT_SECONDS = 20.0
 KEPT_LOGS = 20
 KEPT_CHARACTERS = 2000
 
@@ -157,9 +159,13 @@ class Session:
             if stream:
                 with contextlib.suppress(OSError):
                     stream.close()
-        for process in tagged_processes(self.tag):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        # A killed process is there until it has given its memory back; the next one needs the device for itself.
+        deadline = time.monotonic() + _END_LIMIT_SECONDS
+        while (processes := tagged_processes(self.tag)) and time.monotonic() < deadline:
+            for process in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(POLL_SECONDS)
 
     def _open(self, progress: Progress, cancel: threading.Event) -> None:
         self.notice = ""
