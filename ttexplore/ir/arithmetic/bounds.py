@@ -19,6 +19,7 @@ from ttexplore.ir.arithmetic.index import (
     Range,
     Unary,
     Variable,
+    VariableNumbers,
     close_range,
     convert,
     follows,
@@ -36,7 +37,7 @@ from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, bound_form, constant, statements
 from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.operations.quantified import quantified_of
-from ttexplore.ops.names import CORE_VALUE
+from ttexplore.ops.op import CORE_VALUE
 from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
 
 BLOCK_RANGES = "tt.block_ranges"
@@ -251,7 +252,7 @@ class _VariableValues:
     """The values that variables can have, each for itself. TVM's proofs know little of minima, selects and bits."""
 
     def __init__(self) -> None:
-        self.numbers: dict[ir.Var, Variable] = {}
+        self.number = VariableNumbers()
         self.ranges: dict[Key, Range] = {}
         self.bound: dict[Variable, Expression] = {}
         # The conditions of the branches around.
@@ -260,9 +261,6 @@ class _VariableValues:
         self.ends: dict[ir.Var, ir.Expr] = {}
         # What has been told since somebody asked: mostly TVM's own proofs are enough.
         self.told: list[tuple[ir.Var, ir.Expr, ir.Expr | None]] = []
-
-    def number(self, variable: ir.Var) -> Variable:
-        return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
 
     def counts(self, variable: ir.Var, start: ir.Expr, count: ir.Expr) -> None:
         """A variable counts up from a start."""

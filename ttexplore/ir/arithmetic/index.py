@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
-from ttexplore.ops.names import CORE_ITEM, CORE_VALUE
+from ttexplore.ops.op import CORE_ITEM, CORE_VALUE
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -33,6 +33,16 @@ class Variable(NamedTuple):
 
     def __str__(self) -> str:
         return self.name
+
+
+class VariableNumbers:
+    """Numbers the variables of a kernel in the order in which they are asked for, as `convert` needs it."""
+
+    def __init__(self) -> None:
+        self._of: dict[ir.Var, Variable] = {}
+
+    def __call__(self, variable: ir.Var) -> Variable:
+        return self._of.setdefault(variable, Variable(len(self._of), str(variable.name)))
 
 
 @dataclass(frozen=True, slots=True)

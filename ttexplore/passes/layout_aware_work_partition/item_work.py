@@ -18,7 +18,7 @@ from tvm import ir, tirx
 from ttexplore.analysis.dst_blocks import SubBlock, sub_blocks
 from ttexplore.analysis.launch_grid import grid_loops
 from ttexplore.analysis.staging import storage_dtype
-from ttexplore.ir.arithmetic.index import Expression, Variable, compiled, convert, placed
+from ttexplore.ir.arithmetic.index import Expression, Variable, VariableNumbers, compiled, convert, placed
 from ttexplore.ir.build import constant, dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body
@@ -120,13 +120,10 @@ def item_cycles(program: TirProgram, target: Target) -> Callable[[Block], float]
         return None
     if not any(map(_is_of_open_length, every)):
         return lambda _: 1.0
-    numbers: dict[ir.Var, Variable] = {}
+    number = VariableNumbers()
     bound: dict[Variable, Expression] = {}
     compute = program.plan.compute
     assert compute is not None, "A2 decides it"
-
-    def number(variable: ir.Var) -> Variable:
-        return numbers.setdefault(variable, Variable(len(numbers), str(variable.name)))
 
     def work(body: Iterable[tirx.Stmt], names: dict[Variable, str], depth: int) -> _UnevenWork | None:
         even: list[tirx.Stmt] = []
@@ -160,9 +157,7 @@ def _is_open(body: tirx.Stmt, copies: Sequence[TensorCopy]) -> bool:
     """Whether something decides only when the kernel runs what is read, or how often."""
     copy_statements = {copy.statement for copy in copies}
     for statement in walk(body):
-        if isinstance(statement, tirx.While) or (
-            isinstance(statement, tirx.For) and constant(statement.extent) is None
-        ):
+        if isinstance(statement, tirx.While) or _is_of_open_length(statement):
             return True
         if tensors_moved(statement) and statement not in copy_statements:
             return True

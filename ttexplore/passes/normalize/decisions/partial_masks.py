@@ -10,7 +10,7 @@ from tvm import ir, tirx
 
 from ttexplore.analysis.dst_blocks import substituted
 from ttexplore.ir.adapter import choice_of
-from ttexplore.ir.arithmetic.index import Binary, Variable, affine, convert, folded
+from ttexplore.ir.arithmetic.index import Binary, VariableNumbers, affine, convert, folded
 from ttexplore.ir.branches import branch
 from ttexplore.ir.build import constant, regions, runs, shape_of
 from ttexplore.ir.dag import nodes_of, same_expressions
@@ -108,11 +108,7 @@ def _fails_somewhere(condition: ir.Expr, last: Mapping[ir.Var, int]) -> ir.Expr 
     largest and the larger side smallest."""
     if not isinstance(condition, _Comparison):
         return None
-    numbers: dict[ir.Var, Variable] = {}
-
-    def number(variable: ir.Var) -> Variable:
-        return numbers.setdefault(variable, Variable(len(numbers), str(variable.name)))
-
+    number = VariableNumbers()
     difference = Binary("-", convert(condition.a, number), convert(condition.b, number))
     factors = affine(folded(difference))
     if factors is None:

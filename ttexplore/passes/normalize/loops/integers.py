@@ -24,7 +24,7 @@ from ttexplore.ir.arithmetic.index import (
     Expression,
     Key,
     Range,
-    Variable,
+    VariableNumbers,
     convert,
     is_nonzero,
     learn_loop,
@@ -48,14 +48,11 @@ class _Check:
     """Walks a kernel with the known ranges of its variables."""
 
     def __init__(self, function: tirx.PrimFunc, sizes: Mapping[str, int]) -> None:
-        self.numbers: dict[ir.Var, Variable] = {}
+        self.number = VariableNumbers()
         self.known: dict[Key, Range] = {}
         for size in size_variables(function):
             value = sizes[str(size.name)]
             self.learn(size, (value, value))
-
-    def number(self, variable: ir.Var) -> Variable:
-        return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
 
     def body(self, body: tirx.Stmt) -> None:
         for statement in statements(body):

@@ -14,6 +14,7 @@ from ttexplore.ir.arithmetic.index import (
     Binary,
     Expression,
     Variable,
+    VariableNumbers,
     affine,
     compiled,
     convert,
@@ -102,13 +103,10 @@ class Numbers:
 
     def __init__(self, blocks: Sequence[ir.Var]) -> None:
         self.blocks = blocks
-        self._numbers: dict[ir.Var, Variable] = {}
+        self.number = VariableNumbers()
         self._bound: dict[Variable, Expression] = {}
         self._slots: dict[Variable, int] = {}
         self._functions: dict[int, tuple[ir.Expr, Callable[[Values], int]]] = {}
-
-    def number(self, variable: ir.Var) -> Variable:
-        return self._numbers.setdefault(variable, Variable(len(self._numbers), str(variable.name)))
 
     def slot(self, variable: ir.Var) -> int:
         """The place of a loop's variable, or of a block index that is chosen, among the values."""
