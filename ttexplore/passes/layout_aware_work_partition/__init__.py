@@ -230,12 +230,7 @@ def choose_shared_inputs(program: TirProgram, target: Target, *, multicast: str 
     free = multicast == "auto" and options.policy is None and options.order is None
     shared = with_shared_inputs(program, target, multicast, lambda: _rectangles(program) if free else [])
     chosen = shared.plan.partition
-    if chosen is not None and chosen.policy != before.policy:
-        # The note on the default is not true any more; another one tells the policy, and why.
-        shared = shared.with_plan(
-            notes=tuple(plan_note for plan_note in shared.plan.notes if plan_note.kind != "schedule")
-        )
-    return shared
+    return shared if chosen is None or chosen.policy == before.policy else _without_default(shared)
 
 
 def balance_work_items(program: TirProgram, target: Target) -> TirProgram:
@@ -276,18 +271,15 @@ def balance_work_items(program: TirProgram, target: Target) -> TirProgram:
     program = program.with_choice(Choice("policy", candidates, chosen, why.text), why)
     if not pays:
         return program
-    assignment = _with_lists(lists, partition.order)
-    partition = dataclasses.replace(
-        partition,
-        policy="balanced",
-        cores=assignment.cores,
-        arguments=assignment.arguments,
-        form=assignment.form,
-        step=assignment.step,
+    return _without_default(
+        program.with_plan(partition=_reassigned(partition, "balanced", _with_lists(lists, partition.order)))
     )
-    # The note on the default is not true any more.
-    notes = tuple(note for note in program.plan.notes if note.kind != "schedule")
-    return program.with_plan(partition=partition, notes=notes)
+
+
+def _without_default(program: TirProgram) -> TirProgram:
+    """The program without the note on the default policy, which is not true any more: another one tells the policy, and
+    why."""
+    return program.with_plan(notes=tuple(told for told in program.plan.notes if told.kind != "schedule"))
 
 
 def _rectangles(program: TirProgram) -> list[Partition]:
@@ -301,16 +293,15 @@ def _rectangles(program: TirProgram) -> list[Partition]:
     assignment = _rectangular(
         partition.grid, partition.core_ranges, partition.order, partition.order_block, None, any_size=False
     )
-    return [
-        dataclasses.replace(
-            partition,
-            policy="rectangular",
-            cores=assignment.cores,
-            arguments=assignment.arguments,
-            form=assignment.form,
-            step=assignment.step,
-        )
-    ]
+    return [_reassigned(partition, "rectangular", assignment)]
+
+
+def _reassigned(partition: Partition, policy: Policy, assignment: _Work) -> Partition:
+    """The partition with another division of its work items."""
+    return dataclasses.replace(
+        partition, policy=policy, cores=assignment.cores, arguments=assignment.arguments, form=assignment.form,
+        step=assignment.step,
+    )  # fmt: skip
 
 
 # What the options mean
