@@ -25,7 +25,7 @@ Sources of the numbers, all from SDK 0.81.1 unless a line says otherwise:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -35,6 +35,13 @@ from ttexplore.record import to_json
 
 NodeKind = Literal["tensix", "dram", "ethernet", "arc", "pcie", "router", "harvested"]
 Coordinates = tuple[int, int]
+
+
+# The RISC-V processors of a Tensix core, by what each runs: the two kernels that move data, and the three parts of the
+# compute kernel (metalium.md, section 1).
+RISCV_PROCESSORS: Mapping[str, str] = {
+    "writer": "BRISC", "reader": "NCRISC", "unpack": "TRISC0", "math": "TRISC1", "pack": "TRISC2",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +120,6 @@ class Costs:
     pack_bytes_per_cycle: int = 64
     buffer_call_cycles: int = 15
     dram_mixed_share: float = 0.78
-
-    def dram_reading(self, page_bytes: float) -> float:
-        """The bytes per cycle that all banks together deliver to cores all over the grid, in pages of a size."""
-        return 1 / (1 / self.dram_read_bytes_per_cycle + self.dram_request_cycles / page_bytes)
 
 
 @dataclass(frozen=True, slots=True)

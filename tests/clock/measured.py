@@ -97,7 +97,7 @@ def _one_per_bank(row: Row, _: re.Match[str]) -> float:
 def _share(row: Row, _: re.Match[str]) -> float:
     costs = row.target.costs
     peak = costs.dram_bank_bytes_per_cycle * row.target.dram_banks
-    return 100 * min(1.0, costs.dram_reading(row.params["page_bytes"]) / peak)
+    return 100 * min(1.0, rates_of(row.target).reading(1 / row.params["page_bytes"]) / peak)
 
 
 def _to_shards(row: Row, _: re.Match[str]) -> float:

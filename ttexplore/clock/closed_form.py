@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-from ttexplore.clock.rates import FLAG_BYTES, UNLIMITED, rates_of
+from ttexplore.clock.rates import FLAG_BYTES, UNLIMITED, Rates, rates_of
 from ttexplore.ir.operations.work import ItemWork, Load
 from ttexplore.noc_links import Moved, Way
 from ttexplore.ops import OPS
@@ -101,6 +101,7 @@ def _computed(
     work: ItemWork, kinds: Mapping[_Kind, int], shared: Sequence[str], target: Target, by_writer: Collection[str]
 ) -> dict[_Kind, float]:
     """The cycles until cores of each kind have computed all. `kinds` counts the cores."""
+    rates = rates_of(target)
     loading = {kind: _Loading() for kind in kinds}
     most = max(count for count, *_ in kinds)
     turns = serial = 0
@@ -115,10 +116,10 @@ def _computed(
                 continue
             roles = kind[1:]
             if (writes, roles) not in steps:
-                steps[writes, roles] = _step(loads, dict(zip(shared, roles, strict=True)), target)
+                steps[writes, roles] = _step(loads, dict(zip(shared, roles, strict=True)), target, rates)
             # Of the turns of the busiest core, others take part in some.
             ways.append((loading[kind], writes, steps[writes, roles], cores * kind[0] / most))
-        moved = _moved([(weight, load) for _, _, load, weight in ways], target)
+        moved = _moved([(weight, load) for _, _, load, weight in ways], rates)
         for (loaded, writes, load, _), dram in zip(ways, moved, strict=True):
             cycles = load.cycles(dram) * prod(loops)
             if writes:
@@ -164,8 +165,8 @@ class _Step:
         return max(self.before + max(self.transfers, dram) + self.sending, self.handshake)
 
 
-def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target) -> _Step:
-    costs, rates, ring = target.costs, rates_of(target), target.noc_round_trip_cycles
+def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target, rates: Rates) -> _Step:
+    costs, ring = target.costs, target.noc_round_trip_cycles
     own_bytes = from_dram = pages = calls = 0
     sending = late = handshake = starts = 0.0
     for load in loads:
@@ -198,24 +199,23 @@ def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target) -> _S
     return _Step(calls + latency, transfers, sending, handshake, from_dram, own_bytes / pages, starts, late)
 
 
-def _moved(flows: Sequence[tuple[float, _Step]], target: Target) -> list[float]:
+def _moved(flows: Sequence[tuple[float, _Step]], rates: Rates) -> list[float]:
     """The cycles that what each of these steps reads from DRAM takes, in so many cores. All that go on at a time have
     the same share of the bandwidth, at most that of a core."""
-    costs = target.costs
-    left = [float(step.from_dram) for _, step in flows]
+    remaining = [float(step.from_dram) for _, step in flows]
     ends = [step.starts for _, step in flows]
     now = min((step.starts for _, step in flows if step.from_dram), default=0.0)
-    while running := [at for at, count in enumerate(left) if count > 0]:
+    while running := [at for at, count in enumerate(remaining) if count > 0]:
         active = [at for at in running if flows[at][1].starts <= now]
-        busy = sum(flows[at][0] / costs.dram_reading(flows[at][1].page_bytes) for at in active)
-        rate = min(costs.dram_core_bytes_per_cycle, 1 / busy if busy else UNLIMITED)
+        busy = sum(flows[at][0] / rates.reading(1 / flows[at][1].page_bytes) for at in active)
+        rate = min(rates.core, 1 / busy if busy else UNLIMITED)
         later = [flows[at][1].starts - now for at in running if at not in active]
-        step = min([*(left[at] / rate for at in active), *later])
+        step = min([*(remaining[at] / rate for at in active), *later])
         now += step
         for at in active:
-            left[at] -= rate * step
-            if left[at] < 1:
-                left[at], ends[at] = 0.0, now
+            remaining[at] -= rate * step
+            if remaining[at] < 1:
+                remaining[at], ends[at] = 0.0, now
     return [end - step.starts for end, (_, step) in zip(ends, flows, strict=True)]
 
 

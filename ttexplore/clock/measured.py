@@ -15,6 +15,7 @@ from ttexplore.clock.events import PROCESSORS, ProcessorName
 from ttexplore.errors import UsageError, shown
 from ttexplore.given import path as path_of
 from ttexplore.record import to_json
+from ttexplore.target import RISCV_PROCESSORS
 from ttexplore.views.markup import plural
 from ttexplore.views.runs.measured import MeasuredTable, measured_html, measured_text
 from ttexplore.views.runs.times import plain_time
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
 # Columns of the report, as tracy/process_ops_logs.py of ttnn 0.81.1 names them. The time of a processor is from where
 # its kernel starts on the first core to where it ends on the last one.
 _OPERATION, _KERNELS = "OP CODE", "DEVICE KERNEL DURATION [ns]"
-_RISCV: Mapping[ProcessorName, str] = {
-    "reader": "NCRISC", "writer": "BRISC", "unpack": "TRISC0", "math": "TRISC1", "pack": "TRISC2",
-}  # fmt: skip
-_DURATIONS = {name: f"DEVICE {processor} KERNEL DURATION [ns]" for name, processor in _RISCV.items()}
+_DURATIONS = {name: f"DEVICE {RISCV_PROCESSORS[name]} KERNEL DURATION [ns]" for name in PROCESSORS}
 _CHIP, _CORES = "DEVICE ARCH", "CORE COUNT"
 _SOURCES = ("COMPUTE KERNEL SOURCE", "DATA MOVEMENT KERNEL SOURCE")
 # What ttnn.generic_op, which starts all programs of ours, is called in the report.
@@ -98,7 +96,7 @@ class MeasuredLaunch:
         for name, time in self.processors.items():
             predicted = self.predicted[name]
             waits = plain_time(sum(predicted.waits_us.values()))
-            rows.append((f"{name} ({_RISCV[name]})", *_cells(time), plain_time(predicted.busy_us), waits))
+            rows.append((f"{name} ({RISCV_PROCESSORS[name]})", *_cells(time), plain_time(predicted.busy_us), waits))
         of_runs = f"median of {self.runs} runs" if self.runs > 1 else "one run"
         return MeasuredTable(f"{self.kernel}, {of_runs}", tuple(rows))
 

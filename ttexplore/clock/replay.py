@@ -281,8 +281,8 @@ class _Machine:
                     issue = rates.issue["write", "l1"]
                     cap = rates.multicast_rate(receivers, count / transactions)
                     latency = rates.multicast_latency(receivers)
-                    given = () if counter is None else tuple(self.number(core, counter) for core in to)
-                    self.begin(code, _Start("write", "l1", count, cap, latency, transactions, given, latency // 2))
+                    counters = () if counter is None else tuple(self.number(core, counter) for core in to)
+                    self.begin(code, _Start("write", "l1", count, cap, latency, transactions, counters, latency // 2))
                     _busy(code, issue * (transactions + (counter is not None)))
                 case Complete(direction, landed):
                     code.append((_FINISH, _DIRECTIONS.index(direction), int(landed), 0))

@@ -7,14 +7,13 @@ from collections.abc import Callable
 
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.ttnn.session import DeviceHang
+from ttexplore.plan import KERNEL_ROLES
+from ttexplore.target import RISCV_PROCESSORS
 
-# The five RISC-V processors of a Tensix core, and the kernel that each runs (metalium.md, section 1).
+# The kernel that each processor runs.
 PROCESSORS = {
-    "BRISC": "writer",
-    "NCRISC": "reader",
-    "TRISC0": "compute (unpack)",
-    "TRISC1": "compute (math)",
-    "TRISC2": "compute (pack)",
+    processor: kernel if kernel in KERNEL_ROLES else f"compute ({kernel})"
+    for kernel, processor in RISCV_PROCESSORS.items()
 }
 
 # The meaning of the watcher's waypoints (the SDK's docs, "Watcher").
