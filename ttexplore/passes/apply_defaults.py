@@ -398,7 +398,7 @@ def mask_partial_blocks(program: TirProgram, target: Target) -> TirProgram:
 
         for k in range(bx + 1):                      for k in range(bx + 1):
             T.gemm(Q, K, S)                              T.gemm(Q, K, S)
-            for i, j in T.Parallel(64, 64):   ==>        for taken in range(select(bx * 64 < k * 64 + 63, 1, 0)):
+            for i, j in T.Parallel(64, 64):   ==>        if bx * 64 < k * 64 + 63:
                 S[i, j] = T.if_then_else(                    for i, j in T.Parallel(64, 64):
                     bx * 64 + i >= k * 64 + j,                   S[i, j] = T.if_then_else(...)
                     S[i, j], -1e30)

@@ -125,7 +125,7 @@ class Runner:
         """The steps that a step lowers on trial."""
         if not step.trial_until:
             return ()
-        letters = [step.letter for step in self.pipeline]
+        letters = [leaf.letter for leaf in self.pipeline]
         return self.pipeline[letters.index(step.letter) + 1 : letters.index(step.trial_until) + 1]
 
     def _trial(self, step: Pass, program: TirProgram, own_options: Mapping[str, object]) -> Callable[..., TirProgram]:

@@ -67,19 +67,19 @@ def hidden(plan: Plan, reads: Collection[str] = ()) -> Plan:
     return _replaced(plan, facts)
 
 
-def with_facts(plan: Plan, reached: Plan, before: Plan, options: Options) -> Plan:
-    """The plan with the facts of `made`, which a step made of `before` without those that it does not read."""
+def with_facts(plan: Plan, shown: Plan, before: Plan, options: Options) -> Plan:
+    """The plan with the facts of `shown`, which a step made of `before` without those that it does not read."""
     facts: dict[str, object] = {
         name: tuple(
             fact
-            for entry in getattr(reached, name)
+            for entry in getattr(shown, name)
             for fact in (getattr(before, name) if entry is _HIDDEN[name] else (entry,))
         )
         for name in _ADDED_TO
     }
-    facts["options"] = before.options if reached.options is _HIDDEN["options"] else reached.options
-    if reached.compute is not None:
-        fidelity = reached.compute.math_fidelity
+    facts["options"] = before.options if shown.options is _HIDDEN["options"] else shown.options
+    if shown.compute is not None:
+        fidelity = shown.compute.math_fidelity
         current = options.math_fidelity if before.compute is None else before.compute.math_fidelity
         facts[FIDELITY] = current if fidelity is _HIDDEN[FIDELITY] else fidelity
     return _replaced(plan, facts)
