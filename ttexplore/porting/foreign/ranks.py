@@ -122,12 +122,12 @@ class Ranks:
                 rank = self.of(value)
                 return None if rank is None else rank + 1
             case "store", [address, value, *rest]:
-                to, given = self.of(address), self.joined(node, [value, *rest, *keywords.values()])
-                if to is not None and given is not None and given not in (0, to):
+                to, stored = self.of(address), self.joined(node, [value, *rest, *keywords.values()])
+                if to is not None and stored is not None and stored not in (0, to):
                     raise Refused(f"a block with other axes than its address, `{ast.unparse(node)[:60]}`,", node.lineno)
                 return 0
             case _, values if name in _ALIKE or name in self.of_elements:
-                given = [argument for key, argument in keywords.items() if key in ("mask", "other", "acc", "x", "y")]
-                return self.joined(node, [*values[: 1 if name in ("cast", "advance", "trans") else None], *given])
+                aligned = [argument for key, argument in keywords.items() if key in ("mask", "other", "acc", "x", "y")]
+                return self.joined(node, [*values[: 1 if name in ("cast", "advance", "trans") else None], *aligned])
             case _:
                 return 0 if name in _NUMBERS else None

@@ -375,24 +375,24 @@ _NOTHING = Input("", place=None)
 
 def _steps(stores: tuple[Output, ...]) -> dict[tuple[str, Place | None], IndexStrides] | str:
     side_of: dict[tuple[str, Place | None], IndexStrides] = {}
-    for one in _accesses(stores):
-        if one == _NOTHING:
+    for element in _accesses(stores):
+        if element == _NOTHING:
             continue
-        if one.place is None:
-            return f"it is not known which elements of {one.tensor} it takes"
-        side = steps(one.place)
+        if element.place is None:
+            return f"it is not known which elements of {element.tensor} it takes"
+        side = steps(element.place)
         if isinstance(side, str):
-            return f"{one.tensor} is {'written' if isinstance(one, Output) else 'read'} {side}"
-        side_of[_access(one)] = side
+            return f"{element.tensor} is {'written' if isinstance(element, Output) else 'read'} {side}"
+        side_of[_access(element)] = side
     blocks = any(kind == "r" and name in ("r0", "r1") for side in side_of.values() for kind, name, _ in side.indices)
     if not blocks:
         return side_of
     # Rows and columns of blocks that were made without the other axis.
     full_side = max(side_of.values(), key=lambda side: len(side.indices))
     settled: dict[tuple[str, Place | None], IndexStrides] = {}
-    for access, one in side_of.items():
-        plain = _has(one.indices, "r")
-        choices = [_along(access[1], axis) for axis in ("r0", "r1")] if plain else [one]
+    for access, side in side_of.items():
+        plain = _has(side.indices, "r")
+        choices = [_along(access[1], axis) for axis in ("r0", "r1")] if plain else [side]
         fits = [
             choice for choice in choices
             if choice is not None and choice.indices <= full_side.indices
