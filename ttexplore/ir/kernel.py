@@ -34,8 +34,7 @@ from ttexplore.ir.build import arguments, bound_form, dtype_of, op_name, regions
 from ttexplore.ir.listing import origins_of
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
-from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
-from ttexplore.ops.op import Form, Op, Phase
+from ttexplore.ops.op import CB_SCOPE, DST_SCOPE, Form, Op, Phase
 from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Origin, Span
 

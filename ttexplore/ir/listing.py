@@ -12,8 +12,7 @@ from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.program import TirProgram
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
-from ttexplore.ops.names import CORE_VALUE
-from ttexplore.ops.op import OperandArgument
+from ttexplore.ops.op import CORE_VALUE, OperandArgument
 from ttexplore.record import Line, Listing, Origin, Work
 
 _INDENT = "    "

@@ -13,6 +13,11 @@ from numpy.typing import NDArray
 from ttexplore.plan import KernelRole
 from ttexplore.record import Work
 
+# Names in the IR that are those of no operation: the scope of a circular buffer, and that of values in DST; a value of
+# a core by its name, and the number of its work item.
+CB_SCOPE, DST_SCOPE = "tt.cb", "tt.dst"
+CORE_VALUE, CORE_ITEM = "tt.core_value", "tt.core_item"
+
 Tile = NDArray[Any]
 
 # The content of a DST tile: floating-point numbers, or two's complement integers.

@@ -8,7 +8,7 @@ from ttexplore.errors import ResourceError
 from ttexplore.ir.build import text_of
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import walk
-from ttexplore.ops import names
+from ttexplore.ops import op
 from ttexplore.plan import KERNEL_ROLES, Argument, KernelRole, KernelSignature, Plan
 from ttexplore.target import Target
 
@@ -33,10 +33,10 @@ def core_arguments(function: tirx.PrimFunc) -> list[Argument]:
         if type(value) is not ir.Call:
             continue
         match value.op.name:
-            case names.CORE_VALUE:
+            case op.CORE_VALUE:
                 name = text_of(value.args[0])
                 values.append(Argument(name, "core_value", name))
-            case names.CORE_ITEM:
+            case op.CORE_ITEM:
                 name = text_of(value.args[0])
                 lists.append(Argument(name, "core_list", name))
             case _:

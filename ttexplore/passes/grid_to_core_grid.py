@@ -11,7 +11,7 @@ from ttexplore.ir.arithmetic.sizes import BOUND_SIZES, size_variables
 from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Rule
-from ttexplore.ops.names import CORE_ITEM, CORE_VALUE
+from ttexplore.ops.op import CORE_ITEM, CORE_VALUE
 from ttexplore.plan import Partition
 from ttexplore.target import Target
 

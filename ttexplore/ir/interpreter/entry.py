@@ -37,8 +37,7 @@ from ttexplore.ir.interpreter.where import Limits
 from ttexplore.ir.operations.groups import projected
 from ttexplore.ir.program import KERNEL, TirProgram
 from ttexplore.ir.rewrite import walk
-from ttexplore.ops.names import CORE_VALUE
-from ttexplore.ops.op import UNWRITTEN
+from ttexplore.ops.op import CORE_VALUE, UNWRITTEN
 from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK
 from ttexplore.ops.small import is_small, on_host
 from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan

@@ -21,7 +21,7 @@ from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, TileSource
 from ttexplore.ir.interpreter.where import Limits, Where
-from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
 from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import SMALL_WHOLES, CoreWork, Plan

@@ -64,8 +64,7 @@ from ttexplore.ir.operations.turns import stored_by_turns
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
-from ttexplore.ops.names import CORE_ITEM, CORE_VALUE
-from ttexplore.ops.op import UNWRITTEN, Form
+from ttexplore.ops.op import CORE_ITEM, CORE_VALUE, UNWRITTEN, Form
 from ttexplore.ops.scalars import READ_ANY
 from ttexplore.ops.small import numpy_dtype, rounded_to
 from ttexplore.plan import SMALL_WHOLES

@@ -28,7 +28,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.names import DST
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Rule, walk
-from ttexplore.ops.names import DST_SCOPE
+from ttexplore.ops.op import DST_SCOPE
 from ttexplore.ops.protocol import CB_PUSH_BACK
 from ttexplore.options import Epilogue
 from ttexplore.passes.insert_dst_management.epilogue import last_turn_apart, without_single_turns

@@ -12,7 +12,7 @@ from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import allocation, dtype_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Firings, Rule
-from ttexplore.ops.names import CB_SCOPE
+from ttexplore.ops.op import CB_SCOPE
 from ttexplore.passes.insert_dst_management.steps import tiles_of
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer
 

@@ -52,8 +52,7 @@ from ttexplore.ops.blocks import (
     WRITE_ELEMENTS,
     WRITE_STRIPS,
 )
-from ttexplore.ops.names import CB_SCOPE
-from ttexplore.ops.op import Op
+from ttexplore.ops.op import CB_SCOPE, Op
 from ttexplore.ops.scalars import L1_NUMBER, NOC_READ_NUMBER, READ_ANY, READ_NUMBERS, RECEIVE_NUMBER, SEND_NUMBER
 from ttexplore.passes.lower_cb_intrinsics.handed_on_blocks import HandedOnBlocks
 from ttexplore.passes.lower_cb_intrinsics.sent_blocks import SentBlocks

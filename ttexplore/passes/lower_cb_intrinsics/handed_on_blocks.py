@@ -27,7 +27,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call
 from ttexplore.ir.build import bind, op, variable, when
-from ttexplore.ops.names import CORE_VALUE
+from ttexplore.ops.op import CORE_VALUE
 from ttexplore.ops.semaphores import NOC_SEND_BLOCK, RECEIVE_SENT, SEMAPHORE_SET, SEMAPHORE_UP, SEMAPHORE_WAIT
 from ttexplore.plan import PartialSums
 

@@ -25,8 +25,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call
 from ttexplore.ir.build import bind, op, variable, when
-from ttexplore.ops.names import CORE_VALUE
-from ttexplore.ops.op import Op
+from ttexplore.ops.op import CORE_VALUE, Op
 from ttexplore.ops.semaphores import (
     NOC_MULTICAST,
     NOC_MULTICAST_TO_ALL,

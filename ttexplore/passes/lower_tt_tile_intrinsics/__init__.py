@@ -47,7 +47,7 @@ from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body, walk
 from ttexplore.ops import language as tl
-from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
 from ttexplore.ops.scalars import READ_ANY, READ_NUMBER
 from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded

@@ -21,7 +21,7 @@ from ttexplore.ir.dataflow import nest_of
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import Rule
 from ttexplore.ops import OPS
-from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
 from ttexplore.options import Engine
 from ttexplore.passes.lower_tt_tile_intrinsics.tile_storage import TileStorage
 from ttexplore.plan import FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES

@@ -10,7 +10,7 @@ from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variabl
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import Firings, Rule
-from ttexplore.ops.names import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, KernelRole, Plan
 
 BLOCK = Rule("buffers of tiles", "A block of elements becomes a block of 32x32 tiles.")

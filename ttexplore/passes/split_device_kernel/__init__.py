@@ -30,7 +30,7 @@ from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings, Placement, Rule, walk
 from ttexplore.ops import FORMS
 from ttexplore.ops.blocks import RECEIVE_BLOCK, SEND_BLOCK
-from ttexplore.ops.names import CB_SCOPE
+from ttexplore.ops.op import CB_SCOPE
 from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE, READ_NUMBERS, RECEIVE_NUMBER, SEND_NUMBER
 from ttexplore.passes.split_device_kernel.loaded_inputs import with_loaders
 from ttexplore.passes.step import Pass

@@ -14,7 +14,7 @@ from ttexplore.ir.operations.groups import BARRIER_SCOPE, is_for_threads
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.scans import scan_of
 from ttexplore.ops import language as tl
-from ttexplore.ops.names import DST_SCOPE
+from ttexplore.ops.op import DST_SCOPE
 from ttexplore.ops.small import SMALL_WHOLES, is_small
 from ttexplore.passes.verify.predicates import Predicate, Walked, where
 

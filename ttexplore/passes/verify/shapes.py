@@ -17,7 +17,7 @@ from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
 from ttexplore.ops.blocks import READ_BLOCK, READ_ELEMENTS, READ_STRIPS, WRITE_BLOCK, WRITE_ELEMENTS, WRITE_STRIPS
-from ttexplore.ops.names import CB_SCOPE
+from ttexplore.ops.op import CB_SCOPE
 
 # The operations that move whole blocks between tensors and circular buffers.
 MOVES = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Call, Kernel, calls, kernel_name
-from ttexplore.ops.names import CB_SCOPE
+from ttexplore.ops.op import CB_SCOPE
 from ttexplore.ops.protocol import CB_POP_FRONT, CB_PUSH_BACK, CB_RESERVE_BACK, CB_WAIT_FRONT
 from ttexplore.passes.verify.ends import PROTOCOL
 from ttexplore.plan import Plan
