@@ -4,24 +4,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.faults.faults import sometimes
-from tests.faults.kernels import difference
-from tests.faults.plant import edited
+from tests.faults.faults import around, ended, sometimes, zeros
+from tests.faults.kernels import difference, told
+from tests.faults.plant import buffer, edited
 from tests.faults.test_faults import sound
+from tests.rewriting import placed
 from ttexplore.errors import ResourceError, Unsupported, VerifyError
 from ttexplore.ir.arithmetic.index import Unknown
+from ttexplore.ir.build import op
 from ttexplore.ir.kernel import FunctionReader
 from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
 from ttexplore.passes.verify.balance import _share
+from ttexplore.passes.verify.protocol import check_protocol
+from ttexplore.passes.verify.ranges import core_ranges
 from ttexplore.passes.verify.resources import check_partition
 from ttexplore.plan import CoreWork, Partition
 from ttexplore.target import get_target
@@ -61,6 +67,36 @@ def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         verify(exploration.steps["E1"].after, exploration.target)
     assert all(one == found[0] for one in found)
     assert len(found[0]) > 7
+
+
+@pytest.mark.parametrize(
+    ("barrier", "nested", "is_late"),
+    [
+        ("noc_writes_flushed", None, True), ("noc_writes_flushed", sometimes, True),
+        ("noc_writes_flushed", around, True), ("noc_write_barrier", None, False),
+        ("noc_write_barrier", sometimes, False), ("noc_write_barrier", around, False),
+    ],
+)  # fmt: skip
+def test_a_number_that_the_next_iteration_reads_must_have_arrived(
+    barrier: str, nested: Callable[[Any], list[Any]] | None, *, is_late: bool
+) -> None:
+    program = sound(told).steps["E1"].after
+    _, counts = program.functions["reader"].params
+    block = buffer(program, "reader", "around")
+
+    def written_back(pop: Any) -> list[Any]:
+        write = placed(op("noc_write_part", block, 0, 0, counts, 0, 0, 4), pop)
+        return [*(nested(write) if nested else [write]), op(barrier, span=pop.span), pop]
+
+    # Zeros for the tile that it reads beside the number.
+    program = edited("reader", "noc_read_tile", zeros)(edited("reader", "cb_pop_front", written_back)(program))
+    program = ended("reader", lambda _: op("noc_write_barrier"))(program)
+    reader = FunctionReader().read("reader", program.functions["reader"])
+    message = "the reader reads Counts before its writes to it have arrived"
+    with pytest.raises(VerifyError, match=message) if is_late else nullcontext() as caught:
+        check_protocol(reader, program.plan, core_ranges(program.plan.partition))
+    if caught is not None:
+        assert caught.value.hint == "put noc_write_barrier before the read"
 
 
 def test_what_is_stored_is_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,14 +25,8 @@ from ttexplore.ir.arithmetic.index import (
     value_range,
 )
 from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
-from ttexplore.ops.protocol import (
-    NOC_READ_BARRIER,
-    NOC_READ_ELEMENT,
-    NOC_READ_PART,
-    NOC_READ_TILE,
-    NOC_WRITE_BARRIER,
-    NOC_WRITES_FLUSHED,
-)
+from ttexplore.ops import OPS
+from ttexplore.ops.protocol import NOC_READ_BARRIER, NOC_WRITE_BARRIER, NOC_WRITES_FLUSHED
 from ttexplore.ops.semaphores import NOC_FULL_BARRIER
 from ttexplore.passes.verify.ends import PROTOCOL, End, Ends, either, moved_by
 from ttexplore.plan import Plan
@@ -42,7 +36,11 @@ _STATE = PROTOCOL | {
     NOC_READ_BARRIER.ir_name, NOC_WRITES_FLUSHED.ir_name, NOC_WRITE_BARRIER.ir_name, NOC_FULL_BARRIER.ir_name,
 }  # fmt: skip
 
-_READS = frozenset({NOC_READ_TILE.ir_name, NOC_READ_PART.ir_name, NOC_READ_ELEMENT.ir_name})
+_READS = frozenset(
+    name
+    for name, op in OPS.items()
+    if op.engine == "noc" and any(o.kind == "tensor" and o.access == "read" for o in op.operands)
+)
 
 
 def check_protocol(kernel: Kernel, plan: Plan, ranges: Mapping[Key, Range]) -> None:
