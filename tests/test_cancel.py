@@ -15,6 +15,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
+from tests.steps import before
 from ttexplore.cli import main
 from ttexplore.clock import replay
 from ttexplore.control import Control
@@ -336,7 +337,7 @@ def test_a_lowering_tells_its_steps_and_is_cancelled_between_them() -> None:
 
     with pytest.raises(Cancelled):
         ttx.explore(GEMM, M=64, N=64, K=64, cancel=cancel, progress=tell)
-    assert [line.partition(" ")[0] for line in told] == ["A0", "A1", "A2", "A3", "B1"]
+    assert [line.partition(" ")[0] for line in told] == before("B2")
 
 
 def test_a_lowering_and_an_estimate_end_at_their_time_limit() -> None:

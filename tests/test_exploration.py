@@ -17,6 +17,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import copy_block, elementwise, gemm, two_outputs
+from tests.steps import LETTERS
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.ttnn import Ttnn
 from ttexplore.errors import ResourceError, UsageError
@@ -27,9 +28,8 @@ from ttexplore.record import from_json
 
 def test_steps_by_index_name_and_letter() -> None:
     exploration = ttx.explore(gemm())
-    assert exploration.steps["C1"] is exploration.steps["lower_shared_to_cb"] is exploration.steps[6]
-    letters = "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1"
-    assert [step.letter for step in exploration.steps] == letters.split(" ")
+    assert exploration.steps["C1"] is exploration.steps["lower_shared_to_cb"] is exploration.steps[LETTERS.index("C1")]
+    assert [step.letter for step in exploration.steps] == LETTERS
     options = exploration.steps["B1"].options
     assert (options["policy"], options["cores"], options["core_offset"]) == (None, None, (0, 0))
     with pytest.raises(UsageError, match="there is no step 'Z9'"):
@@ -200,7 +200,9 @@ def test_reading_plans_needs_no_tvm() -> None:
 
 def test_a_view_is_a_place_in_the_explorer() -> None:
     exploration = ttx.explore("notebooks/kernels/gemm.py::matmul", M=128, N=128, K=128, block_M=64, block_N=64)
-    assert dict(exploration.view(tab="what if", step=13, pin=27).place) == {"tab": "What if", "step": "D5", "pin": "27"}
+    number = LETTERS.index("D5")
+    place = exploration.view(tab="what if", step=number, pin=27).place
+    assert dict(place) == {"tab": "What if", "step": "D5", "pin": "27"}
     assert dict(exploration.view(step="lower_cb_intrinsics").place) == {"tab": "Steps", "step": "D3"}
     assert dict(exploration.view(file="compute.cpp").place) == {"tab": "Code", "file": "compute.cpp"}
     assert repr(exploration.view()) == repr(exploration)

@@ -34,6 +34,7 @@ from tests.corpus.launches import (
     two_products,
 )  # fmt: skip
 from tests.said import said
+from tests.steps import LETTERS
 from ttexplore import cli
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
 from ttexplore.language.tracer.kernel import compiled
@@ -626,7 +627,8 @@ def test_launches_are_shown_with_their_tensors(tmp_path: Path) -> None:
     lines = str(explored).splitlines()
     assert lines[:5] == [
         "kernel  wormhole_n150  2 launches", "", "launch of a kernel  reads  writes",
-        "kernel_1            A, B   M       15 steps", "kernel_2            C, M   D       15 steps",
+        f"kernel_1            A, B   M       {len(LETTERS)} steps",
+        f"kernel_2            C, M   D       {len(LETTERS)} steps",
     ]  # fmt: skip
     assert "lower_shared_to_cb" in str(explored)
     shown = explored._repr_html_()

@@ -11,6 +11,7 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import CORPUS, gemm
 from tests.corpus.explored import CASES, NAMES, explored
+from tests.steps import LETTERS
 from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
 from ttexplore.plan import KERNEL_ROLES
@@ -29,7 +30,7 @@ def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
     exploration = explored(name)
     check = exploration.check()
     assert check, str(check)
-    assert len(check.results) == 15
+    assert len(check.results) == len(LETTERS)
     run = exploration.run()
     assert run.passed, run.message
     # What rounding explains is found beside the same numbers.

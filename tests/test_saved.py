@@ -17,6 +17,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import gemm
+from tests.steps import LETTERS
 from ttexplore.cli import main
 from ttexplore.errors import BackendError, ResourceError, UsageError
 from ttexplore.exploration import Exploration
@@ -201,8 +202,8 @@ def test_a_file_from_before_steps_had_parts_opens(exploration: Exploration, file
 
     saved = ttx.load(changed(file, tmp_path / "old.ttx", without_parts))
     assert [step.letter for step in saved.steps] == [step.letter for step in exploration.steps]
-    assert [step.parts for step in saved.steps] == [()] * 15
-    assert len(saved.data["steps"]) == 15
+    assert [step.parts for step in saved.steps] == [()] * len(LETTERS)
+    assert len(saved.data["steps"]) == len(LETTERS)
     assert saved.steps[0].listing == exploration.steps[0].listing
     # What A0 changed stands where its parts would have it.
     assert "A0.1" not in saved._repr_html_()

@@ -11,6 +11,7 @@ import tvm  # noqa: TID251 - its modules are taken, too
 
 import ttexplore as ttx
 from tests.corpus import copy_block, gemm
+from tests.steps import LETTERS
 from ttexplore import tenstorrent as tt
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.language.load import load_module
@@ -105,7 +106,8 @@ def test_the_documents_snippet(tmp_path: Path) -> None:
     file.write_text(SNIPPET)
     module = load_module(file)
     assert isinstance(module.mod, tt.Module)
-    assert repr(module.mod) == "<module of matmul for wormhole_n150: 7 of 15 steps, after C1 lower_shared_to_cb>"
+    count = f"{LETTERS.index('C1') + 1} of {len(LETTERS)} steps"
+    assert repr(module.mod) == f"<module of matmul for wormhole_n150: {count}, after C1 lower_shared_to_cb>"
     assert "for item in range(work_count):" in str(module.mod)
     assert '"tt.cb"' in str(module.mod)
     exploration = module.mod.explore()
@@ -117,7 +119,7 @@ def test_the_documents_snippet(tmp_path: Path) -> None:
 
 def test_a_module_shows_itself() -> None:
     mod = tt.apply_tt_defaults(gemm(), options={"cores": (2, 1)}, target="blackhole_p100")
-    assert repr(mod) == "<module of plain for blackhole_p100: 1 of 15 steps, after A0 apply_defaults>"
+    assert repr(mod) == f"<module of plain for blackhole_p100: 1 of {len(LETTERS)} steps, after A0 apply_defaults>"
     html = mod._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert "&lt;module of plain" in html
     assert "alloc_buffer" in html

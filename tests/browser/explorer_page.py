@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,13 +14,10 @@ from ttexplore import Exploration
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import packed
 from ttexplore.views.steps.step_changes import changed_files, step_changes
-from widgets.build import FOLDER
 
 # The loopback's name makes the page a secure one, which the clipboard wants; no server is behind it.
 ADDRESS = "http://localhost/"
 WIDE, NARROW = 1400, 620
-_VIEWS = (FOLDER / "explorer.js").read_text(encoding="utf-8").partition("const VIEWS = {")[2].partition("};")[0]
-TABS = tuple(re.findall(r'^  "?([A-Z][\w ]*)"?: ', _VIEWS, re.MULTILINE))
 BACKENDS = [
     {"name": "reference", "missing": "", "arithmetic": False, "limit": None},
     {"name": "emulator", "missing": "", "arithmetic": True, "limit": 60.0},

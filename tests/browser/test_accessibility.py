@@ -8,10 +8,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.conftest import Show
-from tests.browser.explorer_page import NARROW, TABS, WIDE, ExplorerPage
+from tests.browser.explorer_page import NARROW, WIDE, ExplorerPage
 from ttexplore import Exploration
 from ttexplore.record import ErrorRecord
-from ttexplore.views.explorer import error_data
+from ttexplore.views.explorer import TABS, error_data
 
 # Contrast takes most of the time, and the listings have hundreds of rows that look alike: of those with the same
 # colours, backgrounds and letters in the same list, it is judged in one. What is no matter of colours is judged in all

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import Open, Show
-from tests.browser.explorer_page import TABS, ExplorerPage
+from tests.browser.explorer_page import ExplorerPage
 from ttexplore import Exploration, explore
 from ttexplore.record import ErrorRecord
-from ttexplore.views.explorer import error_data
+from ttexplore.views.explorer import TABS, error_data
 from ttexplore.views.report import Reported, report_html
 
 TAGS = (

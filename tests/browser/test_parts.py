@@ -9,12 +9,12 @@ import pytest
 
 from tests.browser.conftest import Show
 from tests.browser.explorer_page import NARROW, ExplorerPage
+from tests.steps import LETTERS, PARTS, after
 from ttexplore import Exploration, explore
 from ttexplore.record import ErrorRecord
 from ttexplore.views.explorer import explorer_data
 
 _ROWS = "rows => rows.map((row) => row.querySelector('.letter').innerText)"
-_AFTER_A0 = ["A1", "A2", "A3", "B1", "B2", "C1", "C2", "C3", "D1", "D2", "D3", "D4", "D5", "E1"]
 # The parts of later steps that change something; of the first kernel, an input is loaded by the writer.
 _GROUPS_LATER = ["A2.5", "B1.1", "B1.2", "D1.1", "D1.2", "D5.1", "D5.2"]
 _SPARSE_LATER = ["A2.3", "A2.5", "B1.1", "D1.2", "D5.1", "D5.2"]
@@ -22,10 +22,7 @@ _SPARSE_LATER = ["A2.3", "A2.5", "B1.1", "D1.2", "D5.1", "D5.2"]
 
 def after_a0(parts: list[str]) -> list[str]:
     """The steps after A0 with some of their parts."""
-    return [row for letter in _AFTER_A0 for row in (letter, *(one for one in parts if one.startswith(f"{letter}.")))]
-
-
-_IDLE_OF_GROUPS = [f"A0.{n}" for n in (2, 3, *range(5, 19), 20)]
+    return [row for letter in after("A0") for row in (letter, *(one for one in parts if one.startswith(f"{letter}.")))]
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +94,9 @@ def test_a_dot_shows_its_part(explorer: ExplorerPage) -> None:
         explorer.go(letter)
         assert explorer.find(".title .letter").inner_text() == letter
         assert explorer.find(".dot[aria-selected=true]").count() == 1
-        explorer.spoken(f"{letter}, part {letter[3:]} of 20 of A0, ")
+        explorer.spoken(f"{letter}, part {letter[3:]} of {len(PARTS['A0'])} of A0, ")
     explorer.go("A1")
-    explorer.spoken("step 2 of 15, infer_tt_layout")
+    explorer.spoken(f"step 2 of {len(LETTERS)}, infer_tt_layout")
 
 
 def test_a_search_names_the_part(explorer: ExplorerPage) -> None:

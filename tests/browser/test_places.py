@@ -11,11 +11,13 @@ from playwright.sync_api import Page
 
 import ttexplore as ttx
 from tests.browser.conftest import Open, Show
-from tests.browser.explorer_page import TABS, ExplorerPage
+from tests.browser.explorer_page import ExplorerPage
 from tests.browser.test_accessibility import violations
+from tests.steps import LETTERS
 from ttexplore import Exploration
 from ttexplore.cli import main
 from ttexplore.session.pages import View
+from ttexplore.views.explorer import TABS
 
 _ROOT = Path(__file__).parents[2]
 
@@ -134,7 +136,8 @@ def test_several_lowerings_have_an_index(
     page.goto(address)
     explorer = shown(page)
     index = page.get_by_role("navigation", name="2 lowerings").get_by_role("link")
-    assert index.all_inner_texts() == ["matmul 1 wormhole_n150, 15 steps", "matmul 2 blackhole_p150, 15 steps"]
+    steps = f"{len(LETTERS)} steps"
+    assert index.all_inner_texts() == [f"matmul 1 wormhole_n150, {steps}", f"matmul 2 blackhole_p150, {steps}"]
     assert explorer.find("header>.m").inner_text() == "wormhole_n150"
     page.screenshot(path=tmp_path / f"index_{theme}.png")
     # With the keyboard alone.

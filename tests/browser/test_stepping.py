@@ -6,9 +6,10 @@ import pytest
 
 from tests.browser.conftest import Show
 from tests.browser.explorer_page import NARROW, ExplorerPage
+from tests.steps import LETTERS
 from ttexplore import Exploration
 from ttexplore.record import ErrorRecord
-from ttexplore.views.explorer import error_data
+from ttexplore.views.explorer import TABS, error_data
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_a_step_is_announced(explorer: ExplorerPage) -> None:
     explorer.press("j")
     step = explorer.data["steps"][explorer.step()]
     assert step["letter"] == "C1"
-    explorer.spoken("step 7 of 15, lower_shared_to_cb")
+    explorer.spoken(f"step {LETTERS.index('C1') + 1} of {len(LETTERS)}, lower_shared_to_cb")
 
 
 def test_the_whole_step_is_the_listing_after_it(explorer: ExplorerPage) -> None:
@@ -224,16 +225,15 @@ def test_a_hidden_class_of_lines_leaves_the_diff(explorer: ExplorerPage) -> None
 
 
 def test_digits_choose_the_tabs_and_arrows_walk_them(explorer: ExplorerPage) -> None:
-    names = ["Steps", "Cores", "Buffers", "Code", "Run", "What if", "GPU"]
-    for digit, name in enumerate(names, 1):
+    for digit, name in enumerate(TABS, 1):
         explorer.press(f"{digit}")
         assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == name
         assert explorer.find("[role=tabpanel]").get_attribute("aria-label") == name
     explorer.find("[aria-label=views] [aria-selected=true]").focus()
     explorer.type("ArrowRight")
-    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "Steps"
+    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == TABS[0]
     explorer.type("ArrowLeft")
-    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "GPU"
+    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == TABS[-1]
 
 
 def test_help_opens_with_a_key_and_closes(explorer: ExplorerPage) -> None:

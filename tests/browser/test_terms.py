@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import Locator
 
 from tests.browser.conftest import Open, Show
-from tests.browser.explorer_page import ADDRESS, TABS, ExplorerPage, mount, serve
+from tests.browser.explorer_page import ADDRESS, ExplorerPage, mount, serve
 from ttexplore import Exploration
 from ttexplore.glossary import SPELLINGS, TERMS
+from ttexplore.views.explorer import TABS
 
 LABELS = "th, h4, label, .fact > .q, .tools > b, .filehead > :is(b, .q), .coverage, svg .t"
 # The texts of labels that are no part of a term, each with its label's whole text.

@@ -271,7 +271,7 @@ TOPICS = {
         "Tuning knobs": ("blocks at once on each SM.*256 threads.*32 KiB", "of 64 cores work.*math_fidelity=HiFi4"),
         "Annotations (TileLang)": ("none of ours", "none in the kernel"),
         "Fallbacks / libraries": ("TileLang's templates", "headers of the SDK"),
-        "Debugging": ("[0-9]+ passes", "15 steps.*tt.plan.json"),
+        "Debugging": ("[0-9]+ passes", f"{len(PIPELINE)} steps.*tt.plan.json"),
     },
     "execution": {
         "Execution": ("blocks of 256 threads", "at most 1 each"),

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ttexplore as ttx
+from tests.conftest import compare_golden
 from tests.corpus import gemm
 from tests.corpus.formats import FORMATS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.spine import SPINE
+from tests.steps import LETTERS, before
 from ttexplore.errors import VerifyError
 from ttexplore.exploration import Exploration, Step
 from ttexplore.ir.program import TirProgram
-from ttexplore.passes.pipeline import lower
+from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify import Verifier
 from ttexplore.record import to_json
 from ttexplore.target import Target
 
+_GOLDEN = Path(__file__).parents[1] / "golden" / "pipeline.txt"
 # An option of each pass that has any, and of A1 one that is an error; what other passes look at, too.
 OPTIONS: tuple[dict[str, Any], ...] = (
     {"policy": "strided"}, {"order": "block_linear(2)"}, {"math_fidelity": "LoFi"}, {"stages": 3}, {"eltwise": "sfpu"},
     {"epilogue": "separate"}, {"subblock": (1, 1)}, {"subblock": (1, 1), "policy": "strided"}, {"cores": (1, 1)},
     {"mode": "local_shard"}, {"multicast": "auto"}, {"layouts": {"A": {"shard": "height"}}}, {},
 )  # fmt: skip
+
+
+def test_the_steps_and_their_parts(request: pytest.FixtureRequest) -> None:
+    rows = [
+        (f"{'  ' * (step is not whole)}{step.letter}", step.stage, step.name, *step.options)
+        for whole in PIPELINE for step in (whole, *whole.parts)
+    ]  # fmt: skip
+    compare_golden(
+        _GOLDEN, "".join(f"{' '.join(row)}\n" for row in rows), update=bool(request.config.getoption("--update-golden"))
+    )
 
 
 def described(exploration: Exploration) -> list[object]:
@@ -43,10 +57,10 @@ def steps_of(exploration: Exploration) -> tuple[Step, ...]:
     return exploration._lowered.steps
 
 
-def shared(one: Exploration, other: Exploration) -> str:
+def shared(one: Exploration, other: Exploration) -> list[str]:
     """The letters of the passes that one lowering took from another."""
     pairs = zip(steps_of(one), steps_of(other), strict=False)
-    return " ".join(a.letter for a, b in pairs if a.after.functions is b.after.functions)
+    return [a.letter for a, b in pairs if a.after.functions is b.after.functions]
 
 
 # C2 tells products of float8 by their math fidelity, and refuses some of int8.
@@ -67,21 +81,20 @@ def test_a_lowering_like_others_is_that_of_its_own(case: Any) -> None:
 
 def test_passes_that_look_at_no_other_option_do_not_run_again() -> None:
     first = ttx.explore(gemm(128, 128, 128, 64, 64, 32))
-    every = "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1"
-    assert shared(first.fork(), first) == every
-    assert shared(first.fork(subblock=(1, 1)), first) == "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4"
+    assert shared(first.fork(), first) == LETTERS
+    assert shared(first.fork(subblock=(1, 1)), first) == before("D5")
     # B1 predicts times with the math fidelity, and comes to the same; the others hand it on.
     low = first.fork(math_fidelity="LoFi")
-    assert shared(low, first) == every
+    assert shared(low, first) == LETTERS
     assert [low.plan.compute, low.plan.options] != [first.plan.compute, first.plan.options]
     # A0.1 notes the policy and A2.5 the engine, and both leave the functions as they are.
-    assert shared(first.fork(policy="strided"), first) == "A0 A1 A2 A3 B1"
-    assert shared(first.fork(eltwise="sfpu"), first) == "A0 A1 A2 A3 B1"
-    assert shared(first.fork(target="blackhole_p150"), first) == ""
+    assert shared(first.fork(policy="strided"), first) == before("B2")
+    assert shared(first.fork(eltwise="sfpu"), first) == before("B2")
+    assert shared(first.fork(target="blackhole_p150"), first) == []
     # Of several, each as far as it goes.
     staged = first.fork(stages=3)
     both = first.with_options({"stages": 3, "subblock": (1, 1)}, [staged])
-    assert (shared(both, staged), shared(both, first)) == ("A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4", "A0 A1 A2 A3 B1")
+    assert (shared(both, staged), shared(both, first)) == (before("D5"), before("B2"))
 
 
 def test_a_program_that_was_verified_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,13 +111,12 @@ def test_a_program_that_was_verified_is_not_verified_again(monkeypatch: pytest.M
     first.fork(math_fidelity="LoFi")
     assert verified == []
     made = first.fork(subblock=(1, 1))
-    leaves = [leaf for step in steps_of(made) for leaf in step.leaves]
-    assert [leaf.letter for leaf in leaves[-3:]] == ["D5.1", "D5.2", "E1"]
-    assert verified == [leaf.after.functions for leaf in leaves[-3:]]
+    leaves = [leaf for step in steps_of(made)[LETTERS.index("D5") :] for leaf in step.leaves]
+    assert verified == [leaf.after.functions for leaf in leaves]
     del verified[:]
     # The sizes of its cores are other ones, so whatever follows is another program, where anything is new.
     made = first.fork(policy="strided")
-    leaves = [leaf for step in steps_of(made)[4:] for leaf in step.leaves]
+    leaves = [leaf for step in steps_of(made)[LETTERS.index("B1") :] for leaf in step.leaves]
     assert [leaf.letter for leaf in leaves if leaf.after is leaf.before] == ["B1.3"]
     assert len(verified) == len(leaves) - 1
 

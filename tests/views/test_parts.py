@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ttexplore as ttx
+from tests.steps import LETTERS, PARTS, after, letter_of
 from ttexplore.cli import main
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
@@ -32,17 +33,16 @@ SHOWN_LATER = {
     _SPARSE: ["A2.3", "A2.5", "B1.1", "D1.2", "D5.1", "D5.2"],
 }
 EXECUTED_LATER = {_GROUPS: ["D1.1", "D1.2", "D5.1", "D5.2"], _SPARSE: ["A2.3", "D1.2", "D5.1", "D5.2"]}
-PARTS = {"A0": 20, "A2": 5, "B1": 3, "D1": 2, "D5": 2}
-LETTERS = ["A1", "A2", "A3", "B1", "B2", "C1", "C2", "C3", "D1", "D2", "D3", "D4", "D5", "E1"]
 
 
 # Of two lowerings, one with partial sums that cores hand on.
+_DIFFERENT_IN_A0 = [letter_of("give_updates_owners"), letter_of("mask_partial_blocks")]
 _DIFFERENT = ["B1.1", "D1.1", "D1.2"]
 
 
 def after_a0(parts: list[str]) -> list[str]:
     """The steps after A0 with some of their parts."""
-    return [row for letter in LETTERS for row in (letter, *(one for one in parts if one.startswith(f"{letter}.")))]
+    return [row for letter in after("A0") for row in (letter, *(one for one in parts if one.startswith(f"{letter}.")))]
 
 
 @cache
@@ -73,7 +73,7 @@ def test_the_page_has_these_rows_and_each_diff_once(kernel: str) -> None:
     assert re.findall(r'<span class="letter">([^<]*)<', steps) == rows
     assert len(re.findall(r'<details class="part">', steps)) == len([*SHOWN[kernel], *SHOWN_LATER[kernel]])
     whole, *parts = re.split(r'<details class="part">', steps)
-    assert f"Of its 20 parts, these change something or fail: {', '.join(SHOWN[kernel])}" in whole
+    assert f"Of its {len(PARTS['A0'])} parts, these change something or fail: {', '.join(SHOWN[kernel])}" in whole
     assert "<table" not in whole
     # The page may be too full for the diffs of those that change the most lines.
     assert all("<table" in part for part in parts if not re.search(r'class="letter">(A2\.3|D[15]\.)', part))
@@ -82,15 +82,11 @@ def test_the_page_has_these_rows_and_each_diff_once(kernel: str) -> None:
 
 def test_the_explorer_has_all_parts_after_their_step(kernel: str) -> None:
     steps = explored(kernel).data["steps"]
-    parts = {letter: [f"{letter}.{number}" for number in range(1, count + 1)] for letter, count in PARTS.items()}
-    assert [one["letter"] for one in steps] == [
-        "A0",
-        *parts["A0"],
-        *after_a0([one for letter in LETTERS for one in parts.get(letter, [])]),
-    ]
+    later = after_a0([part for parts in PARTS.values() for part in parts])
+    assert [one["letter"] for one in steps] == ["A0", *PARTS["A0"], *later]
     whole = [one["letter"].partition(".")[0] for one in steps if one["part_of"] >= 0]
     assert [steps[one["part_of"]]["letter"] for one in steps if one["part_of"] >= 0] == whole
-    assert [whole.count(letter) for letter in PARTS] == [*PARTS.values()]
+    assert [whole.count(letter) for letter in PARTS] == [*map(len, PARTS.values())]
     assert [one["letter"] for one in steps if one["part_of"] == 0 and one["glyph"] != "○"] == SHOWN[kernel]
 
 
@@ -144,16 +140,17 @@ def test_two_lowerings_are_compared_part_by_part() -> None:
     one = explored(_SUMS)
     comparison = ttx.compare(one, one.fork(partials="noc"))
     steps = comparison.steps
-    assert [step.letter for step in steps] == ["A0", *LETTERS]
-    assert [part.letter for part in steps[0].parts] == [f"A0.{n}" for n in range(1, 21)]
-    assert [part.letter for part in steps[0].parts if part.kind != "same"] == ["A0.19", "A0.20"]
-    assert steps[0].parts[18].kind == "program"
+    assert [step.letter for step in steps] == LETTERS
+    assert [part.letter for part in steps[0].parts] == PARTS["A0"]
+    assert [part.letter for part in steps[0].parts if part.kind != "same"] == _DIFFERENT_IN_A0
+    assert next(part for part in steps[0].parts if part.kind != "same").kind == "program"
     assert [step.letter for step in steps.with_parts] == [step["letter"] for step in one.data["steps"]]
     # In both texts, and only there, parts have rows.
-    assert [row.split()[1] for row in str(steps).splitlines()] == ["A0", "A0.19", *after_a0(_DIFFERENT)]
-    assert re.findall(r"<td>([A-E]\d[.\d]*) ", steps._repr_html_()) == ["A0", "A0.19", *after_a0(_DIFFERENT)]
-    diff = comparison.diff("A0.19")
-    assert diff.record.before.text == one.steps["A0.19"].listing.text
+    shown = ["A0", _DIFFERENT_IN_A0[0], *after_a0(_DIFFERENT)]
+    assert [row.split()[1] for row in str(steps).splitlines()] == shown
+    assert re.findall(r"<td>([A-E]\d[.\d]*) ", steps._repr_html_()) == shown
+    diff = comparison.diff(_DIFFERENT_IN_A0[0])
+    assert diff.record.before.text == one.steps[_DIFFERENT_IN_A0[0]].listing.text
     assert diff.record.parts == ()
     with pytest.raises(UsageError, match=r"there is no step or file 'A0\.44'"):
         comparison.diff("A0.44")
@@ -196,9 +193,9 @@ def test_a_saved_exploration_has_the_parts(kernel: str, tmp_path: Path) -> None:
 def test_the_commands_know_the_parts(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", kernel, "--json"]) == 0
     steps = json.loads(capsys.readouterr().out)["steps"]
-    assert [one["letter"] for one in steps] == ["A0", *LETTERS]
+    assert [one["letter"] for one in steps] == LETTERS
     changed = [one["letter"] for one in steps[0]["parts"] if one["changed_ir"] or one["changed_plan"]]
-    assert (len(steps[0]["parts"]), changed) == (20, SHOWN[kernel])
+    assert (len(steps[0]["parts"]), changed) == (len(PARTS["A0"]), SHOWN[kernel])
     assert main(["check", kernel, "--json"]) == 0
     steps = json.loads(capsys.readouterr().out)["steps"]
     assert [one["letter"] for one in steps[0]["parts"] if one["executed"]] == EXECUTED[kernel]

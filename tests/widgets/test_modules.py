@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ttexplore.views.explorer import ROW_KINDS
+from ttexplore.views.explorer import ROW_KINDS, TABS
 from ttexplore.views.steps.origins import ORIGIN_KINDS
 from widgets.build import BUNDLES, FOLDER, NODE, bundled
 
@@ -55,6 +55,12 @@ def test_numbers_mean_the_same_in_python_and_in_the_page() -> None:
     command = [*NODE, "--input-type=module", "--eval", program]
     ran = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(ran.stdout) == [list(ROW_KINDS), list(ORIGIN_KINDS)]
+
+
+def test_the_tabs_are_the_same_in_python_and_in_the_page() -> None:
+    text = (FOLDER / "explorer.js").read_text(encoding="utf-8")
+    views = text.partition("const VIEWS = {")[2].partition("};")[0]
+    assert tuple(re.findall(r'^  "?([A-Z][\w ]*)"?: ', views, re.MULTILINE)) == TABS
 
 
 @pytest.mark.parametrize("name", BUNDLES)

@@ -1,4 +1,4 @@
-"""The pipeline: read this first. 15 passes in five stages; those that do several things have parts.
+"""The pipeline: read this first. Passes in five stages; those that do several things have parts.
 
 Half of the passes decide facts and write them into the plan, half rewrite the IR. A pass is a function from program
 to program; its keyword arguments are options, whose meanings and defaults :mod:`ttexplore.options` defines.
