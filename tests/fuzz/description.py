@@ -157,7 +157,7 @@ class Reduce:
     """``T.reduce_<kind>(source, target, dim=dim)``: a vector of a block of two axes. What the target holds takes part
     unless it is cleared."""
 
-    kind: Literal["sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor"]
+    kind: str
     source: str
     target: str
     dim: Literal[0, 1]

@@ -8,6 +8,8 @@ for a name without a home.
 
 from __future__ import annotations
 
+from ttexplore.ir.operations.reductions import JOININGS
+
 _SIZES = ("one element", "odd sizes", "512 elements")
 _LARGE = (*_SIZES, "many tiles")
 _WHOLES = ("int32", "int8", "uint8", "bool")
@@ -21,7 +23,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
         "last axis kept", "stored", "read", "by elements", "512 elements", "many tiles",
     ),
     "reduction": (
-        *_ALL, "float8_e4m3fn", "sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor", *_SIZES,
+        *_ALL, "float8_e4m3fn", *JOININGS, *_SIZES,
         "last axis", "other axis", "negative axis", "negative values", "target kept", "rank 2", "rank 3", "rank 4",
         "many tiles",
     ),
@@ -64,9 +66,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
 # The generators that draw each name: features of `pairs.py`, or modules of this folder, whose texts have it.
 NAMES: dict[str, str] = {
     **dict.fromkeys(("reshape", "view"), "view"),
-    **dict.fromkeys(
-        ("reduce_sum", "reduce_max", "reduce_min", "reduce_abssum", "reduce_absmax", "reduce_bitand", "reduce_bitor",
-         "reduce_bitxor"), "reduction"),
+    **dict.fromkeys((f"reduce_{kind}" for kind in JOININGS), "reduction"),
     **dict.fromkeys(("cumsum", "cummax"), "scan"), **dict.fromkeys(("any_of", "all_of"), "quantifier"),
     **dict.fromkeys(("serial", "Pipelined", "unroll"), "loop"),
     **dict.fromkeys(("max", "min", "abs", "if_then_else", "logical_and"), "arithmetic"), "cast": "cast",

@@ -50,6 +50,7 @@ from ttexplore.ops.block_float import GROUP, rounded_in_groups
 Array = NDArray[np.float64]
 
 INTEGERS = ("int32", "uint8", "int8")
+_EXTREMES = {"min": np.minimum, "max": np.maximum, "absmax": np.maximum}
 BITS = {"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor}
 # Of float8: the bits of the fraction, the least exponent, and the largest number.
 _SMALL_FLOATS = {"float8_e4m3fn": (3, -6, 448), "float8_e5m2": (2, -14, 57344)}
@@ -550,12 +551,13 @@ class _Run:
                 total = Interval(made.value + old.value, made.low + old.low, made.high + old.high)
                 made = total.widened(2 * p.unit * (size + old.size))
         else:
-            extreme = np.min if reduction.kind == "min" else np.max
-            made = Interval(*(extreme(part, axis=reduction.dim) for part in (whole.value, whole.low, whole.high)))
+            extreme = _EXTREMES[reduction.kind]
+            made = Interval(
+                *(extreme.reduce(part, axis=reduction.dim) for part in (whole.value, whole.low, whole.high))
+            )
             if not reduction.clear:
-                joined = np.minimum if reduction.kind == "min" else np.maximum
                 parts = zip((made.value, made.low, made.high), (old.value, old.low, old.high), strict=True)
-                made = Interval(*(joined(one, other) for one, other in parts))
+                made = Interval(*(extreme(one, other) for one, other in parts))
         self.put(reduction.target, made)
 
     def parallel(self, statement: Parallel) -> None:

@@ -178,9 +178,9 @@ def port(
     and write it in TileLang.
 
     `source` is the text of a module or file, `file` what messages call it. A kernel gets a skeleton if its values are
-    those of a GEMM with epilogue, an element-wise kernel, a reduction, a norm, softmax, RoPE or attention forward;
-    sizes, blocks and dtypes are parameters of the skeleton and not those of the source. Setting `cancel` ends the
-    work, and so does `time_limit_seconds`, by default none.
+    those of a family that docs/porting.md lists under "Reading kernels"; sizes, blocks and dtypes are parameters of
+    the skeleton and not those of the source. Setting `cancel` ends the work, and so does `time_limit_seconds`, by
+    default none.
 
     Raises UsageError for a text that is in none of these languages or has no valid syntax, and if the packages that
     read C++ are not installed (extra `port`); Cancelled, and BackendError where the time is over.
