@@ -1,4 +1,9 @@
-"""Texts of kernels with mistakes that let a program hang, for the chapters about multicast and deadlocks."""
+"""Texts of kernels with mistakes that let a program hang, for the chapters about multicast and deadlocks.
+
+The mistakes of the exercises are sealed, so that nobody reads them before they are found.
+"""
+
+from base64 import b64decode
 
 
 def changed(text, old, new):
@@ -10,12 +15,18 @@ def changed(text, old, new):
 def two_mistakes(ex):
     """Reader and compute kernel of a product, with a mistake in each."""
     return {
-        "reader": changed(ex.code["reader"].text, "k < 4", "k < 3"),
-        "compute": changed(ex.code["compute"].text, "B_shared_buffer.pop_front(4);", "B_shared_buffer.pop_front(2);"),
+        "reader": _changed(ex, "reader", "ayA8IDQ=", "ayA8IDM="),
+        "compute": _changed(
+            ex, "compute", "Ql9zaGFyZWRfYnVmZmVyLnBvcF9mcm9udCg0KTs=", "Ql9zaGFyZWRfYnVmZmVyLnBvcF9mcm9udCgyKTs="
+        ),
     }
 
 
 def two_wrong_signals(ex):
     """The reader of a product that shares B, with a mistake in the use of each of its two semaphores."""
-    reader = changed(ex.code["reader"].text, "B_sender_y, 1);", "B_sender_y, 2);")
-    return changed(reader, "                B_valid.set(1);\n", "")
+    reader = _changed(ex, "reader", "Ql9zZW5kZXJfeSwgMSk7", "Ql9zZW5kZXJfeSwgMik7")
+    return changed(reader, b64decode("ICAgICAgICAgICAgICAgIEJfdmFsaWQuc2V0KDEpOwo=").decode(), "")
+
+
+def _changed(ex, kernel, old, new):
+    return changed(ex.code[kernel].text, b64decode(old).decode(), b64decode(new).decode())

@@ -123,5 +123,37 @@ class OverTime:
         return f"What core (0, 0) does from {self.first:g} to {self.last:g} µs\n" + "\n".join(lines)
 
 
+class Example:
+    """Small matrices beside each other, with an arrow before the last one: what a kernel is to make of the others.
+    Equal numbers have the same colour."""
+
+    def __init__(self, **matrices):
+        self.matrices = {name: [list(row) for row in rows] for name, rows in matrices.items()}
+
+    def _repr_svg_(self):
+        cell, content, x = 30, [], 2
+        tallest = max(map(len, self.matrices.values()))
+        numbers = sorted({number for rows in self.matrices.values() for row in rows for number in row} - {0})
+        for place, (name, rows) in enumerate(self.matrices.items()):
+            if place:
+                content.append(text(x + 16, 40 + cell * tallest / 2, "→" if place == len(self.matrices) - 1 else "·"))
+                x += 44
+            content.append(text(x, 16, f"{name}: {len(rows)} x {len(rows[0])}", "b"))
+            for i, row in enumerate(rows):
+                for j, number in enumerate(row):
+                    hue = round(300 * numbers.index(number) / len(numbers)) if number else None
+                    look = ("box",) if hue is None else ()
+                    colour = "" if hue is None else f"hsl({hue},70%,50%,0.4)"
+                    content.append(
+                        rectangle(x + cell * j, 26 + cell * i, cell - 2, cell - 2, *look, radius=3, fill=colour)
+                    )
+                    content.append(text(x + cell * (j + 0.5) - 1, 45 + cell * i, str(number), anchor="middle"))
+            x += cell * len(rows[0])
+        return _drawn("An example", repr(self), 34 + cell * tallest, content)
+
+    def __repr__(self):
+        return "\n".join(f"{name} {rows}" for name, rows in self.matrices.items())
+
+
 def _drawn(title, told, height, content):
     return drawing(content_id("ttx-picture", title, *content), title, told, _WIDTH, round(height), "".join(content))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ import numpy as np
 from ttexplore.backends.base import Deadlock
 from ttexplore.errors import shown
 from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, lowered, run_and_compare
+from ttexplore.exercises.written import WRITTEN, Change, with_loop
 from ttexplore.exploration import Exploration
 from ttexplore.given import plain
 from ttexplore.session.results import Run
@@ -99,19 +100,21 @@ def stays_in_dst(kernel: Any, block_M: Any, block_N: Any) -> str:
     return f"The sums stay in DST, {read} tiles are read, and {mine.estimate().us:.1f} µs are predicted."
 
 
-def _moved(exploration: Exploration, run: Run) -> Counter[tuple[str, str]]:
-    """How many transfers the emulator counted, by operation (read, write) and tensor."""
+def _moved(exploration: Exploration, run: Run, code: Mapping[str, str] | None = None) -> Counter[tuple[str, str]]:
+    """How many transfers the emulator counted, by operation (read, write) and tensor. `code` has the texts that ran in
+    place of emitted ones."""
     execution = run.execution
     assert execution is not None
     assert execution.events is not None
     events = execution.events
     counts: Counter[tuple[str, str]] = Counter()
-    texts = {kernel: exploration.code[kernel].lines for kernel in events.kernels}
+    emitted = {kernel: exploration.code[kernel].text for kernel in events.kernels}
+    texts = {kernel: text.split("\n") for kernel, text in (emitted | dict(code or {})).items()}
     for event in events.records:
         operation: str = events.operations[int(event["operation"])]
         if operation in ("read", "write"):
             lines = texts[events.kernels[int(event["kernel"])]]
-            text = lines[int(event["line"]) - 1].text
+            text = lines[int(event["line"]) - 1]
             # noc.async_read(tensor, buffer, ...) and noc.async_write(buffer, tensor, ...)
             if match := re.search(r"async_(?:read\((\w+),|write\(\w+, (\w+),)", text):
                 counts[operation, match[1] or match[2]] += 1
@@ -146,7 +149,7 @@ def cancellation(kernel: Any, columns: Any) -> str:
 def first_step(exploration: Any, word: Any) -> str:
     """A word that the plan has first after A2."""
     if not isinstance(word, str) or not word.strip():
-        raise Wrong(f"word is {shown(word)}; a text is asked for.")
+        raise Wrong(f"word is {shown(word)}; a string is asked for.")
     for lowering in (exploration, exploration.fork(at="B1", cores=(1, 1))):
         finds = lowering.find(word)
         if finds.first is None:
@@ -266,9 +269,27 @@ def online_step(kernel: Any, step: Any) -> str:
         result: Array = (weights / weights.sum(axis=-1, keepdims=True)) @ V
         return result
 
+    def scored(lowest: int, highest: int) -> Change:
+        """Scores of twice these numbers, which the matrix engine computes exactly: only the first column counts."""
+
+        def inputs(arrays: list[Array]) -> list[Array]:
+            Q, K, V = (array.copy() for array in arrays)
+            Q[...] = 0
+            Q[..., 0] = 2 * math.sqrt(Q.shape[-1])
+            K[..., 0] = np.random.default_rng(SEED).integers(lowest, highest + 1, K.shape[:-1])
+            return [Q, K, V]
+
+        return inputs
+
+    runs = {"": None, " and scores up to 128": scored(-64, 64), " and scores below -128": scored(-72, -64)}
     for seq_len in (32, 64, 256):
-        run_and_compare(lowered(kernel, step=step, seq_len=seq_len), reference, f"{seq_len} keys")
-    return "Attention with your step is that of NumPy for one block of keys, for two, and for eight."
+        mine = lowered(kernel, step=step, seq_len=seq_len)
+        for scores, inputs in runs.items():
+            run_and_compare(mine, reference, f"{seq_len} keys{scores}", inputs=inputs)
+    return (
+        "Attention with your step is that of NumPy for one block of keys, for two, and for eight, with scores of all "
+        "sizes."
+    )
 
 
 def faster(kernel: Any, blocks: Any, options: Any) -> str:
@@ -330,6 +351,34 @@ def handshake(exploration: Exploration, reader: Any) -> str:
     return "The program ends, and the product is that of NumPy."
 
 
+def reader_loop(exploration: Exploration, reader_loop: Any) -> str:
+    """The loop along K of the reader of a product, which reads each tile that a block needs once."""
+    run, code = _with_loop(exploration, "reader", reader_loop)
+    read = {name: _moved(exploration, run, code)["read", name] for name in "AB"}
+    # Each tensor has 8 tiles, and two blocks of the result need each of them.
+    if extra := [f"{count} tiles of {name}" for name, count in read.items() if count > 16]:
+        raise Wrong(f"The product is right, but {' and '.join(extra)} are read; 16 are enough.")
+    return "The program ends, reads no tile twice for one block, and the product is that of NumPy."
+
+
+def compute_loop(exploration: Exploration, compute_loop: Any) -> str:
+    """The loop along K of the compute kernel of a product."""
+    _with_loop(exploration, "compute", compute_loop)
+    return "The program ends, and the product is that of NumPy."
+
+
+def _with_loop(exploration: Exploration, kernel: str, loop: object) -> tuple[Run, dict[str, str]]:
+    """The run with a loop in place of the emitted one, and the text that ran. Raises Wrong."""
+    if not isinstance(loop, str):
+        raise Wrong(f"{kernel}_loop is {shown(loop)}; the text of the loop is asked for.")
+    code = {kernel: with_loop(exploration.code[kernel].text, loop)}
+    try:
+        return run_and_compare(exploration, _product, "your loop", code), code
+    except Deadlock as deadlock:
+        # Its hint would say what to write.
+        raise Wrong(f"The program hangs: {deadlock.message}") from deadlock
+
+
 def tf32(kernel: Any, rounded: Any) -> str:
     """A function that gives what the matrix engine sees of float32 numbers, compared with a run."""
     mine = lowered(kernel, dtype="float32")
@@ -372,4 +421,7 @@ EXERCISES: dict[str, Definition] = {
     "faster": Definition("07_why_is_it_slow", faster),
     "read_once": Definition("01_what_a_core_is", read_once),
     "unhang": Definition("11_why_did_it_deadlock", unhang),
+    **{name: Definition("13_can_you_write_it", check) for name, check in WRITTEN.items()},
+    "reader_loop": Definition("13_can_you_write_it", reader_loop),
+    "compute_loop": Definition("13_can_you_write_it", compute_loop),
 }

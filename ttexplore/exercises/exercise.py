@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from ttexplore.backends.base import KernelFault
 from ttexplore.characters import Printed
-from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError
+from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError, VerifyError
 from ttexplore.exercises.checks import EXERCISES, Definition
 from ttexplore.exercises.comparing import Wrong
 from ttexplore.given import named
@@ -42,7 +42,8 @@ class ExerciseSource:
 def source_of(name: str) -> ExerciseSource:
     """Read the file of an exercise: sections that begin with ``# %% yours``, ``# %% solution`` and ``# %% hint``. The
     text of a hint is a comment."""
-    text = (_SOURCES / f"{name}.py").read_text(encoding="utf-8")
+    (path,) = _SOURCES.glob(f"**/{name}.py")
+    text = path.read_text(encoding="utf-8")
     sections: dict[str, list[str]] = {"yours": [], "solution": [], "hint": []}
     for section in re.split(r"(?m)^# %% ", text)[1:]:
         title, _, body = section.partition("\n")
@@ -121,7 +122,7 @@ class Exercise(Printed):
             return Verdict(self.name, "solved", self.definition.check(*bound.args, **bound.kwargs))
         except Wrong as wrong:
             return Verdict(self.name, "wrong", str(wrong))
-        except (UsageError, KernelError, Unsupported, ResourceError, KernelFault) as error:
+        except (UsageError, KernelError, Unsupported, ResourceError, VerifyError, KernelFault) as error:
             return Verdict(self.name, "wrong", _told(error))
 
     def hint(self) -> Static:
