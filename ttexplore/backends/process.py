@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -11,9 +12,11 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import IO
 
+from ttexplore.backends.cache import not_executable
 from ttexplore.errors import BackendError, refuse_cancelled
 
 # Cancelling takes effect within this time.
@@ -26,6 +29,25 @@ LONGEST_SECONDS = 2e6
 _LEAST_FREE_BYTES = 1 << 16
 # Temporary folders, and the file in each that its process holds locked.
 _PREFIX, _LOCK = "ttexplore-", ".in-use"
+
+
+def start(
+    command: Sequence[str], folder: Path, read: int | IO[bytes], written: int | IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start a compiled program in `folder`, with a process group of its own, what it reads and where its output goes.
+
+    Raises BackendError if it cannot be started.
+    """
+    while True:
+        try:
+            return subprocess.Popen(
+                command, cwd=folder, stdin=read, stdout=written, stderr=subprocess.PIPE, start_new_session=True
+            )
+        except OSError as error:
+            # Another thread forked while this one wrote the file: the other process has it open for a moment.
+            if error.errno != errno.ETXTBSY:
+                raise not_executable(Path(command[0]).parent, error.strerror or str(error)) from error
+            time.sleep(0.01)
 
 
 def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Event | None) -> tuple[bytes, bytes]:

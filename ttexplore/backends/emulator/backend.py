@@ -8,7 +8,6 @@ import math
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from ttexplore.backends.base import (
     ordered_layouts,
     simulation_time,
 )
-from ttexplore.backends.cache import default_cache_folder, not_executable
+from ttexplore.backends.cache import default_cache_folder
 from ttexplore.backends.emulator.compiler import (
     HOW_TO_GET_A_COMPILER,
     Toolchain,
@@ -39,6 +38,7 @@ from ttexplore.backends.process import (
     finish,
     is_full,
     kill_group,
+    start,
     unusable_workspace,
     workspace,
 )
@@ -295,18 +295,7 @@ def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subproces
     Raises BackendError if it cannot be started.
     """
     limit = str(math.ceil(min(time_limit_seconds, LONGEST_SECONDS) + 2 * GRACE_SECONDS))
-    command = [str(runner), "job.txt", limit, str(os.getpid())]
-    while True:
-        try:
-            return subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            # Another thread forked while this one wrote the file: the other process has it open for a moment.
-            if error.errno != errno.ETXTBSY:
-                raise not_executable(runner.parent, error.strerror or str(error)) from error
-            time.sleep(0.01)
+    return start([str(runner), "job.txt", limit, str(os.getpid())], folder, subprocess.DEVNULL, subprocess.DEVNULL)
 
 
 def _wait(line: str) -> tuple[int, BlockedKernel]:

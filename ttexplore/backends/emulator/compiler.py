@@ -170,6 +170,36 @@ class Toolchain:
                 raise _kernel_fault(source.role, outcome)
         return targets
 
+    def linked(
+        self,
+        name: str,
+        texts: Sequence[str],
+        commands: Callable[[Path], Sequence[Sequence[str]]],
+        cancel: threading.Event | None = None,
+        *,
+        seconds: float = COMPILE_LIMIT_SECONDS,
+    ) -> Path | str:
+        """Return another compiled file called `name`, of which `texts` are all that decides what is in it.
+
+        `commands` takes a folder, writes there what the compiler reads, and returns the command lines, to the last of
+        which the output file is added. Returns the compiler's messages where one fails. Raises BackendError if the
+        compiler does not start or end, Cancelled if `cancel` is set.
+        """
+        refuse_foreign(self.cache_folder)
+        refuse_foreign(self.cache_folder / "emulator")
+        target = self.cache_folder / "emulator" / f"{name}-{_digest([self.compiler.identity, *texts])}"
+        if not is_whole(target):
+            with workspace() as folder:
+                *first, last = commands(folder)
+                for command in first:
+                    outcome = _compile(command, cancel, seconds)
+                    if outcome is not None:
+                        return outcome
+                outcome = self._build(last, target, folder, cancel)
+                if outcome is not None:
+                    return outcome
+        return target
+
     def _kernel_target(self, source: KernelSource, headers: str) -> Path:
         texts = [self.compiler.identity, *KERNEL_FLAGS, *source.macros, source.role, source.text, headers]
         return self.cache_folder / "emulator" / f"{source.role}-{_digest(texts)}.so"
@@ -267,7 +297,9 @@ def is_whole(path: Path) -> bool:
     return content[-SEAL_BYTES:] == _seal(path.name, content[:-SEAL_BYTES])
 
 
-def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | None:
+def _compile(
+    command: Sequence[str], cancel: threading.Event | None, seconds: float = COMPILE_LIMIT_SECONDS
+) -> str | None:
     """Run the compiler and return its messages if it fails.
 
     Raises BackendError if the disk is full, and if the compiler was killed or does not start or end; and Cancelled.
@@ -277,12 +309,12 @@ def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | No
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         ) as child:  # fmt: skip
             try:
-                out, messages = finish(child, COMPILE_LIMIT_SECONDS, cancel)
+                out, messages = finish(child, seconds, cancel)
             except BaseException:
                 kill_group(child)
                 raise
     except subprocess.TimeoutExpired:
-        raise compiler_failed(f"it did not end within {COMPILE_LIMIT_SECONDS} seconds") from None
+        raise compiler_failed(f"it did not end within {seconds:g} seconds") from None
     except OSError as error:
         raise compiler_failed(f"it cannot be started: {error}") from error
     if not child.returncode:
