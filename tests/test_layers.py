@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "given", "glossary", "target", "plan", "noc_links", "options"},
     "porting": {
-        "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "views",
+        "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "views", "backends",
     },
     "porting_kernels": {"language"},
     "session": {

@@ -305,6 +305,11 @@ def read_cuda(source: str, file: str, work: SourceWork) -> Reading:
     return Reading("ThunderKittens" if kittens else "CUDA", tuple(marks), tuple(kernels))
 
 
+def parsed(source: str) -> Node:
+    """The syntax tree of a source. Raises UsageError if the packages of the extra `port` are not installed."""
+    return _parser().parse(source.encode("utf-8")).root_node
+
+
 def _parser() -> Any:
     try:
         parser, grammar = importlib.import_module("tree_sitter"), importlib.import_module("tree_sitter_cuda")
