@@ -381,6 +381,7 @@ EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
     "partials": ("noc", {}, lambda ex: ex.plan.partials),
     "mode": ("local_shard", SHARDED, lambda ex: ex.plan.buffer("A_shared").shard_of),
     "eltwise": ("sfpu", {}, compute("fp32_dest_acc_en")),
+    "sfpu": ({"exp": "fast"}, {}, compute("fast")),
     "epilogue": ("separate", {}, compute("reasons")),
     "subblock": ((1, 1), {}, lambda ex: ex.code["compute"].text),
 }
@@ -398,7 +399,14 @@ def lowerings() -> dict[str, Exploration]:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_what_an_option_changes(name: str, lowerings: dict[str, Exploration]) -> None:
     value, others, figure = EFFECTS[name]
-    kinds = {"qk_chunk_tiles": "attention", "partials": "partial", "eltwise": "sum", "mode": "sum", "match": "sum"}
+    kinds = {
+        "qk_chunk_tiles": "attention",
+        "partials": "partial",
+        "eltwise": "sum",
+        "sfpu": "attention",
+        "mode": "sum",
+        "match": "sum",
+    }
     of = lowerings[kinds.get(name, "product")]
     without, with_it = of.fork(**others), of.fork(**others, **{name: value})
     assert without.error is None, str(without.error)

@@ -23,12 +23,16 @@ Fidelity = Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
 Accumulate = Literal["reload", "l1"]
 AccumulateDtype = Literal["auto", "float32", "bfloat16"]
 Engine = Literal["auto", "fpu", "sfpu"]
+Accuracy = Literal["exact", "fast"]
 Epilogue = Literal["fused", "separate"]
 Partials = Literal["dram", "noc", "auto"]
 Core = tuple[int, int]
 
 TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
 LOADERS: tuple[Loader, ...] = get_args(Loader)
+ACCURACIES: tuple[Accuracy, ...] = get_args(Accuracy)
+# The functions of the kernel language that have a faster, less accurate form.
+FAST_FUNCTIONS = ("exp", "exp2")
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 ORDERS: tuple[Order, ...] = get_args(Order)
 # The edge of block_linear's squares if none is given.
@@ -66,6 +70,8 @@ class Options:
     # auto, all, off, or topologies by tensor.
     multicast: str | Mapping[str, Topology] = "auto"
     eltwise: Engine = "auto"
+    # exact or fast, for all functions that have a fast form or by function.
+    sfpu: str | Mapping[str, Accuracy] = "exact"
     # auto, both, reader, or kernels by tensor.
     loaded_by: str | Mapping[str, Loader] = "auto"
     epilogue: Epilogue = "fused"
@@ -162,6 +168,13 @@ def _text(name: str, value: object, example: Sequence[str]) -> str:
     if not isinstance(value, str):
         raise wrong(name, value, f"one of {', '.join(example)}")
     return value
+
+
+def fast_functions(sfpu: str | Mapping[str, Accuracy]) -> frozenset[str]:
+    """The functions that the option `sfpu` asks to be fast."""
+    if isinstance(sfpu, str):
+        return frozenset(FAST_FUNCTIONS if sfpu == "fast" else ())
+    return frozenset(function for function, accuracy in sfpu.items() if accuracy == "fast")
 
 
 def parse_policy(text: str) -> Policy:
@@ -270,21 +283,33 @@ def _loaded_by(name: str, value: object) -> str | dict[str, str]:
     return _by_tensor(name, value, _LOADED_BY, "kernel that loads", LOADERS)
 
 
+def _sfpu(name: str, value: object) -> str | dict[str, str]:
+    asked = _by_name(name, value, ACCURACIES, "accuracy", ACCURACIES, "functions")
+    if isinstance(asked, dict):
+        for function in asked:
+            named("function with a fast form", function, FAST_FUNCTIONS)
+    return asked
+
+
 def _by_tensor(
     name: str, value: object, words: Sequence[str], noun: str, values: Sequence[str]
 ) -> str | dict[str, str]:  # fmt: skip
-    """One of the words, which are about all tensors, or one of the values for each of some tensors."""
-    tensors, example = "the names of tensors", OPTIONS[name].example
+    return _by_name(name, value, words, noun, values, "tensors")
+
+
+def _by_name(
+    name: str, value: object, words: Sequence[str], noun: str, values: Sequence[str], keys: str
+) -> str | dict[str, str]:  # fmt: skip
+    """One of the words, which are about all tensors or functions, or one of the values for each of some of them."""
+    about, example = f"the names of {keys}", OPTIONS[name].example
     if isinstance(value, Mapping):
-        asked = dictionary(name, cast(object, value), tensors, example)
-        return {tensor: named(noun, word, values) for tensor, word in asked.items()}
+        asked = dictionary(name, cast(object, value), about, example)
+        return {key: named(noun, word, values) for key, word in asked.items()}
     if not isinstance(value, str):
-        raise wrong(
-            name, value, f"one of {', '.join(words)}, or a dictionary keyed by {tensors}, for example {example}"
-        )
+        raise wrong(name, value, f"one of {', '.join(words)}, or a dictionary keyed by {about}, for example {example}")
     if value not in words:
         error = unknown(name, value, words)
-        raise UsageError("U001", error.message, hint=f"{error.hint}, or name tensors, as in {example}")
+        raise UsageError("U001", error.message, hint=f"{error.hint}, or name {keys}, as in {example}")
     return value
 
 
@@ -339,6 +364,8 @@ OPTIONS: dict[str, Option] = {
                '{"A": "row"}'),
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
+        Option("sfpu", "whether functions are exact, or fast where the chip has a faster form that is a few percent "
+               "off, for all or by function", _sfpu, '{"exp2": "fast"}', ACCURACIES),
         Option("loaded_by", "which kernel loads the inputs: the reader, both, each over its own NoC, auto (both where "
                "that is faster), or by tensor, the reader or the writer", _loaded_by, '{"B": "writer"}'),
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",
@@ -393,6 +420,7 @@ __all__ = [
     "OPTIONS",
     "Option",
     "Options",
+    "fast_functions",
     "option_forms",
     "option_text",
     "parse_options",

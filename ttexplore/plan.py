@@ -39,7 +39,7 @@ EXPORTED_FILES = ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.pla
 
 # The precision that an output is held to: equal to the reference (`exact`), as close as its dtype allows (`full`) or as
 # the formats on its way allow, or less than bfloat16.
-Precision = Literal["exact", "full", "tf32", "bfloat16", "block_float", "low_fidelity"]
+Precision = Literal["exact", "full", "tf32", "bfloat16", "block_float", "fast", "low_fidelity"]
 Policy = Literal[
     "contiguous", "strided", "rectangular", "balanced", "block_linear", "z_order", "match_shard", "explicit"
 ]
@@ -552,7 +552,8 @@ class ComputeConfig:
 
     `dst_tiles` is the number of 32x32 tiles that DST holds in this mode (half-sync: 8 of 16 bits or 4 of 32 bits).
     `accumulate` says how partial sums of an accumulator larger than DST are kept across iterations: `reload` copies
-    them back into DST, `l1` lets the packer add in L1.
+    them back into DST, `l1` lets the packer add in L1. `fast` are the blocks whose exponentials the option `sfpu` has
+    made faster and less accurate.
     """
 
     math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
@@ -562,6 +563,7 @@ class ComputeConfig:
     dst_tiles: int
     accumulate: Literal["reload", "l1"]
     reasons: tuple[str, ...] = ()
+    fast: tuple[str, ...] = ()
 
     @property
     def half_dst_tiles(self) -> int:
@@ -763,13 +765,14 @@ class Plan(Printed):
     @property
     def precisions(self) -> tuple[Precision, ...]:
         """The precision that each output is held to, in parameter order: exact if tiles are only moved; below bfloat16
-        if options or its format ask for that; for float32, and for what integers are cast from, the narrowest format
-        between compute operations."""
+        if options or its format ask for that, or functions are fast; for float32, and for what integers are cast from,
+        the narrowest format between compute operations."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
         low = lofi or self.options.get("accumulate_dtype") == "bfloat16"
         stored = [buffer for buffer in self.buffers if buffer.consumer == "writer"]
         moved = bool(stored) and all(buffer.producer == "reader" for buffer in stored)
         wide = self.compute is None or self.compute.fp32_dest_acc_en
+        fast = self.compute is not None and bool(self.compute.fast)
         narrow: Precision = "full" if wide else "bfloat16"
         for buffer in self.buffers:
             if buffer.consumer == "compute" and buffer.data_format != "Float32" and buffer.producer == "compute":
@@ -780,9 +783,10 @@ class Plan(Printed):
             layout for layout in sorted(self.layouts, key=lambda layout: layout.position) if layout.role != "input"
         ]
         return tuple(
-            "block_float" if layout.data_format == BLOCK_FLOAT and not low
+            "block_float" if layout.data_format == BLOCK_FLOAT and not (low or fast)
             else "exact" if moved
             else "low_fidelity" if low
+            else "fast" if fast
             else narrow if layout.data_format in ("Float32", "Int32") or layout.dtype in SMALL_WHOLES
             else "full"
             for layout in outputs

@@ -192,7 +192,9 @@ def check_exploration(
             run = checks.emulator.run(Program(texts, exploration.plan), arrays)
         except TTExploreError as error:
             raise LawBroken(_EMULATED[0], str(error)) from error
-        precision = device_precision(wide=compute.fp32_dest_acc_en, fidelity=compute.math_fidelity)
+        precision = device_precision(
+            wide=compute.fp32_dest_acc_en, fidelity=compute.math_fidelity, fast=bool(compute.fast)
+        )  # fmt: skip
         reached = bounds if precision == exact else expected(kernel, arrays, precision, coarse, updated)
         _inside(_EMULATED[1], run.outputs, reached)
         if "never written" in run.message and not updated:

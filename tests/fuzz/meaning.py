@@ -46,6 +46,7 @@ from tests.fuzz.description import (
     outputs,
 )
 from ttexplore.ops.block_float import GROUP, rounded_in_groups
+from ttexplore.ops.sfpu import FAST_ERROR
 
 Array = NDArray[np.float64]
 
@@ -91,13 +92,14 @@ class Precision:
     """What the machine is allowed: `unit` relative to each operation's result, `product` relative to each product of
     the matrix unit or of an elementwise multiplication, `mantissa_bits` of an operand of the FPU, and whether a narrow
     intermediate may keep the precision that it was computed in. `copied_bits` are those of a mantissa that
-    is copied, which may pass DST."""
+    is copied, which may pass DST. `exponential` is the relative error of an exponential beside its unit."""
 
     unit: float
     product: float
     mantissa_bits: int
     keeps_more: bool
     copied_bits: int = 52
+    exponential: float = 0.0
 
 
 # The reference computes in float32 and rounds where the kernel stores.
@@ -106,11 +108,12 @@ REFERENCE = Precision(unit=2**-22, product=2**-21, mantissa_bits=23, keeps_more=
 _PRODUCT = {"LoFi": 2**-4, "HiFi2": 2**-7, "HiFi3": 2**-8, "HiFi4": 2**-9}
 
 
-def device_precision(*, wide: bool, fidelity: str) -> Precision:
-    """A chip with a DST of 32 bits (`wide`) or 16, at a math fidelity."""
+def device_precision(*, wide: bool, fidelity: str, fast: bool = False) -> Precision:
+    """A chip with a DST of 32 bits (`wide`) or 16, at a math fidelity, with exponentials that may be `fast`."""
     unit = 2**-9 if wide else 2**-6
     bits = 10 if wide else 7
-    return Precision(unit, max(unit, _PRODUCT[fidelity]), bits, keeps_more=True, copied_bits=52 if wide else 7)
+    return Precision(unit, max(unit, _PRODUCT[fidelity]), bits, keeps_more=True, copied_bits=52 if wide else 7,
+                     exponential=FAST_ERROR if fast else 0.0)  # fmt: skip
 
 
 # Operations
@@ -175,6 +178,16 @@ def _growing(function: Callable[[Array], Array], floor: float = 0.0) -> Callable
     def meaning(p: Precision, a: Interval) -> Interval:
         made = Interval(function(a.value), function(a.low), function(a.high))
         return made.widened(4 * p.unit * np.maximum(made.size, floor))
+
+    return meaning
+
+
+def _exponential(function: Callable[[Array], Array]) -> Callable[..., Interval]:
+    plain = _growing(function)
+
+    def meaning(p: Precision, a: Interval) -> Interval:
+        made = plain(p, a)
+        return made.widened(p.exponential * made.size)
 
     return meaning
 
@@ -267,8 +280,8 @@ OPERATIONS: dict[str, Operation] = {
     "min": Operation("T.min({0}, {1})", _both(np.minimum)),
     "abs": Operation("T.abs({0})", _absolute),
     "negative": Operation("(-{0})", _negative),
-    "exp": Operation("T.exp({0})", _growing(np.exp)),
-    "exp2": Operation("T.exp2({0})", _growing(np.exp2)),
+    "exp": Operation("T.exp({0})", _exponential(np.exp)),
+    "exp2": Operation("T.exp2({0})", _exponential(np.exp2)),
     "log": Operation("T.log({0})", _growing(np.log, 1.0)),
     "log2": Operation("T.log2({0})", _growing(np.log2, 1.0)),
     "sqrt": Operation("T.sqrt({0})", _growing(lambda x: np.sqrt(np.maximum(x, 0)))),

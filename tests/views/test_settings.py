@@ -17,6 +17,7 @@ from ttexplore.views.runs.settings import OptionSetting, Settings
 _VALUES: dict[str, tuple[Any, ...]] = {
     "stages": (1, 3), "mode": ("local_shard",), "match": ("A",), "chunk_k_tiles": (2, 4), "qk_chunk_tiles": (2, 4),
     "eltwise": ("fpu", "sfpu"), "subblock": ((1, 1), (1, 2)), "accumulate": ("l1",), "epilogue": ("separate",),
+    "sfpu": ("fast", {"exp": "fast"}),
 }  # fmt: skip
 _KERNELS: dict[str, dict[str, Any]] = {
     "notebooks/kernels/gemm.py::matmul": {"M": 128, "N": 128, "K": 128, "block_M": 64, "block_N": 64},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.ir.adapter import identity
 from ttexplore.ir.build import (
@@ -166,7 +166,7 @@ class _Placer:
                 needed[unit] = self.source(buffer_of(values[name]))
         if device_op.init:
             parameters = tuple(
-                constant(values[name]) for name in device_op.init_operands if not _is_cb(device_op, name)
+                _parameter(values[name]) for name in device_op.init_operands if not _is_cb(device_op, name)
             )
             formats = tuple(needed[unit].key for unit in ("a", "b") if unit in needed)
             engine = "sfpu" if device_op.engine == "sfpu" else "fpu"
@@ -307,6 +307,10 @@ class _Placer:
 def _may_be_empty(loop: tirx.For) -> bool:
     turns = constant(loop.extent)
     return turns is None or turns < 1
+
+
+def _parameter(value: ir.Expr) -> float | None:
+    return float(value.value) if isinstance(value, tirx.FloatImm) else constant(value)
 
 
 def _init(operation: tirx.Stmt) -> tirx.Stmt:

@@ -8,6 +8,7 @@ values stay below.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from tvm import ir, sym, tirx
@@ -112,6 +113,8 @@ class ExpressionReader:
     names: dict[ir.Expr, int] = field(default_factory=dict[ir.Expr, int])
     # The values of parts of expressions since the last store.
     known: dict[ir.Expr, int] = field(default_factory=dict[ir.Expr, int])
+    # The functions that may be less accurate.
+    fast: frozenset[str] = frozenset()
 
     def bind(self, statement: tirx.Bind) -> None:
         """Define a name."""
@@ -196,6 +199,8 @@ class ExpressionReader:
                     raise Unsupported(
                         "L002", f"{name} of integers", hint='cast them to float32 first: T.cast(x, "float32")'
                     )
+                if name in self.fast and self.graph.reads_elements(*values):
+                    return self.graph.exp_fast(*values, base=math.e if name == "exp" else 2.0)
                 return make(_FUNCTIONS[name], *values)
             raise Unsupported("L002", f"no rule lowers {name} inside T.Parallel", hint=_HINT_FUNCTIONS)
         if kind is tirx.Mod:

@@ -242,7 +242,7 @@ class ValueGraph:
         match node.op:
             case "number":
                 return _bits(node.constant) == _bits(-0.0)
-            case "axis" | "scalar" | "to_float32" | "abs" | "exp" | "exp2":
+            case "axis" | "scalar" | "to_float32" | "abs" | "exp" | "exp2" | "exp_fast":
                 return False
             case "add":
                 return all(may_be)
@@ -256,6 +256,17 @@ class ValueGraph:
                 return any(may_be[1:])
             case name:
                 return name not in _INT32_RESULTS and not is_boolean
+
+    def reads_elements(self, value: int) -> bool:
+        """Whether it depends on the elements of a block one by one, and not only on a row, a column or an element."""
+        waiting, reached = [value], {value}
+        while waiting:
+            node = self[waiting.pop()]
+            if node.load is not None and node.load.role == "element":
+                return True
+            waiting += [operand for operand in node.operands if operand not in reached]
+            reached.update(node.operands)
+        return False
 
     def range(self, value: int) -> tuple[float, float]:
         """The minimum and maximum of an integer value; infinite if unknown, and for floats."""
@@ -367,6 +378,24 @@ class ValueGraph:
         if op in COMPARISONS and self.is_scalar(operands[0]) and not self.is_scalar(operands[1]):
             op, operands = MIRRORED[op], operands[::-1]
         return self._add(Value(op, operands))
+
+    def exp_fast(self, value: int, *, base: float) -> int:
+        """``base ** value`` in the fast form of the SFPU, which multiplies by a positive factor first: that of the
+        base, and those of `value`, also of both sides of a difference."""
+        unscaled, factor = self._factored(value)
+        if self[value].op == "sub":
+            (first, factor), (second, other) = map(self._factored, self[value].operands)
+            unscaled = self.make("sub", first, second) if factor == other != 1 else value
+        if unscaled == value or not 2.0**-60 < factor < 2.0**60:
+            unscaled, factor = value, 1.0
+        return self.make("exp_fast", unscaled, self.number(math.log(base) * factor))
+
+    def _factored(self, value: int) -> tuple[int, float]:
+        """What is multiplied by a constant, and this constant."""
+        node = self[value]
+        if node.op == "mul" and self.is_number(node.operands[1]):
+            return node.operands[0], self[node.operands[1]].constant
+        return value, 1.0
 
 
 def _bits(number: float) -> bytes:

@@ -44,6 +44,7 @@ COUNTED: dict[str, tuple[int, int, int, int]] = {
     "eqz_tile": (232, 232, 229, 229),
     "erf_tile": (2582, 2582, 2387, 2387),
     "exp2_tile": (854, 1004, 873, 1001),
+    "exp_fast_tile": (310, 310, 307, 307),
     "exp_tile": (746, 1442, 579, 1385),
     "fill_int_tile": (90, 90, 87, 87),
     "fill_tile": (86, 86, 83, 83),

@@ -86,7 +86,7 @@ ExploredT = TypeVar("ExploredT", bound="Explored")
 # The kind of inputs that a run has where nothing is said.
 _RANDOM = "random"
 # From the highest to the lowest.
-_PRECISIONS: tuple[Precision, ...] = ("exact", "full", "tf32", "bfloat16", "block_float", "low_fidelity")
+_PRECISIONS: tuple[Precision, ...] = ("exact", "full", "tf32", "bfloat16", "block_float", "fast", "low_fidelity")
 
 
 def roles_of(explored: Explored) -> Mapping[str, str]:

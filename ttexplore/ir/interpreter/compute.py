@@ -142,7 +142,7 @@ def _checking(form: Form) -> Callable[[Core, _Values], None]:
         for unit, at in units:
             setup.check_format(op, unit, values[at])
         if op.init:
-            setup.check_init(op, tuple(int(values[at]) for at in numbers))
+            setup.check_init(op, tuple(float(values[at]) for at in numbers))
 
     return check
 
@@ -155,10 +155,11 @@ def initialising(form: Form) -> Callable[..., None]:
     op = form.op
 
     def initialise(core: Core, *values: str | float) -> None:
+        numbers = tuple(float(value) for value in values if not isinstance(value, str))
         if op.engine == "sfpu":
-            core.setup.sfpu = op.init
+            core.setup.sfpu = op.init, numbers
         else:
-            core.setup.fpu = (op.name, tuple(int(value) for value in values if not isinstance(value, str)))
+            core.setup.fpu = op.name, numbers
 
     return initialise
 

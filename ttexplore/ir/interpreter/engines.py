@@ -123,14 +123,14 @@ class Dst:
 @dataclass(slots=True)
 class Setup:
     """What the engine is set up for, from its start-up on: the data formats of its parts, the operation, with its
-    numbers, that the FPU was initialised for, and the init of the SFPU."""
+    numbers, that the FPU was initialised for, and the init of the SFPU, with its numbers."""
 
     plan: Plan
     where: Where
     started: bool = False
     formats: dict[Part, Format] = field(default_factory=dict[Part, Format])
-    fpu: tuple[str, tuple[int, ...]] | None = None
-    sfpu: str | None = None
+    fpu: tuple[str, tuple[float, ...]] | None = None
+    sfpu: tuple[str, tuple[float, ...]] | None = None
 
     def format_of(self, cb: str) -> Format:
         buffer = self.plan.buffer(cb)
@@ -167,8 +167,8 @@ class Setup:
                 "reconfigure the data format before it",
             )
 
-    def check_init(self, op: Op, numbers: tuple[int, ...]) -> None:
+    def check_init(self, op: Op, numbers: tuple[float, ...]) -> None:
         is_sfpu = op.engine == "sfpu"
         init = self.sfpu if is_sfpu else self.fpu
-        if init != (op.init if is_sfpu else (op.name, numbers)):
+        if init != (op.init if is_sfpu else op.name, numbers):
             raise self.where.fault("V031", f"{op.name} runs under the init of {init}", "put its own init before it")

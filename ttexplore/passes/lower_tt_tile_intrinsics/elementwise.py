@@ -22,6 +22,7 @@ from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import Rule
 from ttexplore.ops import OPS
 from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.sfpu import FAST_ERROR
 from ttexplore.options import Engine
 from ttexplore.passes.lower_tt_tile_intrinsics.tile_storage import TileStorage
 from ttexplore.plan import FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES
@@ -36,7 +37,13 @@ _BINARY_NAMES = {
     **{f"{name}_int32": f"{name}_int" for name in ("add", "sub", "mul", *COMPARISONS)},
     **{f"bit_{name}": f"bitwise_{name}_binary" for name in ("and", "or", "xor")},
 }  # fmt: skip
-_SCALAR_NAMES = {"max": "unary_max", "min": "unary_min", "pow": "power", **{c: f"unary_{c}" for c in COMPARISONS}}
+_SCALAR_NAMES = {
+    "max": "unary_max",
+    "min": "unary_min",
+    "pow": "power",
+    "exp_fast": "exp_fast",
+    **{c: f"unary_{c}" for c in COMPARISONS},
+}
 _UNARY_NAMES = {"to_bfloat16": "typecast_fp32_to_bf16", "bit_not": "bitwise_not"}
 # What makes integers of numbers or the reverse: the operation, and what it makes.
 _CONVERSIONS = {
@@ -58,14 +65,19 @@ _PACK = Rule("pack", "The packer moves the tiles of a result from DST to a circu
 
 
 def lower_parallel(
-    statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]
-) -> tuple[list[tirx.Stmt], list[str]]:
-    """The tile loops of a T.Parallel nest, and the reasons for the choice of engines.
+    statement: tirx.Stmt,
+    storage: TileStorage,
+    engine: Engine,
+    rounded: set[tirx.Buffer],
+    fast: frozenset[str] = frozenset(),
+) -> tuple[list[tirx.Stmt], list[str], list[str]]:
+    """The tile loops of a T.Parallel nest, the reasons for the choice of engines, and the blocks with fast functions.
 
-    `rounded` are the blocks in DST that must be rounded to their dtype, because not only the packer reads them.
+    `rounded` are the blocks in DST that must be rounded to their dtype, because not only the packer reads them. `fast`
+    are the functions that may be less accurate.
     """
-    lowering = _NestLowering(statement, storage, engine, rounded)
-    return lowering.lower(), lowering.reasons
+    lowering = _NestLowering(statement, storage, engine, rounded, fast)
+    return lowering.lower(), lowering.reasons, lowering.approximated
 
 
 @dataclass(frozen=True)
@@ -77,17 +89,22 @@ class _Store:
 class _NestLowering:
     """The lowering of one nest: its values, their engines and their storage."""
 
-    def __init__(self, statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]) -> None:
+    def __init__(
+        self, statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer],
+        fast: frozenset[str],
+    ) -> None:  # fmt: skip
         self.storage, self.engine, self.rounded = storage, engine, rounded
         loops, self.body = nest_of(statement)
         variables = [axis_loop.loop_var for axis_loop in loops]
         block = next(statement.buffer for statement in self.body if isinstance(statement, tirx.BufferStore))
         self.rows, self.columns = tile_grid(shape_of(block))
         self.like = storage.tiles[block]
+        # A vector is a row of tiles, or a matrix of one column.
+        is_matrix = len(variables) == 2 and shape_of(block)[1] > 1
         self.graph = ValueGraph(is_wide=storage.is_wide)
         self.reader = ExpressionReader(
             self.graph, variables[0] if len(variables) == 2 else None, variables[-1], variable("tile_row"),
-            variable("tile_column"), sym.Analyzer(),
+            variable("tile_column"), sym.Analyzer(), fast=fast if is_matrix else frozenset(),
         )  # fmt: skip
         self.stores: list[_Store] = []
         self.uses: dict[int, int] = {}
@@ -99,6 +116,7 @@ class _NestLowering:
         self.holders: dict[tirx.Buffer, int] = {}
         self.temporaries: set[tirx.Buffer] = set()
         self.reasons: list[str] = []
+        self.approximated: list[str] = []
         self.made: list[tirx.Stmt] = []
         # The store that is being lowered.
         self.source: tirx.Stmt | None = None
@@ -292,6 +310,10 @@ class _NestLowering:
         """An operation that overwrites its operand with its result."""
         out = yield self.changeable(operand, want)
         name = self._name(node, operand)
+        if node.op == "exp_fast":
+            assert isinstance(self.source, tirx.BufferStore)
+            self.approximated.append(str(self.source.buffer.name))
+            self.because(f"{self.source.buffer.name}: fast exponential, as requested, up to {FAST_ERROR:.1%} off")
         numbers = [self._number(scalar) for scalar in scalars]
         for scalar in scalars:
             self.done(scalar)

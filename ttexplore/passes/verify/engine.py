@@ -190,10 +190,10 @@ class _Engine(Walk):
 
     def key(self, call: Call) -> _Init:
         op = call.op
-        if op.engine == "sfpu":
-            return op.init, (), ()
         kinds = {operand.name: operand.kind for operand in op.operands}
         numbers = tuple(show(call.values[n]) for n in op.init_operands if kinds[n] != "cb")
+        if op.engine == "sfpu":
+            return op.init, numbers, ()
         formats = tuple(self.formats[call.buffer(n)] for n in op.init_operands if kinds[n] == "cb")
         return op.name, numbers, formats
 

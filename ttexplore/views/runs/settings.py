@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ttexplore.characters import Printed
-from ttexplore.options import OPTIONS, option_text
+from ttexplore.options import FAST_FUNCTIONS, OPTIONS, option_text
 from ttexplore.plan import Plan
 from ttexplore.record import StepRecord, Trace
 from ttexplore.views.markup import content_id, escape, visible
@@ -16,6 +16,7 @@ from ttexplore.views.theme import fragment
 
 _WIDTH = 80
 _OWN_ORDER = ("block_linear", "z_order")
+_FAST_FUNCTIONS = re.compile(rf"T\.({'|'.join(FAST_FUNCTIONS)})\(")
 _WORK_ON_ELEMENTS = re.compile(r"T\.(Parallel|\w*reduce|cum|any_of|all_of|atomic)")
 
 
@@ -121,6 +122,8 @@ def idle_options(steps: Iterable[StepRecord], plan: Plan) -> dict[str, str]:
             rejected["qk_chunk_tiles"] = "the kernel has no chained products"
         if not any(_WORK_ON_ELEMENTS.search(by_letter[letter].before.text) for letter in ("A2", "C2")):
             none["eltwise"] = "the kernel has no operation on elements"
+        if not _FAST_FUNCTIONS.search(by_letter["C2"].before.text):
+            none["sfpu"] = f"the kernel has none of {', '.join(FAST_FUNCTIONS)}"
     if "D5" in by_letter:
         step = by_letter["D5"]
         if "tt.matmul" not in step.before.text:

@@ -94,6 +94,7 @@ struct ComputeState {
     uint32_t latest_sfpu = SfpuOperationCount;
     uint32_t sfpu_variants[SfpuOperationCount] = {};
     bool sfpu_seen[SfpuOperationCount] = {};
+    float exp_scale = 1.0f;
     bool rows_of_extreme = false;  // the latest SFPU operation was a row-wise maximum or minimum
     bool pack_accumulate = false;
     uint32_t relu_mode = 0, relu_threshold = 0;

@@ -208,6 +208,8 @@ void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line) {
     state.rows_of_extreme = false;
 }
 
+void emulator_exp_scale(uint32_t bits) { running->core->compute.exp_scale = float_of(bits); }
+
 // SFPU inits overwrite each other's constants (op-truth.md, trap 2). That of a reduction also sets which of two numbers
 // a compare-and-swap puts first, for all that come after.
 static void check_init(const ComputeState& state, uint32_t operation, uint32_t variant) {
@@ -298,6 +300,11 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
     const float value = float_of(parameter), other = float_of(second);
     switch (operation) {
         case Sfpu_exp:
+            if (variant) {
+                const float scale = state.exp_scale;
+                apply_bits(tile, faces, [=](auto sfpu, Bits x) { return sfpu.exp_fast_tile(x, scale); });
+                break;
+            }
             machine.wide_dst ? apply(tile, faces, exponential) : apply(tile, faces, exponential_16_bit);
             break;
         case Sfpu_exp2: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.exp2_tile(x); }); break;

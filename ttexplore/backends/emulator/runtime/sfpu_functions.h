@@ -297,6 +297,17 @@ struct Sfpu {
         return exp_of_fixed(clamped(mad(x, of(1.4426950216293334961f), of(127.0f)), ZERO, of(255.0f)));
     }
 
+    // e^(x * scale) by Schraudolph: the bits of a float, read as a number, are nearly linear in its logarithm. So are the
+    // upper 16 of them without the sign, a whole number that the rounding instruction makes. Numbers below -88.5 become
+    // that, and the magnitude of what is below zero is a denormal.
+    static Bits exp_fast_tile(Bits x, float scale) {
+        const float slope = 256.0f * 1.4426950408889634f;
+        const Bits limited = larger(x, of(-88.5f / scale));
+        const Bits y = mad(of(slope * scale), limited, of(32500.818359375f)) & ~SIGN;
+        const Bits result = static_cast<Bits>(rounded_magnitude(y, 65535)) << 15;
+        return WIDE || result & EXPONENT ? result : ZERO;
+    }
+
     static Bits exp2_tile(Bits x) {
         if (!WIDE) {
             return to_bfloat16(exp_of_fixed(clamped(add(x, of(127.0f)), ZERO, of(255.0f))));

@@ -142,6 +142,7 @@ void emulator_rows_uninit(uint32_t operation, uint32_t line);
 void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t tiles, uint32_t line);
 
 void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line);
+void emulator_exp_scale(uint32_t bits);
 void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uint32_t parameter, uint32_t second,
                          uint32_t vector_mode, uint32_t line);
 void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint32_t out, uint32_t vector_mode,
