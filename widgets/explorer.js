@@ -6,16 +6,16 @@
 import { followEstimates } from "./model/estimates.js";
 import { keys, meaning } from "./model/keys.js";
 import { isOutdated, kernelText, lowerDrafts } from "./model/live.js";
-import { unpacked } from "./model/lowering.js";
+import { litByLine, unpacked } from "./model/lowering.js";
 import { goTo, placeOf } from "./model/place.js";
 import { Kernel } from "./model/questions.js";
-import { Remembered } from "./model/remembered.js";
+import { OFF, ON, Remembered } from "./model/remembered.js";
 import { explore, opened, select } from "./model/state.js";
 import { neighbourOf } from "./model/steps.js";
 import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
 import { player } from "./parts/clock.js";
-import { all, button, chip, classed, closest, focusIn, focusOn, gapper, h, heading, link, put, quiet, set } from "./parts/dom.js";
+import { all, button, chip, classed, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
 import { estimateBadge } from "./parts/estimate.js";
 import { heightBar } from "./parts/panes.js";
 import { followRecordings } from "./parts/record.js";
@@ -34,9 +34,10 @@ const FORM = 4;
 // above what is beside it elsewhere.
 const NARROW_PIXELS = 900;
 const MEDIUM_PIXELS = 1250;
-// From here on two kernels have room side by side, then all three, and a diff for two sides.
-const PAIR_PIXELS = 1450;
-const COLUMNS_PIXELS = 1800;
+// From this height on there is room for a second line below the steps.
+const TALL_PIXELS = 840;
+// From here on all three kernels have room side by side, and a diff for two sides; two of them unless it is narrow.
+const COLUMNS_PIXELS = 1500;
 const SPLIT_PIXELS = 2200;
 
 /**
@@ -70,7 +71,7 @@ async function render({ model, el }) {
   explainTerms(root, lowering.terms);
   const remembered = new Remembered(model);
   const store = opened(lowering, {
-    first: kernelText(lowering), remembered, wrap: remembered.numbers("wrap", [0])[0] > 0,
+    first: kernelText(lowering), remembered, wrap: remembered.numbers("wrap", [OFF])[0] === ON, wrapCode: remembered.numbers("wrapCode", [ON])[0] === ON,
     backends: model.get("backends") || [], kinds: model.get("inputs") || [], targets: model.get("targets") || [lowering.target], stale: stale(),
   });
   const left = model.get("here") ?? {};
@@ -118,22 +119,32 @@ async function render({ model, el }) {
       focusOn(root);
     });
   }
-  root.append(head, banner, tabs.element, body, heightBar(remembered, root, body), live, help);
+  root.append(head, banner, body, heightBar(remembered, root), live, help);
 
+  const chips = h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }));
   store.on(["lowering"], ({ lowering, before }) => put(head,
-    h("h3", lowering.kernel), h("span.m", lowering.target), quiet(lowering.where), badge,
-    lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {
-      class: before && !before.facts.some((one) => `${one}` === `${[name, value]}`) ? "fact flash" : "fact",
-    }, quiet(`${name} `), value)),
-    gapper(), h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }))));
+    h("h3", { title: lowering.where }, lowering.kernel), h("span.m", lowering.target), quiet(lowering.where), tabs.element, badge, refused(lowering),
+    h("span.facts", lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {
+      class: before && !before.facts.some((one) => `${one}` === `${[name, value]}`) ? "fact flash" : "fact", title: `${name} ${value}`,
+    }, quiet(`${name} `), value))),
+    chips));
+  /** The way to the step that failed, from wherever the reader is. @param {import("./model/lowering.js").Lowering} lowering */
+  function refused({ steps }) {
+    const failed = steps.findLastIndex((step) => step.error);
+    return failed >= 0 && link(`✖ refused at ${steps[failed].letter}`, () => select(store, failed, { tab: "Steps", pinned: litByLine(lowering, steps[failed].error?.line ?? 0) }), { class: "link bad refused" });
+  }
   store.on(["full"], ({ full }) => {
     put(fullScreen, full ? "leave full screen" : "full screen");
     fill(full);
   });
-  store.on(["wrap"], ({ wrap }) => {
-    classed(root, "wrapping", wrap);
-    if (wrap !== remembered.numbers("wrap", [0])[0] > 0) remembered.keep("wrap", wrap ? [1] : []);
-  });
+  store.on(["wrapCode"], ({ wrapCode }) => classed(root, "wrapping", wrapCode));
+  for (const name of /** @type {const} */ (["wrap", "wrapCode"])) {
+    let kept = store.state[name];
+    store.on([name], ({ [name]: wraps }) => {
+      if (wraps !== kept) remembered.keep(name, [wraps ? ON : OFF]);
+      kept = wraps;
+    });
+  }
   store.on(["stale", "original", "lost"], ({ stale, original, back, lost }) => {
     put(banner,
       stale && h("p", "⟳ ", stale),
@@ -166,19 +177,28 @@ async function render({ model, el }) {
   /** @type {boolean | null} */
   let wasWide = null;
   const sized = new ResizeObserver(() => {
-    const { clientWidth: width } = root;
+    const { offsetWidth: width } = root;
     if (!width) return;
     // A view that has a place of its own fills it, and is beside the notebook already.
     classed(root, "filled", !!closest(root, ".ttx-filled"));
     if (beside) beside.hidden = !closest(root, ".jp-NotebookPanel");
+    fit();
     classed(root, "narrow", width < NARROW_PIXELS);
+    classed(root, "tall", root.clientHeight >= TALL_PIXELS);
     classed(root, "medium", width < MEDIUM_PIXELS);
     const split = width >= SPLIT_PIXELS;
     if (split !== wasWide) store.set({ split });
     wasWide = split;
-    store.set({ columns: width < PAIR_PIXELS ? 1 : width < COLUMNS_PIXELS ? 2 : 3 });
+    store.set({ columns: width < NARROW_PIXELS ? 1 : width < COLUMNS_PIXELS ? 2 : 3 });
   });
   sized.observe(root);
+  /** What the explorer is scrolled in; a frame of which nobody knows how it grows is no measure. */
+  const scroller = () => closest(root, ".jp-WindowedPanel-outer,.jp-Notebook");
+  function fit() {
+    const room = scroller()?.clientHeight ?? (window === top ? innerHeight : 0);
+    if (room) root.style.setProperty("--room", `${room}px`);
+  }
+  addEventListener("resize", fit);
 
   set(root, {
     // The browser has a way out of its own.
@@ -232,6 +252,7 @@ async function render({ model, el }) {
     kernel.close();
     seen.disconnect();
     sized.disconnect();
+    removeEventListener("resize", fit);
     model.off?.("change:stale", told);
     model.off?.("change:place", sent);
     model.off?.("change:running", follow);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -140,6 +141,14 @@ class ExplorerPage:
         self.find(".files").get_by_role("tab", name=name).click()
         self.drawn()
         return self.find(f"section[aria-label='{name}']")
+
+    def option(self, name: str) -> Locator:
+        """A control of the menu above the changes, which is opened for it."""
+        panel = self.find(".diffpane .menu")
+        if not panel.is_visible():
+            self.root.get_by_role("button", name=re.compile("^show")).click()
+            panel.wait_for()
+        return panel.get_by_role("button", name=name).or_(panel.get_by_label(name)).first
 
     def press(self, *keys: str) -> None:
         """Presses keys with the focus on the explorer itself."""

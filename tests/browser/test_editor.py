@@ -51,7 +51,7 @@ def test_the_field_lies_on_its_rows(show: Show, gemm: Exploration, width: int, w
     explorer = show(gemm.data, width=width)
     pane = edited(explorer)
     explorer.page.keyboard.insert_text(f"{LONG}\n\tint indented = 1;   \n")
-    if wrapped:
+    if not wrapped:
         explorer.press("w")
     heights, overflow = pane.locator("textarea").evaluate(
         """async (field) => {

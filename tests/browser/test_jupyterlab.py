@@ -343,6 +343,11 @@ def test_an_explorer_stands_beside_its_notebook(notebook: Page, tmp_path: Path) 
     assert box["x"] >= of_notebook["x"] + of_notebook["width"]
     assert box["width"] > 300
     assert beside.get_by_role("button", name="beside the notebook").count() == 0
+    # One of both is enough: the first shows its head, until it is opened again.
+    assert not first.find(".body").is_visible()
+    assert (first.root.bounding_box() or {})["height"] < 40
+    first.button("show here").click()
+    assert first.find(".body").is_visible()
     notebook.screenshot(path=tmp_path / "beside.png")
     # It goes its own way, and Python answers it.
     beside.get_by_role("tab", name="Steps", exact=True).click()

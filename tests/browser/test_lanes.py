@@ -135,7 +135,7 @@ def test_any_two_steps_are_compared(show: Show, gemm: Exploration) -> None:
     assert against.evaluate("one => one === document.activeElement")
     explorer.type("Escape")
     assert explorer.root.evaluate("one => one === document.activeElement")
-    against.select_option(label="B1 layout_aware_work_partition")
+    explorer.option("compare with").select_option(label="B1 layout_aware_work_partition")
     text = explorer.find(".diffpane").inner_text()
     assert "B1 → C1: the program and the plan after these steps" in text
     # The names of the core's work came in B2, which C1 alone does not show.
@@ -152,7 +152,7 @@ def test_any_two_steps_are_compared(show: Show, gemm: Exploration) -> None:
     explorer.go("B1")
     assert against.evaluate("one => one.selectedIndex") == 0
     explorer.go("C1")
-    against.select_option(index=0)
+    explorer.option("compare with").select_option(index=0)
     assert "→" not in explorer.find(".diffpane .title").inner_text()
 
 

@@ -116,18 +116,19 @@ def test_a_search_names_the_part(explorer: ExplorerPage) -> None:
 
 def test_a_step_is_compared_with_a_part_in_the_order_of_time(explorer: ExplorerPage) -> None:
     choice = explorer.find("[aria-label='compare with']")
+    explorer.press("v")
     offered = choice.locator("option").all_inner_texts()
     assert [one.split()[0] for one in offered[1:]] == ["A0", "A0.1", "A0.4", *after_a0(_GROUPS_LATER)]
     # The program after A0 is there after that of its parts.
     explorer.go("A0")
-    choice.select_option(label="A0.1 record_defaults")
+    explorer.option("compare with").select_option(label="A0.1 record_defaults")
     assert explorer.find(".title .what").inner_text().startswith("A0.1 → A0:")
     assert explorer.button("program").inner_text().split() == ["program", "−11", "~8"]
     explorer.go("A0.1")
-    choice.select_option(label="A0 apply_defaults")
+    explorer.option("compare with").select_option(label="A0 apply_defaults")
     assert explorer.find(".title .what").inner_text().startswith("A0.1 → A0:")
     explorer.go("B2")
-    choice.select_option(label="A0.4 order_thread_groups")
+    explorer.option("compare with").select_option(label="A0.4 order_thread_groups")
     assert explorer.find(".title .what").inner_text().startswith("A0.4 → B2:")
 
 

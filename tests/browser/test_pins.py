@@ -152,7 +152,9 @@ def test_a_changed_line_says_which_rule_made_it(explorer: ExplorerPage) -> None:
     row = explorer.find(".diff .l.new").filter(has_text="tt.matmul_block(").first
     row.hover()
     card = explorer.find(".rule")
-    card.filter(has_text="product of line 16 before: A product is a sum, in DST").wait_for()
+    card.filter(
+        has_text="by product of line 16 before · in the plan: products[0] · A product is a sum, in DST"
+    ).wait_for()
     row.click()
     explorer.page.mouse.move(2, 2)
     card.get_by_role("button").first.click()
@@ -160,7 +162,7 @@ def test_a_changed_line_says_which_rule_made_it(explorer: ExplorerPage) -> None:
     card.filter(has_text="replaced by product").wait_for()
 
 
-def test_each_rule_that_replaced_a_line_stands_once_on_a_line_of_its_own(show: Show) -> None:
+def test_each_rule_that_replaced_a_line_is_named_once_before_what_it_does(show: Show) -> None:
     """The slots of DST replaced the line twice: its operand, and its result."""
     explorer = show(explore(f"{KERNELS / 'elementwise.py'}::bias_exp").data)
     explorer.go("D5")
@@ -168,15 +170,15 @@ def test_each_rule_that_replaced_a_line_stands_once_on_a_line_of_its_own(show: S
     explorer.page.keyboard.type("tt.copy_tile(A_shared, t, C_local_value[t])")
     explorer.type("Enter")
     card = explorer.find(".rule")
-    rules = card.locator("b").all_inner_texts()
-    assert len(rules) == len(set(rules)) > 2
-    tops = card.locator("b").evaluate_all("names => names.map((one) => one.offsetTop)")
-    assert tops == sorted(set(tops))
-    # Two lines of it are in sight, whole, and the others in reach of the keyboard.
+    rules = [name.strip() for name in card.locator("b").all_inner_texts()]
+    names = rules[: len(rules) // 2]
+    assert len(names) == len(set(names)) > 2
+    assert rules == [*names, *(f"{name}:" for name in names)]
+    # The names are in sight, whole, and the rest in reach of the keyboard.
     inner = card.evaluate("card => card.getBoundingClientRect().bottom")
-    second = card.locator("b").nth(1).bounding_box()
-    assert second
-    assert second["y"] + second["height"] <= inner
+    last = card.locator("b").nth(len(names) - 1).bounding_box()
+    assert last
+    assert last["y"] + last["height"] <= inner
     card.focus()
     explorer.type("End")
     explorer.page.wait_for_function(

@@ -67,18 +67,21 @@ def lines_of_code(explorer: ExplorerPage) -> Counter[str]:
     return total
 
 
-@pytest.mark.parametrize(("width", "most"), [(1000, 0.05), (1400, 0.05), (1486, 0.25), (1920, 0.25), (NARROW, 1)])
+@pytest.mark.parametrize(("width", "most"), [(1000, 0.05), (1400, 0.05), (1600, 0.05), (1920, 0.05), (NARROW, 1)])
 def test_each_line_can_be_read_to_its_end(show: Show, large: Exploration, width: int, most: float) -> None:
-    """Most lines at once, all of them scrolled, and all of them at once when wrapped."""
+    """Most lines at once, all of them scrolled, and all of them at once when wrapped, as code is at first."""
     explorer = show(large.data, width=width)
-    for total in (lines_of_steps(explorer), lines_of_code(explorer)):
-        assert total["lines"] > 200
-        assert total["cut"] == 0
-        assert total["over"] <= most * total["lines"]
+    steps = lines_of_steps(explorer)
+    assert steps["lines"] > 200
+    assert steps["cut"] == 0
+    assert steps["over"] <= most * steps["lines"]
     explorer.press("w")
-    assert lines_of_code(explorer)["over"] == 0
-    explorer.tab("Steps")
     assert lines_of_steps(explorer)["over"] == 0
+    code = lines_of_code(explorer)
+    assert code["lines"] > 200
+    assert code["over"] == 0
+    explorer.press("w")
+    assert lines_of_code(explorer)["cut"] == 0
 
 
 def test_each_line_can_be_read_to_its_end_under_the_style_of_jupyterlab(show: Show, large: Exploration) -> None:
@@ -86,6 +89,9 @@ def test_each_line_can_be_read_to_its_end_under_the_style_of_jupyterlab(show: Sh
     explorer = show(large.data, width=NARROW)
     explorer.page.add_style_tag(content=".jp-ThemedContainer code{font:13px/1.3077 serif}")
     explorer.page.evaluate("document.body.className = 'jp-ThemedContainer'")
+    explorer.tab("Code")
+    explorer.press("w")
+    explorer.tab("Steps")
     for total in (lines_of_steps(explorer), lines_of_code(explorer)):
         assert total["over"] > 0
         assert total["cut"] == 0
@@ -115,6 +121,7 @@ def test_numbers_and_origins_stay_in_sight_while_code_moves_sideways(show: Show,
 def test_wrapping_keeps_the_line_at_the_top(show: Show, large: Exploration) -> None:
     explorer = show(large.data, width=900)
     explorer.tab("Code")
+    explorer.press("w")
     rows = explorer.file("main.cpp").locator(".rows")
     rows.evaluate("rows => { rows.scrollTop = 200 * 18; }")
     explorer.page.wait_for_function("document.querySelector('.other .rows [data-i=\"200\"]')")
@@ -137,11 +144,13 @@ def shares(explorer: ExplorerPage, view: str) -> list[int]:
 def test_a_bar_moves_with_the_keyboard_and_the_mouse(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data)
     explorer.tab("Code")
+    explorer.button("as a column").click()
+    explorer.drawn()
     bar = explorer.root.get_by_role("separator", name="size of the kernel")
-    assert [bar.get_attribute(f"aria-value{name}") for name in ("min", "now", "max")] == ["10", "36", "90"]
+    assert [bar.get_attribute(f"aria-value{name}") for name in ("min", "now", "max")] == ["10", "28", "90"]
     assert bar.get_attribute("aria-orientation") == "vertical"
     bar.focus()
-    for key, share in (("ArrowRight", 38), ("ArrowRight", 40), ("ArrowLeft", 38), ("End", 90), ("Home", 10)):
+    for key, share in (("ArrowRight", 30), ("ArrowRight", 32), ("ArrowLeft", 30), ("End", 90), ("Home", 10)):
         explorer.type(key)
         assert bar.get_attribute("aria-valuenow") == str(share)
         assert shares(explorer, "codeview") == [share, 100 - share]
@@ -156,8 +165,8 @@ def test_a_bar_moves_with_the_keyboard_and_the_mouse(show: Show, gemm: Explorati
     explorer.page.mouse.move(300, 300)
     assert shares(explorer, "codeview") == [50, 50]
     bar.dblclick()
-    assert shares(explorer, "codeview") == [36, 64]
-    assert bar.get_attribute("aria-valuenow") == "36"
+    assert shares(explorer, "codeview") == [28, 72]
+    assert bar.get_attribute("aria-valuenow") == "28"
 
 
 def test_bars_lie_where_panes_stand_below_each_other(show: Show, gemm: Exploration) -> None:
@@ -169,7 +178,7 @@ def test_bars_lie_where_panes_stand_below_each_other(show: Show, gemm: Explorati
     before = bar.evaluate(height)
     bar.focus()
     explorer.type("ArrowRight", "ArrowDown", "ArrowDown")
-    assert bar.get_attribute("aria-valuenow") == "40"
+    assert bar.get_attribute("aria-valuenow") == "32"
     assert bar.evaluate(height) > before
 
 
@@ -190,7 +199,7 @@ def test_sizes_and_wrapping_are_remembered(show: Show, gemm: Exploration) -> Non
     again = mount(explorer.page, gemm.data)
     assert shares(again, "stepsview") == [23, 77]
     assert again.find(".stepsview").bounding_box() == taller
-    assert again.button("wrap").get_attribute("aria-pressed") == "true"
+    assert again.option("wrap").get_attribute("aria-pressed") == "true"
 
 
 def test_bars_move_where_the_browser_forbids_its_storage(show: Show, gemm: Exploration) -> None:
@@ -235,7 +244,7 @@ def test_f_fills_the_screen_and_escape_leaves(show: Show, gemm: Exploration, all
 
 
 def test_kernels_stand_side_by_side_where_the_explorer_has_room(show: Show, gemm: Exploration) -> None:
-    explorer = show(gemm.data, width=1920)
+    explorer = show(gemm.data, width=1500)
     explorer.tab("Code")
     tabs, lists = explorer.find(".files [role=tab]"), explorer.find(".files .rows:visible")
     assert tabs.first.inner_text() == "reader.cpp, compute.cpp, writer.cpp"
@@ -246,7 +255,11 @@ def test_kernels_stand_side_by_side_where_the_explorer_has_room(show: Show, gemm
     assert explorer.find(".files [aria-selected=true]").inner_text() == "reader.cpp"
     heads = explorer.find(".files section:visible .filehead > b")
     bars = explorer.find(".files .bar:visible")
-    for role, shown in (("writer", ["compute.cpp", "writer.cpp"]), ("compute", ["reader.cpp", "compute.cpp"])):
+    # Any two: the one that is chosen and the one before it.
+    for role, shown in (
+        ("writer", ["reader.cpp", "writer.cpp"]), ("compute", ["compute.cpp", "writer.cpp"]),
+        ("reader", ["reader.cpp", "compute.cpp"]),
+    ):  # fmt: skip
         explorer.file(f"{role}.cpp")
         assert heads.all_inner_texts() == shown
         assert bars.count() == 1
@@ -261,8 +274,57 @@ def test_kernels_stand_side_by_side_where_the_explorer_has_room(show: Show, gemm
     explorer.file("main.cpp")
     assert lists.count() == 1
     assert bars.count() == 0
-    explorer.file("reader.cpp")
-    explorer.page.evaluate("document.querySelector('main').style.width = '1400px'; 0")
-    explorer.page.wait_for_function("!document.querySelectorAll('.files .bar:not([hidden])')[0]?.checkVisibility()")
-    assert lists.count() == 1
-    assert explorer.find(".files [aria-selected=true]").inner_text() == "reader.cpp"
+    explorer.file("writer.cpp")
+    # The pair is remembered.
+    explorer.page.goto(ADDRESS)
+    again = mount(explorer.page, gemm.data)
+    again.page.set_viewport_size({"width": 1100, "height": 900})
+    again.tab("Code")
+    assert again.find(".files section:visible .filehead > b").all_inner_texts() == ["reader.cpp", "writer.cpp"]
+    again.page.set_viewport_size({"width": 880, "height": 900})
+    again.page.wait_for_function("!document.querySelectorAll('.files .bar:not([hidden])')[0]?.checkVisibility()")
+    assert again.find(".files .rows:visible").count() == 1
+    assert again.find(".files [aria-selected=true]").inner_text() == "writer.cpp"
+
+
+def test_the_kernel_is_a_strip_or_a_column(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data)
+    explorer.tab("Code")
+    kernel, files = explorer.find("section[aria-label=kernel]"), explorer.find(".files")
+    boxes = [one.bounding_box() or {} for one in (kernel, files)]
+    assert boxes[0]["width"] == boxes[1]["width"]
+    explorer.button("as a column").click()
+    boxes = [one.bounding_box() or {} for one in (kernel, files)]
+    assert boxes[0]["height"] == boxes[1]["height"]
+    explorer.page.goto(ADDRESS)
+    again = mount(explorer.page, gemm.data)
+    again.tab("Code")
+    again.button("as a strip").click()
+    assert (again.find("section[aria-label=kernel]").bounding_box() or {})["width"] > 1300
+
+
+def test_a_file_opens_at_its_main_loop(show: Show, large: Exploration) -> None:
+    """What it includes is folded; a pinned line, or a step of the cursor, opens the fold."""
+    explorer = show(large.data, width=1500)
+    explorer.tab("Code")
+    for role in ("reader", "compute", "writer"):
+        rows = explorer.find(f"section[aria-label='{role}.cpp'] .rows")
+        seen = rows.evaluate(
+            """rows => { const {top, bottom} = rows.getBoundingClientRect();
+            return [...rows.querySelectorAll(".l")].filter((row) => {
+                const box = row.getBoundingClientRect();
+                return box.top >= top - 1 && box.bottom <= bottom + 1;
+            }).map((row) => row.textContent); }"""
+        )
+        assert any("for (uint32_t item" in line for line in seen[:12]), role
+    rows = explorer.find("section[aria-label='main.cpp'] .rows")
+    explorer.file("main.cpp")
+    fold = rows.locator(".gap button")
+    count = int(fold.inner_text().split()[1])
+    assert count >= 4
+    first = rows.locator(".l:not(.gap):visible").first
+    assert int(first.locator(".n").inner_text()) == count + 1
+    explorer.find("section[aria-label='main.cpp'] .rows").focus()
+    explorer.type("ArrowDown", "Home")
+    assert rows.locator(".gap").count() == 0
+    assert rows.locator(".l").first.locator(".n").inner_text() == "1"

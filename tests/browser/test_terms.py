@@ -141,7 +141,7 @@ def test_buttons_and_stages_have_cards(explorer: ExplorerPage) -> None:
     assert plan.get_attribute("aria-pressed") == "true"
     explorer.find(".toggles .tab").filter(has_text="program").click()
     explorer.go("D5")
-    chip = explorer.find(".toggles .chip").filter(has_text="DST")
+    chip = explorer.option("DST")
     chip.hover()
     assert meaning(explorer).endswith(f" lines: click to hide them\n{TERMS['DST'].card}")
 

@@ -77,6 +77,7 @@ const steps = { tab: "Steps", hover: null, pinned: null };
 test("keys mean something to the whole explorer", () => {
   assert.deepEqual(["j", "k", "ArrowDown", "ArrowUp"].map((key) => meaning(key, steps, TABS)), [{ move: 1 }, { move: -1 }, { move: 1 }, { move: -1 }]);
   assert.deepEqual(["c", "s", "w"].map((key) => meaning(key, steps, TABS)), [{ turn: "collapsed" }, { turn: "split" }, { turn: "wrap" }]);
+  assert.deepEqual(["Code", "GPU", "What if"].map((tab) => meaning("w", { ...steps, tab }, TABS)), [{ turn: "wrapCode" }, { turn: "wrapCode" }, { turn: "wrap" }]);
   assert.deepEqual(["1", "3", "0", "4"].map((key) => meaning(key, steps, TABS)), [{ tab: "Steps" }, { tab: "Run" }, null, null]);
   assert.deepEqual(["?", "x", "Enter", " "].map((key) => meaning(key, steps, TABS)), ["help", null, null, null]);
 });

@@ -13,7 +13,7 @@ export const keys = (tabs) => [
   ["h or Enter", "pin the line under the cursor"],
   ["c  s", "fold unchanged lines, side by side"],
   ["v", "in Steps, compare with another step"],
-  ["w", "wrap long lines, here and in Code"],
+  ["w", "wrap long lines: in Steps and What if of changes, elsewhere of code"],
   ["f", "full screen; Esc leaves it"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
   ["e", "edit the kernel, in Steps and Code; Esc ends it"],
@@ -26,7 +26,7 @@ export const keys = (tabs) => [
 /**
  * A key's meaning: so many steps on, a switch to turn, a tab, the list of keys, nothing lit any more,
  * or out of the explorer. Null for a key without one.
- * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" | "full" } | { tab: string } | "help" | "unpin" | "leave"} Meaning
+ * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" | "wrapCode" | "full" } | { tab: string } | "help" | "unpin" | "leave"} Meaning
  */
 
 /**
@@ -42,7 +42,7 @@ export function meaning(key, { tab, hover, pinned, full }, tabs) {
   switch (key) {
     case "c": return { turn: "collapsed" };
     case "s": return { turn: "split" };
-    case "w": return { turn: "wrap" };
+    case "w": return { turn: tab === "Steps" || tab === "What if" ? "wrap" : "wrapCode" };
     case "f": return { turn: "full" };
     case "r": return { tab: "Run" };
     case "?": return "help";

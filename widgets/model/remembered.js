@@ -4,6 +4,8 @@
 /** @import { Model } from "./questions.js" */
 
 const KEY = "ttexplore";
+/** What is remembered of a switch. */
+export const [OFF, ON] = [2, 1];
 
 /** A browser may forbid its storage; then only the widget remembers. @returns {Arrangement} */
 function stored() {

@@ -35,7 +35,8 @@ import { Store } from "./store.js";
  * @property {boolean} split
  * @property {boolean} lanes whether the lanes of What if are side by side
  * @property {number} against the step that the selected one is compared with; -1 for the one before it
- * @property {boolean} wrap
+ * @property {boolean} wrap whether lines of changes are wrapped
+ * @property {boolean} wrapCode whether those of the kernel and of files are
  * @property {number} columns for how many kernels there is room side by side
  * @property {boolean} full whether the explorer fills the screen
  * @property {string} file the emitted file that is shown
@@ -80,7 +81,7 @@ import { Store } from "./store.js";
  * The store of an explorer that has just been opened: at the step that failed, with its kernel line pinned, else at
  * the first one that changes the program.
  * @param {Lowering} lowering
- * @param {Pick<State, "backends" | "kinds" | "targets" | "stale" | "remembered" | "wrap" | "first">} given
+ * @param {Pick<State, "backends" | "kinds" | "targets" | "stale" | "remembered" | "wrap" | "wrapCode" | "first">} given
  * @returns {Explorer}
  */
 export function opened(lowering, given) {

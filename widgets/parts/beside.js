@@ -2,7 +2,7 @@
 
 /** @import { Model } from "../model/questions.js" */
 
-import { chip, closest } from "./dom.js";
+import { chip, classed, closest } from "./dom.js";
 
 /** Nothing where there is no such way. @param {Model} model @param {HTMLElement} root @param {string} title */
 export function besideChip(model, root, title) {
@@ -12,7 +12,13 @@ export function besideChip(model, root, title) {
   const hasPlace = document.querySelector(".jp-LabShell") !== null;
   if (!identity || !hasPlace || !manager?.context?.addSibling || !manager.create_view) return null;
   const { context } = manager;
-  return chip("beside the notebook", async () => {
+  /** One of both is enough: the other shows its head, until there is none beside it. @param {boolean} isBeside */
+  function leave(isBeside) {
+    classed(root, "headonly", isBeside);
+    element.textContent = isBeside ? "show here" : "beside the notebook";
+  }
+  const element = chip("beside the notebook", async () => {
+    if (root.matches(".headonly")) return leave(false);
     const { luminoWidget: view } = await manager.create_view(await manager.get_model(identity));
     // Widgets clear the place that a panel gives their element, so another one holds it.
     let { constructor: Widget } = view;
@@ -22,7 +28,12 @@ export function besideChip(model, root, title) {
     Object.assign(panel.title, { label: title, closable: true });
     context.addSibling(panel, { ref: closest(root, ".jp-NotebookPanel")?.id, mode: "split-right" });
     Widget.attach(view, panel.node);
-    panel.disposed.connect(() => view.dispose());
+    leave(true);
+    panel.disposed.connect(() => {
+      leave(false);
+      view.dispose();
+    });
     context.disposed.connect(() => panel.dispose());
   }, { title: "open another view of this explorer to the right of the notebook" });
+  return element;
 }

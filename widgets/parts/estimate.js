@@ -11,7 +11,7 @@ import { below, chip, focusIn, grid, h, heading, number, put, set, table } from 
 export function estimateBadge(store, wanted) {
   const card = h("div.estimate", { popover: "manual", role: "group", label: "estimate" });
   const badge = chip("", show);
-  const element = h("span", badge, card);
+  const element = h("span.estimated", badge, card);
   store.on(["estimate", "noEstimate", "lowering"], ({ estimate, noEstimate, lowering }) => {
     badge.hidden = !wanted || lowering.steps.some((step) => step.error);
     badge.disabled = !estimate && !noEstimate;

@@ -34,12 +34,12 @@ export function code(text, language, query = "", marked = []) {
   return parts;
 }
 
-/** "L27" with a line under it: solid, dashed or dotted. @param {Lowering} lowering @param {number} origins */
-export function originLabel(lowering, origins) {
+/** "L27" with a line under it: solid, dashed or dotted; `most` of them are shown. @param {Lowering} lowering @param {number} origins @param {number} [most] */
+export function originLabel(lowering, origins, most = 2) {
   const found = labels(lowering, origins);
   return h("span.o", { title: found.map(([line]) => `L${line}`).join(" ") },
-    ...found.slice(0, 2).map(([line, kind], i) => [i > 0 && " ", h("i", { class: KINDS[kind][0], title: KINDS[kind] }, `L${line}`)]),
-    found.length > 2 && ` +${found.length - 2}`);
+    ...found.slice(0, most).map(([line, kind], i) => [i > 0 && " ", h("i", { class: KINDS[kind][0], title: KINDS[kind] }, `L${line}`)]),
+    found.length > most && ` +${found.length - most}`);
 }
 
 /** A link that pins a kernel line; nothing for line 0. @param {Explorer} store @param {number} line @param {string} [label] */
@@ -112,6 +112,10 @@ export class ListingView {
   #marks = new Map();
   /** The lines before the kernel's text was edited. @type {Set<string> | null | undefined} */
   #known;
+  /** How many lines at the top are folded away. */
+  #folded = 0;
+  /** The line that is to be the first in sight, once there is a place for it; 0 for none. */
+  #start = 0;
   #store;
   #rows;
 
@@ -121,10 +125,12 @@ export class ListingView {
     this.#store = store;
     const origins = (/** @type {number} */ i) => this.#listing?.origins(i) ?? -1;
     this.#rows = new Rows(name, `listing ${withOrigins ? "linked" : ""}`, (i) => {
+      if (i < this.#folded && this.#rows.wrapped) return h("div.l.gap", { role: "listitem", hidden: i > 0 },
+        !i && h("button", { type: "button", tabindex: "-1", onclick: () => this.#unfold() }, `⋯ ${this.#folded} lines of comments and includes`));
       const { kind, message } = this.#marks.get(i + 1) ?? {};
       const row = h("div.l", { role: "listitem", "data-mark": kind, title: message },
         h("span.n", `${numberOf(i)}`),
-        withOrigins && originLabel(store.state.lowering, origins(i)),
+        withOrigins && originLabel(store.state.lowering, origins(i), 1),
         h("code", ...code(this.#listing?.text(i) ?? "", this.#language, "", marked?.(i))));
       mark(row, store, origins(i));
       if (store.state.before && this.#known?.has(this.#listing?.text(i) ?? "") === false) classed(row, "flash", true);
@@ -139,13 +145,18 @@ export class ListingView {
       const listing = this.#listing;
       return listing && pinned ? linked(lowering, listing, pinned).map(([i, kind]) => [i, distance(listing, i, kind)]) : [];
     }, where);
-    store.on(["wrap"], () => this.#draw(true));
+    const { onmove } = this.#rows;
+    this.#rows.onmove = () => {
+      if (this.#rows.cursor < this.#folded) this.#unfold();
+      onmove();
+    };
+    store.on(["wrapCode"], () => this.#draw(true));
   }
 
   /** @param {boolean} keep */
   #draw(keep) {
     const listing = this.#listing;
-    if (listing) this.#rows.reset(listing.count, { keep, wrapped: this.#store.state.wrap, longest: listing.longest });
+    if (listing) this.#rows.reset(listing.count, { keep, wrapped: this.#store.state.wrapCode, longest: listing.longest });
   }
 
   /** @param {Listing} listing @param {string} language @param {string} [name] */
@@ -158,9 +169,24 @@ export class ListingView {
     this.#language = language;
     this.name = name;
     this.element.ariaLabel = name;
+    if (!keep) [this.#folded, this.#start] = beginning(listing, language);
     this.#draw(keep);
-    this.pins.reveal();
+    this.reveal();
     this.#rows.draw();
+  }
+
+  /** Goes to what is pinned, and at first to where the file does its work. Lists have no height before they are in the page. */
+  reveal() {
+    if (this.#start && this.element.clientHeight) {
+      this.#rows.begin(this.#start);
+      this.#start = 0;
+    }
+    this.pins.reveal();
+  }
+
+  #unfold() {
+    this.#folded = 0;
+    this.#draw(true);
   }
 
   /** Marks lines, and no others. @param {Marked[]} marks */
@@ -174,6 +200,19 @@ export class ListingView {
     focusOn(this.element);
     this.#rows.move(line - 1);
   }
+}
+
+// Fewer lines are not worth a fold.
+const LEAST_FOLDED = 4;
+const HEADS = /** @type {Record<string, RegExp>} */ ({ cpp: /^\s*(\/\/.*|#.*)?$/, python: /^(#.*|""".*"""|from .*|import .*)?$/ });
+
+/** How many lines of comments and includes a file begins with, and the line before its main loop. @param {Listing} listing @param {string} language */
+function beginning(listing, language) {
+  const lines = listing.lines().map((i) => listing.text(i));
+  const head = HEADS[language] ? lines.findIndex((line) => !HEADS[language].test(line)) : 0;
+  const main = lines.findIndex((line) => line.startsWith("void kernel_main("));
+  const loop = main < 0 ? -1 : lines.findIndex((line, i) => i > main && /^\s*(for|while) \(/.test(line));
+  return [head < LEAST_FOLDED ? 0 : head, Math.max(0, loop - 1)];
 }
 
 /** The kernel's own lines with the numbers that they have in its file. @param {Explorer} store */

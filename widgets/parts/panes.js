@@ -76,15 +76,18 @@ export function panes(remembered, name, parts) {
   const lies = () => getComputedStyle(element).flexDirection === "column";
   const arrange = () => parts.forEach(([, pane], i) => pane.style.setProperty("--share", `${shares[i]}`));
   /** @type {ReturnType<typeof bar>[]} */
-  const bars = parts.slice(1).map(([, after], k) => {
-    const [label, before] = parts[k];
-    const both = () => shares[k] + shares[k + 1];
+  const bars = parts.slice(1).map((_, k) => {
+    const [label] = parts[k];
+    // Panes that are hidden have no share in what a bar moves.
+    const a = () => Math.max(0, parts.findLastIndex(([, pane], i) => i <= k && pane.clientWidth > 0));
+    const b = () => Math.max(k + 1, parts.findIndex(([, pane], i) => i > k && pane.clientWidth > 0));
+    const both = () => shares[a()] + shares[b()];
     return bar(`size of ${label}`, {
       least: LEAST_PERCENT, most: 100 - LEAST_PERCENT, step: STEP_PERCENT, unit: "%", lies,
-      get: () => (100 * shares[k]) / both(),
+      get: () => (100 * shares[a()]) / both(),
       put: (percent) => {
         const all = both();
-        shares = shares.with(k, (all * percent) / 100).with(k + 1, (all * (100 - percent)) / 100);
+        shares = shares.with(a(), (all * percent) / 100).with(b(), (all * (100 - percent)) / 100);
         arrange();
         remembered.keep(name, shares);
       },
@@ -95,7 +98,7 @@ export function panes(remembered, name, parts) {
         remembered.keep(name, []);
       },
       at: ({ clientX, clientY }) => {
-        const [start, end] = [rect(before), rect(after)];
+        const [start, end] = [a(), b()].map((i) => rect(parts[i][1]));
         return 100 * (lies() ? (clientY - start.top) / (end.bottom - start.top) : (clientX - start.left) / (end.right - start.left));
       },
     });
@@ -103,19 +106,19 @@ export function panes(remembered, name, parts) {
   /** @type {HTMLElement} */
   const element = h("div.panes", parts.map(([, pane], i) => [i > 0 && bars[i - 1].element, pane]));
   arrange();
-  new ResizeObserver(() => bars.forEach((one) => one.tell())).observe(element);
+  const sized = new ResizeObserver(() => bars.forEach((one) => one.tell()));
+  for (const [, pane] of parts) sized.observe(pane);
   return element;
 }
 
-/** A bar below what grows and shrinks with it: `--tall` of `root`. @param {Remembered} remembered @param {HTMLElement} root @param {HTMLElement} body */
-export function heightBar(remembered, root, body) {
+/** A bar at the lower end of `root`, which grows and shrinks with it: its `--tall`. @param {Remembered} remembered @param {HTMLElement} root */
+export function heightBar(remembered, root) {
   /** @param {number[]} pixels */
   const arrange = ([pixels]) => (pixels ? root.style.setProperty("--tall", `${pixels}px`) : root.style.removeProperty("--tall"));
-  const view = () => body.firstElementChild ?? body;
   arrange(remembered.numbers("height", [0]));
   const { element, tell } = bar("height", {
     least: LEAST_PIXELS, most: MOST_PIXELS, step: STEP_PIXELS, unit: "pixels", lies: () => true,
-    get: () => rect(view()).height,
+    get: () => rect(root).height,
     put: (pixels) => {
       arrange([pixels]);
       remembered.keep("height", [pixels]);
@@ -124,8 +127,8 @@ export function heightBar(remembered, root, body) {
       arrange([0]);
       remembered.keep("height", []);
     },
-    at: ({ clientY }) => clientY - rect(view()).top,
+    at: ({ clientY }) => clientY - rect(root).top,
   });
-  new ResizeObserver(tell).observe(body);
+  new ResizeObserver(tell).observe(root);
   return element;
 }

@@ -4,6 +4,9 @@ import { within } from "../model/figures.js";
 import { all, classed, focusIn, focusOn, h } from "./dom.js";
 
 export const ROW_PIXELS = 18;
+// About: what stands beside the code of a line, and the width of a character.
+const BESIDE_PIXELS = 100;
+const CHARACTER_PIXELS = 7.3;
 const MARGIN_ROWS = 12;
 // Wrapped rows have heights of their own, so they all exist; more than these would be slow.
 export const LARGEST_WRAPPED = 1500;
@@ -13,7 +16,7 @@ export class Rows {
   count = 0;
   cursor = -1;
   #make;
-  #wrapped = false;
+  wrapped = false;
   #first = -1;
   #last = -1;
   #height = 0;
@@ -45,15 +48,15 @@ export class Rows {
     const [height] = this.#place(this.cursor);
     const wraps = wrapped && count <= LARGEST_WRAPPED;
     // Only what has other heights now has to be found again.
-    const top = keep && wraps !== this.#wrapped ? this.#top() : -1;
+    const top = keep && wraps !== this.wrapped ? this.#top() : -1;
     if (!keep) this.element.scrollTo(0, 0);
     // Read before anything changes: afterwards what is going to be replaced would be laid out for it.
     this.#height = this.element.clientHeight;
     this.count = count;
-    this.#wrapped = wraps;
-    classed(this.element, "wrapped", this.#wrapped);
+    this.wrapped = wraps;
+    classed(this.element, "wrapped", this.wrapped);
     this.element.style.setProperty("--long", `${longest}`);
-    this.#spacer.style.height = this.#wrapped ? "auto" : `${count * ROW_PIXELS}px`;
+    this.#spacer.style.height = this.wrapped ? "auto" : `${count * ROW_PIXELS}px`;
     this.#window.style.transform = "";
     this.cursor = keep ? cursor : -1;
     this.#first = this.#last = -1;
@@ -84,7 +87,7 @@ export class Rows {
   /** The first row in sight. */
   #top() {
     const { scrollTop } = this.element;
-    const row = this.#wrapped && this.drawn.find(([row]) => row.offsetTop + row.offsetHeight > scrollTop);
+    const row = this.wrapped && this.drawn.find(([row]) => row.offsetTop + row.offsetHeight > scrollTop);
     return row ? row[1] : Math.floor(scrollTop / ROW_PIXELS);
   }
 
@@ -93,8 +96,9 @@ export class Rows {
     const bottom = Math.min(this.count, Math.ceil((scrollTop + (clientHeight || 400)) / ROW_PIXELS));
     const [before, after] = [this.#first, this.#last];
     if (before >= 0 && top >= before && bottom <= after) return;
-    const first = this.#wrapped ? 0 : Math.max(0, top - MARGIN_ROWS);
-    const last = this.#wrapped ? this.count : Math.min(this.count, bottom + MARGIN_ROWS);
+    const first = this.wrapped ? 0 : Math.max(0, top - MARGIN_ROWS);
+    const last = this.wrapped ? this.count : Math.min(this.count, bottom + MARGIN_ROWS);
+    const columns = this.wrapped ? (this.element.clientWidth - BESIDE_PIXELS) / CHARACTER_PIXELS : 0;
     this.#leaveRows();
     for (const [row, i] of this.drawn) if (before < 0 || i < first || i >= last) row.remove();
     this.#first = first;
@@ -107,12 +111,17 @@ export class Rows {
       row.dataset.i = `${i}`;
       classed(row, "cursor", i === this.cursor);
       // What is wrapped stays right of where its line begins.
-      if (this.#wrapped) for (const code of all(row, "code")) code.style.setProperty("--in", `${code.textContent.search(/\S|$/)}`);
+      if (this.wrapped) for (const code of all(row, "code")) {
+        const [, indent, word] = /^(\s*)(\S*)/.exec(code.textContent) ?? [];
+        code.style.setProperty("--in", `${indent.length}`);
+        // A word that does not fit after its indentation would leave a line empty.
+        classed(code, "tight", indent.length + word.length > columns);
+      }
       (i < before ? above : below).push(row);
     }
     this.#window.prepend(...above);
     this.#window.append(...below);
-    if (!this.#wrapped) this.#window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
+    if (!this.wrapped) this.#window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
   }
 
   /** A row that has the focus may go; the list keeps it. */
@@ -127,7 +136,7 @@ export class Rows {
 
   /** Where row `i` begins and ends. @param {number} i */
   #place(i) {
-    const row = this.#wrapped && this.#row(i);
+    const row = this.wrapped && this.#row(i);
     return row ? [row.offsetTop, row.offsetTop + row.offsetHeight] : [i * ROW_PIXELS, (i + 1) * ROW_PIXELS];
   }
 
@@ -136,6 +145,12 @@ export class Rows {
     const { scrollTop, clientHeight } = this.element;
     const [start, end] = this.#place(i);
     return start >= scrollTop && end <= scrollTop + clientHeight;
+  }
+
+  /** Makes row `i` the first in sight, where there is enough after it. @param {number} i */
+  begin(i) {
+    this.element.scrollTop = this.#place(i)[0];
+    this.#draw();
   }
 
   /** Brings row `i` into sight, near the middle if it is not. @param {number} i */

@@ -1,5 +1,5 @@
-// The kernel and what was emitted for it, a tab for each file; where there is room, two kernels stand side by side, or
-// all three, which share one then. A kernel can be edited, and Run takes what it has become.
+// The kernel and what was emitted for it, a tab for each file; two kernels stand side by side, or all three, which share a
+// tab then. The kernel is a strip above them or a column. Emitted kernels can be edited, and Run takes what they have become.
 
 /** @import { EmittedFile } from "../messages.js" */
 /** @import { Kernel } from "../model/questions.js" */
@@ -11,6 +11,7 @@ import { Editor } from "../parts/editor.js";
 import { kernelPane } from "../parts/kernel.js";
 import { ListingView } from "../parts/listing.js";
 import { EARLIER, isEarlier } from "../parts/inputs.js";
+import { OFF, ON } from "../model/remembered.js";
 import { panes } from "../parts/panes.js";
 import { tabList } from "../parts/tabs.js";
 
@@ -19,19 +20,35 @@ const KERNELS = ROLES.map(kernelName);
 /** @param {Explorer} store @param {Kernel} kernel */
 export function codeView(store, kernel) {
   const { remembered } = store.state;
+  /** The two kernels that are shown where there is room for two; the one chosen last comes last. */
+  let pair = remembered.numbers("pair", [2, 1]).map((number) => number - 1);
   const { view: source, bar, body, toggle } = kernelPane(store, kernel);
   const columns = ROLES.map((role) => column(store, role, kernel.live));
   const other = column(store);
   const kernels = panes(remembered, "kernels", columns.map(({ element }, i) => [ROLES[i], element, 1]));
   const files = tabList("files");
-  const wrap = chip("wrap", () => store.set({ wrap: !store.state.wrap }), { title: "wrap long lines (w)" });
+  const wrap = chip("wrap", () => store.set({ wrapCode: !store.state.wrapCode }), { title: "wrap long lines (w)" });
   const views = [source, other.view, ...columns.map((column) => column.view)];
-  // Lists have no height before they are in the page.
-  const reveal = () => views.forEach((view) => view.pins.reveal());
+  const reveal = () => views.forEach((view) => view.reveal());
+  let isStrip = remembered.numbers("strip", [ON])[0] === ON;
+  const position = chip("", () => {
+    isStrip = !isStrip;
+    remembered.keep("strip", [isStrip ? ON : OFF]);
+    arrange();
+  }, { class: "chip position", title: "where the kernel stands" });
+  const element = h("div.codeview", panes(remembered, "code", [
+    ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel"), bar, position), body), 28],
+    ["", h("div.pane.files", h("div.filehead", files.element, gapper(), wrap), kernels, other.element), 72],
+  ]));
+  function arrange() {
+    classed(element, "strip", isStrip);
+    position.textContent = isStrip ? "as a column" : "as a strip";
+  }
+  arrange();
   /** Steps in the list that has the focus, else in the file that is shown. @param {number} direction */
   const follow = (direction) => (views.find(({ element }) => focusIn(element)) ?? views.find(({ name }) => name === last) ?? source).pins.step(direction);
 
-  store.on(["wrap"], ({ wrap: wrapped }) => set(wrap, { "aria-pressed": wrapped }));
+  store.on(["wrapCode"], ({ wrapCode }) => set(wrap, { "aria-pressed": wrapCode }));
   store.on(["lowering", "edits"], ({ lowering }) => columns.forEach((column, i) => column.show(kernelFile(lowering, ROLES[i]).file)));
   store.on(["marks"], () => columns.forEach(({ mark }) => mark()));
   /** @type {string | undefined} */
@@ -42,15 +59,18 @@ export function codeView(store, kernel) {
     const count = (one) => (pinned && one ? countLinked(lowering, listings[one.listing], pinned) : 0);
     const old = all.find(({ name }) => name === last);
     // As long as none has been chosen, one that comes from what is pinned is shown.
-    const file = all.find(({ name }) => name === wanted) ?? [old, ...all].find(count) ?? old ?? all[0];
+    const file = all.find(({ name }) => name === wanted) ?? [old, ...all].find(count) ?? old ?? all.find(({ name }) => name === KERNELS[pair[1]]) ?? all[0];
     last = file?.name;
     const at = KERNELS.indexOf(file?.name ?? "");
     const isKernel = at >= 0;
     kernels.hidden = !isKernel;
     classed(kernels, "one", room < 2);
-    // Two are the reader and the compute kernel, or this one and the writer.
-    const from = Math.max(0, at + 1 - room);
-    columns.forEach(({ element }, i) => classed(element, "away", i < from || i >= from + room));
+    if (isKernel && file && pair[1] !== at) {
+      pair = [pair[1], at];
+      if (wanted === file.name) remembered.keep("pair", pair.map((number) => number + 1));
+    }
+    const shownKernels = room > 2 ? [0, 1, 2] : pair.slice(2 - room);
+    columns.forEach(({ element }, i) => classed(element, "away", !shownKernels.includes(i)));
     other.show(isKernel ? undefined : file);
     // All of them have one tab.
     const beside = room > 2;
@@ -68,10 +88,7 @@ export function codeView(store, kernel) {
     reveal();
   });
   return {
-    element: h("div.codeview", panes(remembered, "code", [
-      ["the kernel", h("section.pane", { label: "kernel" }, h("div.filehead", h("b", "kernel"), bar), body), 36],
-      ["", h("div.pane.files", h("div.filehead", files.element, gapper(), wrap), kernels, other.element), 64],
-    ])),
+    element,
     keys: { n: () => follow(1), p: () => follow(-1), N: () => follow(1), P: () => follow(-1), e: toggle },
     shown: () => {
       const { goTo, file } = store.state;

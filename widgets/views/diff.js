@@ -11,7 +11,8 @@ import { select } from "../model/state.js";
 import { inTime, isIdle, isLeaf } from "../model/steps.js";
 import { meaning } from "../model/terms.js";
 import { counts, errorCard, toggle } from "../parts/cards.js";
-import { button, chip, choice, gapper, h, link, put, quiet } from "../parts/dom.js";
+import { button, chip, choice, h, link, put, quiet } from "../parts/dom.js";
+import { menu } from "../parts/menu.js";
 import { LARGEST_WRAPPED } from "../parts/rows.js";
 import { changeRows } from "./changes.js";
 import { ruleCard } from "./rules.js";
@@ -26,11 +27,12 @@ export function diffPane(store) {
   const changes = changeRows(store, "changes of the step");
   const rule = ruleCard(store, changes, () => !other(store.state));
 
-  const title = h("div.title");
-  const options = h("code.q");
+  const title = h("summary.title");
   const prose = h("div.prose");
+  const about = h("details.about", title, prose);
   const toggles = h("div.toggles");
-  const error = h("div");
+  const showing = h("div.toggles");
+  const error = h("div.refusal");
   const where = h("span.found.q");
   const against = choice("compare with", () => store.set({ against: Number(against.value), open: new Set() }));
   const query = h("input", {
@@ -46,12 +48,10 @@ export function diffPane(store) {
       event.preventDefault();
     },
   });
+  const show = menu("show", showing, against);
   const element = h("section.pane.diffpane", { label: "step" },
-    title,
-    h("details.about", h("summary", "description", options), prose),
-    // What is being typed must not be taken out of the page, so the search stands beside what is drawn anew.
-    h("div.tools", toggles, against, h("span.search", query, where)),
-    error, changes.element);
+    h("div.tools", about, toggles, changes.pins.element, show.element),
+    changes.element);
 
   store.on(["lowering"], ({ lowering: { steps } }) => put(against,
     h("option", { value: "-1" }, "compare with"), ...steps.map((step, i) => !isIdle(step) && h("option", { value: `${i}` }, `${step.letter} ${step.name}`))));
@@ -84,20 +84,18 @@ export function diffPane(store) {
     const { state } = store;
     const { lowering, part, hidden } = state;
     const compared = other(state);
-    put(title,
-      h("span.letter", step.letter), h("b", step.name), h("span.q.what", compared ? `${inTime(lowering.steps, state.step, state.against).map((i) => lowering.steps[i].letter).join(" → ")}: the program and the plan after these steps` : step.summary), changes.pins.element,
-      h("span.q.ms", { title: "time spent in this pass" }, `${step.ms} ms`));
-    options.textContent = step.options.map((one) => `${one.name}=${one.shown}`).join("  ");
-    prose.textContent = step.prose.join("\n");
+    const what = compared ? `${inTime(lowering.steps, state.step, state.against).map((i) => lowering.steps[i].letter).join(" → ")}: the program and the plan after these steps` : step.summary;
+    put(title, h("span.letter", step.letter), " ", h("b", step.name), " ", h("span.q.what", { title: what }, what));
+    put(prose, h("p", h("b", step.name), quiet(` ${step.options.map((one) => `${one.name}=${one.shown}`).join("  ")} · this pass took ${step.ms} ms`)), step.prose.join("\n"));
     put(error, step.error && errorCard(store, step.error));
     /** @param {"ir" | "plan"} name @param {string} label */
     const tab = (name, label) => button([label, " ", counts(compared ? countsOf(sides(state, name).rows) : step[name].counts)], () => store.set({ part: name }),
       { "aria-pressed": part === name, class: "tab", "aria-description": meaning(lowering.terms, label) });
     const listing = lowering.listings[step.ir.after];
     const renames = compared ? [] : step[part].renames;
-    put(toggles,
-      tab("ir", "program"), tab("plan", "plan"),
-      gapper(),
+    put(toggles, tab("ir", "program"), tab("plan", "plan"));
+    show.count(hiddenRows ? `${hiddenRows} hidden` : compared ? "compared" : "");
+    put(showing,
       lowering.classes.map((name, i) => {
         const count = part === "ir" ? listing.tally(CLASS).get(i + 1) ?? 0 : 0;
         const off = hidden.has(name);
@@ -107,6 +105,7 @@ export function diffPane(store) {
       }),
       renames.length > 0 && h("span.chip", { title: renames.map(([a, b]) => `${a} → ${b}`).join("\n") }, `≈ ${renames.length} renamed`),
       hiddenRows > 0 && quiet(`${hiddenRows} lines hidden`),
+      h("br"),
       toggle(store, "collapsed", "collapse", "fold unchanged lines (c)"), toggle(store, "split", "side by side", "before and after side by side (s)"),
       toggle(store, "wrap", "wrap", `wrap long lines (w), up to ${LARGEST_WRAPPED} rows`));
   }
@@ -135,5 +134,8 @@ export function diffPane(store) {
     select(store, next);
     nextMatch(direction, true);
   }
-  return { element, rule: rule.element, pins: changes.pins, keys: { ...changes.keys, "/": () => query.focus(), v: () => against.focus() } };
+  return {
+    element, error, rule: rule.element, search: h("div.search", query, where), pins: changes.pins,
+    keys: { ...changes.keys, "/": () => query.focus(), v: () => { show.open(); against.focus(); } },
+  };
 }

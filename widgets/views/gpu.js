@@ -72,7 +72,7 @@ export function gpuView(store, kernel, brought = []) {
   const body = h("div.scroll", { tabindex: "0", role: "region" });
   const problem = h("div.result");
   const element = h("div.gpuview", h("style", STYLE),
-    h("div.tools", h("label", "beside ", arch), tabs.element, status, gapper(), chip("wrap", () => store.set({ wrap: !store.state.wrap }), { title: "wrap long lines (w)" })),
+    h("div.tools", h("label", "beside ", arch), tabs.element, status, gapper(), chip("wrap", () => store.set({ wrapCode: !store.state.wrapCode }), { title: "wrap long lines (w)" })),
     about, problem, lines, body);
   /** @type {WeakMap<Lowering, Map<string, Promise<Lane>>>} */
   const known = new WeakMap();

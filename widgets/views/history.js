@@ -8,7 +8,7 @@ import { KINDS, ROLES, countLinked, kernelFile, kernelName, linked, linkedShare 
 import { select } from "../model/state.js";
 import { button, classed, h, link, put, quiet } from "../parts/dom.js";
 
-const BAR_PIXELS = 13;
+const BAR_PIXELS = 11;
 // More links would be a long way for the Tab key.
 const MOST_LINKS = 6;
 
@@ -37,7 +37,7 @@ export function historyStrip(store) {
     const share = `${linkedShare(coverage) ?? 100} % of statements linked`;
     covered.title = [...KINDS, "unknown"].map((kind, i) => `${coverage[i]} ${kind}`).join(", ");
     if (covered.textContent !== share) put(covered, share);
-    if (!strip.contains(lit ? cells : hint)) put(strip, lit ? [title, cells, files] : hint, covered);
+    if (!strip.contains(lit ? cells : hint)) put(strip, lit ? [title, cells, files] : [hint, covered]);
     if (!lit) return;
     const lines = [...lit.places].map((place) => places[place][1]).sort((a, b) => a - b);
     const found = shown.map((i) => countLinked(lowering, listings[steps[i].ir.after], lit));

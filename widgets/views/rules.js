@@ -43,17 +43,19 @@ export function ruleCard(store, changes, isStep) {
     const found = made(side, line);
     put(element, quiet(`line ${line + 1} `),
       !found.length && quiet("no rule of this step changed it "),
-      found.map(({ rule, sentence, replaced }, k) => [
-        k > 0 && h("br"), side ? "by " : "replaced by ", h("b", rule),
+      found.map(({ rule, replaced }, k) => [
+        k > 0 && ", ", side ? "by " : "replaced by ", h("b", rule),
         side > 0 && replaced.length > 0 && [" of line ", runs(replaced).flatMap((run, k) => [
           k > 0 && ", ", link(range(run), () => changes.goTo("i", run[0]), { title: "go there" }),
         ]), " before"],
-        `: ${sentence} `,
       ]),
-      text && ["In the plan: ", link(text.split(": ")[0], () => {
+      text && [found.length > 0 && " · ", "in the plan: ", link(text.split(": ")[0], () => {
         store.set({ part: "plan", collapsed: false });
         changes.goTo("j", decision);
-      }, { class: "link m", title: text })]);
+      }, { class: "link m", title: text })],
+      // What can be followed comes first: there may be no room for all of it.
+      found.map(({ rule, sentence }) => [" · ", found.length > 1 && h("b", `${rule}: `), sentence]));
+    element.title = element.textContent;
   }
 
   set(rows.element, {

@@ -20,18 +20,20 @@ export function stepsView(store, kernel) {
   const { remembered } = store.state;
   // The list comes first: what the focus wants to know of the layout would cost more after the rows have changed.
   const steps = stepList(store);
-  const { element, keys, pins, rule } = diffPane(store);
+  const { element, error, keys, pins, rule, search } = diffPane(store);
+  steps.prepend(search);
   const { view, bar, body, toggle } = kernelPane(store, kernel);
   const source = h("details.pane.source", { open: true }, h("summary", "kernel"), bar, body);
   /** @param {number} direction */
   const follow = (direction) => (focusIn(view.element) ? view.pins : pins).step(direction);
   return {
     element: h("div.stepsview",
+      error,
       panes(remembered, "steps", [
         ["the list of steps", steps, 19],
-        ["", panes(remembered, "kernel and step", [["the kernel", source, 37], ["", element, 63]]), 81],
+        ["", panes(remembered, "kernel and step", [["the kernel", source, 36], ["", element, 64]]), 81],
       ]),
-      h("div.underneath", rule, historyStrip(store))),
+      h("div.underneath", historyStrip(store), rule)),
     keys: { ...keys, e: toggle, N: () => follow(1), P: () => follow(-1) },
     // Lists that are out of the page have no height.
     shown: () => [view.pins, pins].forEach((one) => one.reveal()),
