@@ -47,7 +47,8 @@ ALLOWED: dict[str, set[str]] = {
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "given", "glossary", "target", "plan", "noc_links", "options"},
     "porting": {
-        "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "views", "backends",
+        "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "ir", "language", "passes",
+        "backends", "views",
     },
     "porting_kernels": {"language"},
     "session": {
@@ -95,7 +96,7 @@ TVM_PARTS = {"analysis", "ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
     "characters", "notes", "record", "diagnostics", "errors", "control", "glossary", "given", "layout_request",
-    "options", "target", "plan", "noc_links", "ops", "views", "backends", "files", "porting",
+    "options", "target", "plan", "noc_links", "ops", "views", "backends", "files",
     "session", "gpu", "course", "optional",
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ttexplore as ttx
-from tests.porting.test_port import HEAD, KITTENS_GEMM, KITTENS_SOFTMAX, ROPE, check_written, readable
+from tests.porting.test_port import HEAD, KITTENS_GEMM, KITTENS_SOFTMAX, ROPE, check_written, draft_of, read, readable
 from ttexplore.errors import UsageError
 
 Array = NDArray[Any]
@@ -303,7 +303,7 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
 def skeleton(source: str) -> str:
     readable(source)
     try:
-        return next((one.skeleton for one in ttx.port(source).kernels if one.skeleton), "")
+        return next(filter(None, map(draft_of, read(source).kernels)), "")
     except UsageError:
         return ""
 
@@ -426,7 +426,7 @@ COMPUTED: dict[str, tuple[str, Callable[..., Array]]] = {
 def test_a_name_of_several_types_is_refused(above: str, body: str) -> None:
     source = around(body, above)
     readable(source)
-    (kernel,) = ttx.port(source).kernels
+    (kernel,) = read(source).kernels
     assert "a second variable" in kernel.outside
 
 
@@ -444,7 +444,7 @@ def test_a_name_of_several_types_is_refused(above: str, body: str) -> None:
 def test_a_parameter_with_a_default_is_refused(parameter: str, value: str, reason: str) -> None:
     source = EACH.replace("int n", f"int n, {parameter}").replace("2.0f", value)
     readable(source)
-    (kernel,) = ttx.port(source).kernels
+    (kernel,) = read(source).kernels
     assert reason in kernel.outside
 
 
@@ -458,7 +458,7 @@ def test_what_is_too_large_is_refused_before_it_is_read() -> None:
     long = EACH.replace("O[i] =", "{" + "i = i;" * 30_000 + "} O[i] =")
     readable(long)
     for source in (long, TRITON_EACH.replace("    v =", "    pass\n" * 110_000 + "    v =")):
-        (kernel,) = ttx.port(source).kernels
+        (kernel,) = read(source).kernels
         assert "more than 100,000 statements" in kernel.outside
         assert not ttx.port(source).marks
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import ttexplore as ttx
-from tests.porting.test_port import CASES, readable
+from tests.porting.test_port import CASES, draft_of, read, readable
 from tests.porting.test_twists import WRITTEN
 from ttexplore.errors import UsageError
 
@@ -84,7 +83,7 @@ NEUTRAL = {
 
 def skeletons(source: str) -> tuple[str, ...]:
     try:
-        return tuple(one.skeleton for one in ttx.port(source).kernels if one.skeleton)
+        return tuple(filter(None, map(draft_of, read(source).kernels)))
     except UsageError:
         return ()
 

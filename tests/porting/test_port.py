@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import sys
@@ -17,6 +18,7 @@ import ttexplore as ttx
 from ttexplore.errors import UsageError
 from ttexplore.porting.foreign.words import CUDA, KITTENS, TRITON, TRITON_AROUND, by_name
 from ttexplore.porting.pattern import patterns
+from ttexplore.porting.port import Port, PortedKernel
 
 Array = NDArray[Any]
 BOUND = 2e-2
@@ -304,16 +306,44 @@ def readable(source: str) -> None:
         pytest.skip("the extra port is not installed")
 
 
+def read(source: str) -> Port:
+    """A port that is not proved: its skeletons are drafts."""
+    return ttx.port(source, prove=False)
+
+
+def draft_of(kernel: PortedKernel) -> str:
+    """The text of a draft, empty if there is none."""
+    return "" if kernel.draft is None else kernel.draft.text
+
+
+def explored(text: str, factory: str, tmp_path: Path) -> ttx.Exploration:
+    """A skeleton with scalars of 1."""
+    file = tmp_path / "ported.py"
+    file.write_text(text, encoding="utf-8")
+    (function,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    required = [
+        argument.arg
+        for argument, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+        if default is None
+    ]
+    ones: dict[str, Any] = dict.fromkeys(required, 1.0)
+    return ttx.explore(f"{file}::{factory}", **ones)
+
+
 def check_written(source: str, formula: Callable[..., Array], tmp_path: Path) -> Array:
-    """Check that a source is written as a kernel that computes a formula; return what that gives for random inputs."""
+    """Check that a source is written as a kernel that computes a formula, and proved if it is Triton's; return what the
+    formula gives for random inputs."""
     readable(source)
     (kernel,) = ttx.port(source).kernels
     assert kernel.outside == ""
-    file = tmp_path / "ported.py"
-    file.write_text(kernel.skeleton, encoding="utf-8")
-    explored = ttx.explore(f"{file}::{kernel.factory}")
-    inputs = explored.inputs(kind="uniform")
-    ported = explored.reference(list(inputs))[0].astype(np.float64)
+    if "triton" in source:
+        assert kernel.proof is not None, kernel.draft
+    text, factory = (
+        (kernel.skeleton, kernel.factory) if kernel.draft is None else (draft_of(kernel), kernel.draft.factory)
+    )
+    skeleton = explored(text, factory, tmp_path)
+    inputs = skeleton.inputs(kind="uniform")
+    ported = skeleton.reference(list(inputs))[0].astype(np.float64)
     expected = formula(*(array.astype(np.float64) for array in inputs))
     assert ported.shape == expected.shape
     assert np.abs(ported - expected).max() <= BOUND * np.abs(expected).max()
@@ -324,32 +354,24 @@ def check_written(source: str, formula: Callable[..., Array], tmp_path: Path) ->
 def test_a_kernel_is_written_as_it_computes(name: str, tmp_path: Path) -> None:
     source, row, formula = CASES[name]
     readable(source)
-    ported = ttx.port(source)
+    ported = read(source)
     (kernel,) = ported.kernels
-    assert (kernel.family, kernel.outside) == (row, "")
+    assert (kernel.family, kernel.outside, kernel.skeleton) == (row, "", "")
     assert ported.unknown == ()
-    file = tmp_path / "ported.py"
-    file.write_text(ported.skeleton, encoding="utf-8")
-    explored = ttx.explore(f"{file}::{kernel.factory}")
-    checked = explored.check()
+    assert kernel.draft is not None
+    skeleton = explored(kernel.draft.text, kernel.draft.factory, tmp_path)
+    checked = skeleton.check()
     assert checked.ok, str(checked)
-    inputs = explored.inputs(kind="uniform")
-    found = explored.reference(list(inputs))[0].astype(np.float64)
-    wanted = formula(*(array.astype(np.float64) for array in inputs))
-    assert found.shape == wanted.shape
-    assert np.ptp(wanted) > 0
-    assert np.abs(found - wanted).max() <= BOUND * np.abs(wanted).max()
+    assert np.ptp(check_written(source, formula, tmp_path)) > 0
 
 
 def test_outputs_of_one_product_are_apart(tmp_path: Path) -> None:
     readable(TWO_OUTPUTS)
-    ported = ttx.port(TWO_OUTPUTS)
-    file = tmp_path / "ported.py"
-    file.write_text(ported.skeleton, encoding="utf-8")
-    explored = ttx.explore(f"{file}::both")
-    assert explored.check().ok
-    inputs = explored.inputs(kind="random")
-    relu, product = (one.astype(np.float64) for one in explored.reference(list(inputs)))
+    (kernel,) = read(TWO_OUTPUTS).kernels
+    skeleton = explored(draft_of(kernel), "both", tmp_path)
+    assert skeleton.check().ok
+    inputs = skeleton.inputs(kind="random")
+    relu, product = (one.astype(np.float64) for one in skeleton.reference(list(inputs)))
     wanted = inputs[0].astype(np.float64) @ inputs[1].astype(np.float64)
     assert wanted.min() < 0
     for found, formula in ((relu, np.maximum(wanted, 0)), (product, wanted)):
@@ -397,8 +419,8 @@ def test_what_is_unknown_is_said_to_be() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_not_written(changed: str, reason: str) -> None:
-    (kernel,) = ttx.port(changed).kernels
-    assert kernel.skeleton == ""
+    (kernel,) = read(changed).kernels
+    assert (kernel.skeleton, kernel.draft) == ("", None)
     assert reason in kernel.outside
 
 
@@ -437,14 +459,14 @@ def test_words_belong_to_rows() -> None:
 def test_a_port_as_text_and_html() -> None:
     ported = ttx.port(SOFTMAX)
     assert repr(ported).startswith("<port of Triton: ")
-    assert "1 of 1 kernel written in TileLang" in ported.summary
+    assert "Triton: 1 of 1 kernel written in TileLang; 12 of 12 constructs recognized" == ported.summary
     assert "rows (line 7): softmax" in str(ported)
     html = ported._repr_html_()
     assert "<h4>rows: softmax</h4>" in html
     assert "T.reduce_max" in html
 
 
-def test_constants_of_a_cuda_file_are_numbers() -> None:
+def test_constants_of_a_cuda_file_are_numbers(tmp_path: Path) -> None:
     source = """
 #include <math.h>
 #define SCALE sqrtf(2.0f / M_PI)
@@ -461,11 +483,11 @@ __global__ void unknown(float* out, const float* inp, int n) {
     if (i < n) { out[i] = inp[i] * given; }
 }
 """
-    act, unknown = ttx.port(source).kernels
-    ex = ttx.explore(ttx.port(source), rows=32, columns=32, dtype="float32")
+    act, unknown = read(source).kernels
+    ex = explored(draft_of(act), "act", tmp_path)
     [given] = ex.inputs()
     scale = np.sqrt(2 / np.pi)
     [got] = ex.run(backend="reference").outputs
     np.testing.assert_allclose(got, given * scale + 0.125 + 2 * scale, rtol=1e-6)
-    assert "SCALE" not in act.skeleton
-    assert (unknown.skeleton, unknown.outside) == ("", "the name given (line 14) is not understood")
+    assert "SCALE" not in draft_of(act)
+    assert (draft_of(unknown), unknown.outside) == ("", "the name given (line 14) is not understood")

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import ttexplore as ttx
-from tests.porting.test_port import ATTENTION, GEMM, HEAD, ROPE, SAXPY, SOFTMAX, readable
+from tests.porting.test_port import ATTENTION, GEMM, HEAD, ROPE, SAXPY, SOFTMAX, draft_of, read, readable
 from ttexplore.errors import BackendError, Cancelled, UsageError
 
 BEGIN = "i = tl.program_id(0) * B + tl.arange(0, B)\nm = i < n\nv = tl.load(x + i, mask=m)\n"
@@ -64,18 +64,18 @@ def cuda(body: str) -> str:
 @pytest.mark.parametrize("body", TRITON)
 def test_triton_that_is_not_understood(body: str) -> None:
     try:
-        (kernel,) = ttx.port(triton(body)).kernels
+        (kernel,) = read(triton(body)).kernels
     except UsageError:
         return
-    assert kernel.skeleton == ""
+    assert (kernel.skeleton, kernel.draft) == ("", None)
     assert kernel.outside
 
 
 @pytest.mark.parametrize("body", CUDA)
 def test_cuda_that_is_not_understood(body: str) -> None:
     readable(SAXPY)
-    (kernel,) = ttx.port(cuda(body)).kernels
-    assert kernel.skeleton == ""
+    (kernel,) = read(cuda(body)).kernels
+    assert (kernel.skeleton, kernel.draft) == ("", None)
     assert kernel.outside
 
 
@@ -92,13 +92,13 @@ def test_cuda_that_is_not_understood(body: str) -> None:
 )  # fmt: skip
 def test_cuda_that_is_written(body: str, text: str) -> None:
     readable(SAXPY)
-    (kernel,) = ttx.port(cuda(body)).kernels
+    (kernel,) = read(cuda(body)).kernels
     assert kernel.outside == ""
-    assert f"= {text}\n" in kernel.skeleton
+    assert f"= {text}\n" in draft_of(kernel)
 
 
 def test_the_line_is_named() -> None:
-    (kernel,) = ttx.port(triton("assert n > 3")).kernels
+    (kernel,) = read(triton("assert n > 3")).kernels
     assert kernel.outside == "`assert n > 3` (line 10) is not understood"
 
 
@@ -123,31 +123,32 @@ def test_the_line_is_named() -> None:
 )  # fmt: skip
 def test_rules_check_each_summand_and_index(changed: str) -> None:
     assert changed not in (ATTENTION, ROPE, GEMM)
-    (kernel,) = ttx.port(changed).kernels
-    assert (kernel.skeleton, kernel.family) == ("", "")
+    (kernel,) = read(changed).kernels
+    assert (draft_of(kernel), kernel.family) == ("", "")
 
 
 def test_powers_of_two_get_the_logarithm() -> None:
     first = ATTENTION.replace("tl.exp(", "tl.exp2(").replace("* scale", "* scale * 1.44269504")
-    assert ttx.port(first).skeleton == ttx.port(ATTENTION).skeleton
+    assert [draft_of(*read(source).kernels) for source in (first,)] == [draft_of(*read(ATTENTION).kernels)]
+    assert draft_of(*read(first).kernels)
 
 
 @pytest.mark.parametrize(
     "line", ["v = v * (1.5 - 0.5 * v * v * v)", "v = tl.where(v > 0, v * v, v + v)", "v = v * v + v"]
 )
 def test_what_occurs_twice_is_written_once(line: str) -> None:
-    sizes = [len(ttx.port(triton("\n".join([line] * count))).skeleton) for count in (20, 40)]
+    sizes = [len(draft_of(*read(triton("\n".join([line] * count))).kernels)) for count in (20, 40)]
     assert sizes[0] < sizes[1] < 3 * sizes[0]
 
 
 def test_long_chains_have_a_limit() -> None:
-    (kernel,) = ttx.port(triton("\n".join(["v = v * 0.5 + 1.0"] * 3000))).kernels
+    (kernel,) = read(triton("\n".join(["v = v * 0.5 + 1.0"] * 3000))).kernels
     assert "more than 1,500 operations" in kernel.outside
-    assert ttx.port(triton("\n".join(["v = v * 0.5 + 1.0"] * 300))).skeleton
-    (kernel,) = ttx.port(triton(f"v = v{' + v' * 500}")).kernels
+    assert draft_of(*read(triton("\n".join(["v = v * 0.5 + 1.0"] * 300))).kernels)
+    (kernel,) = read(triton(f"v = v{' + v' * 500}")).kernels
     assert "nests more than" in kernel.outside
     nested = "\n".join(f"{'    ' * depth}for q{depth} in range(n):" for depth in range(18))
-    (kernel,) = ttx.port(triton(f"{nested}\n{'    ' * 18}x += 1")).kernels
+    (kernel,) = read(triton(f"{nested}\n{'    ' * 18}x += 1")).kernels
     assert "more than 100,000 statements" in kernel.outside
 
 

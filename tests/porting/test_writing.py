@@ -84,15 +84,15 @@ def shapes_of(text: str) -> Iterator[str]:
 def ports(source: str) -> Iterator[str]:
     """The skeletons of a source; none if it is refused."""
     try:
-        ported = ttx.port(source, file='a\n"""b')
+        ported = ttx.port(source, file='a\n"""b', prove=False)
     except UsageError:
         return
     assert "<script" not in ported._repr_html_()
     for one in ported.kernels:
-        if one.skeleton:
-            assert is_name(one.factory)
-            assert all(line.isascii() for line in one.skeleton.split("\n"))
-            yield one.skeleton
+        if one.draft is not None:
+            assert is_name(one.draft.factory)
+            assert all(line.isascii() for line in one.draft.text.split("\n"))
+            yield one.draft.text
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -68,7 +68,10 @@ def port_data(port: Port, kernel: PortedKernel, ours: Listing, offered: Mapping[
     return {
         "arch": NAME, "offered": list(map(list, offered.items())), "recorded": False,
         "file": {"name": _FILE[port.language], "listing": number},
-        "remarks": [f"ported from {visible(kernel.name)}: {kernel.family}; {port.summary}"],
+        "remarks": [
+            f"ported from {visible(kernel.name)}: {kernel.family}; {port.summary}",
+            *([] if kernel.proof is None else visible(str(kernel.proof)).split("\n")),
+        ],
         "concepts": [], "passes": [], "error": None,
         "port": {
             "language": port.language,

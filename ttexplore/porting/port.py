@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 import re
 import threading
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ttexplore.characters import Printed
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
-from ttexplore.given import named, wrong
+from ttexplore.given import flag, named, wrong
 from ttexplore.given import text as text_of
 from ttexplore.porting.foreign.cuda import read_cuda
-from ttexplore.porting.foreign.families import Outside, family_of
-from ttexplore.porting.foreign.marks import Language, Mark, Reading
-from ttexplore.porting.foreign.skeletons import factory_name, skeleton
+from ttexplore.porting.foreign.families import Family, Outside, family_of
+from ttexplore.porting.foreign.marks import ForeignKernel, Language, Mark, Reading
+from ttexplore.porting.foreign.skeletons import Skeleton, skeleton
 from ttexplore.porting.foreign.triton import read_triton
 from ttexplore.porting.foreign.work import SourceWork
 from ttexplore.porting.pattern import Pattern, patterns
+from ttexplore.porting.proof.proving import NOT_RUN, Difference, Draft, Proof, proof_html, prove_kernel
 from ttexplore.porting.table import Table
 from ttexplore.record import Span, lines_of
 from ttexplore.views.markup import content_id, escape, plural, visible
@@ -39,10 +42,21 @@ _STYLE = """<style>
 
 
 @dataclass(frozen=True, slots=True)
+class PortedDraft:
+    """The text of a kernel in TileLang that is not proved to be that of the source, as a module with the function
+    `factory`, and why: `difference` is the first element that differs, if there is one."""
+
+    text: str
+    factory: str
+    reason: str
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PortedKernel:
-    """A kernel of a foreign source. `family` is the row of the porting table that it is, `skeleton` the same kernel in
-    TileLang, as the text of a module with the function `factory`; all are empty where `outside` says why there is none.
-    """
+    """A kernel of a foreign source. `family` is the row of the porting table that it is. `skeleton` is the same kernel
+    in TileLang, as the text of a module with the function `factory`, if running the source has shown that it is the
+    same (`proof`); otherwise there is a `draft`, or `outside` says why there is none."""
 
     name: str
     line: int
@@ -50,6 +64,8 @@ class PortedKernel:
     skeleton: str = ""
     factory: str = ""
     outside: str = ""
+    proof: Proof | None = None
+    draft: PortedDraft | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,21 +102,34 @@ class Port(Printed):
 
     @property
     def skeleton(self) -> str:
-        """The first kernel that could be written in TileLang: ``ttx.explore(port)`` explores it.
+        """The first kernel that is written in TileLang: ``ttx.explore(port)`` explores it.
 
-        Raises UsageError if there is none; `marks` has what was recognized.
+        Raises UsageError if there is none; `kernels` has drafts, `marks` what was recognized.
         """
         return self.written.skeleton
 
     @property
+    def proof(self) -> Proof | None:
+        """How the first kernel that is written was compared with its source, None if there is none."""
+        return next((kernel.proof for kernel in self.kernels if kernel.skeleton), None)
+
+    @property
     def written(self) -> PortedKernel:
-        """The first kernel that could be written in TileLang, which ``ttx.explore(port)`` explores.
+        """The first kernel that is written in TileLang, and proved, which ``ttx.explore(port)`` explores.
 
         Raises UsageError as `skeleton` does.
         """
         for kernel in self.kernels:
             if kernel.skeleton:
                 return kernel
+        drafts = [kernel for kernel in self.kernels if kernel.draft is not None]
+        if drafts:
+            reasons = "; ".join(f"{kernel.name}: {kernel.draft.reason}" for kernel in drafts if kernel.draft)
+            raise UsageError(
+                "U027", f"no kernel of the source is written, but there {_are(drafts)} ({reasons})",
+                hint=f'port["{drafts[0].name}"].kernels[0].draft.text is a draft: check it against the source before '
+                "you use it",
+            )  # fmt: skip
         reasons = "; ".join(f"{kernel.name}: {kernel.outside}" for kernel in self.kernels) or "the source has no kernel"
         raise UsageError(
             "U027", f"no kernel of the source is of a known family ({reasons})",
@@ -110,12 +139,15 @@ class Port(Printed):
 
     @property
     def summary(self) -> str:
-        """How much was recognized, in one line."""
+        """How much was written and recognized, in one line."""
         recognized = len(self.marks) - len(self.unknown)
         written = sum(bool(kernel.skeleton) for kernel in self.kernels)
+        drafts = sum(kernel.draft is not None for kernel in self.kernels)
+        of_drafts = f", {plural(drafts, 'draft')}" if drafts else ""
         return (
-            f"{self.language}: {recognized} of {plural(len(self.marks), 'construct')} recognized, "
-            f"{written} of {plural(len(self.kernels), 'kernel')} written in TileLang"
+            f"{self.language}: {written} of {plural(len(self.kernels), 'kernel')} written in TileLang"
+            f"{of_drafts}; "
+            f"{recognized} of {plural(len(self.marks), 'construct')} recognized"
         )
 
     def __repr__(self) -> str:
@@ -129,9 +161,7 @@ class Port(Printed):
             told = f"{mark.row}{f': {ours}' if ours else ''}" if row else "unknown"
             rows.append(f"{mark.line:>5}  {visible(mark.text)[:40]:<40}  {told}")
         for kernel in self.kernels:
-            rows.append(
-                f"{kernel.name} (line {kernel.line}): {kernel.family or f'no skeleton: {visible(kernel.outside)}'}"
-            )
+            rows.append(f"{kernel.name} (line {kernel.line}): {_told(kernel)}")
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
@@ -157,12 +187,14 @@ class Port(Printed):
         )
         ours: list[str] = []
         for kernel in self.kernels:
-            text = (
-                f"<pre>{_lines(kernel.skeleton)}</pre>"
-                if kernel.skeleton
-                else f"<p>No skeleton: {escape(kernel.outside)}.</p>"
-            )
-            ours.append(f"<h4>{escape(kernel.name)}{f': {escape(kernel.family)}' if kernel.family else ''}</h4>{text}")
+            family = f": {escape(kernel.family)}" if kernel.family else ""
+            if kernel.draft is not None:
+                told = f"<p>A draft: {escape(kernel.draft.reason)}.</p><pre>{_lines(kernel.draft.text)}</pre>"
+            elif kernel.proof is not None:
+                told = f"<pre>{_lines(kernel.skeleton)}</pre>{proof_html(kernel.proof)}"
+            else:
+                told = f"<p>No skeleton: {escape(kernel.outside)}.</p>"
+            ours.append(f"<h4>{escape(kernel.name)}{family}</h4>{told}")
         content = (
             f'{_STYLE}<div class="head"><h3>port</h3><span>{escape(self.summary)}</span></div>'
             f'<div class="ported"><div>{source_html}</div><div>{"".join(ours)}</div></div>'
@@ -171,22 +203,25 @@ class Port(Printed):
 
 
 def port(
-    source: str, *, file: str = "source", time_limit_seconds: float | None = None,
+    source: str, *, file: str = "source", prove: bool = True, time_limit_seconds: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Port:  # fmt: skip
     """Read a kernel of Triton, CUDA C++ or ThunderKittens, mark its constructs with their rows of the porting table,
-    and write it in TileLang.
+    write it in TileLang, and run both to prove that they are the same.
 
     `source` is the text of a module or file, `file` what messages call it. A kernel gets a skeleton if its values are
-    those of a family that docs/porting.md lists under "Reading kernels"; sizes, blocks and dtypes are parameters of
-    the skeleton and not those of the source. Setting `cancel` ends the work, and so does `time_limit_seconds`, by
-    default none.
+    those of a family that docs/porting.md lists under "Reading kernels"; sizes and blocks are parameters of the
+    skeleton and not those of the source. The source is run with small sizes, and its results are compared with those of
+    the skeleton: where they differ, or the source cannot be run, the skeleton is a draft, as all are if you do not let
+    it `prove` them. Setting `cancel` ends the work, and so does `time_limit_seconds`, by default none.
 
     Raises UsageError for a text that is in none of these languages or has no valid syntax, and if the packages that
     read C++ are not installed (extra `port`); Cancelled, and BackendError where the time is over.
     """
     text = _readable(text_of("the source of a kernel", source), text_of("the name of a file", file))
-    work = SourceWork(Control.checked(cancel, time_limit_seconds, None).of("the port"))
+    is_proving = flag("prove", prove)
+    control = Control.checked(cancel, time_limit_seconds, None).of("the port", start=time.perf_counter())
+    work = SourceWork(control)
     work.check()
     reading = _read(text, file, work)
     kernels: list[PortedKernel] = []
@@ -195,11 +230,31 @@ def port(
         family = family_of(kernel)
         if isinstance(family, Outside):
             kernels.append(PortedKernel(kernel.name, kernel.line, outside=family.reason))
-        else:
-            kernels.append(
-                PortedKernel(kernel.name, kernel.line, family.row, skeleton(kernel, family), factory_name(kernel))
-            )
+            continue
+        written = skeleton(kernel, family)
+        result = prove_kernel(reading.language, text, kernel, family, written, control) if is_proving else NOT_RUN
+        kernels.append(_ported(kernel, family, written, result))
     return Port(reading.language, text, reading.marks, tuple(kernels))
+
+
+def _ported(kernel: ForeignKernel, family: Family, written: Skeleton, result: Proof | Draft) -> PortedKernel:
+    if isinstance(result, Proof):
+        return PortedKernel(kernel.name, kernel.line, family.row, written.text, written.factory, proof=result)
+    draft = PortedDraft(written.text, written.factory, result.reason, result.difference)
+    return PortedKernel(kernel.name, kernel.line, family.row, draft=draft)
+
+
+def _are(drafts: Sequence[PortedKernel]) -> str:
+    return f"{'is' if len(drafts) == 1 else 'are'} {plural(len(drafts), 'draft')}"
+
+
+def _told(kernel: PortedKernel) -> str:
+    """What is known of a kernel, in a line."""
+    if kernel.draft is not None:
+        return f"{kernel.family}, a draft: {visible(kernel.draft.reason)}"
+    if kernel.proof is not None:
+        return f"{kernel.family}; {kernel.proof.summary}"
+    return f"no skeleton: {visible(kernel.outside)}"
 
 
 def _readable(text: str, file: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from ttexplore.errors import UsageError
 from ttexplore.optional import install_extra
 from ttexplore.porting.foreign import places
-from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Reading
+from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Parameter, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
 from ttexplore.porting.foreign.values import (
     ZERO,
@@ -618,7 +618,17 @@ class _CudaEvaluation:
             name, line, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread() or self.unnamed(), tuple(self.variants.texts), bounds=self.bounds,
             defaults={name: default for name, default in self.defaults.items() if default is not None},
+            parameters=tuple(self.parameters(function)),
         )  # fmt: skip
+
+    def parameters(self, function: Node) -> Iterator[Parameter]:
+        """The parameters of a kernel and those of its template."""
+        used = {_text(node) for node in _nodes(function.child_by_field_name("body")) if node.type == "identifier"}
+        for name, pointer in _parameters(function):
+            dtype = _DTYPES.get(self.elements.get(name, ""), "")
+            yield Parameter(name, "tensor" if pointer else "number", dtype, name in used)
+        for name in sorted(_templates(function)):
+            yield Parameter(name, "constant", used=name in used)
 
     def is_element(self, kind: str, function: Node) -> bool:
         """Whether tensors may have elements of a type: a fraction, a number that is checked later, or a parameter."""
@@ -2018,6 +2028,10 @@ _KEPT = {"const", "constexpr", "volatile", "extern", "static", "__shared__", "__
 _FRACTIONS = {
     "float", "double", "half", "__half", "half_t", "bf16", "bfloat16", "__nv_bfloat16", "nv_bfloat16", "__bfloat16",
     "__nv_fp8_e4m3", "__nv_fp8_e5m2",
+}  # fmt: skip
+_DTYPES = {
+    "float": "float32", "double": "float64", **dict.fromkeys(("half", "__half", "half_t"), "float16"),
+    **dict.fromkeys(("bf16", "bfloat16", "__nv_bfloat16", "nv_bfloat16", "__bfloat16"), "bfloat16"),
 }  # fmt: skip
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "&&", "||", "not"}
 # What depends on the signs of whole numbers.

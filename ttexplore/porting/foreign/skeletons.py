@@ -5,7 +5,7 @@ All text is made by ``writing``: templates are literals, and their fields are na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, LiteralString
 
@@ -50,24 +50,32 @@ _INDICES: dict[Rank, LiteralString] = {"full": "{name}[i, j]", "row": "{name}[j]
 _SHARED, _LARGEST, _DEEPEST = 8, 40, 12
 
 
-def factory_name(kernel: ForeignKernel) -> str:
-    """What the skeleton calls the kernel."""
-    return SkeletonNames().of(kernel.name).text
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """The text of a module with the factory of a kernel, for :func:`ttexplore.explore`. `names` are those that names of
+    the source have in it, `shapes` those of its tensors, by their names in it, as products of its sizes."""
+
+    text: str
+    factory: str
+    names: Mapping[str, str]
+    shapes: Mapping[str, tuple[str, ...]]
 
 
-def skeleton(kernel: ForeignKernel, family: Family) -> str:
-    """The text of a module with a factory of the kernel, for :func:`ttexplore.explore`."""
+def skeleton(kernel: ForeignKernel, family: Family) -> Skeleton:
+    """A kernel in TileLang."""
     names = SkeletonNames()
     module = _Module(kernel, names, names.of(kernel.name))
     match family:
         case Gemm():
-            return _gemm(kernel, family, module)
+            text = _gemm(kernel, family, module)
         case Attention():
-            return _attention(family, module)
+            text = _attention(family, module)
         case Rope():
-            return _rope(family, module)
+            text = _rope(family, module)
         case Rowwise():
-            return _rowwise(kernel, family, module)
+            text = _rowwise(kernel, family, module)
+    of_source = {name: piece.text for name, piece in names.of_source.items()}
+    return Skeleton(text, module.function.text, of_source, module.shapes)
 
 
 @dataclass
@@ -77,6 +85,7 @@ class _Module:
     kernel: ForeignKernel
     names: SkeletonNames
     function: PythonText
+    shapes: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def text(
         self, summary: PythonText, parameters: PythonText, scalars: Iterable[PythonText],
@@ -85,6 +94,9 @@ class _Module:
     ) -> str:  # fmt: skip
         """The whole text. `before` are lines of the factory before the kernel."""
         lines = Lines()
+        tensors = [*tensors]
+        for name, shape in tensors:
+            self.shapes[name.text] = tuple(size.strip() for size in shape.text.strip("()").split(",") if size.strip())
         every = joined(", ", [parameters, *scalars])
         lines.add(0, code("import ttexplore.language as T"), code(""), code(""))
         lines.add(0, code("def {name}({parameters}):", name=self.function, parameters=every))
@@ -230,17 +242,29 @@ def _expression(value: Value, operands: list[PythonText]) -> PythonText:
 
 
 def _scalars(kernel: ForeignKernel, names: SkeletonNames, values: Iterable[Value]) -> list[PythonText]:
-    """The parameters that are numbers in these values, but lengths, each with its default."""
+    """The parameters that are numbers in these values, but lengths, each with its default, if it has one: the others
+    must be given, by name."""
     scalar_names = dict.fromkeys(
         term.name
         for value in values
         for term in walk(value)
         if isinstance(term, Scalar) and term.name not in kernel.lengths
     )
-    return [
-        code("{name}={default}", name=names.of(scalar), default=number(kernel.defaults.get(scalar, 1.0)))
+    scalars = [
+        code("{name}={default}", name=names.of(scalar), default=number(kernel.defaults[scalar]))
+        if scalar in kernel.defaults
+        else names.of(scalar)
         for scalar in scalar_names
     ]
+    return [code("*"), *scalars] if scalars else []
+
+
+def _dtype(kernel: ForeignKernel) -> PythonText:
+    """The dtype of tensors: that of the source, where it says it, and the one with the most bits if it says several."""
+    dtypes = {parameter.dtype for parameter in kernel.parameters if parameter.kind == "tensor" and parameter.dtype}
+    if dtypes & {"float32", "float64"}:
+        return code('"float32"')
+    return code('"float16"') if dtypes == {"float16"} else code('"bfloat16"')
 
 
 def _rank(axes: frozenset[str], two: bool) -> Rank:
@@ -338,7 +362,7 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
     else:
         grid = code("T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)")
     return module.text(
-        summary, code('rows=256, columns=256, block=32, dtype="bfloat16"'),
+        summary, code('rows=256, columns=256, block=32, dtype={dtype}', dtype=_dtype(kernel)),
         _scalars(kernel, names, (store.value for store in stores)),
         [(names.of(name), code(_SHAPES[rank])) for name, rank in tensors.items()],
         grid, [*blocks.buffers, *load, *blocks.lines],
@@ -430,7 +454,7 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
     return module.text(
         code("GEMM with an epilogue, from {name}.", name=module.function) if fused
         else code("GEMM, from {name}.", name=module.function),
-        code('rows=128, columns=128, depth=128, block=64, block_depth=32, dtype="bfloat16"'),
+        code('rows=128, columns=128, depth=128, block=64, block_depth=32, dtype={dtype}', dtype=_dtype(kernel)),
         _scalars(kernel, names, (store.value for store in family.stores)),
         [(names.of(name), shape) for name, shape in shapes.items()],
         code("T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)"),
@@ -475,7 +499,7 @@ def _rope(family: Rope, module: _Module) -> str:
         ]  # fmt: skip
     return module.text(
         code("RoPE, from {name}: the halves of each row are rotated.", name=module.function),
-        code('rows=64, half=64, block=32, dtype="bfloat16"'), (), tensors.items(),
+        code('rows=64, half=64, block=32, dtype={dtype}', dtype=_dtype(module.kernel)), (), tensors.items(),
         code("T.ceildiv(rows, block)) as by"), body,
     )  # fmt: skip
 
@@ -522,7 +546,8 @@ def _attention(family: Attention, module: _Module) -> str:
         left_out = joined(", ", map(names.of, family.left_out))
         summary = code("{summary} Not stored here: {left_out}.", summary=summary, left_out=left_out)
     return module.text(
-        summary, code('heads=2, length=128, dim=64, block=32, dtype="bfloat16"'), (), tensors.items(),
+        summary, code("heads=2, length=128, dim=64, block=32, dtype={dtype}", dtype=_dtype(module.kernel)), (),
+        tensors.items(),
         code("T.ceildiv(length, block), heads) as (bx, bh)"), body,
         before=[code("# exp2 takes the scores times log2(e)."), code("scale = 1.44269504 / dim**0.5")],
     )  # fmt: skip

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from ttexplore.errors import UsageError
 from ttexplore.porting.foreign import places
-from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Reading
+from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Parameter, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
 from ttexplore.porting.foreign.ranks import Ranks
 from ttexplore.porting.foreign.values import (
@@ -473,6 +473,8 @@ class _TritonEvaluation:
     # The lengths of the axes of tensors that blocks were made for, by the indices along them.
     shapes: dict[Place, Place] = field(default_factory=dict[Place, Place])
     defaults: dict[str, float] = field(default_factory=dict[str, float])
+    # What the parameters are at first.
+    tensors: dict[str, _Known] = field(default_factory=dict[str, "_Known"])
 
     def kernel(self) -> ForeignKernel:
         """Read the kernel; what is not understood is why it is unread."""
@@ -484,7 +486,22 @@ class _TritonEvaluation:
         return ForeignKernel(
             self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread(), tuple(self.variants.texts), self.updates, self.bounds, self.defaults,
+            tuple(map(self.parameter, self.function.args.args)),
         )  # fmt: skip
+
+    def parameter(self, parameter: ast.arg) -> Parameter:
+        """What is known of a parameter of the kernel."""
+        is_tensor = isinstance(self.tensors.get(parameter.arg), _Pointer)
+        kind = "tensor" if is_tensor else "constant" if parameter.arg in self.constants else "number"
+        hints = {
+            id(keyword.value) for node in ast.walk(self.function) if isinstance(node, ast.keyword)
+            for keyword in [node] if keyword.arg in _KEYWORDS["range"] | _HINTS
+        }  # fmt: skip
+        used = any(
+            isinstance(node, ast.Name) and node.id == parameter.arg and id(node) not in hints
+            for statement in self.function.body for node in ast.walk(statement)
+        )  # fmt: skip
+        return Parameter(parameter.arg, kind, used=used)
 
     def evaluate(self) -> None:
         refuse_large(self.function.name, ast.walk(self.function), lambda: 0)
@@ -512,6 +529,7 @@ class _TritonEvaluation:
                 self.known[parameter.arg] = Scalar(parameter.arg)
                 if parameter.arg not in self.constants:
                     self.scalars[parameter.arg] = None
+        self.tensors = dict(self.known)
         self.run(self.function.body)
 
     def default(self, name: str, node: ast.expr) -> float | None:

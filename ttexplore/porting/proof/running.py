@@ -7,24 +7,26 @@ mistakes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
 from ttexplore.control import FREE, Control
 
-Argument = NDArray[Any] | int | float | bool
+Argument = NDArray[Any] | int | float | bool | str
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     """How a kernel is started: the numbers of its blocks along up to three axes, and in CUDA those of the threads of a
-    block and the bytes of its dynamic shared memory."""
+    block and the bytes of its dynamic shared memory. A runner that takes one block after the other takes the last one
+    first where it `is_reversed`."""
 
     grid: tuple[int, ...]
     threads: tuple[int, ...] = ()
     shared_bytes: int = 0
+    is_reversed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,13 @@ class OutsideAccess:
 class SourceRun:
     """What a run left: the arrays of all tensors by the names of their parameters, with the dtypes and lengths that
     they were given with, and the accesses outside of them, each tensor's first read and first write. What is read
-    outside is NaN, or the smallest number of an integer dtype; what is written there goes nowhere."""
+    outside is NaN, or the smallest number of an integer dtype; what is written there goes nowhere. `lines` are those of
+    the last stores to each tensor, where they are known."""
 
     arrays: Mapping[str, NDArray[Any]]
     outside: tuple[OutsideAccess, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict[str, int])
+    races: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class CannotRun(Exception):

@@ -1,0 +1,335 @@
+"""Trying a skeleton against its source: both are run with the same inputs, and every element of outputs compared."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.characters import Printed
+from ttexplore.control import Control
+from ttexplore.errors import BackendError, Cancelled, TTExploreError
+from ttexplore.porting.foreign.families import Family
+from ttexplore.porting.foreign.marks import ForeignKernel, Language
+from ttexplore.porting.foreign.skeletons import Skeleton
+from ttexplore.porting.proof.axes import ways
+from ttexplore.porting.proof.inputs import OF_LAUNCH, drawn
+from ttexplore.porting.proof.launches import KINDS, Kind, TensorLayout, TrialLaunch, Unaccounted, launch_of
+from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
+from ttexplore.porting.proof.skeletons import TracedSkeleton
+from ttexplore.porting.proof.triton import triton_runner
+from ttexplore.views.markup import escape, plural
+
+Array = NDArray[Any]
+# How far results may be apart, relative to the largest one: by constants such as log2(e) that have few digits, and in a
+# source whose numbers are float32 by its rounding.
+_EXACT, _ROUNDED = 2e-5, 2e-3
+_LARGE = 20.0
+_BLOCK, _BLOCK_DEPTH = 4, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of both: the sizes, which inputs, and the largest difference, relative to the largest result. `skipped`
+    says why the source gives no result with these sizes."""
+
+    sizes: Mapping[str, int]
+    inputs: str
+    error: float = 0.0
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first element that differs: of a tensor of the source, at an index of the skeleton's; `line` is that of the
+    source's store, 0 where it is not known."""
+
+    tensor: str
+    index: tuple[int, ...]
+    source: float
+    skeleton: float
+    sizes: Mapping[str, int]
+    inputs: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = ", ".join(map(str, self.index))
+        sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
+        stored = f", stored in line {self.line}" if self.line else ""
+        return (
+            f"{self.tensor}[{place}] is {self.source:.6g} in the source{stored}, and {self.skeleton:.6g} in the "
+            f"skeleton ({sizes}; {self.inputs} inputs)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Proof(Printed):
+    """How a skeleton was tried against its source: each trial; the parameters of the source with their values in the
+    first one; and the outputs of both where they are furthest apart, by the names of the source's tensors."""
+
+    trials: tuple[Trial, ...]
+    launch: Mapping[str, object]
+    source: Mapping[str, Array]
+    skeleton: Mapping[str, Array]
+
+    @property
+    def error(self) -> float:
+        """The largest difference of all trials, relative to the largest result."""
+        return max((trial.error for trial in self.trials), default=0.0)
+
+    @property
+    def sizes(self) -> tuple[Mapping[str, int], ...]:
+        """The sizes that were tried."""
+        every: list[Mapping[str, int]] = []
+        for trial in self.trials:
+            if not trial.skipped and trial.sizes not in every:
+                every.append(trial.sizes)
+        return tuple(every)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs that were tried."""
+        return tuple(dict.fromkeys(trial.inputs for trial in self.trials if not trial.skipped))
+
+    @property
+    def summary(self) -> str:
+        """What was tried and how it came out, in a sentence."""
+        return (
+            f"proved with {plural(len(self.sizes), 'set')} of sizes and {', '.join(self.inputs)} inputs: the largest "
+            f"difference from the source is {self.error:.2g} of the largest result"
+        )
+
+    def __str__(self) -> str:
+        launch = ", ".join(f"{name} = {value}" for name, value in self.launch.items())
+        sizes = [", ".join(f"{name} = {size}" for name, size in sizes.items()) for sizes in self.sizes]
+        skipped = dict.fromkeys(trial.skipped for trial in self.trials if trial.skipped)
+        return "\n".join([self.summary, f"the source was launched with {launch}", *sizes, *skipped])
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Why a skeleton is not proved; `difference` is the first element that differs, if that is why."""
+
+    reason: str
+    difference: Difference | None = None
+
+
+NOT_RUN = Draft("the source was not run")
+
+
+def prove_kernel(
+    language: Language, text: str, kernel: ForeignKernel, family: Family, skeleton: Skeleton, control: Control
+) -> Proof | Draft:
+    """Try a skeleton of a kernel of a source. Raises Cancelled, and BackendError at the time limit."""
+    if language != "Triton":
+        return NOT_RUN
+    return prove(
+        kernel, family, skeleton, lambda: triton_runner(text, kernel.name, rounds=False), control, rounds=False
+    )
+
+
+def prove(
+    kernel: ForeignKernel, family: Family, skeleton: Skeleton, runner: Callable[[], SourceRunner], control: Control,
+    *, rounds: bool,
+) -> Proof | Draft:  # fmt: skip
+    """Try a skeleton against its source. Whether the runner `rounds` as its source does, or takes float64.
+
+    Raises Cancelled, and BackendError at the time limit.
+    """
+    try:
+        source_runner = runner()
+    except CannotRun as error:
+        return Draft(f"the source could not be run: {error}")
+    axes_ways = ways(kernel, skeleton)
+    if isinstance(axes_ways, str):
+        return Draft(f"it is not known how the source is launched: {axes_ways}")
+    first: Draft | None = None
+    for axes in axes_ways:
+        try:
+            launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
+            result = _Proving(kernel, skeleton, source_runner, control, rounds).tried(launch_with)
+        except Unaccounted as unaccounted:
+            result = Draft(f"it is not known how the source is launched: {unaccounted}")
+        except CannotRun as error:
+            result = Draft(f"the source could not be run: {error}")
+        if isinstance(result, Proof):
+            return result
+        first = first or result
+    return first or Draft("it is not known how the source is launched: its indices do not fit to the skeleton's axes")
+
+
+@dataclass
+class _Proving:
+    """The trials of one skeleton with one way to launch the source."""
+
+    kernel: ForeignKernel
+    skeleton: Skeleton
+    runner: SourceRunner
+    control: Control
+    rounds: bool
+    trials: list[Trial] = field(default_factory=list[Trial])
+    worst: tuple[float, Mapping[str, Array], Mapping[str, Array]] = (-1.0, {}, {})
+
+    def tried(self, launch_with: Callable[[Kind], TrialLaunch]) -> Proof | Draft:
+        """Try the kinds of sizes, the last one where the source has no result for another. Raises CannotRun, and
+        Unaccounted."""
+        *kinds, last = KINDS
+        first = launch_with(kinds[0])
+        for kind, inputs in zip(kinds, OF_LAUNCH, strict=False):
+            if draft := self.with_launch(launch_with(kind), inputs):
+                return draft
+        if any(trial.skipped for trial in self.trials) and (
+            draft := self.with_launch(launch_with(last), OF_LAUNCH[-1])
+        ):
+            return draft
+        if all(trial.skipped for trial in self.trials):
+            return Draft(f"the source could not be run: {self.trials[0].skipped}")
+        _, of_source, of_skeleton = self.worst
+        return Proof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
+
+    def with_launch(self, launch: TrialLaunch, inputs_of_launch: Sequence[str]) -> Draft | None:
+        """Try a launch; what is found to differ."""
+        try:
+            traced = TracedSkeleton.of(self.skeleton, self.factory_arguments(launch))
+        except (Cancelled, BackendError):
+            raise
+        except TTExploreError as error:
+            return Draft(f"the skeleton is refused: {error.message}")
+        for inputs in inputs_of_launch:
+            run, skeleton_outputs, source_outputs, problem = self.run(traced, launch, inputs)
+            difference, error = self.compared(launch, inputs, run, skeleton_outputs, source_outputs)
+            if (problem or difference) and run.outside:
+                self.trials.append(Trial(launch.sizes, inputs, skipped=_outside(launch, run.outside[0])))
+                return None
+            if problem:
+                raise CannotRun(problem)
+            if difference is not None:
+                return Draft(f"it differs from its source: {difference}", difference)
+            self.trials.append(Trial(launch.sizes, inputs, error))
+            if error > self.worst[0]:
+                stored = dict.fromkeys(store.tensor for store in self.kernel.stores if store.tensor in source_outputs)
+                self.worst = (
+                    error, {name: source_outputs[name] for name in stored},
+                    {name: skeleton_outputs[name] for name in stored},
+                )  # fmt: skip
+        return None
+
+    def factory_arguments(self, launch: TrialLaunch) -> dict[str, object]:
+        names = self.skeleton.names
+        values = {names[name]: value for name, value in launch.values.items() if name in names}
+        blocks = {"block": _BLOCK} | ({"block_depth": _BLOCK_DEPTH} if "depth" in launch.sizes else {})
+        return {**launch.sizes, **blocks, **values, "dtype": "float32"}
+
+    def run(
+        self, traced: TracedSkeleton, launch: TrialLaunch, inputs: str
+    ) -> tuple[SourceRun, dict[str, Array], dict[str, Array], str]:
+        """The run of the source, and the outputs of skeleton and source, by the names of the source's tensors; and what
+        the source does that has no result."""
+        dtypes = {parameter.name: parameter.dtype or "float32" for parameter in self.kernel.parameters}
+        elements_of: dict[str, Array] = {}
+        arguments: dict[str, Argument] = {}
+        for seed, (tensor, layout) in enumerate(launch.layouts.items()):
+            name = self.skeleton.names[tensor]
+            array = np.full(layout.length, np.nan, _dtype(dtypes[tensor]))
+            if traced.roles[name] != "output":
+                elements = elements_of[name] = drawn(inputs, seed, traced.shapes[name])
+                _view(array, layout)[...] = elements.reshape(layout.shape)
+            arguments[tensor] = array
+        for tensor, length in launch.left_out.items():
+            arguments[tensor] = np.full(length, np.nan, _dtype(dtypes[tensor]))
+        arguments.update(launch.numbers)
+        results = traced.run(elements_of, self.control, rounds=self.rounds)
+        run = self.runner.run(launch.launch, arguments, self.control)
+        of_skeleton: dict[str, Array] = {}
+        of_source: dict[str, Array] = {}
+        problem = ""
+        for tensor, layout in launch.layouts.items():
+            if tensor in run.races:
+                problem = problem or f"a race for {tensor}: {run.races[tensor]}"
+            name = self.skeleton.names[tensor]
+            after = run.arrays[tensor].astype(np.float64)
+            of_source[tensor] = _view(after, layout).reshape(traced.shapes[name]).copy()
+            of_skeleton[tensor] = (results[name] if name in results else elements_of[name]).astype(np.float64)
+            # What lies between the elements belongs to no tensor.
+            _view(after, layout)[...] = np.nan
+            if not np.all(np.isnan(after)):
+                problem = problem or f"it writes between the elements of {tensor}"
+        return run, of_skeleton, of_source, problem
+
+    def compared(
+        self, launch: TrialLaunch, inputs: str, run: SourceRun, of_skeleton: Mapping[str, Array],
+        of_source: Mapping[str, Array],
+    ) -> tuple[Difference | None, float]:  # fmt: skip
+        """The first element that differs, and the largest difference that is none."""
+        largest = 0.0
+        bound = (_ROUNDED if self.rounds else _EXACT) * (_LARGE if inputs == "large" else 1.0)
+        for tensor, expected in of_source.items():
+            result = of_skeleton[tensor]
+            finite = np.isfinite(expected) & np.isfinite(result)
+            scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), 1e-30)
+            with np.errstate(all="ignore"):
+                errors = np.abs(result - expected) / scale
+            same = (result == expected) | (np.isnan(result) & np.isnan(expected))
+            wrong = ~same & ~(finite & (errors <= bound))
+            if np.any(wrong):
+                index = tuple(int(number[0]) for number in np.nonzero(wrong))
+                line = run.lines.get(tensor, 0)
+                numbers = float(expected[index]), float(result[index])
+                return Difference(tensor, index, *numbers, launch.sizes, inputs, line), 0.0
+            largest = max(largest, float(np.max(errors[finite], initial=0.0)))
+        return None, largest
+
+
+# How many rows and columns of outputs a page shows beside each other.
+_SHOWN = 3
+
+
+def proof_html(proof: Proof) -> str:
+    """A proof for a page: what was tried, and the first elements of both outputs where they are furthest apart."""
+    launch = ", ".join(f"{name} = {value}" for name, value in proof.launch.items())
+    rows = [
+        f"<tr><td><code>{escape(tensor)}[{', '.join(map(str, index))}]</code></td>"
+        f"<td>{float(proof.source[tensor][index]):.6g}</td><td>{float(proof.skeleton[tensor][index]):.6g}</td></tr>"
+        for tensor in proof.source
+        for index in _first(proof.source[tensor].shape)
+    ]
+    sizes = "".join(
+        f"<li>{escape(', '.join(f'{name} = {size}' for name, size in sizes.items()))}</li>" for sizes in proof.sizes
+    )
+    skipped = "".join(
+        f"<li>{escape(text)}</li>" for text in dict.fromkeys(t.skipped for t in proof.trials if t.skipped)
+    )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("element", "source", "skeleton"))
+    return (
+        f"<p>{escape(proof.summary[0].upper() + proof.summary[1:])}.</p><details><summary>the proof</summary>"
+        f"<p>The source was launched with {escape(launch)}.</p><ul>{sizes}{skipped}</ul>"
+        f'<table class="t facts" aria-label="outputs"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        "</table></details>"
+    )
+
+
+def _first(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The first places of an array."""
+    return list(itertools.islice(np.ndindex(*(min(size, _SHOWN) for size in shape)), _SHOWN * _SHOWN))
+
+
+def _outside(launch: TrialLaunch, access: OutsideAccess) -> str:
+    sizes = ", ".join(f"{name} = {size}" for name, size in launch.sizes.items())
+    line = f" in line {access.line}" if access.line else ""
+    return f"with {sizes}, the source {access.kind}s outside of {access.tensor}{line}"
+
+
+def _view(array: Array, layout: TensorLayout) -> Array:
+    """The elements of a tensor in its array."""
+    strides = tuple(stride * array.itemsize for stride in layout.strides)
+    return np.lib.stride_tricks.as_strided(array, layout.shape, strides)
+
+
+def _dtype(name: str) -> Any:
+    return ml_dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)
