@@ -459,7 +459,7 @@ def test_words_belong_to_rows() -> None:
 def test_a_port_as_text_and_html() -> None:
     ported = ttx.port(SOFTMAX)
     assert repr(ported).startswith("<port of Triton: ")
-    assert "Triton: 1 of 1 kernel written in TileLang; 12 of 12 constructs recognized" == ported.summary
+    assert ported.summary == "Triton: 1 of 1 kernel written in TileLang; 12 of 12 constructs recognized"
     assert "rows (line 7): softmax" in str(ported)
     html = ported._repr_html_()
     assert "<h4>rows: softmax</h4>" in html

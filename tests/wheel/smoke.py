@@ -178,7 +178,7 @@ def programs() -> None:
     assert len(entries) > 50
     assert ttx.explore(f"{entries[0].file}::{entries[0].name}").run().passed
     assert ttx.porting.table().search("cp.async")
-    assert ttx.explore(ttx.port(SAXPY)).run().passed
+    assert ttx.port(SAXPY, prove=False).kernels[0].draft
     assert ttx.explore(ttx.port(TRITON)).run().passed
     assert "all_cores" in EXERCISES
     for name in EXERCISES:
