@@ -29,7 +29,7 @@ import { runView } from "./views/run.js";
 import { stepsView } from "./views/steps.js";
 import { whatIfView } from "./views/whatif.js";
 
-const FORM = 4;
+const FORM = 5;
 // Widths of the explorer itself: below the first everything stands below each other, below the second the kernel stands
 // above what is beside it elsewhere.
 const NARROW_PIXELS = 900;

@@ -68,6 +68,8 @@ export interface Lowering {
   outputs: Output[];
   cores: Cores | null;
   buffers: Buffers | null;
+  /** Graphs of what happens, in the order of the steps from which on they are true. */
+  flows: Flow[];
   /** The whole in a few numbers: what, and how many. */
   figures: [what: string, text: string][];
   /** Definitions of terms by their spellings, in lower case, longest first. */
@@ -248,6 +250,22 @@ export interface Buffers {
   l1: string;
   buffers: CircularBuffer[];
 }
+
+/** A graph of kernel statements or of tile operations: the drawing names nodes, edges and frames by their positions. */
+export interface Flow {
+  /** The first step that it is true of. */
+  step: number;
+  words: string;
+  svg: string;
+  /** The kernel line, 0 for none, and the frame around the node, -1 for none. */
+  nodes: { title: string; line: number; frame: number; facts: Named[] }[];
+  frames: { label: string; line: number; parent: number }[];
+  /** `ends` are positions of nodes, or names of what is beside the kernel. */
+  edges: { title: string; ends: [from: number | string, to: number | string]; facts: Named[] }[];
+  /** What is beside the kernel. */
+  sides: Record<string, Named[]>;
+}
+export type Named = [name: string, text: string];
 
 export interface CircularBuffer {
   name: string;

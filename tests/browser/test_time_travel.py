@@ -23,7 +23,7 @@ _DRAWN = """svg => ({
          box.querySelector(".held").getBBox().width / box.querySelector(".gauge").getBBox().width]])),
     kernels: Object.fromEntries([...svg.querySelectorAll("[data-kernel]")].map((box) => [box.dataset.kernel,
         [box.getAttribute("class"), ...[...box.querySelectorAll(".now .s")].map((line) => line.textContent)]])),
-    edges: [...svg.querySelectorAll(".waited")].map((edge) => edge.dataset.edge).sort(),
+    edges: [...new Set([...svg.querySelectorAll(".edge.waited")].map((edge) => edge.dataset.edge))].sort(),
 })"""
 
 
@@ -66,7 +66,7 @@ def drawn(explorer: ExplorerPage, moment: int) -> dict[str, Any]:
     explorer.find(".scrubber").evaluate(
         "(one, moment) => { one.value = moment; one.dispatchEvent(new Event('input')); }", moment
     )
-    return explorer.find(".buffersview > .scroll svg").first.evaluate(_DRAWN)
+    return explorer.find(".flow svg").first.evaluate(_DRAWN)
 
 
 def expected(recorded: Timeline, moment: int) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_each_moment_is_drawn_as_it_was_recorded(show: Show, gemm: Exploration, 
     recorded = exploration.timeline()
     explorer = show(exploration.data)
     explorer.tab("Buffers")
-    graph = explorer.find(".buffersview > .scroll svg").first
+    graph = explorer.find(".flow svg").first
     assert graph.locator(".now:visible").count() == 0
     record(explorer, recorded)
     assert graph.locator(".plain:visible").count() == 0
@@ -207,7 +207,7 @@ def test_a_core_of_the_map_opens_at_that_moment(show: Show, gemm: Exploration, u
     assert explorer.find(".timeline select").first.input_value() == "2,1"
     lanes = explorer.find(".lane").evaluate_all("all => all.map((one) => one.className.replace('lane ', ''))")
     assert lanes == states(uneven[2, 1], 7)
-    assert explorer.find(".buffersview > .scroll svg").first.evaluate(_DRAWN) == expected(uneven[2, 1], 7)
+    assert explorer.find(".flow svg").first.evaluate(_DRAWN) == expected(uneven[2, 1], 7)
 
 
 def test_a_run_plays_pauses_and_ends(show: Show, gemm: Exploration) -> None:

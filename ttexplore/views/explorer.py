@@ -21,6 +21,7 @@ from ttexplore.views.figures.cb_graph import cb_graph_svg
 from ttexplore.views.figures.core_map import core_map_svg, summary
 from ttexplore.views.figures.l1_map import l1_map_svg
 from ttexplore.views.figures.work_map import work_map_svg
+from ttexplore.views.flow.drawing import flows_data
 from ttexplore.views.markup import byte_size, visible
 from ttexplore.views.runs.measures import core_measures, figures
 from ttexplore.views.runs.settings import OptionSetting
@@ -32,7 +33,7 @@ from ttexplore.views.steps.rows import Counts, DiffRow, Tokens, counts, ir_rows,
 from ttexplore.views.terms import definitions
 
 # Version of this form: a page made by another version says so instead of showing nonsense.
-FORM = 4
+FORM = 5
 
 # The tabs of the explorer, in order.
 TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if", "GPU")
@@ -134,6 +135,7 @@ def explorer_data(
         ],
         "cores": _cores(plan, target),
         "buffers": _buffers(plan, target),
+        "flows": flows_data(trace, plan),
         "figures": [list(figure) for figure in figures(trace, plan)],
         "terms": definitions(),
     }

@@ -1,23 +1,22 @@
-// The dataflow of one core, its circular buffers, and what they take of L1.
+// What a core does, its circular buffers, and what they take of L1.
 
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
-import { pictureButtons } from "../parts/cards.js";
-import { gapper, grid, h, heading, markup, number, put } from "../parts/dom.js";
+import { grid, h, heading, markup, number, put } from "../parts/dom.js";
 import { pinLink } from "../parts/listing.js";
 import { deviceTime } from "./device.js";
+import { flowView } from "./flow.js";
 import { timeTravel } from "./timeline.js";
 
 const HEADS = ["CB", "name", "data format", "pages × stages", "size", "producer", "consumer", "tiles in / out per item", "kernel line"];
 
 /** @param {Explorer} store @param {Kernel} kernel */
 export function buffersView(store, kernel) {
-  const graph = h("div.scroll");
+  const { element: flow, holder: graph, draws } = flowView(store, () => []);
   const l1 = h("div.scroll");
   const list = h("div.scroll");
   store.on(["lowering"], ({ lowering: { buffers } }) => {
-    put(graph, buffers ? markup(buffers.graph) : h("p.q", "Step A2, which decides the circular buffers, did not run."));
     put(l1, buffers?.l1 && markup(buffers.l1));
     put(list, buffers && grid(HEADS, buffers.buffers.map((buffer) => h("tr", { title: buffer.reason || null },
       number(`${buffer.index ?? "–"}`), heading(buffer.name), h("td", buffer.format),
@@ -26,7 +25,6 @@ export function buffersView(store, kernel) {
       h("td", pinLink(store, buffer.line))))));
   });
   const { element, keys, shown } = timeTravel(store, kernel, graph);
-  return { keys, shown, element: h("div.buffersview",
-    h("div.tools", h("b", "dataflow of one core"), gapper(), pictureButtons(graph, "dataflow")),
-    graph, deviceTime(store, kernel), element, h("div.two", list, l1)) };
+  draws(shown);
+  return { keys, shown, element: h("div.buffersview", flow, deviceTime(store, kernel), element, h("div.two", list, l1)) };
 }

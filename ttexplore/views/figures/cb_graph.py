@@ -52,7 +52,7 @@ class _Lanes:
 
 
 # What is true at a moment of a run: how full the buffers are, what the kernels do, which edge one of them waits at.
-_MOMENT_STYLE = """<style>
+MOMENT_STYLE = """<style>
 .ttx-svg .now,.ttx-svg.moment .plain{display:none}
 .ttx-svg.moment .now{display:inline}
 .ttx-svg .gauge{fill:var(--ttx-panel);stroke:var(--ttx-muted)}
@@ -111,7 +111,7 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
 
     shapes = [f"<defs>{arrow_marker(identifier + '-a')}</defs>", _lane_headings()]
     if with_moments:
-        shapes.append(_MOMENT_STYLE)
+        shapes.append(MOMENT_STYLE)
     for name, y in _places(lanes.tensors_in, lanes.rows):
         shapes.append(_tensor(plan, name, _X_TENSOR_IN, y))
         shapes.append(flow(y + _BOX / 2, _X_TENSOR_IN + _TENSOR, _X_READER, name, "reader"))
@@ -156,7 +156,7 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     for position, note in enumerate(notes):
         line = text(_MARGIN, bottom + 8 + 15 * position, note, "s")
         now = with_moments and note is _NOTE
-        shapes.append(_either(line, text(_MARGIN, bottom + 8, _NOTE_OF_MOMENTS, "s") if now else ""))
+        shapes.append(either(line, text(_MARGIN, bottom + 8, _NOTE_OF_MOMENTS, "s") if now else ""))
     description = f"{plural(len(plan.buffers), 'circular buffer')} between reader, compute and writer"
     return drawing(
         identifier, f"Tile dataflow of {plan.kernel}", description, _WIDTH, bottom + 15 * len(notes), "".join(shapes)
@@ -245,35 +245,37 @@ def _buffer(buffer: CircularBuffer, x: int, y: float, with_moments: bool) -> str
         + (f"; allocated in line {buffer.origin.line}" if buffer.origin else "")
     )
     middle = x + _BUFFER / 2
+    held = gauge(buffer, x, _BUFFER, y + 40) if with_moments else ""
     return (
         f'<g data-buffer="{escape(buffer.name)}">{tooltip(label)}'
         f"{rectangle(x + 0.5, y + 0.5, _BUFFER - 1, _BOX - 1, 'box', radius=9)}"
         f"{text(middle, y + 19, shortened(buffer.name, 19), 'm', 'b', anchor='middle')}"
         f"{text(middle, y + 34, f'{number} · {buffer.data_format}', 's', anchor='middle')}"
-        f"{_either(text(middle, y + 48, size, 's', anchor='middle'), _gauge(buffer, x, y) if with_moments else '')}</g>"
+        f"{either(text(middle, y + 48, size, 's', anchor='middle'), held)}</g>"
     )
 
 
-def _either(plain: str, now: str) -> str:
+def either(plain: str, now: str) -> str:
     """What is drawn where no moment is shown, and what in its place at one; `now` is empty for a plain drawing."""
     return f'<g class="plain">{plain}</g><g class="now">{now}</g>' if now else plain
 
 
-def _gauge(buffer: CircularBuffer, x: int, y: float) -> str:
-    """A bar for the pages that are held, as wide as those that the buffer has, and room for both numbers."""
-    left, top, width, height = x + 10.5, y + 40.5, 84, 9
-    step = width / buffer.pages
+def gauge(buffer: CircularBuffer, x: float, width: float, y: float) -> str:
+    """A bar for the pages that are held, as wide as those that the buffer has, and room for both numbers, in a box
+    that is so wide."""
+    left, top, bar, height = x + 10.5, y + 0.5, width - 68, 9
+    step = bar / buffer.pages
     between = range(1, buffer.pages) if buffer.pages <= _MOST_PAGES_DRAWN else ()
     lines = "".join(f"M{left + step * page:g} {top + 0.5:g}v{height - 1}" for page in between)
     return (
-        rectangle(left, top, width, height, "gauge")
+        rectangle(left, top, bar, height, "gauge")
         + f'<rect class="held" x="{left:g}" y="{top:g}" width="0" height="{height}" data-page="{step:g}"/>'
         + path(lines, "pages")
-        + text(x + _BUFFER - 10, y + 49, "", "m", "s", anchor="end")
+        + text(x + width - 10, y + 9, "", "m", "s", anchor="end")
     )
 
 
-def _doing(name: str, middle_x: float, middle_y: float) -> str:
+def doing(name: str, middle_x: float, middle_y: float) -> str:
     """A kernel's name and below it two lines for what it does."""
     lines = "".join(text(middle_x, middle_y + below, "", "s", anchor="middle") for below in (6, 20))
     return text(middle_x, middle_y - 10, name, "b", "t", anchor="middle") + lines
@@ -307,7 +309,7 @@ def _mover(role: str, x: int, bottom: float, with_moments: bool) -> str:
     return (
         f'<g data-kernel="{role}">{tooltip(f"{role} kernel")}'
         f"{rectangle(x + 0.5, _TOP + 0.5, _MOVER - 1, bottom - _TOP - 1, 'box')}"
-        f"{_either(name, _doing(role, x + _MOVER / 2, middle) if with_moments else '')}</g>"
+        f"{either(name, doing(role, x + _MOVER / 2, middle) if with_moments else '')}</g>"
     )
 
 
@@ -327,5 +329,5 @@ def _compute(plan: Plan, lanes: _Lanes, bottom: float, with_moments: bool) -> st
     rows = "".join(text(x, middle + 19 + 15 * row, line, "s", "t", anchor="middle") for row, line in enumerate(lines))
     frame = rectangle(_X_COMPUTE + 0.5, _TOP + 0.5, _COMPUTE - 1, bottom - _TOP - 1, "box")
     name = text(x, middle + 4, "compute", "b", "t", anchor="middle")
-    shown = _either(name + rows, _doing("compute", x, (_TOP + bottom) / 2) if with_moments else "")
+    shown = either(name + rows, doing("compute", x, (_TOP + bottom) / 2) if with_moments else "")
     return f'<g data-kernel="compute">{tooltip(label)}{frame}{shown}</g>'
