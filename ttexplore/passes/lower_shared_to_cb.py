@@ -17,21 +17,27 @@ from ttexplore.ir.build import (
     attributes,
     bind,
     constant,
+    expressions_of,
     op_name,
+    regions,
+    runs,
+    scope_of,
     sequence,
     shape_of,
     statements,
     variable,
     whole_region,
+    with_body,
     with_function_body,
     with_nest,
 )  # fmt: skip
 from ttexplore.ir.dag import replaced
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, loads_of, parallel_body, regions_used
 from ttexplore.ir.operations.storage import Staging, TileCopy
 from ttexplore.ir.program import TirProgram
-from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body
+from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body, walk
 from ttexplore.ops import language as tl
+from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
 from ttexplore.target import Target
 
 
@@ -45,8 +51,10 @@ def lower_shared_to_cb(program: TirProgram, target: Target) -> TirProgram:
                                                                           T.copy(C_local_out, C[...])
 
     A2 decided the storage from how each value is used; this pass carries the decision out. A buffer that holds several
-    unrelated values, one after another, becomes several buffers. Loops are rewritten to count from 0. Loops that may
-    run zero iterations are marked, because values in DST must survive them.
+    unrelated values, one after another, becomes several buffers. A copy of a value in DST moves up to the statement
+    that makes the value, if nothing between them needs the buffer otherwise: then the value is packed from there, and
+    need not come back into DST for the copy. Loops are rewritten to count from 0. Loops that may run zero iterations
+    are marked, because values in DST must survive them.
     """
     kernel, staging = program.kernel, program.staging
     assert staging is not None, "A2 decides it"
@@ -57,7 +65,7 @@ def lower_shared_to_cb(program: TirProgram, target: Target) -> TirProgram:
         for name, buffer in staging.buffers.items()
     }
     storage = _Storage(kernel, staging, {name: statement.buffer for name, statement in allocations.items()})
-    body = rewrite_body(statements(kernel.body), _RULES, storage)
+    body = _copied_early(rewrite_body(statements(kernel.body), _RULES, storage), storage.firings)
     for name, statement in allocations.items():
         original = storage.originals.get(name)
         storage.made(_BUFFER, None if original is None else storage.allocations.get(original), [statement])
@@ -148,6 +156,41 @@ class _Storage(Context):
         ]  # fmt: skip
 
 
+def _copied_early(body: Sequence[tirx.Stmt], firings: Firings) -> list[tirx.Stmt]:
+    """A sequence in which each copy from DST to a circular buffer follows what makes its value."""
+    moved: list[tirx.Stmt] = []
+    touched: list[tuple[set[tirx.Buffer], set[tirx.Buffer]]] = []
+    for statement in body:
+        if isinstance(statement, tirx.For) and not is_parallel(statement):
+            statement = with_body(statement, _copied_early(statements(statement.body), firings))
+        position, touches = len(moved), _touched(statement)
+        if runs(statement, tl.COPY):
+            source, target = (region.source for region in regions(statement))
+            if scope_of(source) == DST_SCOPE and scope_of(target) == CB_SCOPE:
+                while position and not (source in touched[position - 1][1] or target in touched[position - 1][0]):
+                    position -= 1
+                position = position or len(moved)
+        if position < len(moved):
+            firings.made(_EARLY, statement, [statement])
+        moved.insert(position, statement)
+        touched.insert(position, touches)
+    return moved
+
+
+def _touched(statement: tirx.Stmt) -> tuple[set[tirx.Buffer], set[tirx.Buffer]]:
+    """The buffers that a statement uses, and those of them that it writes."""
+    used: set[tirx.Buffer] = set()
+    written: set[tirx.Buffer] = set()
+    for nested in walk(statement):
+        if isinstance(nested, tirx.BufferStore):
+            written.add(nested.buffer)
+        for region, kind in regions_used(nested):
+            (used if kind == "read" else written).add(region.source)
+        for value in expressions_of(nested):
+            used.update(load.source for load in loads_of(value))
+    return used | written, written
+
+
 def _copy(buffers: dict[str, tirx.Buffer], source: str, target: str, transpose: bool) -> tirx.Stmt:
     regions = [whole_region(buffers[name]) for name in (source, target)]
     return tirx.Evaluate(call(tl.COPY.name, regions, {"transpose": 1} if transpose else None))
@@ -224,6 +267,7 @@ def _parallel(statement: tirx.For, names: _BufferNames, buffers: dict[str, tirx.
 _BUFFER = StatementRule(
     "storage", "Each value gets a circular buffer, or DST if only the compute kernel uses it.", _Storage.allocation
 )
+_EARLY = Rule("copy made early", "A copy of a value follows what makes the value, which is in DST there.")
 _STAGED = Rule("copy through a buffer", "A block is copied through another circular buffer.")
 _RULES = (
     _BUFFER,
