@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+from ttexplore.ops.integers import shifted_left, shifted_right
 
 _KERNEL = """
 import ttexplore.language as T
@@ -107,3 +108,13 @@ def test_places_that_decide(dtype: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(blocks[:, 0, 0], left < 0)
         np.testing.assert_array_equal(blocks[:, 1].sum(axis=1), np.clip(right, 0, 32))
         np.testing.assert_array_equal(blocks[:, 2, 5], np.maximum(right + 1, 0))
+
+
+def test_places_that_are_plain_numbers_keep_the_width() -> None:
+    numbers = np.array([1, -1, 7, 8, 15, 2**31 - 1, -(2**31)], np.int32)
+    for places in range(32):
+        left, right = shifted_left(numbers, places), shifted_right(numbers, places)
+        assert (left.dtype, right.dtype) == (np.int32, np.int32)
+        wrapped = (numbers.astype(np.int64) << places) & 0xFFFFFFFF
+        np.testing.assert_array_equal(left, np.where(wrapped < 2**31, wrapped, wrapped - 2**32))
+        np.testing.assert_array_equal(right, numbers.astype(np.int64) >> places)

@@ -24,7 +24,7 @@ SMALL_INTEGERS: dict[str, tuple[int, int]] = {
 def shifted_left(a: Any, amounts: Any) -> Any:
     """``a << places``, or 0 if `amounts` is not in 0 to 31: on the chip, in NumPy and in PTX."""
     inside = (np.asarray(amounts) >= 0) & (np.asarray(amounts) < _BITS)
-    return np.where(inside, np.left_shift(a, np.where(inside, amounts, 0)), 0)
+    return np.where(inside, np.left_shift(a, _as_wide(np.where(inside, amounts, 0), a)), np.zeros_like(a))
 
 
 def shifted_right(a: Any, amounts: Any) -> Any:
@@ -32,7 +32,13 @@ def shifted_right(a: Any, amounts: Any) -> Any:
     PTX."""
     inside = (np.asarray(amounts) >= 0) & (np.asarray(amounts) < _BITS)
     # The last place apart, which numbers of 32 bits without a sign need.
-    return np.right_shift(np.right_shift(a, np.where(inside, amounts, _BITS - 1)), ~inside)
+    places = _as_wide(np.where(inside, amounts, _BITS - 1), a)
+    return np.right_shift(np.right_shift(a, places), _as_wide(~inside, a))
+
+
+def _as_wide(amounts: NDArray[Any], a: Any) -> NDArray[Any]:
+    """Places in the dtype of what is shifted: of two dtypes NumPy takes the wider one, in which no bit is lost."""
+    return amounts.astype(np.asarray(a).dtype)
 
 
 def shifted_right_by_sfpu(a: Any, amounts: Any) -> Any:
