@@ -97,10 +97,15 @@ ELSEWHERE: dict[str, str] = {
         "tests/backends/accuracy.py, tests/language/test_all_names.py: no whole numbers, or no rule lowers them"),
     **dict.fromkeys(("PrimFunc", "jit", "empty", "GemmWarpPolicy"), "tests/language: ways to write a kernel"),
     **dict.fromkeys(
-        ("get_block_binding", "get_block_bindings", "get_thread_binding", "get_warp_group_idx",
+        ("get_block_binding", "get_block_bindings", "get_warp_group_idx",
          "PersistentTileScheduler"), "tests/language, tests/passes/test_persistent.py: names of indices"),
     **dict.fromkeys(
         ("alloc_tmem", "mbarrier_arrive_expect_tx", "sync_threads", "tcgen05_gemm", "tcgen05_mma_arrive",
          "wait_wgmma", "wgmma_gemm"), "tests/corpus/groups.py: other names of what groups.py draws"),
+    **dict.fromkeys(
+        ("attr", "comm_reducer", "evaluate", "get_thread_binding", "get_thread_bindings", "thread_binding",
+         "tvm_thread_allreduce", "warp_reduce_max", "warp_reduce_min", "warp_reduce_sum"),
+        "tests/corpus/gemv.py, tests/passes/test_single_threads.py: kernels for single threads"),
+    "import_source": "tests/language/test_threads.py: nothing to draw",
     **dict.fromkeys(("im2col", "disjunction", "reduce", "atomic_addx2", "atomic_addx4"), "tests/corpus"),
 }  # fmt: skip

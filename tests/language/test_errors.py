@@ -361,10 +361,10 @@ GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of 
         ("T.fill(C, 0.0, where=C)", KernelError, 0, "T.fill has no argument where", "leave it out"),
         (
             "tx = T.get_thread_binding(1)",
-            Unsupported,
+            KernelError,
             0,
-            "T.get_thread_binding(1) is not lowered",
-            "branch by the first index, with T.Kernel(..., threads=n), and write blocks with T.Parallel",
+            "T.get_thread_binding(1): the threads of the block have 1 axis",
+            "say how many threads there are along each axis: T.Kernel(..., threads=(32, 8))",
         ),
         # The kernel's own Python.
         (
@@ -699,8 +699,8 @@ def test_a_kernel_without_source() -> None:
         ("sync_warp mbarrier_expect_tx alloc_cluster_barrier cluster_sync",
          "leave it out: the reader, the compute kernel and the writer hand blocks over"),
         ("tma_load async_copy copy_cluster ldg128 create_tma_descriptor", "use T.copy: the reader and the"),
-        ("warp_reduce_max comm_reducer", "add in T.Parallel to an accumulator that a loop carries"),
-        ("get_warp_idx shfl_xor ballot warpgroup_arrive thread_binding", "a Tensix core has no threads or warps"),
+        ("warp_reduce_bitand warp_reduce_bitor", "add in T.Parallel to an accumulator that a loop carries"),
+        ("get_warp_idx shfl_xor ballot warpgroup_arrive thread_return", "a Tensix core has no threads or warps"),
         ("tcgen05_cp_warpx4 ptx_mma gemm_sp", "use T.gemm on whole blocks"),
         ("atomic_or atomic_load", "let one block own each output element"),
         ("device_assert assume", "leave it out of the kernel"),

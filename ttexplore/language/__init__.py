@@ -106,6 +106,17 @@ from ttexplore.language.api.scans import SCANS as _SCANS
 from ttexplore.language.api.scans import scan as _scan
 from ttexplore.language.api.schedulers import PersistentTileScheduler
 from ttexplore.language.api.symbols import install as _install_symbols
+from ttexplore.language.api.threads import (
+    attr,
+    comm_reducer,
+    evaluate,
+    get_thread_binding,
+    get_thread_bindings,
+    import_source,
+    thread_binding,
+    tvm_thread_allreduce,
+)
+from ttexplore.language.api.threads import warp_reduce as _warp_reduce
 from ttexplore.language.api.tile import REDUCTIONS as _REDUCTIONS
 from ttexplore.language.api.tile import GemmWarpPolicy, clear, copy, fill, gemm, im2col, reduce
 from ttexplore.language.api.tile import block_region as region
@@ -115,7 +126,6 @@ from ttexplore.language.api.warps import (
     alloc_tmem,
     barrier_arrive,
     barrier_wait,
-    get_thread_binding,
     get_warp_group_idx,
     mbarrier_arrive_expect_tx,
     sync_grid,
@@ -140,6 +150,7 @@ from ttexplore.language.tracer.dtypes import dtype
 from ttexplore.language.tracer.hooks import subscript as _subscript
 from ttexplore.language.tracer.kernel import PrimFunc, const, jit, macro, prim_func
 from ttexplore.layout_request import TTShard
+from ttexplore.ops.language import OVER_THREADS as _OVER_THREADS
 
 # Other names of the same things, as TileLang has them. Block annotations only tell a macro's reader what it takes.
 Buffer = FragmentBuffer = SharedBuffer = LocalBuffer = Tensor
@@ -162,6 +173,7 @@ globals().update({_alias: _DTYPES[_name] for _alias, _name in _ALIASES.items()})
 globals().update({f"reduce_{_kind}": _reduction(_kind) for _kind in _REDUCTIONS})
 globals().update({_name: _scan(_name) for _name in _SCANS})
 globals().update({f"atomic_{_kind}": _atomic(_kind) for _kind in _KINDS})
+globals().update({f"warp_reduce_{_kind}": _warp_reduce(_kind) for _kind in _OVER_THREADS})
 globals().update({f"atomic_addx{_width}": _vector_add(_width) for _width in (2, 4)})
 globals().update({_name: _Ignored(_name) for _name in _IGNORED})
 globals().update({_name: _hint_only(_name) for _name in _HINTS})
@@ -181,14 +193,15 @@ __all__ = [
     "Pipelined", "PrimFunc", "Select", "TTShard", "Tensor", "abs", "acos", "acosh", "all", "all_of", "alloc_barrier",
     "alloc_fragment", "alloc_global", "alloc_local", "alloc_reducer", "alloc_shared", "alloc_tmem", "alloc_var",
     "annotate_tt_layout", "annotate_tt_schedule", "annotate_tt_sharding", "any", "any_of", "asin", "asinh", "atan",
-    "atan2", "atanh", "barrier_arrive", "barrier_wait", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "cast", "ceil", "ceildiv", "clamp", "clear", "const", "copy", "copysign", "cos", "cosh", "dtype", "dynamic",
-    "empty", "erf", "exp", "exp2", "exp10", "fill", "finalize_reducer", "floor", "floordiv", "floormod", "fmod", "gemm",
-    "get_block_binding", "get_block_bindings", "get_thread_binding", "get_warp_group_idx", "grid", "hypot",
-    "if_then_else", "im2col", "infinity", "isfinite", "isinf", "isnan", "jit", "log", "log1p", "log2", "log10",
-    "logical_and", "logical_not", "logical_or", "macro", "max", "max_value", "mbarrier_arrive_expect_tx", "min",
-    "min_value", "nearbyint", "pow", "prim_func", "reduce", "reducer_init", "reducer_update", "region", "reinterpret",
-    "reshape", "round", "rsqrt", "serial", "shift_left", "shift_right", "sigmoid", "sin", "sinh", "sqrt", "symbolic",
-    "sync_grid", "sync_threads", "tan", "tanh", "tcgen05_gemm", "tcgen05_mma_arrive", "tma_copy", "trunc", "truncdiv",
-    "truncmod", "unroll", "vectorized", "view", "wait_wgmma", "wgmma_gemm", "ws",
+    "atan2", "atanh", "attr", "barrier_arrive", "barrier_wait", "bitwise_and", "bitwise_not", "bitwise_or",
+    "bitwise_xor", "cast", "ceil", "ceildiv", "clamp", "clear", "comm_reducer", "const", "copy", "copysign", "cos",
+    "cosh", "dtype", "dynamic", "empty", "erf", "evaluate", "exp", "exp2", "exp10", "fill", "finalize_reducer", "floor",
+    "floordiv", "floormod", "fmod", "gemm", "get_block_binding", "get_block_bindings", "get_thread_binding",
+    "get_thread_bindings", "get_warp_group_idx", "grid", "hypot", "if_then_else", "im2col", "import_source", "infinity",
+    "isfinite", "isinf", "isnan", "jit", "log", "log1p", "log2", "log10", "logical_and", "logical_not", "logical_or",
+    "macro", "max", "max_value", "mbarrier_arrive_expect_tx", "min", "min_value", "nearbyint", "pow", "prim_func",
+    "reduce", "reducer_init", "reducer_update", "region", "reinterpret", "reshape", "round", "rsqrt", "serial",
+    "shift_left", "shift_right", "sigmoid", "sin", "sinh", "sqrt", "symbolic", "sync_grid", "sync_threads", "tan",
+    "tanh", "tcgen05_gemm", "tcgen05_mma_arrive", "thread_binding", "tma_copy", "trunc", "truncdiv", "truncmod",
+    "tvm_thread_allreduce", "unroll", "vectorized", "view", "wait_wgmma", "wgmma_gemm", "ws",
 ]  # fmt: skip

@@ -53,7 +53,11 @@ THREAD_INDEX = "tl.thread_index"
 STORED_IF = "tl.stored_if"
 QUANTIFIED = "tl.quantified"
 ATOMICS = {kind: f"tl.atomic_{kind}" for kind in ("add", "max", "min")}
+# What the threads along an axis of a block join their values to.
+OVER_THREADS = {kind: f"tl.{kind}_over_threads" for kind in ("sum", "max", "min")}
 
+# The attribute of a product, or of the clearing that belongs to one, that is over later.
+ASYNCHRONOUS = "asynchronous"
 # The attribute of a kernel that names the tensors that it gives.
 OUTPUTS = "tl.outs"
 

@@ -18,6 +18,7 @@ from ttexplore.passes.normalize.blocks.flat_blocks import with_flat_blocks, with
 from ttexplore.passes.normalize.blocks.parts import with_whole_blocks
 from ttexplore.passes.normalize.blocks.plain_elements import with_plain_elements
 from ttexplore.passes.normalize.blocks.rows_by_index import ROWS, note_on_rows, with_rows_by_index
+from ttexplore.passes.normalize.by_thread.blocks import with_threads_as_axes
 from ttexplore.passes.normalize.chosen_partials import with_chosen_partials
 from ttexplore.passes.normalize.decisions.branch_loops import with_branches_as_loops
 from ttexplore.passes.normalize.decisions.deciding_variables import with_named_variables
@@ -154,12 +155,18 @@ def order_thread_groups(program: TirProgram, target: Target) -> TirProgram:
                 T.gemm(a[k % 2, :, :], b, c)
                 T.barrier_arrive(empty[k % 2])
 
+    Code for single threads becomes code for blocks, of which threads and their elements are axes.
+
+        x = T.alloc_local((4,), "float32")             x = T.alloc_fragment((128,), "float32")
+        for k in T.vectorized(4):                 ==>  for tx_k in T.Parallel(128):
+            x[k] = A[bx, tx * 4 + k]                       x[tx_k] = A[bx, tx_k]
+
     Then checks that no iteration of a T.Parallel stores what another one uses, and that elements that are read lie
     inside of their block or tensor. Raises KernelError for races and for waits that never end, Unsupported for groups
     that are no such sequence.
     """
     firings = Firings()
-    kernel, notes = with_one_sequence(program.kernel, firings)
+    kernel, notes = with_one_sequence(with_threads_as_axes(program.kernel, firings), firings)
     check_elements(kernel)
     check_races(kernel)
     program = _with_kernel(program, kernel, firings)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, operation_name, span_of
+from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.arithmetic.expression import format_expression
 from ttexplore.ir.arithmetic.index import Variable, compiled, convert
 from ttexplore.ir.build import (
@@ -31,6 +31,8 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dag import nodes_of, replaced, written_out
+from ttexplore.ir.operations.by_thread import is_thread_index, thread_kernel
+from ttexplore.ir.operations.threads_written_out import written_out_threads
 from ttexplore.ir.program import KERNEL
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
@@ -40,17 +42,10 @@ WARP_GROUP = 128
 BARRIER_SCOPE = "shared.barrier"
 # Annotations of allocations: how many threads arrive at each barrier, and what all threads see.
 COUNTS, TENSOR_MEMORY = "arrive_count", "tensor_memory"
-# The attribute of a product, or of the clearing that belongs to one, that is over later.
-ASYNCHRONOUS = "asynchronous"
 # What a group does at barriers: each of its threads on its own.
 AT_BARRIERS = frozenset(
     operation.name for operation in (tl.BARRIER_WAIT, tl.BARRIER_ARRIVE, tl.GEMM_WAIT, tl.GEMM_ARRIVE, tl.SYNC_THREADS)
 )
-
-
-def thread_index() -> ir.Expr:
-    """The index of a thread in its block."""
-    return call(tl.THREAD_INDEX, [], dtype="int32")
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ class ThreadGroups:
 
     def depends(self, expression: ir.Expr) -> bool:
         """Whether a value is another one in each thread."""
-        return any(node in self.names or _is_thread_index(node) for node in nodes_of(expression))
+        return any(node in self.names or is_thread_index(node) for node in nodes_of(expression))
 
     @property
     def all(self) -> frozenset[int]:
@@ -108,7 +103,7 @@ def thread_groups(function: tirx.PrimFunc) -> ThreadGroups | None:
     }
     by_thread: set[ir.Var] = set()
     for name, value in names.items():
-        if any(node in by_thread or _is_thread_index(node) for node in nodes_of(value)):
+        if any(node in by_thread or is_thread_index(node) for node in nodes_of(value)):
             by_thread.add(name)
     return ThreadGroups(groups, takers, frozenset(by_thread))
 
@@ -141,15 +136,11 @@ def is_for_threads(statement: tirx.Stmt) -> bool:
 def is_asynchronous(statement: tirx.Stmt) -> bool:
     """Whether a copy or a product is over later than the statement after it begins."""
     name = op_name(statement)
-    return (name == tl.COPY.name and len(arguments(statement)) == 3) or bool(attribute(statement, ASYNCHRONOUS))
+    return (name == tl.COPY.name and len(arguments(statement)) == 3) or bool(attribute(statement, tl.ASYNCHRONOUS))
 
 
 def has_thread_index(expression: ir.Expr) -> bool:
-    return any(map(_is_thread_index, nodes_of(expression)))
-
-
-def _is_thread_index(expr: ir.Expr) -> bool:
-    return type(expr) is ir.Call and operation_name(expr) == tl.THREAD_INDEX
+    return any(map(is_thread_index, nodes_of(expression)))
 
 
 def _by_thread(
@@ -160,7 +151,7 @@ def _by_thread(
     if not has_thread_index(condition):
         return None
     thread = tirx.Var("thread", "int32")
-    alone = replaced(condition, lambda node: thread if _is_thread_index(node) else node)
+    alone = replaced(condition, lambda node: thread if is_thread_index(node) else node)
     numbers: dict[ir.Var, Variable] = {}
     text = convert(alone, lambda var: numbers.setdefault(var, Variable(len(numbers), str(var.name))))
     predicate = compiled([text], "thread", {numbers[thread]: "thread"})
@@ -179,11 +170,15 @@ def _by_thread(
 
 @functools.lru_cache(maxsize=16)
 def projected(function: tirx.PrimFunc) -> dict[str, tirx.PrimFunc]:
-    """What each group of a kernel executes, by its name, to be run at the same time; the kernel alone if it has none.
+    """What each group of a kernel executes, by its name, to be run at the same time; the kernel alone if it has none,
+    with its threads written out if it is for single threads.
 
     What several groups execute together, the first of them does, between two ``tl.rendezvous(groups)``, which has a
     bit for each of them.
     """
+    alone = thread_kernel(function)
+    if alone is not None:
+        return {KERNEL: written_out_threads(function, alone)}
     split = thread_groups(function)
     if split is None:
         return {KERNEL: function}
@@ -261,7 +256,7 @@ def _arrival(statement: tirx.Stmt) -> list[tirx.Stmt]:
 def without_barrier(statement: tirx.Stmt) -> tirx.Stmt:
     """A copy or a product that is over at once."""
     name, operands = op_name(statement), arguments(statement)
-    attrs = {key: value for key, value in attributes(statement).items() if key != ASYNCHRONOUS}
+    attrs = {key: value for key, value in attributes(statement).items() if key != tl.ASYNCHRONOUS}
     count = {tl.COPY.name: 2, tl.GEMM.name: 3}.get(name, len(operands))
     return tirx.Evaluate(call(name, operands[:count], attrs), statement.span)
 

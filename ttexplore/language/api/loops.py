@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
+from ttexplore.ir.operations.by_thread import VECTORIZED
 from ttexplore.language.api.tile import note_hints
 from ttexplore.language.tracer.builder import (
     Grid,
@@ -46,7 +47,7 @@ def unroll(start: object, stop: object = None, step: object = None, **hints: obj
 
 def vectorized(start: object, stop: object = None, **hints: object) -> LoopNest:
     """A loop whose iterations are independent."""
-    return _loop("T.vectorized", _Kind.PARALLEL, start, stop, None, {}, hints)
+    return _loop("T.vectorized", _Kind.PARALLEL, start, stop, None, {VECTORIZED: 1}, hints)
 
 
 def Pipelined(start: object, stop: object = None, num_stages: int = 0, **hints: object) -> LoopNest:

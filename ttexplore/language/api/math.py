@@ -257,14 +257,17 @@ def cast(value: object, dtype_: object) -> ir.Expr:
     return dtype(dtype_)(plain(value))
 
 
-def reinterpret(value: object, dtype_: object) -> ir.Expr:
+def reinterpret(value: object, dtype: object) -> ir.Expr:
     """The bits of an element as those of another dtype: of a float32 as uint32 or int32, and the reverse; of an integer
     as one of as many bits; and of a uint16 as float16 or bfloat16.
 
     Raises KernelError for other dtypes, and for a plain number.
     """
-    name = dtype_name(dtype_)
     value = plain(value)
+    if dtype == "handle" and isinstance(value, tirx.IntImm) and int(value.value) == 0:
+        # No memory, as T.attr has it for a reducer.
+        return value
+    name = dtype_name(dtype)
     source_dtype = str(value.ty.dtype) if isinstance(value, ir.Expr) and ir.is_prim_expr(value) else ""
     pairs = (["float32", "int32"], ["float32", "uint32"], ["int32", "uint32"], ["int8", "uint8"], ["int16", "uint16"])
     if sorted((source_dtype, name)) not in pairs and (source_dtype, name) not in (

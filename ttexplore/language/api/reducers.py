@@ -30,6 +30,7 @@ from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.operations.atomics import ATOMICS, plain, updated
+from ttexplore.ir.operations.by_thread import VECTORIZED, is_by_thread
 from ttexplore.ir.operations.reductions import JOININGS
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.language.api.tile import copy, fill, note_hints
@@ -147,8 +148,12 @@ class _Updates(Context):
         super().__init__(function, firings)
         self.names = {str(stmt.buffer.name) for stmt in walk(function.body) if isinstance(stmt, tirx.AllocBuffer)}
         self.names |= {str(parameter.name) for parameter in function.params}
+        self.is_by_thread = is_by_thread(function)
 
     def statement(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if self.is_by_thread and (not self.is_nest(statement) or VECTORIZED in dict(statement.annotations)):
+            # Each thread updates it.
+            return None
         if not self.is_nest(statement):
             return [_plain(statement)] if _updated(statement) else None
         loops, body = parallel_body(statement)

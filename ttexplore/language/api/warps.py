@@ -16,7 +16,8 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import allocation, shape_of
-from ttexplore.ir.operations.groups import ASYNCHRONOUS, BARRIER_SCOPE, COUNTS, TENSOR_MEMORY, WARP_GROUP, thread_index
+from ttexplore.ir.operations.by_thread import thread_index
+from ttexplore.ir.operations.groups import BARRIER_SCOPE, COUNTS, TENSOR_MEMORY, WARP_GROUP
 from ttexplore.language.api.memory import alloc_fragment
 from ttexplore.language.api.tile import copy, product
 from ttexplore.language.tracer.builder import (
@@ -31,9 +32,6 @@ from ttexplore.language.tracer.builder import (
 )
 from ttexplore.language.tracer.containers import items_of
 from ttexplore.ops import language as tl
-
-_ONE_DIMENSION = "branch by the first index, with T.Kernel(..., threads=n), and write blocks with T.Parallel"
-
 
 # Groups
 
@@ -59,15 +57,6 @@ def ws(*groups: object, **_hints: object) -> Generator[None]:
     with builder.collect() as body, builder.inside("branch"):
         yield
     builder.emit(tirx.IfThenElse(chosen, sequence(body, span), None, span))
-
-
-def get_thread_binding(dim: int = 0) -> ir.Expr:
-    """The index of a thread in its block, to choose a group of threads: ``if tx < 128:``. Raises Unsupported for other
-    dimensions than the first."""
-    current("T.get_thread_binding")
-    if dim != 0:
-        raise unsupported(f"T.get_thread_binding({shown(dim)})", _ONE_DIMENSION)
-    return thread_index()
 
 
 def get_warp_group_idx(warp_size: object = None, warps_per_group: object = None) -> ir.Expr:
@@ -193,7 +182,7 @@ def wgmma_gemm(
     clear_accum: object = False,
 ) -> ir.Call:  # fmt: skip
     """T.gemm that is over at a T.wait_wgmma."""
-    attrs = {ASYNCHRONOUS: 1}
+    attrs = {tl.ASYNCHRONOUS: 1}
     return product("T.wgmma_gemm", (A, B, C), (transpose_A, transpose_B), policy, clear_accum, attrs)
 
 
@@ -211,7 +200,7 @@ def tcgen05_gemm(
     if use_2cta:
         raise unsupported(f"{callee} of two blocks", "let each block compute its own products")
     barrier = [] if mbar is None else [_barrier(callee, mbar)]
-    transposed, attrs = (transpose_A, transpose_B), {ASYNCHRONOUS: 1}
+    transposed, attrs = (transpose_A, transpose_B), {tl.ASYNCHRONOUS: 1}
     return product(callee, (A, B, C), transposed, policy, clear_accum, attrs, barrier)
 
 

@@ -314,6 +314,10 @@ class Builder:
     begun: list[Span | None] = field(default_factory=list[Span | None])
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[ir.Var, ...] = ()
+    # The threads of a block along each axis; none where they are no numbers.
+    threads: tuple[int, ...] = ()
+    # What the threads join their values to, in each scope of a reducer around.
+    reducing: list[str] = field(default_factory=list[str])
     is_in_parallel: bool = False
     views: Views = field(init=False)
     reads: Reads = field(init=False)
@@ -348,8 +352,13 @@ class Builder:
                 )
         self.sizes.append(variable)
 
-    def begin_launch(self, blocks: Sequence[ir.Var]) -> None:
-        """Start a launch with these block indices. Its buffers may have the names of those in other launches."""
+    def begin_launch(self, blocks: Sequence[ir.Var], threads: object) -> None:
+        """Start a launch with these block indices, and threads in a block. Its buffers may have the names of those in
+        other launches."""
+        extents = items_of(threads)
+        self.threads = tuple(extent for extent in extents if isinstance(extent, int))
+        if len(self.threads) != len(extents):
+            self.threads = ()
         self.launches.append(Begun(len(self.notes), len(self.annotations)))
         self.blocks = tuple(blocks)
         self.buffer_names = {str(buffer.name) for buffer in [*self.parameters, *self.allocated]}

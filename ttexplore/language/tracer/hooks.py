@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import math
 import operator
 import sys
 import types
@@ -21,6 +22,7 @@ from ttexplore.ir.adapter import is_buffer, set_span, to_expr
 from ttexplore.ir.arithmetic.sizes import extents_of
 from ttexplore.ir.arithmetic.waves import waves
 from ttexplore.ir.build import dtype_of, statements
+from ttexplore.ir.operations.by_thread import THREADS
 from ttexplore.language.api.math import if_then_else
 from ttexplore.language.api.symbols import decided as equal
 from ttexplore.language.api.symbols import has_attribute, is_symbolic, no_answer, no_text, of_compiler
@@ -434,14 +436,16 @@ class Hooks:
                 "K005", "T.Kernel is inside a loop or a branch", hint="put it at the top level of the kernel"
             )
         variables = self._variables(manager.extents, target, "", "T.Kernel")
-        builder.begin_launch(variables)
+        builder.begin_launch(variables, manager.threads)
         builder.counted += [(variable, 0, extent) for variable, extent in zip(variables, manager.extents, strict=True)]
 
         def finish(nest: tirx.Stmt) -> tirx.Stmt:
             for axis in reversed(range(len(variables))):
-                annotations: dict[str, object] = (
-                    {"threads": manager.threads} if axis == 0 and isinstance(manager.threads, int) else {}
-                )
+                annotations: dict[str, object] = {}
+                if axis == 0 and builder.threads:
+                    annotations["threads"] = math.prod(builder.threads)
+                    if len(builder.threads) > 1:
+                        annotations[THREADS] = [*builder.threads]
                 binding = tirx.IterVar(None, tirx.Var(variables[axis].name, "int32"), 1, "blockIdx." + "xyz"[axis])
                 nest = tirx.For(
                     variables[axis], tirx.const(0, "int32"), to_expr(manager.extents[axis]),
