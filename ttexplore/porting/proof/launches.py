@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from ttexplore.porting.foreign.families import Attention, Family, Rope
 from ttexplore.porting.foreign.marks import ForeignKernel, Parameter
-from ttexplore.porting.foreign.places import Place, distance
+from ttexplore.porting.foreign.places import Place, constant, distance, written
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Scalar, walk
 from ttexplore.porting.proof.axes import HALVES, INNER, OUTER, Access, Axes, Group, Sizes, axis_along
@@ -33,6 +33,7 @@ _PROGRAMS = 3
 _VALUES = (0.75, 1.375, 0.4375, 1.8125, 0.625)
 _OTHER_VALUES = (1.25, 0.3125, 2.5, 0.875, 1.5)
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_DIGIT = re.compile(r"\((?:\d\)|blockIdx\.[xyz]) % (\w+)\)")
 _PROGRAM = re.compile(r"(\d)\)|blockIdx\.([xyz])")
 
 
@@ -64,9 +65,17 @@ class TrialLaunch:
     left_out: Mapping[str, int]
 
 
-def launch_of(kernel: ForeignKernel, family: Family, skeleton: Skeleton, axes: Axes, kind: Kind) -> TrialLaunch:
-    """The launch to try with sizes of a kind. Raises Unaccounted."""
-    return _Launching(kernel, family, skeleton, axes, kind, KINDS.index(kind)).launch()
+def launch_of(
+    kernel: ForeignKernel, family: Family, skeleton: Skeleton, axes: Axes, kind: Kind, odd: str = ""
+) -> TrialLaunch:
+    """The launch to try with sizes of a kind, and one size that is `odd`. Raises Unaccounted."""
+    return _Launching(kernel, family, skeleton, axes, kind, KINDS.index(kind), odd).launch()
+
+
+def sizes_of(skeleton: Skeleton) -> tuple[str, ...]:
+    """The names of the sizes of a skeleton."""
+    every = [size.removeprefix(HALVES) for shape in skeleton.shapes.values() for size in shape]
+    return tuple(dict.fromkeys(every))
 
 
 def _product(numbers: Sequence[int]) -> int:
@@ -83,6 +92,7 @@ class _Launching:
     axes: Axes
     kind: Kind
     number: int
+    odd: str = ""
     values: dict[str, int | float | bool | str] = field(default_factory=dict[str, "int | float | bool | str"])
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     # The distances that may be larger.
@@ -187,9 +197,13 @@ class _Launching:
         for group, sizes in self.groups:
             if tuple(name.removeprefix(HALVES) for name in sizes) != (size,) or group.moves or not group.width:
                 continue
-            if group.width.isdigit():
+            bound = self.bound_of(group)
+            length = None if bound is None else constant(bound)
+            if length is not None:
+                found = int(length)
+            elif group.width.isdigit():
                 found = int(group.width)
-            elif self.bound_of(group) is None:
+            elif bound is None:
                 value = self.values.get(group.width)
                 found = int(value) if isinstance(value, int) else found or 0
         return found
@@ -201,6 +215,15 @@ class _Launching:
             for group, sizes in self.groups
         )
 
+    def digit(self, size: str) -> int | None:
+        """The number that blocks along a part of an axis are counted up to, if the source has a number for it."""
+        for group, sizes in self.groups:
+            for (kind, name, _), _ in group.strides:
+                digit = _DIGIT.fullmatch(name)
+                if sizes == (size,) and kind == "p" and digit is not None and digit[1].isdigit():
+                    return int(digit[1])
+        return None
+
     def bound_of(self, group: Group) -> Place | None:
         """The length that the indices of a group are compared with."""
         for index, length in self.kernel.bounds.items():
@@ -210,33 +233,33 @@ class _Launching:
         return None
 
     def choose_sizes(self) -> None:
-        names: dict[str, None] = {}
-        for shape in self.skeleton.shapes.values():
-            names.update(dict.fromkeys(size.removeprefix(HALVES) for size in shape))
+        names = sizes_of(self.skeleton)
         parts = {size for _, sizes in self.groups for size in sizes if size.endswith((OUTER, INNER))}
         used = set[int]()
         # What has no choice comes first: sizes are different.
         for number, name in sorted(enumerate(names), key=lambda pair: (self.exact(pair[1]) is None, pair[0])):
             if name + OUTER in parts:
-                self.sizes[name + OUTER], self.sizes[name + INNER] = ((2, 3), (3, 2), (2, 2), (1, 3))[self.number]
+                self.sizes[name + OUTER], inner = ((2, 3), (3, 2), (2, 2), (1, 3))[self.number]
+                self.sizes[name + INNER] = self.digit(name + INNER) or inner
                 self.sizes[name] = self.sizes[name + OUTER] * self.sizes[name + INNER]
                 used.add(self.sizes[name])
                 continue
             exact, block = self.exact(name), self.block_of(name)
+            kind = "odd sizes" if name == self.odd else self.kind
             if exact is not None:
                 size = exact or (16, 8, 4, 8)[self.number]
-            elif self.covered(name) and self.kind in _MULTIPLES:
+            elif self.covered(name) and kind in _MULTIPLES:
                 size = 16 if self.number == 0 else 4
             elif block == 1:
                 size = ((3, 6, 10), (5, 7, 11), (2, 9, 5), (7, 3, 5))[self.number][number % 3]
-            elif self.kind in _MULTIPLES:
-                size = block * ((3, 2, 4), (1, 3, 2))[self.kind == "other multiples"][number % 3]
-            elif self.kind == "odd sizes":
+            elif kind in _MULTIPLES:
+                size = block * ((3, 2, 4), (1, 3, 2))[kind == "other multiples"][number % 3]
+            elif kind == "odd sizes":
                 size = block * (2, 3, 2)[number % 3] + max(1, block // 2 - 1)
             else:
                 size = max(1, block - 1 - number)
-            while exact is None and size in used and self.kind != "smaller than a block":
-                size += block if self.kind in _MULTIPLES else 1 if (size + 1) % block else 2
+            while exact is None and size in used and kind != "smaller than a block":
+                size += block if kind in _MULTIPLES else 1 if (size + 1) % block else 2
             used.add(size)
             self.sizes[name] = size
 
@@ -253,6 +276,8 @@ class _Launching:
         """What indices are compared with, and what loops go up to, are the lengths of their axes."""
         for index, length in self.kernel.bounds.items():
             along = axis_along(index, self.axes)
+            if along is not None and along[0].moves and constant(length) is not None:
+                raise Unaccounted(f"only elements up to {written(length)} are read or written")
             if along is not None and len(length) == 1:
                 ((product, scale),) = length
                 self.equate([symbol[1] for symbol in product], self.extent(along[1]), scale)
@@ -260,7 +285,7 @@ class _Launching:
             for (kind, name, _), _ in group.strides:
                 if kind == "k":
                     self.solve_loop(name.partition(" of ")[2], self.extent(sizes))
-                digit = re.fullmatch(r"\((?:\d\)|blockIdx\.[xyz]) % (\w+)\)", name)
+                digit = _DIGIT.fullmatch(name)
                 if kind == "p" and digit is not None:
                     self.equate([digit[1]], self.extent(sizes), 1.0)
         if isinstance(self.family, Rope):

@@ -20,7 +20,7 @@ from ttexplore.porting.foreign.marks import ForeignKernel, Language
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.proof.axes import ways
 from ttexplore.porting.proof.inputs import OF_LAUNCH, drawn
-from ttexplore.porting.proof.launches import KINDS, Kind, TensorLayout, TrialLaunch, Unaccounted, launch_of
+from ttexplore.porting.proof.launches import KINDS, TensorLayout, TrialLaunch, Unaccounted, launch_of, sizes_of
 from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
@@ -129,16 +129,19 @@ def prove_kernel(
     """Try a skeleton of a kernel of a source. Raises Cancelled, and BackendError at the time limit."""
     if language != "Triton":
         return NOT_RUN
-    return prove(
-        kernel, family, skeleton, lambda: triton_runner(text, kernel.name, rounds=False), control, rounds=False
-    )
+    try:
+        exact, rounding = (triton_runner(text, kernel.name, rounds=rounds) for rounds in (False, True))
+    except CannotRun as error:
+        return Draft(f"the source could not be run: {error}")
+    return prove(kernel, family, skeleton, lambda: exact, control, rounds=False, rounding=rounding)
 
 
 def prove(
     kernel: ForeignKernel, family: Family, skeleton: Skeleton, runner: Callable[[], SourceRunner], control: Control,
-    *, rounds: bool,
+    *, rounds: bool, rounding: SourceRunner | None = None,
 ) -> Proof | Draft:  # fmt: skip
-    """Try a skeleton against its source. Whether the runner `rounds` as its source does, or takes float64.
+    """Try a skeleton against its source. Whether the runner `rounds` as its source does, or takes float64: then one
+    that is `rounding` shows what overflows.
 
     Raises Cancelled, and BackendError at the time limit.
     """
@@ -153,7 +156,7 @@ def prove(
     for axes in axes_ways:
         try:
             launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
-            result = _Proving(kernel, skeleton, source_runner, control, rounds).tried(launch_with)
+            result = _Proving(kernel, skeleton, source_runner, control, rounds, rounding).tried(launch_with)
         except Unaccounted as unaccounted:
             result = Draft(f"it is not known how the source is launched: {unaccounted}")
         except CannotRun as error:
@@ -173,21 +176,24 @@ class _Proving:
     runner: SourceRunner
     control: Control
     rounds: bool
+    rounding: SourceRunner | None
     trials: list[Trial] = field(default_factory=list[Trial])
     worst: tuple[float, Mapping[str, Array], Mapping[str, Array]] = (-1.0, {}, {})
 
-    def tried(self, launch_with: Callable[[Kind], TrialLaunch]) -> Proof | Draft:
-        """Try the kinds of sizes, the last one where the source has no result for another. Raises CannotRun, and
-        Unaccounted."""
-        *kinds, last = KINDS
+    def tried(self, launch_with: Callable[..., TrialLaunch]) -> Proof | Draft:
+        """Try all kinds of sizes. Where the source has no result for one, try others, of which one at most is no
+        multiple of blocks. Raises CannotRun, and Unaccounted."""
+        *kinds, fallback = KINDS
         first = launch_with(kinds[0])
         for kind, inputs in zip(kinds, OF_LAUNCH, strict=False):
             if draft := self.with_launch(launch_with(kind), inputs):
                 return draft
-        if any(trial.skipped for trial in self.trials) and (
-            draft := self.with_launch(launch_with(last), OF_LAUNCH[-1])
-        ):
-            return draft
+        if any(trial.skipped for trial in self.trials):
+            for odd in ("", *sizes_of(self.skeleton)):
+                launch = launch_with(fallback, odd)
+                is_new = all(launch.sizes != trial.sizes for trial in self.trials)
+                if is_new and (draft := self.with_launch(launch, OF_LAUNCH[1 if odd else -1])):
+                    return draft
         if all(trial.skipped for trial in self.trials):
             return Draft(f"the source could not be run: {self.trials[0].skipped}")
         _, of_source, of_skeleton = self.worst
@@ -202,8 +208,12 @@ class _Proving:
         except TTExploreError as error:
             return Draft(f"the skeleton is refused: {error.message}")
         for inputs in inputs_of_launch:
-            run, skeleton_outputs, source_outputs, problem = self.run(traced, launch, inputs)
+            run, skeleton_outputs, source_outputs, problem = self.run(traced, launch, inputs, self.runner, self.rounds)
             difference, error = self.compared(launch, inputs, run, skeleton_outputs, source_outputs)
+            if self.rounding is not None and inputs == "large" and difference is None:
+                # What overflows in float32 shows only where it is rounded.
+                rounded = self.run(traced, launch, inputs, self.rounding, True)
+                difference = self.overflown(launch, inputs, *rounded[:3])
             if (problem or difference) and run.outside:
                 self.trials.append(Trial(launch.sizes, inputs, skipped=_outside(launch, run.outside[0])))
                 return None
@@ -227,7 +237,7 @@ class _Proving:
         return {**launch.sizes, **blocks, **values, "dtype": "float32"}
 
     def run(
-        self, traced: TracedSkeleton, launch: TrialLaunch, inputs: str
+        self, traced: TracedSkeleton, launch: TrialLaunch, inputs: str, runner: SourceRunner, rounds: bool
     ) -> tuple[SourceRun, dict[str, Array], dict[str, Array], str]:
         """The run of the source, and the outputs of skeleton and source, by the names of the source's tensors; and what
         the source does that has no result."""
@@ -244,8 +254,8 @@ class _Proving:
         for tensor, length in launch.left_out.items():
             arguments[tensor] = np.full(length, np.nan, _dtype(dtypes[tensor]))
         arguments.update(launch.numbers)
-        results = traced.run(elements_of, self.control, rounds=self.rounds)
-        run = self.runner.run(launch.launch, arguments, self.control)
+        results = traced.run(elements_of, self.control, rounds=rounds)
+        run = runner.run(launch.launch, arguments, self.control)
         of_skeleton: dict[str, Array] = {}
         of_source: dict[str, Array] = {}
         problem = ""
@@ -261,6 +271,17 @@ class _Proving:
             if not np.all(np.isnan(after)):
                 problem = problem or f"it writes between the elements of {tensor}"
         return run, of_skeleton, of_source, problem
+
+    def overflown(
+        self, launch: TrialLaunch, inputs: str, run: SourceRun, of_skeleton: Mapping[str, Array],
+        of_source: Mapping[str, Array],
+    ) -> Difference | None:  # fmt: skip
+        """The first element that is finite in the source, and not in the skeleton."""
+        for tensor, expected in of_source.items():
+            wrong = np.isfinite(expected) & ~np.isfinite(of_skeleton[tensor])
+            if np.any(wrong):
+                return _difference(tensor, wrong, expected, of_skeleton[tensor], launch, inputs, run)
+        return None
 
     def compared(
         self, launch: TrialLaunch, inputs: str, run: SourceRun, of_skeleton: Mapping[str, Array],
@@ -278,12 +299,18 @@ class _Proving:
             same = (result == expected) | (np.isnan(result) & np.isnan(expected))
             wrong = ~same & ~(finite & (errors <= bound))
             if np.any(wrong):
-                index = tuple(int(number[0]) for number in np.nonzero(wrong))
-                line = run.lines.get(tensor, 0)
-                numbers = float(expected[index]), float(result[index])
-                return Difference(tensor, index, *numbers, launch.sizes, inputs, line), 0.0
+                return _difference(tensor, wrong, expected, result, launch, inputs, run), 0.0
             largest = max(largest, float(np.max(errors[finite], initial=0.0)))
         return None, largest
+
+
+def _difference(
+    tensor: str, wrong: Array, expected: Array, result: Array, launch: TrialLaunch, inputs: str, run: SourceRun
+) -> Difference:
+    """The first of the elements that are wrong."""
+    index = tuple(int(number[0]) for number in np.nonzero(wrong))
+    line = run.lines.get(tensor, 0)
+    return Difference(tensor, index, float(expected[index]), float(result[index]), launch.sizes, inputs, line)
 
 
 # How many rows and columns of outputs a page shows beside each other.

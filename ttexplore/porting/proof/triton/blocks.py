@@ -168,8 +168,9 @@ class Arithmetic:
             return np.asarray(np.fmod(left, right))
         if name in _BITS and is_real(left):
             raise Unrunnable(f"{name} of real numbers")
-        if left.dtype.kind == "b" and name in ("+", "-", "*", "<<", ">>"):
-            left, right = left.astype(np.int32), right.astype(np.int32)
+        if left.dtype.kind == "b" and name in _ONE_BIT:
+            # Numbers of one bit wrap around.
+            name = _ONE_BIT[name]
         return np.asarray(_OPERATORS[name](left, right))
 
     def compared(self, name: str, left: Any, right: Any) -> Any:
@@ -237,6 +238,7 @@ def _divided(name: str, left: Block, right: Block) -> Block:
     return quotient if name == "//" else np.asarray(left - quotient * right)
 
 
+_ONE_BIT = {"+": "^", "-": "^", "*": "&"}
 _BITS = ("&", "|", "^", "<<", ">>")
 
 

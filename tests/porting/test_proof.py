@@ -1,0 +1,348 @@
+"""A port is written only if running its source gives what the skeleton gives: what the reader gets wrong is a draft."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ttexplore as ttx
+from tests.porting.test_port import ADD, ATTENTION, GEMM, HEAD, LAYER_NORM, ROPE, SAXPY, SOFTMAX, readable
+from ttexplore.errors import Cancelled, UsageError
+from ttexplore.porting import port as porting
+from ttexplore.porting.foreign.families import Attention, Family, Gemm, Rope, Rowwise, family_of
+from ttexplore.porting.foreign.marks import ForeignKernel
+from ttexplore.porting.foreign.skeletons import Skeleton, skeleton
+from ttexplore.porting.foreign.values import Formula, Number, Output, Reduced, Value, replaced
+from ttexplore.porting.proof.running import CannotRun, Launch
+from ttexplore.porting.proof.triton import triton_runner
+
+Array = NDArray[Any]
+N = 16
+
+
+def rewritten(before: str, after: str) -> Callable[[Skeleton], Skeleton]:
+    """A writer's mistake: other text."""
+
+    def change(written: Skeleton) -> Skeleton:
+        assert before in written.text
+        return replace(written, text=written.text.replace(before, after))
+
+    return change
+
+
+def other_values(change: Callable[[Value], Value | None]) -> Callable[[Family], Family]:
+    """A reader's mistake: other values are stored."""
+
+    def changed(family: Family) -> Family:
+        assert isinstance(family, Gemm | Rowwise)
+        stores: tuple[Output, ...] = tuple(
+            replace(store, value=replaced(store.value, change)) for store in family.stores
+        )
+        assert stores != family.stores
+        return replace(family, stores=stores)
+
+    return changed
+
+
+def without_maximum(value: Value) -> Value | None:
+    return Number(0.0) if isinstance(value, Reduced) and value.kind == "max" else None
+
+
+def without_minimum_of_zero(value: Value) -> Value | None:
+    return value.arguments[0] if isinstance(value, Formula) and value.name == "max" else None
+
+
+def flipped(family: Family) -> Family:
+    assert isinstance(family, Attention)
+    return replace(family, causal=not family.causal)
+
+
+def exchanged(family: Family) -> Family:
+    match family:
+        case Rope(_, cos, sin):
+            return replace(family, cos=sin, sin=cos)
+        case Attention(_, k, v):
+            return replace(family, k=v, v=k)
+        case _:
+            raise AssertionError
+
+
+READ_WRONGLY: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "no epilogue": (GEMM, other_values(without_minimum_of_zero)),
+    "no maximum": (SOFTMAX, other_values(without_maximum)),
+    "no mask": (ATTENTION, flipped), "values as keys": (ATTENTION, exchanged), "sine as cosine": (ROPE, exchanged),
+}  # fmt: skip
+WRITTEN_WRONGLY: dict[str, tuple[str, str, str]] = {
+    "another sum": (SOFTMAX, "T.reduce_sum(", "T.reduce_max("), "other rows": (SOFTMAX, "y[by * block, 0]", "y[0, 0]"),
+    "a lost term": (LAYER_NORM, "+ b_block[j]", "+ 0.0"), "rows for columns": (GEMM, "bias_block[j]", "bias_block[i]"),
+    "no eps": (LAYER_NORM, "+ eps", "+ 0.0"), "keys beyond the end": (ATTENTION, "bx + 1", "bx"),
+    "a factor": (ADD, "factor *", "1.001 *"), "an edge": (ADD, "T.ceildiv(columns, block)", "columns // block"),
+    "a strict mask": (ATTENTION, "<= bx * block + i", "< bx * block + i"),
+}  # fmt: skip
+
+
+def test_what_is_right_is_proved() -> None:
+    for source in (ADD, SOFTMAX, LAYER_NORM, GEMM, ROPE):
+        ported = ttx.port(source)
+        proof = ported.proof
+        assert proof is not None
+        assert proof is ported.written.proof
+        assert proof.error < 1e-6
+        # Several sizes, all of them different, and hostile inputs.
+        assert len(proof.sizes) >= 3
+        assert all(len(set(sizes.values())) == len(sizes) for sizes in proof.sizes)
+        assert {"distinct", "large", "negative", "ties", "zeros"} <= set(proof.inputs)
+        for name, outputs in proof.source.items():
+            np.testing.assert_allclose(outputs, proof.skeleton[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", READ_WRONGLY)
+def test_what_the_reader_gets_wrong_is_a_draft(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, change = READ_WRONGLY[name]
+    monkeypatch.setattr(porting, "family_of", lambda kernel: change(family_of(kernel)))
+    check_draft(ttx.port(source))
+
+
+@pytest.mark.parametrize("name", WRITTEN_WRONGLY)
+def test_what_the_writer_gets_wrong_is_a_draft(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, before, after = WRITTEN_WRONGLY[name]
+    change = rewritten(before, after)
+    monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
+    check_draft(ttx.port(source))
+
+
+def check_draft(ported: porting.Port) -> None:
+    (kernel,) = ported.kernels
+    assert (kernel.skeleton, kernel.factory, kernel.proof) == ("", "", None)
+    assert kernel.draft is not None
+    assert "T.prim_func" in kernel.draft.text
+    difference = kernel.draft.difference
+    assert difference is not None
+    assert difference.source != difference.skeleton
+    line = ported.text.split("\n")[difference.line - 1]
+    assert "tl.store" in line
+    assert difference.tensor in line
+    assert "0 of 1 kernel written in TileLang, 1 draft;" in ported.summary
+    assert "it differs from its source: " in str(ported)
+    assert "A draft: it differs from its source" in ported._repr_html_()
+    assert ported.proof is None
+    with pytest.raises(UsageError, match="no kernel of the source is written, but there is 1 draft"):
+        _ = ported.skeleton
+    with pytest.raises(UsageError, match="1 draft"):
+        ttx.explore(ported)
+
+
+def test_the_first_element_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values are those of NumPy, for the inputs that the proof says."""
+    change = rewritten("y[by * block, 0]", "y[0, 0]")
+    monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
+    (kernel,) = ttx.port(SOFTMAX).kernels
+    assert kernel.draft is not None
+    difference = kernel.draft.difference
+    assert difference is not None
+    rows, columns = difference.sizes["rows"], difference.sizes["columns"]
+    assert difference.index < (rows, columns)
+    assert 0 < difference.source < 1
+    assert f"y[{difference.index[0]}, {difference.index[1]}] is {difference.source:.6g} in the source" in str(
+        difference
+    )
+
+
+def attention(*changes: tuple[str, str]) -> str:
+    source = ATTENTION
+    for before, after in changes:
+        assert before in source
+        source = source.replace(before, after)
+    return source
+
+
+SCORES = "s = tl.dot(q, k) * scale"
+VARIANTS = {
+    "shared heads": attention(
+        ("K + at", "K + tl.program_id(1) // 4 * sh"), ("V + at", "V + tl.program_id(1) // 4 * sh")
+    ),
+    "shared heads of all": attention(("at = tl.program_id(1) * sh", "at = tl.program_id(1) // 4 * sh")),
+    "bias": attention((SCORES, f"{SCORES} - 0.5 * (m[:, None] - j[None, :])")),
+    "a skipped block": attention(("range(0, n, BN)", "range(BN, n, BN)")),
+    "softmax plus one": attention(("acc / total[:, None]", "acc / (total[:, None] + 1.0)")),
+    "no diagonal block": attention(("range(0, n, BN)", "range(0, tl.program_id(0) * BM, BN)")),
+    "repeated positions": ROPE.replace("half, B", "half, seq, B").replace(
+        "(c + at", "(c + tl.program_id(0) % seq * step"
+    ),
+    "halved positions": ROPE.replace("(c + at", "(c + tl.program_id(0) // 2 * step").replace(
+        "(s + at", "(s + tl.program_id(0) // 2 * step"
+    ),
+    "no positions": ROPE.replace("(c + at", "(c").replace("(s + at", "(s"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_are_not_written_as_what_they_vary(name: str) -> None:
+    (kernel,) = ttx.port(VARIANTS[name]).kernels
+    assert kernel.skeleton == ""
+    assert kernel.draft is not None or kernel.outside
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (ADD.replace("tl.store(out_p + i", "tl.store(out_p + i + (n // 64 - n // 64)"), ""),
+        (ADD.replace("factor * a", "tl.math.unheard_of(a)"), "unheard_of"),
+        (ADD.replace("n, B", "n, extra, B").replace("= tl.load(a_p", "= extra - extra + tl.load(a_p"), ""),
+        (ADD.replace("i < n", "i < 64"), "elements that a mask chooses"),
+    ],
+)
+def test_what_is_not_accounted_for_is_not_written(source: str, reason: str) -> None:
+    (kernel,) = ttx.port(source).kernels
+    if reason:
+        assert kernel.skeleton == ""
+        assert reason in kernel.outside + (kernel.draft.reason if kernel.draft else "")
+    elif kernel.skeleton:
+        # It may be understood; then it is right.
+        assert kernel.proof is not None
+
+
+def test_a_proof_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancel = threading.Event()
+
+    def cancelling(kernel: ForeignKernel) -> Any:
+        family = family_of(kernel)
+        cancel.set()
+        return family
+
+    monkeypatch.setattr(porting, "family_of", cancelling)
+    with pytest.raises(Cancelled):
+        ttx.port(SOFTMAX, cancel=cancel)
+
+
+def test_without_running_there_are_drafts() -> None:
+    ported = ttx.port(SOFTMAX, prove=False)
+    (kernel,) = ported.kernels
+    assert kernel.draft is not None
+    assert kernel.draft.reason == "the source was not run"
+    assert kernel.draft.text == ttx.port(SOFTMAX).skeleton
+    with pytest.raises(UsageError, match="prove"):
+        ttx.port(SOFTMAX, prove="yes")  # pyright: ignore[reportArgumentType]
+
+
+def test_scalars_without_a_value_must_be_given() -> None:
+    ported = ttx.port(LAYER_NORM)
+    with pytest.raises(UsageError, match="needs eps"):
+        ttx.explore(ported)
+    assert ttx.explore(ported, rows=32, columns=64, eps=1e-5).run().passed
+
+
+def test_dtypes_are_those_of_the_source() -> None:
+    readable(SAXPY)
+    texts = [
+        draft.text
+        for source in (SAXPY, SAXPY.replace("float *", "half *"), SAXPY.replace("float *", "__nv_bfloat16 *"))
+        for draft in [ttx.port(source, prove=False).kernels[0].draft]
+        if draft is not None
+    ]
+    assert [text.partition('dtype="')[2].partition('"')[0] for text in texts[:1]] == ["float32"]
+
+
+# Bodies of a kernel that stores to y, and what they store for x, z, the indices i, and n = 11, program by program.
+BODIES: dict[str, tuple[str, Callable[[Array, Array, Array], Array]]] = {
+    "division toward zero": ("tl.store(y + i, (i - 5) // 3)", lambda x, z, i: np.trunc((i - 5) / 3)),
+    "remainder with the sign of the first": ("tl.store(y + i, (i - 5) % 3)", lambda x, z, i: np.fmod(i - 5, 3)),
+    "bytes wrap around": ("tl.store(y + i, (i * 70).to(tl.int8))", lambda x, z, i: (i * 70 + 128) % 256 - 128),
+    "half precision": (
+        "h = tl.load(x + i).to(tl.float16)\n    tl.store(y + i, h * 3.1)",
+        lambda x, z, i: (x.astype(np.float16) * np.float16(3.1)).astype(np.float32),
+    ),
+    "a mask with another value": (
+        "tl.store(y + i, tl.load(x + i, mask=i < n, other=7.0))", lambda x, z, i: np.where(i < 11, x, 7),
+    ),
+    "a product": (
+        "w = tl.dot(tl.load(x + i)[:, None] + tl.zeros((1, 8), tl.float32), tl.load(z + i)[None, :] * tl.full((8, 1), "
+        "0.125, tl.float32))\n    tl.store(y + i, tl.sum(w, axis=1))",
+        lambda x, z, i: x * z.reshape(2, 8).sum(1).repeat(8),
+    ),
+    "the place of the maximum": (
+        "tl.store(y + i, tl.argmax(tl.load(x + i), axis=0))", lambda x, z, i: x.reshape(2, 8).argmax(1).repeat(8),
+    ),
+    "a sum as it grows": (
+        "tl.store(y + i, tl.cumsum(tl.load(x + i), axis=0))", lambda x, z, i: x.reshape(2, 8).cumsum(1).reshape(N),
+    ),
+    "a loop and a choice": (
+        "t = 0.0\n    for j in range(2, n, 3):\n        if j % 2 == 0:\n            t += j\n        else:\n"
+        "            t -= 1.0\n    tl.store(y + i, t)",
+        lambda x, z, i: np.full(N, 2 - 1 + 8.0),
+    ),
+    "functions of the file": ("a, b = pair(tl.load(x + i), C)\n    tl.store(y + i, a * b)", lambda x, z, i: x * x - 9),
+    "one bit": ("tl.store(y + i, (i > 3) + (i > 5))", lambda x, z, i: (i > 3) ^ (i > 5)),
+    "atomic addition": ("tl.atomic_add(y + i % 2, 1.0)", lambda x, z, i: np.where(i < 2, 8, 0)),
+}  # fmt: skip
+MODULE = (
+    "import triton\nimport triton.language as tl\n\nC: tl.constexpr = 3\n\n\n@triton.jit\ndef pair(a, b):\n"
+    "    return a + b, a - b\n\n\n@triton.jit\ndef k(x, z, y, n, B: tl.constexpr):\n"
+    "    i = tl.program_id(0) * B + tl.arange(0, B)\n    "
+)
+
+
+def launched(body: str) -> tuple[Array, Array, Array]:
+    draw = np.random.default_rng(1)
+    x, z = (draw.normal(size=N).astype(np.float32) for _ in range(2))
+    arguments = {"x": x, "z": z, "y": np.zeros(N, np.float32), "n": 11, "B": 8}
+    run = triton_runner(MODULE + body, "k").run(Launch((2,)), arguments)
+    assert not run.outside
+    return x, z, run.arrays["y"]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_triton_is_run_as_numpy_computes(name: str) -> None:
+    body, formula = BODIES[name]
+    x, z, result = launched(body)
+    np.testing.assert_allclose(result, formula(x, z, np.arange(N)), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("tl.store(y + i, tl.rand(1, i))", r"tl.rand \(line 15\)"), ("import os", r"`import os` \(line 15\)"),
+        ("tl.store(y + i, open('/etc/passwd'))", r"open.* \(line 15\)"), ("while True:\n        pass", "more than"),
+        ("tl.store(y + i, tl.load(x + i).__class__)", "__class__"), ("tl.store(y + i, unknown)", "unknown"),
+        ("tl.store(y + i, tl.load(x + i)[0])", "line 15"), ("tl.store(y + i, n if i > 3 else 2)", "a whole block"),
+        ("y.store(1)", "store"), ("tl.store(y + i, k(x, z, y, n, B))", "calls inside of each other"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_not_run(body: str, reason: str) -> None:
+    with pytest.raises(CannotRun, match=reason):
+        launched(body)
+
+
+def test_accesses_outside_are_reported() -> None:
+    arguments = {
+        "x": np.ones(N, np.float32),
+        "z": np.ones(N, np.float32),
+        "y": np.zeros(10, np.float32),
+        "n": 1,
+        "B": 8,
+    }
+    run = triton_runner(f"{MODULE}tl.store(y + i, tl.load(x + i + 3))", "k").run(Launch((2,)), arguments)
+    assert [(access.kind, access.tensor, access.index, access.line) for access in run.outside] == [
+        ("read", "x", 16, 15), ("write", "y", 10, 15),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(run.arrays["y"], np.ones(10))
+
+
+def test_races_are_reported() -> None:
+    arguments = {"x": np.arange(N, dtype=np.float32), "z": np.ones(N), "y": np.zeros(N, np.float32), "n": 1, "B": 8}
+    run = triton_runner(f"{MODULE}tl.store(y + i % 8, tl.load(x + i))", "k").run(Launch((2,)), arguments)
+    assert "several programs store different values" in run.races["y"]
+    run = triton_runner(f"{MODULE}tl.store(y + i, tl.load(x + i))", "k").run(Launch((2,)), arguments)
+    assert not run.races
+
+
+def test_head_of_the_module_is_not_executed() -> None:
+    assert HEAD.startswith("import triton")
+    hostile = f"raise SystemExit\n{SOFTMAX.replace('@triton.jit', '@triton.jit')}"
+    assert ttx.port(hostile).proof is not None
