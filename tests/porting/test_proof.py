@@ -73,6 +73,21 @@ def exchanged(family: Family) -> Family:
             raise AssertionError
 
 
+def transposed(family: Any) -> Family:
+    assert isinstance(family, Gemm)
+    product = replace(family.product, transposed=not family.product.transposed)
+
+    def other(value: Value) -> Value | None:
+        return product if value == family.product else None
+
+    stores = tuple(replace(store, value=replaced(store.value, other)) for store in family.stores)
+    return replace(family, product=product, stores=stores)
+
+
+# Its elements follow each other along the columns: no distances are parameters.
+ROWS_OF_B = GEMM.replace("sam, sak, sbk, sbn, ", "").replace("* sam", "* K").replace(" * sak", "").replace(
+    "* sbk", "* N"
+).replace(" * sbn", "")  # fmt: skip
 READ_WRONGLY: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "no epilogue": (GEMM, other_values(without_minimum_of_zero)),
     "no maximum": (SOFTMAX, other_values(without_maximum)),
@@ -107,6 +122,15 @@ def test_what_the_reader_gets_wrong_is_a_draft(name: str, monkeypatch: pytest.Mo
     source, change = READ_WRONGLY[name]
     monkeypatch.setattr(porting, "family_of", lambda kernel: change(family_of(kernel)))
     check_draft(ttx.port(source))
+
+
+def test_tensors_lie_as_in_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transposed tensor is no tensor with other distances, if the source says how its elements follow each other."""
+    assert ttx.port(ROWS_OF_B).proof is not None
+    monkeypatch.setattr(porting, "family_of", lambda kernel: transposed(family_of(kernel)))
+    (kernel,) = ttx.port(ROWS_OF_B).kernels
+    assert kernel.draft is not None
+    assert "elements of b lie in another order" in kernel.draft.reason
 
 
 @pytest.mark.parametrize("name", WRITTEN_WRONGLY)

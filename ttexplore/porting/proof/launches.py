@@ -395,6 +395,11 @@ class _Launching:
                 raise Unaccounted(f"it is not known how far apart the elements of {access.tensor} are")
             strides.append(stride)
         ordered_shape = tuple(shape[number] for number in order)
+        inner = 1
+        for stride, extent in reversed([*zip(strides, ordered_shape, strict=True)]):
+            if extent > 1 and stride < inner:
+                raise Unaccounted(f"elements of {access.tensor} lie in another order than in the skeleton")
+            inner = stride if extent > 1 else inner
         span = 1
         for stride, extent in sorted(zip(strides, ordered_shape, strict=True)):
             if extent > 1 and stride < span:
