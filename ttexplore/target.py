@@ -379,7 +379,10 @@ TARGETS: dict[str, Target] = {
             name="blackhole_p100",
             dram_banks=7,
             costs=dataclasses.replace(
-                _P150.costs, dram_read_bytes_per_cycle=255.0 * 7 / 8, dram_write_bytes_per_cycle=280.0 * 7 / 8
+                _P150.costs,
+                dram_read_bytes_per_cycle=376.0 * 7 / 8,
+                dram_request_cycles=1.3,
+                dram_write_bytes_per_cycle=280.0 * 7 / 8,
             ),
         ),
         _P150,

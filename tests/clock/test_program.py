@@ -407,7 +407,7 @@ def test_the_text_says_that_it_is_an_estimate() -> None:
     found = estimated(ttx.explore(gemm(256, 256, 256, 64, 64, 64)))
     text = str(found)
     assert text.startswith(f"estimate: {found.us:.1f} us for ")
-    assert "error: 5% in the median, at most 27%, against published times" in text
+    assert "error: 4% in the median, at most 28%, against published times" in text
     assert f"bound by {found.bound}" in text
     assert all(f"\n  {name} " in text for name in (*found.gains_us, "reader", "writer", "unpack", "math", "pack"))
     assert repr(found) == f"<{found.summary}>"
@@ -504,7 +504,7 @@ def test_a_gemm_that_shares_its_inputs_reads_them_once() -> None:
     matrix = 1024 * 1024 * 2
     assert found.read_bytes == 2 * matrix
     assert sorted(len(one.cores) for one in found.cores) == [1, 7, 7, 49]
-    assert found.us < 0.6 * alone.us
+    assert found.us < 0.65 * alone.us
     # Each waits for others, but for the core that sends both.
     waiting = {len(one.cores): one.processors["reader"].waits_us.get("semaphore", 0) for one in found.cores}
     assert waiting[49] > 0

@@ -127,6 +127,26 @@ def test_transfers_of_several_sizes_take_their_time_in_any_order(cores: int) -> 
         assert tiles < mixed <= tiles + max(issue, 64 * cores / RATES.reading(1 / 64)) + 2
 
 
+@pytest.mark.parametrize("cores", [1, 4, 64])
+def test_cores_that_are_not_in_step_hide_their_latency(cores: int) -> None:
+    """A barrier after each page: alone, a core waits for its latency each time; where 64 wait for the banks, only the
+    first time. Cores that wait for signals of others start their transfers together."""
+    turns, size = 100, 2048
+    page = (Transfer("read", "dram", size, 1), Complete("read"))
+    own = Counter("own", "semaphore")
+    places = tuple((x, 0) for x in range(cores))
+    alone = CoreClass("alone", places, {"reader": (Repeat(turns, page),)})
+    signalled = CoreClass(
+        "alone", places, {"reader": (Repeat(turns, (Give(own, 1), Wait(own, 1, takes=True), *page)),)}
+    )
+    latency, rate = RATES.latency["read", "dram"], RATES.reading(1 / size)
+    moved = max(size / RATES.core, cores * size / rate)
+    hidden = min(latency, moved - size / RATES.core)
+    together = replay([signalled], RATES).cycles
+    assert together == pytest.approx(turns * (latency + moved), rel=0.01)
+    assert replay([alone], RATES).cycles == pytest.approx(together - (turns - 1) * hidden, rel=0.02)
+
+
 def test_zeros_from_l1_are_not_transfers_of_dram() -> None:
     """Beside tiles from DRAM, in any order, zeros take none of its bandwidth, and leave its limit to the tiles."""
     cores = tuple((x, y) for x in range(8) for y in range(8))

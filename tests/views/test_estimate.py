@@ -105,7 +105,7 @@ def test_an_estimate_shows_the_bars_of_its_slowest_core() -> None:
     for svg in (gains_svg(one), processors_svg(one)):
         assert svg in html
     assert f"{duration(found.us)} (estimate), bound by {found.bound}" in html
-    assert "5% in the median, at most 27%, against published times" in html
+    assert "4% in the median, at most 28%, against published times" in html
     assert html == exploration.fork().estimate()._repr_html_()
 
 

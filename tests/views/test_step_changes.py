@@ -25,6 +25,10 @@ def attention() -> Exploration:
     return explore(_ATTENTION)
 
 
+# D1 chooses by predicted time which kernel loads an input.
+_OTHER_LOADER = {"D1": "program", "D2": "plan", "E1": "plan"}
+
+
 def marks(now: Exploration, **options: Any) -> dict[str, str]:
     """The kinds of the steps that do not do the same, by letter."""
     found = step_changes(now.trace.steps, now.fork(**options).trace.steps)
@@ -35,14 +39,14 @@ def marks(now: Exploration, **options: Any) -> dict[str, str]:
     ({"stages": 3}, {"A2": "plan"}),
     ({"cb_depth": {"A_shared": 4}}, {"A2": "plan"}),
     ({"math_fidelity": "LoFi"}, {"A2": "plan"}),
-    ({"layouts": {"A": {"memory": "l1", "shard": "height"}}}, {"A1": "plan"}),
+    ({"layouts": {"A": {"memory": "l1", "shard": "height"}}}, {"A1": "plan", **_OTHER_LOADER}),
     ({"cores": (2, 2)}, {"B1": "plan"}),
     ({"policy": "strided"}, {"B1": "plan", "B2": "program"}),
     ({"order": "column_major"}, {"B1": "plan", "B2": "program"}),
     ({"accumulate_dtype": "bfloat16"}, {"A2": "plan", "C2": "program", "D5": "program"}),
     ({"dst_full_sync": True}, {"A2": "plan", "D5": "program"}),
     ({"subblock": (1, 2)}, {"D5": "program"}),
-    ({"target": "blackhole_p150"}, {"B1": "plan"}),
+    ({"target": "blackhole_p150"}, {"B1": "plan", **_OTHER_LOADER}),
     ({"multicast": "all", "loaded_by": "reader"}, {"B1": "plan", "D3": "program", "E1": "plan"}),
     ({"eltwise": "sfpu"}, {}),
     ({}, {}),

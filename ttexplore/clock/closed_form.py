@@ -147,12 +147,15 @@ def _computed(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A kernel gets one block of each of some loads: the cycles that its calls, its transfers over the NoC with their
-    latency, and what it sends take, and those of the handshake with other cores; what it reads from DRAM, in pages of
-    which size, when it starts, and how much later the first blocks are there that come from other cores."""
+    """A kernel gets one block of each of some loads: the cycles of its calls, of the latency and the transfers over the
+    NoC, and of what it sends, and those of the handshake with other cores; what it reads from DRAM, in pages of which
+    size, how long that takes one core alone, when it starts, and how much later the first blocks are there that come
+    from other cores."""
 
-    before: float
+    calls: float
+    latency: float
     transfers: float
+    alone: float
     sending: float
     handshake: float
     from_dram: int
@@ -161,8 +164,10 @@ class _Step:
     late: float
 
     def cycles(self, dram: float) -> float:
-        """With the cycles of the transfers from DRAM, which all cores share."""
-        return max(self.before + max(self.transfers, dram) + self.sending, self.handshake)
+        """With the cycles of the transfers from DRAM, which all cores share. Cores that do not wait for one another
+        are not in step: the latency of some is behind the transfers of others."""
+        latency = self.latency if self.handshake else max(0.0, self.latency - max(0.0, dram - self.alone))
+        return max(self.calls + latency + max(self.transfers, dram) + self.sending, self.handshake)
 
 
 def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target, rates: Rates) -> _Step:
@@ -192,11 +197,12 @@ def _step(loads: Iterable[Load], roles: Mapping[str, int], target: Target, rates
             # The receivers have room again, and the sender knows it, before it sends the next one.
             handshake = max(handshake, sent + arrival + ring / 2 + 4 * costs.buffer_call_cycles)
     if not own_bytes:
-        return _Step(calls, 0.0, 0.0, handshake, 0, 1.0, starts, late)
+        return _Step(calls, 0.0, 0.0, 0.0, 0.0, handshake, 0, 1.0, starts, late)
     issued = pages * (costs.noc_issue_cycles + costs.accessor_cycles)
     transfers = max(own_bytes / costs.noc_payload_bytes_per_cycle, issued)
     latency = ring + costs.dram_read_cycles
-    return _Step(calls + latency, transfers, sending, handshake, from_dram, own_bytes / pages, starts, late)
+    alone = max(transfers, from_dram / rates.core)
+    return _Step(calls, latency, transfers, alone, sending, handshake, from_dram, own_bytes / pages, starts, late)
 
 
 def _moved(flows: Sequence[tuple[float, _Step]], rates: Rates) -> list[float]:

@@ -35,7 +35,7 @@ from ttexplore.views.runs.estimate import Prediction, ProcessorBar, prediction_h
 from ttexplore.views.runs.times import duration, plain_time
 
 # The median and the largest error against the published times of the SDK's own matmul (docs/clock.md).
-MEDIAN_ERROR, LARGEST_ERROR = 0.05, 0.27
+MEDIAN_ERROR, LARGEST_ERROR = 0.04, 0.28
 ACCURACY = f"{MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the SDK's matmul"
 
 _HELD = "comes from what is held to measurements; the rest are instructions of the processors, which are guessed"

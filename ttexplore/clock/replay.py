@@ -111,7 +111,7 @@ _START, _FINISH = 6, 7
 # The end of a turn of a loop: its number, its turns, and where its first instruction is.
 _NEXT = 8
 
-_REGISTERS = WAITS.index("registers")
+_SEMAPHORE, _REGISTERS = WAITS.index("semaphore"), WAITS.index("registers")
 # Where processors meet that run turns together: math has come as far as unpack is ahead; unpack, or math, has come as
 # far as it is ahead of the next one.
 _MEETING = (Counter("ahead", "registers"), Counter("unpacking", "registers"), Counter("computing", "registers"))
@@ -155,6 +155,8 @@ class _Flow:
     active: bool = False
     left: int = 0
     landed: int = 0
+    # The cycles that it lost to the transfers of others, which share the bandwidth of DRAM.
+    delay: float = 0.0
     # What arrives with the end: counters that are raised, and how long after it.
     arriving: tuple[int, ...] = ()
     arrival: int = 0
@@ -175,6 +177,8 @@ class _Processor:
     since: int | None = None
     reason: int = 0
     waiting_for: Direction | None = None
+    # Whether its cores are in step: until their transfers have waited for one another, after a signal of other cores.
+    in_step: bool = True
     wakes: int = 0
     ended: int | None = None
     busy: int = 0
@@ -434,6 +438,8 @@ class _Machine:
                     return
                 if processor.since is not None:
                     self.waited(processor)
+                if operand == _SEMAPHORE:
+                    processor.in_step = True
                 if kind == _TAKE:
                     values[number] -= amount
             elif kind == _RAISE:
@@ -489,7 +495,7 @@ class _Machine:
             flow = processor.flows[start.direction, start.memory] = _Flow(processor, start.direction, start.memory)
         self.settle()
         if not flow.active:
-            flow.active, flow.remaining, flow.latency = True, 0.0, 0
+            flow.active, flow.remaining, flow.latency, flow.delay = True, 0.0, 0, 0.0
             processor.active[flow.direction] += 1
             self.flows.append(flow)
         # One after another, each transfer takes the time that it takes alone.
@@ -507,6 +513,7 @@ class _Machine:
         if passed:
             for flow in self.flows:
                 flow.remaining -= flow.rate * passed
+                flow.delay += passed * (1 - flow.rate * flow.processor.active[flow.direction] / flow.cap)
 
     def share(self) -> None:
         """End the transfers that are done, and share the bandwidth among the others."""
@@ -517,7 +524,11 @@ class _Machine:
         for flow in done:
             processor = flow.processor
             flow.active, flow.remaining, flow.rate = False, 0.0, 0.0
-            flow.left, flow.landed = self.time, self.time + flow.latency
+            # Where cores are not in step, the ways of some are behind the waits of others at the banks: only what a
+            # way takes longer than the wait is left.
+            behind = 0 if processor.in_step else round(flow.delay)
+            flow.left, flow.landed = self.time, self.time + max(0, flow.latency - behind)
+            processor.in_step = processor.in_step and flow.delay < 1
             processor.active[flow.direction] -= 1
             if flow.arriving:
                 self.push(self.time + flow.arrival, tuple((counter, 1) for counter in flow.arriving))
@@ -558,11 +569,13 @@ class _Machine:
         state = (
             tuple(
                 (
-                    processor.at, processor.since is None, processor.wakes - now if processor.wakes >= now else -1,
+                    processor.at, processor.since is None, processor.in_step,
+                    processor.wakes - now if processor.wakes >= now else -1,
                     *(
                         (
                             round(flow.remaining), round(flow.remaining / flow.cap) if flow.active else 0,
                             round(flow.remaining * flow.pages_per_byte), max(0, flow.landed - now),
+                            round(flow.delay) if flow.active else 0,
                         )
                         for flow in processor.flows.values()
                     ),
