@@ -17,6 +17,9 @@ from typing import Any, Literal
 
 from tests.clock.published import N150, P150
 from tests.clock.sdk import elementwise, multicasts, spread, streams, transfers
+from tests.clock.sdk_attention import Attention, decode, prefill
+from tests.clock.sdk_rows import search, softmax
+from tests.clock.sections import APPROXIMATE
 from ttexplore.clock.events import CoreClass
 from ttexplore.clock.rates import rates_of
 from ttexplore.clock.replay import replay
@@ -26,6 +29,9 @@ from ttexplore.target import TARGETS, Target
 ROWS = Path(__file__).parent / "measured.json"
 KINDS = ("dram", "noc", "multicast", "noc_trace", "eltwise", "sdpa", "norm", "reduce", "sfpu")
 _TILES = {"bf16": 2048, "bfp8": 1088, "bfp4": 576}
+# What the profiler calls the time of kernels is from the start on the first core to the end on the last one; the cores
+# of a launch on many start within 630 to 720 cycles (tenstorrent/polaris, ttsim/perf/roofline_sdpa.py).
+_STARTING = 650
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,11 @@ def _cycles(classes: Sequence[CoreClass], target: Target) -> float:
 
 def _us(classes: Sequence[CoreClass], target: Target) -> float:
     return (_cycles(classes, target) + target.costs.launch_cycles) / target.clock_hz * 1e6
+
+
+def _kernels_us(classes: Sequence[CoreClass], target: Target) -> float:
+    starting = _STARTING if sum(len(one.cores) for one in classes) > 1 else 0
+    return (_cycles(classes, target) + starting) / target.clock_hz * 1e6
 
 
 def _gigabytes(count: float, cycles: float, target: Target) -> float:
@@ -184,7 +195,9 @@ def _traced(memory: Literal["dram", "l1"]) -> Callable[[Row, re.Match[str]], flo
 
 def _vector(row: Row, found: re.Match[str]) -> float | None:
     name = f"{found[1]}_tile"
-    if name not in COUNTED or "approx" in row.what or "TTI" in row.what:
+    if "approx" in row.what:
+        return APPROXIMATE.get(name)
+    if name not in COUNTED or "TTI" in row.what:
         return None
     return sfpu_cycles(name, row.target.arch, 32 if "fp32" in row.what or "Float32" in row.what else 16)
 
@@ -200,16 +213,92 @@ def _adam(row: Row, _: re.Match[str]) -> float:
 
 
 def _small_unary(row: Row, found: re.Match[str]) -> float | None:
-    """256 tiles over all cores: the time of the compute kernels, without the launch. They move more bytes than DRAM
-    could in that time, so they lie in L1."""
+    """256 tiles over all cores, without the launch: of all kernels, or of the compute kernels alone. They move more
+    bytes than DRAM could in that time, so they lie in L1."""
     name = f"{found[1]}_tile"
     if name not in COUNTED:
         return None
     target = row.target
     cycles = sfpu_cycles(name, target.arch)
     classes = elementwise(target, -(-256 // target.cores), 2048, 1, 1, cycles=cycles, memory="l1")
+    if not row.what.endswith("compute"):
+        return _kernels_us(classes, target)
     times = replay(classes, rates_of(target)).processors[0]
     return times["pack"].end / target.clock_hz * 1e6
+
+
+# Attention, norms and reductions
+
+
+def _attention(row: Row, _: re.Match[str]) -> float | None:
+    """Prefill: the sizes are in the words, where there are no parameters for them."""
+
+    def size(name: str, words: str, otherwise: int) -> int:
+        said = re.search(words, row.what)
+        return int(row.params.get(name) or (said[1] if said else otherwise))
+
+    heads = re.search(r"(\d+)(?: q)? ?/ ?(\d+)(?: kv)? heads", row.what)
+    seq = size("seq", r"\bS(\d+)", 0)
+    if not seq:
+        return None
+    # Models of tt_transformers: 64 x 64 or 256 x 256, HiFi4 and a DST of 32 bits (model_config.py).
+    of_model = "Llama" in row.what
+    otherwise = (256 if seq >= 2048 else 64) if of_model else 128
+    q_chunk, k_chunk = (size(f"{side}_chunk", rf"\b{side}(\d+)", otherwise) for side in "qk")
+    fidelity = re.search(r"HiFi\d|LoFi", row.what)
+    depth = size("d", r"\bd(\d+)", 128) // 32
+    attention = Attention(
+        *((int(heads[1]), int(heads[2])) if heads else (32, 8)), seq // 32, seq // 32, q_chunk // 32, k_chunk // 32,
+        depth=depth, values=depth, fidelity=fidelity[0] if fidelity else "HiFi4" if of_model else "HiFi2",
+        tile_bytes=2048 if "bf16" in row.what else 1088, causal="non causal" not in row.what,
+        chained="chains" in row.what or "non causal" in row.what, wide=of_model or "fp32 dest" in row.what,
+    )  # fmt: skip
+    grid = re.search(r"(\d+)x(\d+)", str(row.params.get("grid", ""))) or re.search(r"(\d+)x(\d+) cores", row.what)
+    cores = int(grid[1]) * int(grid[2]) if grid else None
+    us = _kernels_us(prefill(row.target, attention, cores), row.target)
+    return us * row.target.clock_hz / 1e6 if row.unit == "cycles" else us
+
+
+def _latent_attention(row: Row, found: re.Match[str]) -> float:
+    """A step of a ring of 32 chips on one of them (RingSDPA_SingleChipProxy.md): all of K with a mask, half of it for
+    all of Q (up), or all of it for half of Q (down)."""
+    length = int(found[1]) * 1024 // 32 // 32
+    queries, keys = {"down": (length // 2, length), "up": (length, length // 2)}.get(found[5], (length, length))
+    attention = Attention(
+        32, 1, queries, keys, int(found[3]) // 32, int(found[4]) // 32, depth=18, values=4, causal=found[5] == "0",
+        chained=found[5] != "0",
+    )  # fmt: skip
+    return _kernels_us(prefill(row.target, attention, int(found[2])), row.target)
+
+
+def _decoding(row: Row, found: re.Match[str]) -> float:
+    users, heads, kv_heads, depth = (int(found[number]) for number in range(1, 5))
+    attention = Attention(
+        heads, kv_heads, 1, row.params["cache"] // 32, 1, 4, depth=depth // 32, values=depth // 32,
+        tile_bytes=_TILES[row.params["kv"]],
+    )  # fmt: skip
+    return _kernels_us(decode(row.target, attention, users), row.target)
+
+
+def _stream_of_keys(row: Row, found: re.Match[str]) -> float:
+    """What cores read of K and V in tiles of bfp8: each of them in bytes per cycle, or all in GB/s."""
+    rate = rates_of(row.target).reading(1 / _TILES["bfp8"])
+    cores = re.search(r"(\d+) cores", row.what)
+    return rate / int(cores[1]) if cores and row.unit == "B/cycle" else rate * row.target.clock_hz / 1e9
+
+
+def _softmax_rows(row: Row, _: re.Match[str]) -> float:
+    *outer, height, width = (int(size) for size in re.findall(r"\d+", row.params["shape"]))
+    tiles = -(-height // 32)
+    for size in outer:
+        tiles *= size
+    # A report of an unnamed card; 64 cores explain what 64 rows take.
+    target = N150 if row.arch.startswith("not named") else row.target
+    return _kernels_us(softmax(target, tiles, -(-width // 32)), target)
+
+
+def _search(row: Row, _: re.Match[str]) -> float:
+    return _kernels_us(search(row.target, *(row.params[name] for name in ("rows", "n", "k"))), row.target)
 
 
 _PREDICTIONS: tuple[tuple[str, str, Callable[[Row, re.Match[str]], float | None]], ...] = (
@@ -230,6 +319,12 @@ _PREDICTIONS: tuple[tuple[str, str, Callable[[Row, re.Match[str]], float | None]
     ("noc_trace", r"(\d)x(\d)_BLOCK_TO", _traced("l1")),
     ("eltwise", "^AdamW bf16", _adam),
     ("eltwise", r"(?:trace replay: |^)(\w+)(?: of 256 tiles|$)", _small_unary),
+    ("sdpa", "prefill|^(?:non )?causal", _attention),
+    ("sdpa", r"^MLA (\d+)k proxy, (\d+) cores, q(\d+) k(\d+): ring_iter_(\w+)", _latent_attention),
+    ("sdpa", r"^sdpa_decode, batch (\d+), (\d+)/(\d+) heads, d(\d+)", _decoding),
+    ("sdpa", "K/V stream", _stream_of_keys),
+    ("norm", "softmax", _softmax_rows),
+    ("reduce", "^topk_large_indices", _search),
     ("sfpu", r"^(\w+)", _vector),
 )
 
