@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.clock.published import N150, P150
+from tests.clock.reshard import Reshard
 from tests.clock.sdk import elementwise, multicasts, spread, streams, transfers
 from tests.clock.sdk_attention import Attention, decode, prefill
 from tests.clock.sdk_rows import search, softmax
-from tests.clock.sections import APPROXIMATE
+from tests.clock.sections import APPROXIMATE, first_cores
 from ttexplore.clock.events import CoreClass
 from ttexplore.clock.rates import rates_of
 from ttexplore.clock.replay import replay
@@ -171,23 +172,16 @@ def _multicast_rate(row: Row, _: re.Match[str]) -> float:
     return 256 * size / _cycles(multicasts(row.target.cores, 256, size), row.target)
 
 
-def _traced(memory: Literal["dram", "l1"]) -> Callable[[Row, re.Match[str]], float]:
+def _traced(row: Row, found: re.Match[str]) -> float:
     """Cores that each read their part, page by page, of what lies in the shards of others or in DRAM. Recording slows
-    the start of a transfer to 132 cycles."""
-
-    def cycles(row: Row, found: re.Match[str]) -> float:
-        count, cores, size = (row.params[name] for name in ("transfers", "cores", "transfer_bytes"))
-        costs = replace(row.target.costs, l1_read_issue_cycles=132, noc_issue_cycles=132)
-        target = replace(row.target, costs=costs)
-        places = [(index % 8, index // 8) for index in range(cores)]
-        read = _cycles(streams("read", memory, places, count // cores, size), target)
-        if memory == "dram":
-            return read
-        # What a core sends to all that read from it goes over one port.
-        owners = int(found[1]) * int(found[2])
-        return max(read, target.noc_round_trip_cycles + count * size / owners / costs.noc_payload_bytes_per_cycle)
-
-    return cycles
+    the start of a transfer to 132 cycles; in all traces, the first one starts 190 cycles after the kernel."""
+    count, cores, size = (row.params[name] for name in ("transfers", "cores", "transfer_bytes"))
+    costs = replace(row.target.costs, l1_read_issue_cycles=132, noc_issue_cycles=132)
+    target = replace(row.target, costs=costs)
+    memory = "dram" if found[1].startswith("DRAM") else "l1"
+    read = _cycles(streams("read", memory, list(first_cores(target, cores)), count // cores, size), target)
+    latency = rates_of(target).latency["read", memory]
+    return 190 + max(read, latency + Reshard.named(found[1]).link_cycles(target, row.params["bytes"], count))
 
 
 # Compute
@@ -315,8 +309,7 @@ _PREDICTIONS: tuple[tuple[str, str, Callable[[Row, re.Match[str]], float | None]
     ("noc", r"\(read\)$|one from all$", _rate("read")),
     ("multicast", "^linked multicast", _sent_to_all),
     ("multicast", "multicast, linked$", _multicast_rate),
-    ("noc_trace", "DRAM_TO", _traced("dram")),
-    ("noc_trace", r"(\d)x(\d)_BLOCK_TO", _traced("l1")),
+    ("noc_trace", r"(\w+_TO_\w+)$", _traced),
     ("eltwise", "^AdamW bf16", _adam),
     ("eltwise", r"(?:trace replay: |^)(\w+)(?: of 256 tiles|$)", _small_unary),
     ("sdpa", "prefill|^(?:non )?causal", _attention),
