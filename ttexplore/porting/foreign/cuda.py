@@ -619,13 +619,17 @@ class _CudaEvaluation:
             self.unread() or self.unnamed(), tuple(self.variants.texts), bounds=self.bounds,
             defaults={name: default for name, default in self.defaults.items() if default is not None},
             parameters=tuple(self.parameters(function)),
+            constants={name: value for name, value in self.file.constants.items() if isinstance(value, int)},
         )  # fmt: skip
 
     def parameters(self, function: Node) -> Iterator[Parameter]:
         """The parameters of a kernel and those of its template."""
         used = {_text(node) for node in _nodes(function.child_by_field_name("body")) if node.type == "identifier"}
+        kinds = {name: self.file.aliases.get(kind, kind) for name, (kind, _) in _types_of(function).items()}
         for name, pointer in _parameters(function):
             dtype = _DTYPES.get(self.elements.get(name, ""), "")
+            if not pointer and _CONVERTING.match(kinds.get(name, "")):
+                dtype = "bool" if kinds[name].split()[-1] == "bool" else "int32"
             yield Parameter(name, "tensor" if pointer else "number", dtype, name in used)
         for name in sorted(_templates(function)):
             yield Parameter(name, "constant", used=name in used)

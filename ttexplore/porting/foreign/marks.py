@@ -26,7 +26,8 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a kernel, or of its template: a tensor with the dtype of its elements, where the source says it, a
-    number, or a constant of the compiler. What only hints to the compiler use is not `used`."""
+    number, with its dtype if it is whole or a bool, or a constant of the compiler. What only hints to the compiler use is
+    not `used`."""
 
     name: str
     kind: Literal["tensor", "number", "constant"]
@@ -39,7 +40,8 @@ class ForeignKernel:
     """A kernel of a source: its name and line, what it stores, its parameters that are numbers, and the parameters that
     are lengths of rows, because indices are compared with them. `unread` says why the values are not known, `variants`
     which conditions on constants of the kernel were taken to hold. `updates` are what loops make of variables in each
-    turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of its `parameters`."""
+    turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of its `parameters`.
+    `constants` are the whole numbers that the source gives names outside of the kernel."""
 
     name: str
     line: int
@@ -52,6 +54,7 @@ class ForeignKernel:
     bounds: Mapping[Place, Place] = field(default_factory=dict[Place, Place])
     defaults: Mapping[str, float] = field(default_factory=dict[str, float])
     parameters: tuple[Parameter, ...] = ()
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,13 +122,28 @@ def ways(kernel: ForeignKernel, skeleton: Skeleton) -> Iterator[Axes] | str:
 
 def _views(access: Access, shape: Sequence[str]) -> Iterator[Access]:
     """The ways in which the groups of one access may go along the axes of a shape."""
-    count = len(access.groups)
-    for axes in _divided(shape, count):
-        for order in sorted(itertools.permutations(range(count)), key=lambda order: _order(access, order)):
-            ordered = [axes[0]] * count
-            for number, axis in enumerate(order):
-                ordered[number] = axes[axis]
-            yield Access(access.tensor, access.groups, tuple(ordered))
+    for way in dict.fromkeys((access, _apart(access))):
+        count = len(way.groups)
+        for axes in _divided(shape, count):
+            for order in sorted(itertools.permutations(range(count)), key=lambda order: _order(way, order)):
+                ordered = [axes[0]] * count
+                for number, axis in enumerate(order):
+                    ordered[number] = axes[axis]
+                yield Access(way.tensor, way.groups, tuple(ordered))
+
+
+def _apart(access: Access) -> Access:
+    """The access where each block of threads has a row of its own: threads along one axis, blocks along another."""
+    groups: list[Group] = []
+    for group in access.groups:
+        (kind, name, width), base = group.strides[0]
+        rest = group.strides[1:]
+        threads = name.replace("threadIdx", "blockDim")
+        if kind == "r" and len(rest) == 1 and rest[0][0][0] == "p" and rest[0][1] == tuple(sorted((*base, threads))):
+            groups += [Group((((kind, name, width or threads), base),)), Group(rest)]
+        else:
+            groups.append(group)
+    return Access(access.tensor, tuple(groups))
 
 
 def _order(access: Access, order: tuple[int, ...]) -> tuple[bool, ...]:

@@ -11,13 +11,13 @@ import itertools
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ttexplore.porting.foreign.families import Attention, Family, Rope
 from ttexplore.porting.foreign.marks import ForeignKernel, Parameter
-from ttexplore.porting.foreign.places import Place, constant, distance, written
+from ttexplore.porting.foreign.places import Place, atoms, constant, distance, written
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Scalar, walk
 from ttexplore.porting.proof.axes import HALVES, INNER, OUTER, Access, Axes, Group, Sizes, axis_along
@@ -99,6 +99,7 @@ class _Launching:
     flexible: set[str] = field(default_factory=set[str])
 
     def launch(self) -> TrialLaunch:
+        self.values |= self.kernel.constants
         self.choose_blocks()
         self.choose_variants()
         self.choose_sizes()
@@ -141,6 +142,7 @@ class _Launching:
         """Blocks that move along an axis may have any size."""
         names: dict[str, None] = {}
         for group, _ in self.groups:
+            names.update(dict.fromkeys(name for name in group.base if name.startswith("blockDim.")))
             for step in self.steps(group):
                 names.update(dict.fromkeys(name for name in step if not name.startswith("#")))
             if group.moves and _NAME.fullmatch(group.width):
@@ -186,7 +188,9 @@ class _Launching:
         """The size of the blocks that move along an axis, 1 if there are none."""
         blocks = [1]
         for group, sizes in self.groups:
-            if tuple(name.removeprefix(HALVES) for name in sizes) == (size,):
+            # Of several axes as one, the last one has whole blocks, where nothing says where the tensor ends.
+            along = tuple(name.removeprefix(HALVES) for name in sizes)
+            if along == (size,) or (along[-1] == size and not self.kernel.bounds):
                 blocks += [self.factors(step) or 1 for step in self.steps(group)]
         return max(blocks)
 
@@ -236,6 +240,8 @@ class _Launching:
         names = sizes_of(self.skeleton)
         parts = {size for _, sizes in self.groups for size in sizes if size.endswith((OUTER, INNER))}
         used = set[int]()
+        # What a parameter says of one axis holds for the others of which it says it.
+        lengths: dict[str, int] = {}
         # What has no choice comes first: sizes are different.
         for number, name in sorted(enumerate(names), key=lambda pair: (self.exact(pair[1]) is None, pair[0])):
             if name + OUTER in parts:
@@ -243,6 +249,9 @@ class _Launching:
                 self.sizes[name + INNER] = self.digit(name + INNER) or inner
                 self.sizes[name] = self.sizes[name + OUTER] * self.sizes[name + INNER]
                 used.add(self.sizes[name])
+                continue
+            if equal := lengths.keys() & set(self.lengths_of(name)):
+                self.sizes[name] = lengths[min(equal)]
                 continue
             exact, block = self.exact(name), self.block_of(name)
             kind = "odd sizes" if name == self.odd else self.kind
@@ -262,6 +271,19 @@ class _Launching:
                 size += block if kind in _MULTIPLES else 1 if (size + 1) % block else 2
             used.add(size)
             self.sizes[name] = size
+            lengths |= dict.fromkeys(self.lengths_of(name), size)
+
+    def lengths_of(self, size: str) -> Iterator[str]:
+        """The parameters that are the length of an axis."""
+        for index, length in self.kernel.bounds.items():
+            along = axis_along(index, self.axes)
+            ((product, scale), *rest) = length or frozenset({((), 0.0)})
+            if along is not None and along[1] == (size,) and len(product) == scale == 1 and not rest:
+                yield product[0][1]
+        for group, sizes in self.groups:
+            for (kind, name, _), _ in group.strides:
+                if kind == "k" and sizes == (size,):
+                    yield name.partition(" of ")[2]
 
     # The parameters of the source
 
@@ -278,9 +300,10 @@ class _Launching:
             along = axis_along(index, self.axes)
             if along is not None and along[0].moves and constant(length) is not None:
                 raise Unaccounted(f"only elements up to {written(length)} are read or written")
-            if along is not None and len(length) == 1:
+            extent = self.extent_of_several(index) or (self.extent(along[1]) if along is not None else None)
+            if extent is not None and len(length) == 1:
                 ((product, scale),) = length
-                self.equate([symbol[1] for symbol in product], self.extent(along[1]), scale)
+                self.equate([symbol[1] for symbol in product], extent, scale)
         for group, sizes in self.groups:
             for (kind, name, _), _ in group.strides:
                 if kind == "k":
@@ -294,6 +317,14 @@ class _Launching:
                 if len(shift) == 1:
                     ((product, scale),) = shift
                     self.equate([symbol[1] for symbol in product], self.sizes["half"], scale)
+
+    def extent_of_several(self, index: Place) -> int | None:
+        """How many elements the axes have together that an index goes along, None if it does not go along several."""
+        moving = {atom[:2] for atom in atoms(index) if atom[0] != "s"}
+        for access in self.axes.accesses:
+            if len(access.groups) > 1 and moving == {atom[:2] for group in access.groups for atom in group.atoms}:
+                return _product([self.extent(sizes) for sizes in access.axes])
+        return None
 
     def equate(self, names: Sequence[str], number: int, scale: float) -> None:
         """Let a product of names be a number, if one of them has no value yet."""
@@ -319,6 +350,7 @@ class _Launching:
         """Parameters that are among the values are those of the skeleton."""
         names = [term.name for store in self.kernel.stores for term in walk(store.value) if isinstance(term, Scalar)]
         pool = _OTHER_VALUES if self.number == 1 else _VALUES
+        dtypes = {p.name: p.dtype for p in self.kernel.parameters if p.kind == "number"}
         values: dict[str, float] = {}
         for number, name in enumerate(dict.fromkeys(names)):
             if not self.is_parameter(name) or name in self.kernel.lengths:
@@ -327,6 +359,9 @@ class _Launching:
                 value = self.values[name]
             elif isinstance(self.family, Attention):
                 value = self.sizes["dim"] ** -0.5
+            elif dtypes.get(name):
+                # 1 and 0 for a bool
+                value = (2 + number if dtypes[name] != "bool" else 1) - (self.number == 1)
             else:
                 value = pool[number % len(pool)]
             self.values[name] = value

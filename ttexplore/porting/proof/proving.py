@@ -19,6 +19,7 @@ from ttexplore.porting.foreign.families import Family
 from ttexplore.porting.foreign.marks import ForeignKernel, Language
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.proof.axes import ways
+from ttexplore.porting.proof.cuda import cuda_runner
 from ttexplore.porting.proof.inputs import OF_LAUNCH, drawn
 from ttexplore.porting.proof.launches import KINDS, TensorLayout, TrialLaunch, Unaccounted, launch_of, sizes_of
 from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
@@ -127,6 +128,8 @@ def prove_kernel(
     language: Language, text: str, kernel: ForeignKernel, family: Family, skeleton: Skeleton, control: Control
 ) -> Proof | Draft:
     """Try a skeleton of a kernel of a source. Raises Cancelled, and BackendError at the time limit."""
+    if language == "CUDA":
+        return prove(kernel, family, skeleton, lambda: cuda_runner(text, kernel.name, control), control, rounds=True)
     if language != "Triton":
         return NOT_RUN
     try:

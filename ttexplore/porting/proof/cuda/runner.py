@@ -332,7 +332,8 @@ def _too_slow(line: int) -> CannotRun:
     return CannotRun(f"it did not end within {_RUN_SECONDS} seconds on the CPU", line)
 
 
-_LINE = re.compile(rf"(?:^|/){SOURCE}:(\d+)", re.MULTILINE)
+# GCC gives the text the name of its file in some tables.
+_LINE = re.compile(rf"(?:^|/)(?:{SOURCE}|kernel\.cpp):(\d+)", re.MULTILINE)
 
 
 def _line_of(program: Path, code: int) -> int:

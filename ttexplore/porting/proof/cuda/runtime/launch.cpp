@@ -33,8 +33,10 @@ static constexpr size_t ALIGNMENT = 16;
 static constexpr int MOST_THREADS = 1024, MOST_ARGUMENTS = 256;
 static constexpr uint64_t MOST_STATIC_BYTES = 48 << 10;
 static constexpr rlim_t MOST_MEMORY = 6ull << 30;
-// As a number of 16, 32 or 64 bits it is no number, or a large one.
+// As a number of 16, 32 or 64 bits it is no number, or a large one. Each array has another one around it, so that what
+// is read behind one shows where it is written behind another.
 static constexpr uint16_t PATTERN = 0x7fff;
+static constexpr int PATTERNS = 32;
 
 // ---- the result ----
 
@@ -78,6 +80,7 @@ struct Argument {
 struct Region {
     char *pages, *start;
     size_t mapped, bytes;
+    uint16_t pattern;
 };
 
 static Header job;
@@ -96,15 +99,15 @@ static void get(void* data, size_t bytes) {
     }
 }
 
-static void fill(char* from, const char* to) {
+static void fill(char* from, const char* to, uint16_t pattern) {
     for (char* at = from; at < to; ++at) {
-        *at = reinterpret_cast<const char*>(&PATTERN)[reinterpret_cast<uintptr_t>(at) & 1];
+        *at = reinterpret_cast<const char*>(&pattern)[reinterpret_cast<uintptr_t>(at) & 1];
     }
 }
 
-static const char* unfilled(const char* from, const char* to) {
+static const char* unfilled(const char* from, const char* to, uint16_t pattern) {
     for (const char* at = from; at < to; ++at) {
-        if (*at != reinterpret_cast<const char*>(&PATTERN)[reinterpret_cast<uintptr_t>(at) & 1]) {
+        if (*at != reinterpret_cast<const char*>(&pattern)[reinterpret_cast<uintptr_t>(at) & 1]) {
             return at;
         }
     }
@@ -112,7 +115,7 @@ static const char* unfilled(const char* from, const char* to) {
 }
 
 // Memory between pages that nothing may touch: it starts, or (descending) ends, where they do.
-static Region region_of(size_t bytes) {
+static Region region_of(size_t bytes, uint16_t pattern) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     const size_t room = (bytes + page - 1) / page * page;
     void* all = mmap(nullptr, room + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -123,8 +126,8 @@ static Region region_of(size_t bytes) {
     if (room && mprotect(pages, room, PROT_READ | PROT_WRITE)) {
         fault("memory", 0, 0, "there is not enough memory for its arrays");
     }
-    fill(pages, pages + room);
-    return {pages, job.descending ? pages : pages + (room - bytes) / ALIGNMENT * ALIGNMENT, room, bytes};
+    fill(pages, pages + room, pattern);
+    return {pages, job.descending ? pages : pages + (room - bytes) / ALIGNMENT * ALIGNMENT, room, bytes, pattern};
 }
 
 // ---- the machine ----
@@ -395,8 +398,8 @@ static void run_grid() {
         ttx_machine::block = {
             static_cast<unsigned>(index % job.blocks[0]), static_cast<unsigned>(index / job.blocks[0] % job.blocks[1]),
             static_cast<unsigned>(index / job.blocks[0] / job.blocks[1])};
-        fill(&shared_start, &shared_stop);
-        fill(dynamic_region.pages, dynamic_region.pages + dynamic_region.mapped);
+        fill(&shared_start, &shared_stop, PATTERN);
+        fill(dynamic_region.pages, dynamic_region.pages + dynamic_region.mapped, PATTERN);
         run_block();
     }
 }
@@ -609,11 +612,11 @@ int main(int argument_count, char** words) {
     get(arguments, job.arguments * sizeof *arguments);
     for (uint32_t index = 0; index < job.arguments; ++index) {
         if (arguments[index].form == 0) {
-            regions[index] = region_of(arguments[index].bytes);
+            regions[index] = region_of(arguments[index].bytes, static_cast<uint16_t>(PATTERN - 1 - index % PATTERNS));
             get(regions[index].start, arguments[index].bytes);
         }
     }
-    dynamic_region = region_of(job.shared_bytes);
+    dynamic_region = region_of(job.shared_bytes, PATTERN);
     ttx_machine::dynamic_shared = dynamic_region.start;
     ttx_check();
     run_grid();
@@ -622,8 +625,9 @@ int main(int argument_count, char** words) {
         if (!region.pages) {
             continue;
         }
-        const char* written = unfilled(region.pages, region.start);
-        written = written ? written : unfilled(region.start + region.bytes, region.pages + region.mapped);
+        const char* written = unfilled(region.pages, region.start, region.pattern);
+        written =
+            written ? written : unfilled(region.start + region.bytes, region.pages + region.mapped, region.pattern);
         if (written) {
             char text[128];
             snprintf(
