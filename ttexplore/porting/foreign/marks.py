@@ -25,9 +25,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a kernel, or of its template: a tensor with the dtype of its elements, where the source says it, a
-    number, with its dtype if it is whole or a bool, or a constant of the compiler. What only hints to the compiler use is
-    not `used`."""
+    """A parameter of a kernel, or of its template: a tensor, a number, or a constant of the compiler. The dtype is that
+    of a tensor's elements, where the source says it, or of a number that is whole or a bool. What only hints to the
+    compiler use is not `used`."""
 
     name: str
     kind: Literal["tensor", "number", "constant"]

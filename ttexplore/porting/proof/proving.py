@@ -268,7 +268,11 @@ class _Proving:
             name = self.skeleton.names[tensor]
             after = run.arrays[tensor].astype(np.float64)
             of_source[tensor] = _view(after, layout).reshape(traced.shapes[name]).copy()
-            of_skeleton[tensor] = (results[name] if name in results else elements_of[name]).astype(np.float64)
+            elements = results[name] if name in results else elements_of[name]
+            if self.rounds:
+                with np.errstate(over="ignore"):
+                    elements = elements.astype(run.arrays[tensor].dtype)
+            of_skeleton[tensor] = elements.astype(np.float64)
             # What lies between the elements belongs to no tensor.
             _view(after, layout)[...] = np.nan
             if not np.all(np.isnan(after)):
