@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
+_RECIPES = Path(__file__).with_suffix(".toml")
 _FOLDERS = ("ttexplore", "tests", "widgets", "docs")
-_ENDINGS = (".py", ".cpp", ".h", ".js", ".ts", ".md")
+_ENDINGS = (".py", ".cpp", ".h", ".js", ".ts", ".md", ".toml")
 _STUB = re.compile(r"\bSTUB (\w+): ")
 
 
@@ -57,7 +58,7 @@ class Recipe:
 
 
 def recipes() -> dict[str, Recipe]:
-    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(_RECIPES.read_text(encoding="utf-8"))
     return {
         name: Recipe(table["what"], tuple(Place(**place) for place in table["places"]), tuple(table["tests"]))
         for name, table in tables.items()
@@ -68,7 +69,8 @@ def stubs(root: Path = REPOSITORY) -> Iterator[str]:
     """The stubs that are left, as file:line: text."""
     for folder in _FOLDERS:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in _ENDINGS and path.is_file():
+            # The stubs of the recipes themselves are still to be written.
+            if path.suffix in _ENDINGS and path.is_file() and path.name != _RECIPES.name:
                 lines = enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
                 yield from (f"{path.relative_to(root)}:{at}: {line}" for at, line in lines if _STUB.search(line))
 
