@@ -10,7 +10,7 @@ from tests.porting.test_port import SOFTMAX
 from ttexplore.control import FREE
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.porting.linked import linked_source
+from ttexplore.porting.linked import linked_source, port_data
 from ttexplore.porting.pattern import patterns
 from ttexplore.porting.port import Port
 
@@ -100,3 +100,10 @@ def test_a_port_without_a_kernel_of_a_family_is_refused() -> None:
     port = ttx.port(SOFTMAX.replace("tl.store(y + at + i, e / tl.sum(e, axis=0), mask=i < n)", "tl.device_print(e)"))
     with pytest.raises(UsageError, match="no kernel of the source is of a known family"):
         ttx.explore(port)
+
+
+def test_the_proof_is_beside_the_kernel() -> None:
+    port = ttx.port(SOFTMAX)
+    data = port_data(port, port.written, ttx.explore(port, rows=32, columns=32).kernel.source, {})
+    assert port.proof is not None
+    assert data["remarks"] == [f"ported from rows: softmax; {port.summary}", *str(port.proof).split("\n")]
