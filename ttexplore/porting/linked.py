@@ -70,7 +70,7 @@ def port_data(port: Port, kernel: PortedKernel, ours: Listing, offered: Mapping[
         "file": {"name": _FILE[port.language], "listing": number},
         "remarks": [
             f"ported from {visible(kernel.name)}: {kernel.family}; {port.summary}",
-            *([] if kernel.proof is None else visible(str(kernel.proof)).split("\n")),
+            *([] if kernel.proof is None else map(visible, str(kernel.proof).split("\n"))),
         ],
         "concepts": [], "passes": [], "error": None,
         "port": {
