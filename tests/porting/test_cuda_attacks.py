@@ -15,9 +15,9 @@ from ttexplore.backends.emulator.compiler import Toolchain, find_compiler
 from ttexplore.control import Control
 from ttexplore.errors import Cancelled
 from ttexplore.porting.proof.cuda import runner as running
-from ttexplore.porting.proof.cuda import text as translating
 from ttexplore.porting.proof.cuda.runner import CudaRunner, cuda_runner
 from ttexplore.porting.proof.cuda.text import Translation
+from ttexplore.porting.proof.cuda.tokens import names_of_header
 from ttexplore.porting.proof.running import CannotRun, Launch
 
 pytest.importorskip("tree_sitter_cuda")
@@ -223,6 +223,6 @@ def test_memory_without_a_value_is_no_number() -> None:
 
 
 def test_names_of_the_header_are_those_that_it_has() -> None:
-    names = translating._of_header()
+    names = names_of_header()
     assert {"__syncthreads", "__shared__", "__half2float", "__expf"} <= names
     assert not [name for name in names if name.startswith(("__builtin", "__asm", "__attribute", "__FILE"))]

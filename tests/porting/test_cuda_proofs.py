@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import ttexplore as ttx
 from ttexplore.porting.port import PortedKernel
+from ttexplore.porting.proof.cuda import cuda_runner
+from ttexplore.porting.proof.running import Launch
 
 pytest.importorskip("tree_sitter_cuda")
 
@@ -132,3 +135,13 @@ def test_a_kernel_that_is_no_c_has_its_line() -> None:
     assert not kernel.skeleton
     said = kernel.draft.reason if kernel.draft else kernel.outside
     assert "line 3" in said
+
+
+def test_lines_of_stores_are_those_of_the_source() -> None:
+    runner = cuda_runner(MATMUL, "mm")
+    assert runner.translation.lines == {"O": 1 + MATMUL[: MATMUL.index("O[row")].count("\n")}
+    x = np.arange(8, dtype=np.float32)
+    launch = Launch((1,), (8,))
+    run = cuda_runner(PROVED["nothing says where the tensor ends"], "twice").run(launch, {"x": x, "y": x})
+    assert run.lines == {"y": 4}
+    assert list(run.arrays["y"]) == list(2 * x)

@@ -29,7 +29,8 @@ from ttexplore.backends.emulator.compiler import HOW_TO_GET_A_COMPILER, RUNTIME_
 from ttexplore.backends.process import finish, kill_group, start, workspace
 from ttexplore.control import FREE, Control
 from ttexplore.errors import BackendError, Cancelled
-from ttexplore.porting.proof.cuda.text import INCLUDE_FOLDER, SOURCE, Translation, translated
+from ttexplore.porting.proof.cuda.text import SOURCE, Translation, translated
+from ttexplore.porting.proof.cuda.tokens import INCLUDE_FOLDER
 from ttexplore.porting.proof.running import Argument, CannotRun, Launch, OutsideAccess, SourceRun
 
 Array = NDArray[Any]
@@ -98,23 +99,23 @@ class CudaRunner:
         if missing := [name for name in names if name not in arguments]:
             raise CannotRun(f"no argument for the parameter {missing[0]}")
         while True:
-            given = {name: self.converted(name, arguments[name]) for name in names}
+            converted = {name: self.converted(name, arguments[name]) for name in names}
             try:
-                runs = _run_both(program, launch, given, control)
-            except _OtherDtype as other:
-                name = names[other.index]
+                runs = _run_both(program, launch, converted, control)
+            except _OtherDtype as error:
+                name = names[error.index]
                 if name in self.dtypes:
                     raise CannotRun(f"the argument {name} has another type than its parameter") from None
-                self.dtypes[name] = other.dtype
+                self.dtypes[name] = error.dtype
                 continue
             break
         first, second = runs
         if first.outside or second.outside:
             return first if first.outside else second
         _refuse_races(first.arrays, second.arrays, exact="atomic" not in self.translation.text)
-        return SourceRun(
-            {name: array.astype(np.asarray(arguments[name]).dtype, copy=False) for name, array in first.arrays.items()}
-        )
+        dtypes = {name: np.asarray(arguments[name]).dtype for name in first.arrays}
+        arrays = {name: array.astype(dtypes[name], copy=False) for name, array in first.arrays.items()}
+        return SourceRun(arrays, lines=self.translation.lines)
 
     def converted(self, name: str, argument: Argument) -> Argument:
         if isinstance(argument, np.ndarray) and name in self.dtypes:
@@ -320,10 +321,10 @@ def _fault(kind: str, line: int, text: str, arguments: Mapping[str, Argument]) -
                 raise CannotRun(f"{thread} {access} byte {offset} of the dynamic shared memory, which has {size}", line)
             array = arguments[names[int(index)]]
             assert isinstance(array, np.ndarray), "only arrays have an outside"
-            place = int(offset) // array.itemsize
+            element = int(offset) // array.itemsize
             access_kind = "write" if access == "writes" else "read"
             unchanged = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
-            return SourceRun(unchanged, (OutsideAccess(access_kind, names[int(index)], place, line),))
+            return SourceRun(unchanged, (OutsideAccess(access_kind, names[int(index)], element, line),))
         case _:
             raise CannotRun(text, line)
 
@@ -354,13 +355,13 @@ def _line_of(program: Path, code: int) -> int:
 def _refuse_races(first: Mapping[str, Array], second: Mapping[str, Array], *, exact: bool) -> None:
     """Refuse results that depend on the order of threads, but for what the order of atomic additions rounds."""
     for name, array in first.items():
-        other = second[name]
-        if array.tobytes() == other.tobytes():
+        reordered = second[name]
+        if array.tobytes() == reordered.tobytes():
             continue
-        differs = np.flatnonzero(_differs(array.ravel(), other.ravel(), exact))
+        differs = np.flatnonzero(_differs(array.ravel(), reordered.ravel(), exact))
         if differs.size:
             index = int(differs[0])
-            values = f"{array.ravel()[index]} or {other.ravel()[index]}"
+            values = f"{array.ravel()[index]} or {reordered.ravel()[index]}"
             raise CannotRun(f"its threads race: {name}[{index}] is {values}, as their order is")
 
 
@@ -368,8 +369,8 @@ def _differs(first: Array, second: Array, exact: bool) -> NDArray[np.bool_]:
     tolerance = _ROUNDING.get(first.dtype.name, 0.0)
     if exact or not tolerance:
         return (first != second) & ~((first != first) & (second != second))
-    left, right = first.astype(np.float64), second.astype(np.float64)
-    scale = np.max(np.abs(left[np.isfinite(left)]), initial=0.0)
+    ascending, descending = first.astype(np.float64), second.astype(np.float64)
+    scale = np.max(np.abs(ascending[np.isfinite(ascending)]), initial=0.0)
     with np.errstate(invalid="ignore"):
-        close = np.abs(left - right) <= tolerance * scale
-    return ~(close | (left == right) | (np.isnan(left) & np.isnan(right)))
+        close = np.abs(ascending - descending) <= tolerance * scale
+    return ~(close | (ascending == descending) | (np.isnan(ascending) & np.isnan(descending)))

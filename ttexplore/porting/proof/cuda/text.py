@@ -9,54 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from ttexplore.porting.foreign.cuda import parsed
+from ttexplore.porting.proof.cuda.tokens import checked_text, dynamic_array, tokens_of, without_comments
 from ttexplore.porting.proof.running import CannotRun
 
-INCLUDE_FOLDER = Path(__file__).parent / "include"
 SOURCE = "source"  # what the compiler calls the text
 
 Node = Any
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+)
-    | (?P<comment>//[^\n]*|/\*.*?\*/)
-    | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
-    | (?P<character>'(?:[^'\\\n]|\\[0abfnrtv'"\\])')
-    | (?P<number>\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
-    | (?P<word>[A-Za-z_]\w*)
-    | (?P<pragma>\#[ ]*pragma[ ]+unroll\b[^\n\\]*)
-    | (?P<mark><[:%]|[%:]>|%:|\?\?|[-+*/%^&|!~=<>?:;,.()\[\]{}\#])""",
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
-_DIGRAPHS = frozenset(("<:", "<%", ":>", "%>", "%:", "??"))
-# What no kernel needs, or what reaches out of it.
-_REFUSED = (
-    "asm new delete try catch throw typeid dynamic_cast thread_local export import module co_await co_yield co_return "
-    "friend typeof"
-)
-# Names that start like this are the compiler's or the runner's; those that the header has are CUDA's.
-_RESERVED = re.compile(r"_[_A-Z]|ttx", re.ASCII)
-# What the header makes out of parts of names.
-_PASTED = re.compile(
-    r"__(?:float|double)2(?:int|uint|ll)_r[nzdu]|__shfl(?:_up|_down|_xor)?(?:_sync)?|__(?:low|high)2half"
-)
-_OF_HEADER_ALONE = re.compile(r"__builtin\w*|__attribute__|__APPLE__|__VA_ARGS__|__int128|__clang__|__constinit")
 _NAMESPACES = {"std", "cuda", "nvcuda", "wmma", "cooperative_groups", "cg"}
 _DEFINED_BY = (
     "struct_specifier class_specifier union_specifier enum_specifier type_definition alias_declaration declaration "
     "namespace_alias_definition using_declaration function_definition template_declaration preproc_def "
     "preproc_function_def static_assert_declaration"
 )
-_REFUSED_WORDS, _DEFINITIONS = frozenset(_REFUSED.split()), frozenset(_DEFINED_BY.split())
+_DEFINITIONS = frozenset(_DEFINED_BY.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class TemplateParameter:
     """A parameter of a template: its name, whether it is a type, and whether it has a default."""
 
     name: str
@@ -66,12 +40,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A kernel and what it reaches, as C++; `name` is its qualified name, `parameters` those of the kernel in order."""
+    """A kernel and what it reaches, as C++; `name` is its qualified name, `parameters` those of the kernel in order,
+    `lines` those of the last assignments to elements of each."""
 
     text: str
     name: str
     parameters: tuple[str, ...]
-    template: tuple[Parameter, ...]
+    template: tuple[TemplateParameter, ...]
+    lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +75,20 @@ def translated(source: str, kernel_name: str) -> Translation:
         count = len(kernels) or "no"
         raise CannotRun(f"the source has {count} definitions of the kernel {kernel_name} that can be read")
     reached = _reached(kernels[0], by_name)
-    parts: list[str] = []
-    for definition in definitions:
-        if definition.node.id in reached or definition.node.type == "using_declaration":
-            parts.append(_as_cpp(definition, reached))
+    texts = [
+        _as_cpp(definition, reached)
+        for definition in definitions
+        if definition.node.id in reached or definition.node.type == "using_declaration"
+    ]
     function = _function(kernels[0].node)
     assert function is not None, "it is a kernel"
+    parameters = tuple(_parameter_names(function, kernel_name))
     return Translation(
-        "\n".join(parts),
+        "\n".join(texts),
         "::".join((*kernels[0].namespaces, kernel_name)),
-        tuple(_parameter_names(function, kernel_name)),
+        parameters,
         tuple(_template_parameters(kernels[0].node)),
+        _store_lines(function, parameters),
     )
 
 
@@ -120,16 +99,12 @@ def _reached(kernel: _Definition, by_name: Mapping[str, list[_Definition]]) -> d
         definition = pending.pop()
         if definition.is_conditional:
             raise CannotRun("a definition under a condition of the preprocessor", definition.line)
-        for word in set(re.findall(r"[A-Za-z_]\w*", _without_comments(definition.text))):
-            for other in by_name.get(word, ()):
-                if other.node.id not in reached:
-                    reached[other.node.id] = other
-                    pending.append(other)
+        for word in set(re.findall(r"[A-Za-z_]\w*", without_comments(definition.text))):
+            for definition_of_word in by_name.get(word, ()):
+                if definition_of_word.node.id not in reached:
+                    reached[definition_of_word.node.id] = definition_of_word
+                    pending.append(definition_of_word)
     return reached
-
-
-def _without_comments(text: str) -> str:
-    return re.sub(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', " ", text, flags=re.S)
 
 
 def _definitions(parent: Node, namespaces: tuple[str, ...], *, is_conditional: bool) -> Iterator[_Definition]:
@@ -242,32 +217,32 @@ def _as_cpp(definition: _Definition, reached: Mapping[int, _Definition]) -> str:
     node, line = definition.node, definition.line
     head = f'\n#line {line} "{SOURCE}"\n'
     if node.type in ("preproc_def", "preproc_function_def"):
-        if sum(bool(other.names & definition.names) for other in reached.values()) > 1:
+        if sum(bool(each.names & definition.names) for each in reached.values()) > 1:
             raise CannotRun(f"the macro {min(definition.names)}, which is defined twice", line)
         return head + _macro(definition)
     if node.type == "using_declaration":
         used = re.findall(r"\w+", definition.text)
-        scopes = {scope for other in reached.values() for scope in other.namespaces}
+        scopes = {scope for each in reached.values() for scope in each.namespaces}
         if next(word for word in used if word not in ("using", "namespace")) not in _NAMESPACES | scopes:
             return ""
     qualifier = ""
     if node.type == "declaration":
         words = {_text(child) for child in node.children}
         if any(_inner(each).type == "function_declarator" for each in node.children_by_field_name("declarator")):
-            defined = {name for other in reached.values() if _function(other.node) for name in other.names}
+            defined = {name for each in reached.values() if _function(each.node) for name in each.names}
             if not definition.names <= defined:
                 return ""
         elif "extern" in words:
             # Each function has it for its own.
-            tokens = _tokens(definition.text.rstrip("; \n"), line)
-            name, array = _dynamic([token.text for token in tokens if not token.is_space], line)
+            tokens = tokens_of(definition.text.rstrip("; \n"), line)
+            name, array = dynamic_array([token.text for token in tokens if not token.is_space], line)
             return f"{head}#define {name} {array}"
         else:
             qualifier = _qualifier(definition, words)
     end = ";" if node.type.endswith("_specifier") else ""
     before = "".join(f"namespace {name} {{ " for name in definition.namespaces)
     after = " }" * len(definition.namespaces)
-    return f"{before}{head}{qualifier}{_checked(definition.text, line)}{end}\n{after}"
+    return f"{before}{head}{qualifier}{checked_text(definition.text, line)}{end}\n{after}"
 
 
 def _qualifier(definition: _Definition, words: set[str]) -> str:
@@ -291,125 +266,11 @@ def _macro(definition: _Definition) -> str:
     if match is None:
         raise CannotRun("a macro that is not understood", definition.line)
     name, parameters, body = match[1], match[2] or "", match[3]
-    checked = _checked(re.sub(r"\\[ \t]*\n", " ", body), definition.line)
-    head = _checked(name + parameters.replace("...", "").replace("\\\n", " "), definition.line)
+    checked = checked_text(re.sub(r"\\[ \t]*\n", " ", body), definition.line)
+    head = checked_text(name + parameters.replace("...", "").replace("\\\n", " "), definition.line)
     if "\n" in checked or "..." in parameters:
         raise CannotRun(f"the macro {name}", definition.line)
     return f'#line {definition.line} "{SOURCE}"\n#define {head} {checked}'
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A token that is taken over, or the space between two, and its line in the source."""
-
-    text: str
-    line: int
-    is_space: bool = False
-
-
-def _checked(text: str, line: int) -> str:
-    """The text, of known tokens only, each on its line. Raises CannotRun for others."""
-    tokens = _with_dynamic_arrays(_tokens(text, line))
-    # __shared__ is static here.
-    words = [(index, token.text) for index, token in enumerate(tokens) if not token.is_space]
-    doubled = {
-        index
-        for position, (index, word) in enumerate(words)
-        if word == "static" and "__shared__" in [near for _, near in words[max(position - 1, 0) : position + 2]]
-    }
-    return "".join(token.text for index, token in enumerate(tokens) if index not in doubled)
-
-
-def _tokens(text: str, line: int) -> list[_Token]:
-    tokens: list[_Token] = []
-    closing: list[str] = []
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise CannotRun(f"`{text[position]}`", line)
-        token, kind = match[0], match.lastgroup
-        if kind == "string" and tokens and not tokens[-1].is_space and re.match(r"\w", tokens[-1].text[-1]):
-            raise CannotRun(f"a string after `{tokens[-1].text}`", line)
-        if kind == "word":
-            _check_word(token, line)
-            if tokens and tokens[-1].text.startswith(('"', "'")):
-                raise CannotRun(f"`{token}` after a string", line)
-        if kind == "mark":
-            _check_mark(token, line, closing)
-        tokens.append(_Token(_clean(kind, token, line), line, kind in ("space", "comment", "pragma")))
-        line += token.count("\n")
-        position = match.end()
-    if closing:
-        raise CannotRun(f"a missing `{closing[-1]}`", line)
-    return tokens
-
-
-def _check_word(word: str, line: int) -> None:
-    if word in _REFUSED_WORDS or (_RESERVED.match(word) and not (word in _of_header() or _PASTED.fullmatch(word))):
-        raise CannotRun(f"`{word}`", line)
-
-
-def _check_mark(mark: str, line: int, closing: list[str]) -> None:
-    if mark in _DIGRAPHS or mark == "#":
-        raise CannotRun(f"`{mark}`", line)
-    if mark in _CLOSED_BY:
-        closing.append(_CLOSED_BY[mark])
-    elif mark in _CLOSED_BY.values() and (not closing or closing.pop() != mark):
-        raise CannotRun(f"`{mark}`, which closes nothing", line)
-
-
-_CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
-
-
-def _clean(kind: str | None, token: str, line: int) -> str:
-    """A token as the compiler gets it."""
-    match kind:
-        case "comment" | "pragma":
-            if token.endswith("\\"):
-                raise CannotRun("a comment that continues on the next line", line)
-            return " " + "\n" * token.count("\n")
-        case "string":
-            return '""'
-        case _:
-            return token
-
-
-@cache
-def _of_header() -> frozenset[str]:
-    """The names of CUDA that the header has."""
-    text = (INCLUDE_FOLDER / "cuda.h").read_text(encoding="utf-8")
-    names = re.findall(r"(?<!\w)_[_A-Z]\w*", _without_comments(text))
-    return frozenset(name for name in names if not _OF_HEADER_ALONE.fullmatch(name))
-
-
-def _with_dynamic_arrays(tokens: list[_Token]) -> list[_Token]:
-    """The tokens, with a reference to the dynamic memory of the block for each array that is ``extern __shared__``."""
-    result: list[_Token] = []
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        if token.text != "extern":
-            result.append(token)
-            position += 1
-            continue
-        end = next((index for index in range(position, len(tokens)) if tokens[index].text == ";"), len(tokens))
-        name, kind = _dynamic([token.text for token in tokens[position:end] if not token.is_space], token.line)
-        lines = sum(token.text.count("\n") for token in tokens[position:end])
-        result.append(_Token(f"auto& {name} = {kind}" + "\n" * lines, token.line))
-        position = end
-    return result
-
-
-def _dynamic(words: list[str], line: int) -> tuple[str, str]:
-    """The name of an array of dynamic shared memory, and what refers to that memory with its type."""
-    text = " ".join(words)
-    text = re.sub(r"\b(__align__|alignas|__attribute__) \( [^()]*(\( [^()]*\) )*\)", "", text)
-    match = re.fullmatch(r"(?=.*\b__shared__\b)(?=.*\bextern\b)([\w: ]*?) (\w+) \[ \]((?: \[[^\[\]]*\])*) ?", text)
-    if match is None:
-        raise CannotRun("`extern` without an array of __shared__ memory", line)
-    kind = " ".join(word for word in match[1].split() if word not in ("extern", "__shared__"))
-    return match[2], f"ttx_dynamic<{kind}[]{match[3]}>()"
 
 
 def _parameter_names(function: Node, kernel_name: str) -> Iterator[str]:
@@ -429,17 +290,32 @@ def _parameter_names(function: Node, kernel_name: str) -> Iterator[str]:
         yield names[0]
 
 
-def _template_parameters(node: Node) -> Iterator[Parameter]:
+def _store_lines(function: Node, parameters: tuple[str, ...]) -> dict[str, int]:
+    """The lines of the last assignments to elements of parameters."""
+    lines: dict[str, int] = {}
+    pending = [function]
+    while pending:
+        node = pending.pop()
+        if node.type == "assignment_expression":
+            stored = _text(node.child_by_field_name("left"))
+            for name in re.findall(r"[A-Za-z_]\w*", stored.split("[")[0]) if "[" in stored or "*" in stored else ():
+                if name in parameters:
+                    lines[name] = max(lines.get(name, 0), node.start_point[0] + 1)
+        pending += node.named_children
+    return lines
+
+
+def _template_parameters(node: Node) -> Iterator[TemplateParameter]:
     if node.type != "template_declaration":
         return
     for parameter in node.child_by_field_name("parameters").named_children:
         match parameter.type:
             case "type_parameter_declaration" | "optional_type_parameter_declaration":
                 name = next(child for child in parameter.named_children if child.type == "type_identifier")
-                yield Parameter(_text(name), is_type=True, is_optional=parameter.type.startswith("optional"))
+                yield TemplateParameter(_text(name), is_type=True, is_optional=parameter.type.startswith("optional"))
             case "parameter_declaration" | "optional_parameter_declaration":
                 (name,) = _declared_name(parameter.child_by_field_name("declarator"))
-                yield Parameter(name, is_type=False, is_optional=parameter.type.startswith("optional"))
+                yield TemplateParameter(name, is_type=False, is_optional=parameter.type.startswith("optional"))
             case "comment":
                 pass
             case _:
