@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "clock": {"record", "errors", "given", "control", "target", "plan", "noc_links", "ops", "ir", "views"},
     "files": {"record", "errors", "given"},
     "backends": {"record", "errors", "target", "plan", "ops"},
-    "views": {"record", "errors", "given", "glossary", "target", "plan", "noc_links", "options"},
+    "views": {"record", "errors", "given", "glossary", "target", "plan", "noc_links", "ops", "options"},
     "porting": {
         "record", "errors", "control", "glossary", "target", "plan", "given", "optional", "ir", "language", "passes",
         "backends", "views",

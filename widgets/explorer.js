@@ -102,7 +102,7 @@ async function render({ model, el }) {
     chip("Close", () => help.close()));
   const head = h("header");
   const beside = besideChip(model, root, lowering.kernel);
-  const badge = estimateBadge(store, kernel.live || !!model.get("estimate"));
+  const badge = estimateBadge(store, kernel, kernel.live || !!model.get("estimate"));
   const fullScreen = chip("", () => store.set({ full: !store.state.full }), { title: "f" });
 
   /** Fills the screen, or the window where the browser does not allow that. @param {boolean} full */

@@ -46,7 +46,7 @@ export interface Backend { name: string; missing: string; arithmetic: boolean; l
 export interface Place { lowering?: string; tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
-export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "edit" | "estimate" | "gpu" | "module" | "trace" | "waiting">; variant: string; words: string; since: number }
+export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "costs" | "edit" | "estimate" | "gpu" | "module" | "trace" | "waiting">; variant: string; words: string; since: number }
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
@@ -185,7 +185,14 @@ export interface Estimate {
   /** As those of a lowering. */
   figures: [what: string, text: string][];
   measures: Measure[];
+  /** What lines cost; null where that takes longer, and is to be asked for. */
+  costs: Costs | null;
 }
+
+/** What lines cost on a core that ends last: of the kernel, by their numbers, and of files, by their names and numbers. */
+export interface Costs { kernel: Record<string, Cost>; files: Record<string, Record<string, Cost>> }
+/** The percentages of the time in which the processor that spends most on a line works and waits, and all in words. */
+export type Cost = [works: number, waits: number, words: string];
 
 /** When the processors of a core work and what they wait for, in nanoseconds from the start of the kernels; what repeats
  * is left out in `gaps`. */
@@ -388,6 +395,7 @@ export type Question =
   /** Inputs are given where their elements decide the time. */
   | ({ do: "estimate"; variant: string; words?: string } & Partial<Inputs>)
   | ({ do: "trace"; core: string } & Partial<Inputs>)
+  | ({ do: "costs" } & Partial<Inputs>)
   /** The lane for an architecture; for the first that there is, if it is empty. */
   | { do: "gpu"; variant: string; arch: string }
   /** The module of the tab GPU. */
@@ -411,6 +419,7 @@ export interface Answers {
   edit: { variant: string; buffer: Bytes; moved: number[]; error: Failure | null };
   estimate: { estimate: Estimate };
   trace: { trace: CoreTrace };
+  costs: { costs: Costs };
   gpu: { gpu: Gpu };
   module: { module: string };
   cancel: object;

@@ -162,3 +162,48 @@ def test_the_text_of_the_graph_can_be_read(explorer: ExplorerPage) -> None:
         })"""
     )
     assert outside == []
+
+
+def test_lines_have_bars_for_what_they_cost(show: Show, attention: Exploration) -> None:
+    estimate = attention.estimate_data()
+    explorer = show(attention.data, estimate=estimate, missing={})
+    explorer.find(".badge:enabled").wait_for()
+    explorer.tab("Code")
+    pane = explorer.file("compute.cpp")
+    costs = estimate["costs"]["files"]["compute.cpp"]
+    pane.locator(".n.cost").first.wait_for()
+    shown = pane.locator(".n.cost").evaluate_all(
+        "all => all.map((one) => [one.textContent, parseFloat(one.style.getPropertyValue('--works')), one.title])"
+    )
+    assert shown == [[line, costs[line][0], costs[line][2]] for line, _, _ in shown]
+    drawn = pane.locator(".n:not(.cost)").all_text_contents()
+    assert not {*drawn} & {*costs}
+    # The cost of a kernel line stands where its work is done, in the program of each step.
+    line, cost = 56, estimate["costs"]["kernel"]["56"]
+    explorer.tab("Steps")
+    explorer.source_row(line).click()
+    for letter in ("C2", "D5"):
+        explorer.go(letter)
+        number = explorer.find(".diff .cursor .n.cost")
+        assert number.get_attribute("title") == f"kernel line {line}: {cost[2]}"
+    # The graph tells it of its boxes; nothing was asked for.
+    explorer.tab("Buffers")
+    graph = flow(explorer, "tile operations")
+    number = next(number for number, node in enumerate(graph["nodes"]) if node["line"] == 56)
+    explorer.find(f".flow [data-node='{number}']").dispatch_event("click")
+    explorer.drawn()
+    assert cost[2] in card(explorer)
+    assert [message["do"] for message in explorer.sent() if message["do"] != "trace"] == []
+
+
+def test_costs_that_take_long_are_asked_for(show: Show, attention: Exploration) -> None:
+    estimate = attention.estimate_data()
+    explorer = show(attention.data, estimate={**estimate, "costs": None}, missing={})
+    explorer.find(".badge:enabled").click()
+    explorer.drawn()
+    assert explorer.find(".n.cost").count() == 0
+    explorer.button("what each line costs").click()
+    assert explorer.sent()[-1]["do"] == "costs"
+    explorer.answer({"state": "done", "costs": estimate["costs"]})
+    explorer.find(".source .n.cost").first.wait_for()
+    assert explorer.button("what each line costs").count() == 0

@@ -6,7 +6,20 @@ from collections import Counter as Count
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ttexplore.clock.events import Counter, Event, Give, ProcessorName, Repeat, Together, Wait, Work, counted, joined
+from ttexplore.clock.events import (
+    Counter,
+    Event,
+    Give,
+    Mark,
+    ProcessorName,
+    Repeat,
+    Source,
+    Together,
+    Wait,
+    Work,
+    counted,
+    joined,
+)
 from ttexplore.noc_links import Way
 from ttexplore.ops.costs import INIT_CYCLES, SECTION_CYCLES, unpack_cycles
 from ttexplore.target import Costs
@@ -75,8 +88,16 @@ class Streams:
     events: dict[ProcessorName, list[Event]] = field(default_factory=dict[ProcessorName, list[Event]])
     moved: Count[tuple[Way, str]] = field(default_factory=Count[tuple[Way, str]])
 
+    # The operation that adds events, where that is to be known, and the one that each processor was told of last.
+    operation: Source | None = None
+    marked: dict[ProcessorName, Source] = field(default_factory=dict[ProcessorName, Source])
+
     def add(self, processor: ProcessorName, *events: Event) -> None:
-        self.events.setdefault(processor, []).extend(events)
+        stream = self.events.setdefault(processor, [])
+        if self.operation is not None and self.marked.get(processor) != self.operation:
+            self.marked[processor] = self.operation
+            stream.append(Mark(self.operation))
+        stream.extend(events)
 
     def loop(self, turns: int, body: Streams) -> None:
         for move, count in body.moved.items():
@@ -88,6 +109,7 @@ class Streams:
                 self.add(processor, together[processor])
             elif events:
                 self.add(processor, Repeat(turns, events))
+        self.marked.clear()
 
     def _is_closed(self, events_of: Mapping[ProcessorName, tuple[Event, ...]]) -> bool:
         """Whether the three processors of a compute kernel wait only for one another, and leave the counters that they

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from ttexplore.characters import Printed
+from ttexplore.clock.costs import OperationCost, operation_costs
 from ttexplore.clock.events import (
     PROCESSORS,
     CoreClass,
@@ -39,6 +40,9 @@ MEDIAN_ERROR, LARGEST_ERROR = 0.04, 0.28
 ACCURACY = f"{MEDIAN_ERROR:.0%} in the median, at most {LARGEST_ERROR:.0%}, against published times of the SDK's matmul"
 
 _HELD = "comes from what is held to measurements; the rest are instructions of the processors, which are guessed"
+
+# More events to replay take seconds where each of them tells its operation.
+_QUICK_EVENTS = 100_000
 
 # What is said of an estimate for certain inputs.
 _FOR_THESE = " for these inputs"
@@ -107,6 +111,8 @@ class Estimate(Printed):
     links: LinkLoads = field(repr=False)
     _gains: _Gains = field(repr=False, compare=False)
     _find_traces: Callable[[], tuple[CoreTrace, ...]] = field(repr=False, compare=False)
+    _find_costs: Callable[[], tuple[OperationCost, ...]] = field(repr=False, compare=False)
+    _replayed_events: int = field(repr=False, compare=False)
 
     @functools.cached_property
     def gains_us(self) -> Mapping[Bound, float]:
@@ -115,6 +121,17 @@ class Estimate(Printed):
     @functools.cached_property
     def _traces(self) -> tuple[CoreTrace, ...]:
         return self._find_traces()
+
+    @functools.cached_property
+    def costs(self) -> tuple[OperationCost, ...]:
+        """What each operation of the kernels costs on a core that ends last. It takes one more replay, several times
+        as long as the estimate, when it is first asked for."""
+        return self._find_costs()
+
+    @property
+    def has_quick_costs(self) -> bool:
+        """Whether :attr:`costs` takes no longer than a moment."""
+        return self._replayed_events <= _QUICK_EVENTS
 
     def trace(self, core: tuple[int, int]) -> CoreTrace:
         """When each processor of a core works, and what it waits for, in cycles from the start of the kernels. It takes
@@ -385,8 +402,11 @@ def _figures(prediction: Estimate | LaunchEstimates) -> dict[str, Any]:
     return {name: to_json(getattr(prediction, name)) for name in _FIGURES}
 
 
-def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estimate:
-    """Replay a program. Raises VerifyError for one that never ends."""
+def estimate(
+    classes: Sequence[CoreClass], plan: Plan, target: Target, marked: Callable[[], Sequence[CoreClass]]
+) -> Estimate:  # fmt: skip
+    """Replay a program; `marked` gives the same classes with events that tell their operations. Raises
+    VerifyError for one that never ends."""
     replayed = replay(classes, rates_of(target))
     if replayed.stuck:
         raise VerifyError("V009", f"deadlock: {', '.join(replayed.stuck)} wait for ever")
@@ -420,7 +440,7 @@ def estimate(classes: Sequence[CoreClass], plan: Plan, target: Target) -> Estima
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
         any(cores_alike.of_inputs for cores_alike in classes), flops, links,
         _Gains(classes, target, replayed, of_schedule, (read, written), links.cycles),
-        functools.partial(_traces, classes, target),
+        functools.partial(_traces, classes, target), lambda: operation_costs(marked(), target), replayed.events,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from ttexplore.noc_links import Moved, Way
-from ttexplore.plan import Loader
+from ttexplore.plan import KernelRole, Loader
 
 ProcessorName = Literal["reader", "writer", "unpack", "math", "pack"]
 PROCESSORS: tuple[ProcessorName, ...] = ("reader", "writer", "unpack", "math", "pack")
@@ -43,6 +43,17 @@ class Work:
     cycles: int
     useful: int = 0
     flops: int = 0
+
+
+# An operation of a kernel: its role, and its position among the operations of that kernel.
+Source = tuple[KernelRole, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What follows on the processor is done by an operation. It takes no time."""
+
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +140,7 @@ class Together:
     own: ProcessorName
 
 
-Event = Together | Work | Wait | Give | Put | Signal | Transfer | MulticastSend | Complete | Repeat
+Event = Mark | Together | Work | Wait | Give | Put | Signal | Transfer | MulticastSend | Complete | Repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +165,9 @@ def joined(events: Iterable[Event]) -> tuple[Event, ...]:
         unrolled = _unrolled(event) if isinstance(event, Repeat) else event
         if unrolled is None:
             continue
+        if isinstance(unrolled, Mark) and merged and isinstance(merged[-1], Mark):
+            merged[-1] = unrolled
+            continue
         last = merged[-1] if merged else None
         both = None if last is None else _both(last, unrolled)
         if both is None:
@@ -165,7 +179,7 @@ def joined(events: Iterable[Event]) -> tuple[Event, ...]:
 
 def _unrolled(loop: Repeat) -> Event | None:
     body = joined(loop.body)
-    if not body or loop.turns < 1:
+    if not any(not isinstance(event, Mark) for event in body) or loop.turns < 1:
         return None
     if len(body) == 1:
         match body[0]:
@@ -206,7 +220,7 @@ def counted(events: Iterable[Event], times: int = 1) -> Iterator[tuple[Event, in
                 yield from counted(body, times * turns)
             case Together(turns, events_of, processor):
                 yield from counted(dict(events_of)[processor], times * turns)
-            case Work() | Wait() | Give() | Put() | Signal() | Transfer() | MulticastSend() | Complete():
+            case Mark() | Work() | Wait() | Give() | Put() | Signal() | Transfer() | MulticastSend() | Complete():
                 yield event, times
             case _:
                 assert_never(event)

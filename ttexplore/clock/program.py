@@ -18,7 +18,7 @@ from collections import Counter as Count
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from ttexplore.clock.engines import Streams, filled, free, starting
 from ttexplore.clock.events import (
@@ -44,12 +44,12 @@ from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.arithmetic.index import Expression, Variable
 from ttexplore.ir.core_walk import CoreWalk, core_values
 from ttexplore.ir.interpreter.machine import Numbers
-from ttexplore.ir.kernel import Branch, Call, FunctionReader, Kernel, giving, kernel_name
+from ttexplore.ir.kernel import Branch, Call, FunctionReader, Kernel, calls, giving, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
 from ttexplore.noc_links import Moved
 from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
 from ttexplore.ops.sfpu_cycles import Arch, sfpu_cycles
-from ttexplore.plan import CoreWork, Loader, PartialSums, Plan, SharedInput, chip_buffers
+from ttexplore.plan import CoreWork, KernelRole, Loader, PartialSums, Plan, SharedInput, chip_buffers
 from ttexplore.plan import Multicast as SentTo
 from ttexplore.target import Target
 
@@ -59,11 +59,12 @@ Place = tuple[int, int]
 
 def core_classes(
     functions: Mapping[str, Any], plan: Plan, target: Target,
-    run: Callable[[], Mapping[Place, Numbers]] | None = None,
+    run: Callable[[], Mapping[Place, Numbers]] | None = None, *, marked: bool = False,
 ) -> list[CoreClass]:  # fmt: skip
     """The classes of cores of a program after the last pass. Where what a core does depends on elements of tensors,
     it is what it does in a `run`, which tells the numbers that the operations of each core gave. Raises UsageError
-    where there is none, Unsupported for an operation of which no time is known."""
+    where there is none, Unsupported for an operation of which no time is known. `marked` events tell the operations
+    that they are of."""
     assert plan.partition is not None, "the program has been lowered"
     run = None if run is None else functools.cache(run)
     reader = FunctionReader()
@@ -83,7 +84,7 @@ def core_classes(
                 (candidate for candidate in those if _values(core, numbers, candidate.asked) == candidate.values), None
             )
             if variant is None:
-                walker = _Walker(kernel, plan, target, core, numbers)
+                walker = _Walker(kernel, plan, target, core, numbers, marked)
                 asked = frozenset(walker.run())
                 processors = walker.streams.processors
                 moves = walker.moves
@@ -228,7 +229,8 @@ class _Walker(CoreWalk):
     """The events of one kernel as one core runs it. `numbers` gives those of a run."""
 
     def __init__(
-        self, kernel: Kernel, plan: Plan, target: Target, core: CoreWork, numbers: Callable[[], KernelNumbers] | None
+        self, kernel: Kernel, plan: Plan, target: Target, core: CoreWork, numbers: Callable[[], KernelNumbers] | None,
+        marked: bool,
     ) -> None:  # fmt: skip
         super().__init__(kernel, core)
         self.plan, self.numbers = plan, numbers
@@ -254,6 +256,7 @@ class _Walker(CoreWalk):
         self.read: dict[Variable, tuple[Call, Mapping[Variable, int]]] = {}
         self.turns: dict[Variable, int] = {}
         self.positions = {call: number for number, call in enumerate(giving(kernel.body))}
+        self.sources = {call: number for number, call in enumerate(calls(kernel.body))} if marked else {}
         # What the number that is computed decides.
         self.at: KernelLoop | Branch | Call | None = None
 
@@ -355,6 +358,8 @@ class _Walker(CoreWalk):
     def call(self, call: Call) -> None:
         if call.result is not None:
             self.read[call.result] = call, {**self.turns}
+        if self.sources:
+            self.streams.operation = cast("KernelRole", self.kernel.role), self.sources[call]
         if call.phase:
             self.streams.init()
             return

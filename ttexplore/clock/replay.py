@@ -26,12 +26,14 @@ from ttexplore.clock.events import (
     Direction,
     Event,
     Give,
+    Mark,
     Memory,
     MulticastSend,
     ProcessorName,
     Put,
     Repeat,
     Signal,
+    Source,
     Together,
     Transfer,
     Wait,
@@ -78,13 +80,19 @@ class Period:
     times: int
 
 
+# Of each operation, by what: the cycles of `WORKS`, the bytes of `MOVES`, or the cycles in which it waits for a counter
+# or a direction of transfers, by its name.
+Costs = dict[tuple[Source | None, str], float]
+WORKS, MOVES = "works", "moves"
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """The cycles until all kernels have ended, by class and processor; `stuck` names those that wait for ever.
 
     `events` counts those that were replayed one by one, `skipped` the cycles that were added as periods. Where it was
-    asked for, `parts` have what each processor did, in order, and `periods` what was added: both in cycles that leave
-    out what was added before.
+    asked for, `costs` has what the operations take, by class and processor, `parts` have what each processor did, in
+    order, and `periods` what was added: both in cycles that leave out what was added before.
     """
 
     cycles: int
@@ -94,6 +102,7 @@ class Replay:
     skipped: int
     parts: tuple[dict[ProcessorName, tuple[TimeSlice, ...]], ...] = ()
     periods: tuple[Period, ...] = ()
+    costs: tuple[dict[ProcessorName, Costs], ...] = ()
 
 
 # What events become: a kind and three numbers each, because there are many.
@@ -110,6 +119,8 @@ _SEND = 5
 _START, _FINISH = 6, 7
 # The end of a turn of a loop: its number, its turns, and where its first instruction is.
 _NEXT = 8
+# What follows is of an operation: an entry of `sources`.
+_MARK = 10
 
 _SEMAPHORE, _REGISTERS = WAITS.index("semaphore"), WAITS.index("registers")
 # Where processors meet that run turns together: math has come as far as unpack is ahead; unpack, or math, has come as
@@ -184,14 +195,20 @@ class _Processor:
     busy: int = 0
     waited: list[int] = field(default_factory=lambda: [0] * len(WAITS))
     parts: list[TimeSlice] = field(default_factory=list[TimeSlice])
+    # Where costs are asked for: the operation that it runs, and what it waits for.
+    source: Source | None = None
+    awaited: str = ""
+    costs: Costs = field(default_factory=dict[tuple[Source | None, str], float])
 
 
 def replay(
-    classes: Sequence[CoreClass], rates: Rates, *, by_periods: bool = True, with_parts: bool = False
+    classes: Sequence[CoreClass], rates: Rates, *, by_periods: bool = True, with_parts: bool = False,
+    with_costs: bool = False,
 ) -> Replay:  # fmt: skip
     """Run all classes of cores, from time 0 until their kernels have ended, or none can go on: `by_periods`, or else
-    event by event. `with_parts`, what each processor does is kept, up to 20,000 parts of each."""
-    return _Machine(classes, rates, by_periods, with_parts).run()
+    event by event. `with_parts`, what each processor does is kept, up to 20,000 parts of each; `with_costs`, what each
+    operation takes that the events are marked with."""
+    return _Machine(classes, rates, by_periods, with_parts, with_costs=with_costs).run()
 
 
 def cycles_within(classes: Sequence[CoreClass], rates: Rates, limit: float) -> int | None:
@@ -202,11 +219,15 @@ def cycles_within(classes: Sequence[CoreClass], rates: Rates, limit: float) -> i
 
 class _Machine:
     def __init__(
-        self, classes: Sequence[CoreClass], rates: Rates, by_periods: bool, with_parts: bool, limit: float = math.inf
+        self, classes: Sequence[CoreClass], rates: Rates, by_periods: bool, with_parts: bool, limit: float = math.inf,
+        with_costs: bool = False,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.rates = rates
-        self.with_parts = with_parts
+        self.with_parts = with_parts or with_costs
+        self.with_costs = with_costs
+        self.sources: list[Source] = []
+        self.awaited: list[str] = []
         self.added: list[Period] = []
         self.classes = classes
         self.numbers: dict[tuple[str, Counter], int] = {}
@@ -239,7 +260,7 @@ class _Machine:
         self.heap: list[tuple[int, int, _Processor | int | tuple[tuple[int, int], ...]]] = []
         self.order = 0
         self.events = 0
-        self.seen: dict[object, tuple[int, list[list[int]], list[int]]] = {}
+        self.seen: dict[object, tuple[int, list[list[int]], list[int], list[Costs]]] = {}
 
     # Translation
 
@@ -247,6 +268,7 @@ class _Machine:
         index = self.numbers.get((group, counter))
         if index is None:
             index = self.numbers[group, counter] = len(self.values)
+            self.awaited.append(counter.name)
             self.values.append(0)
             self.blocked.append([])
         return index
@@ -256,6 +278,9 @@ class _Machine:
         rates = self.rates
         for event in events:
             match event:
+                case Mark(source):
+                    code.append((_MARK, len(self.sources), 0, 0))
+                    self.sources.append(source)
                 case Work(engine, cycles, _):
                     _busy(code, round(cycles * rates.busy[engine]))
                 case Wait(counter, amount, takes):
@@ -365,7 +390,12 @@ class _Machine:
         )
         for processor in self.processors if self.with_parts else ():
             segments[processor.group][processor.name] = tuple(processor.parts)
-        return Replay(cycles, tuple(times), stuck, self.events, self.base, tuple(segments), tuple(self.added))
+        costs: list[dict[ProcessorName, Costs]] = [{} for _ in self.classes] if self.with_costs else []
+        for processor in self.processors if self.with_costs else ():
+            costs[processor.group][processor.name] = processor.costs
+        return Replay(
+            cycles, tuple(times), stuck, self.events, self.base, tuple(segments), tuple(self.added), tuple(costs)
+        )  # fmt: skip
 
     def push(self, time: int, event: _Processor | int | tuple[tuple[int, int], ...]) -> None:
         self.order += 1
@@ -395,15 +425,21 @@ class _Machine:
             processor.waited[processor.reason] += self.time - processor.since
             if self.with_parts and self.time > processor.since:
                 self.keep(processor, TimeSlice(processor.since, self.time, 0, WAITS[processor.reason]))
-            processor.since = None
+            processor.since, processor.awaited = None, ""
 
     def keep(self, processor: _Processor, segment: TimeSlice) -> None:
-        if len(processor.parts) < _MOST_PARTS:
+        if self.with_costs:
+            waits = segment.end - segment.start - segment.busy
+            for what, cycles in ((WORKS, segment.busy), (processor.awaited or f"{segment.reason}", waits)):
+                if cycles:
+                    charged = processor.source, what
+                    processor.costs[charged] = processor.costs.get(charged, 0) + cycles
+        elif len(processor.parts) < _MOST_PARTS:
             processor.parts.append(segment)
 
-    def waits(self, processor: _Processor, reason: int) -> None:
+    def waits(self, processor: _Processor, reason: int, awaited: str = "") -> None:
         if processor.since is None:
-            processor.since, processor.reason = self.time, reason
+            processor.since, processor.reason, processor.awaited = self.time, reason, awaited
 
     def advance(self, processor: _Processor) -> None:
         """Run a processor until it works, waits or ends."""
@@ -433,7 +469,7 @@ class _Machine:
             if kind in (_AWAIT, _TAKE):
                 if values[number] < amount:
                     processor.at = at
-                    self.waits(processor, operand)
+                    self.waits(processor, operand, self.awaited[number])
                     blocked[number].append(processor)
                     return
                 if processor.since is not None:
@@ -460,6 +496,8 @@ class _Machine:
                 processor.at = at
                 if not self.finished(processor, _DIRECTIONS[number], bool(amount)):
                     return
+            elif kind == _MARK:
+                processor.source = self.sources[number]
             elif kind == _SEND:
                 delay, counters = self.sends[number]
                 self.push(self.time + delay, counters)
@@ -490,6 +528,9 @@ class _Machine:
     # Transfers
 
     def begin_transfer(self, processor: _Processor, start: _Start) -> None:
+        if self.with_costs:
+            charged = processor.source, MOVES
+            processor.costs[charged] = processor.costs.get(charged, 0) + start.bytes
         flow = processor.flows.get((start.direction, start.memory))
         if flow is None:
             flow = processor.flows[start.direction, start.memory] = _Flow(processor, start.direction, start.memory)
@@ -587,13 +628,14 @@ class _Machine:
         )  # fmt: skip
         turns = [list(processor.turns) for processor in self.processors]
         sums = [sum_ for processor in self.processors for sum_ in (processor.busy, *self.waited_so_far(processor))]
+        costs = [self.costs_so_far(processor) for processor in self.processors] if self.with_costs else []
         before = self.seen.get(state)
         if len(self.seen) > _MOST_STATES:
             self.seen.clear()
-        self.seen[state] = (now + self.base, turns, sums)
+        self.seen[state] = (now + self.base, turns, sums, costs)
         if before is None:
             return
-        started, old_turns, old_sums = before
+        started, old_turns, old_sums, old_costs = before
         times = self.periods(old_turns, turns)
         if not times:
             return
@@ -606,6 +648,18 @@ class _Machine:
         for processor in self.processors:
             processor.busy += next(added)
             processor.waited = [cycles + next(added) for cycles in processor.waited]
+        for processor, new_costs, earlier in zip(self.processors if costs else (), costs, old_costs, strict=True):
+            for charged, cycles in new_costs.items():
+                more = times * (cycles - earlier.get(charged, 0))
+                processor.costs[charged] = processor.costs.get(charged, 0) + more
+
+    def costs_so_far(self, processor: _Processor) -> Costs:
+        """With the wait that goes on."""
+        costs = dict(processor.costs)
+        if processor.since is not None:
+            charged = processor.source, processor.awaited or WAITS[processor.reason]
+            costs[charged] = costs.get(charged, 0) + self.time - processor.since
+        return costs
 
     def waited_so_far(self, processor: _Processor) -> list[int]:
         cycles = list(processor.waited)

@@ -122,6 +122,11 @@ def emitted_parts(functions: Mapping[str, Any], plan: Plan) -> tuple[EmittedPart
     return tuple(emitted for role in KERNEL_ROLES for emitted in _Emitter(role, functions[role], plan).parts())
 
 
+def operation_lines(functions: Mapping[str, Any], plan: Plan) -> dict[KernelRole, list[tuple[int, ...]]]:
+    """The lines of the C++ of each operation, from 1, by their positions in each kernel."""
+    return {role: _Emitter(role, functions[role], plan).operation_lines() for role in KERNEL_ROLES}
+
+
 class _Emitter:
     def __init__(self, role: KernelRole, function: Any, plan: Plan) -> None:
         self.role, self.kernel, self.plan = role, FunctionReader().read(role, function), plan
@@ -215,6 +220,11 @@ class _Emitter:
                     yield EmittedPart(self.role, numbers, "argument")
                 case Loop():
                     yield EmittedPart(self.role, numbers, "work loop")
+
+    def operation_lines(self) -> list[tuple[int, ...]]:
+        """The lines of the listing of each operation in order; none for one without a text."""
+        first = len(self.listing().lines) - self.length
+        return [tuple(first + start for start in self.starts.get(call, ())) for call in self.found]
 
     def _moved(self, call: Call) -> Expression:
         """The bytes of a tensor that an operation moves."""

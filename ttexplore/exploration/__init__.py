@@ -114,6 +114,7 @@ class Exploration(Explored):
     estimate = estimates.estimate
     estimate_data = estimates.estimate_data
     trace_data = estimates.trace_data
+    costs_data = estimates.costs_data
 
     @property
     def link_map(self) -> Drawing:

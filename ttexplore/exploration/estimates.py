@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ttexplore.clock.estimate import Estimate, LaunchEstimates
 from ttexplore.control import FREE, Control, Progress
+from ttexplore.emit.kernels import operation_lines
 from ttexplore.errors import TTExploreError
 from ttexplore.plan import Plan
 from ttexplore.record import JsonObject
@@ -22,6 +23,7 @@ from ttexplore.session.lowering import chained
 from ttexplore.session.results import Drawing
 from ttexplore.views.figures.core_map import core_map_svg
 from ttexplore.views.runs import predicted
+from ttexplore.views.runs.costs import cost_data
 
 if TYPE_CHECKING:
     from ttexplore.exploration import Exploration
@@ -97,7 +99,23 @@ def estimate_data(
 ) -> JsonObject:  # fmt: skip
     """The predicted time as the explorer shows it, in JSON form; with `inputs`, for these. Raises what a prediction
     raises."""
-    return predicted.estimate_data(*_shown(exploration, inputs, seed, control))
+    estimate, plan = _shown(exploration, inputs, seed, control)
+    costs = _costs_of(exploration, estimate) if estimate.has_quick_costs else None
+    return {**predicted.estimate_data(estimate, plan), "costs": costs}
+
+
+def costs_data(
+    exploration: Exploration, inputs: Inputs = None, seed: int = 0, control: Control = FREE
+) -> JsonObject:  # fmt: skip
+    """What the lines of the kernel and of its C++ cost, as the explorer shows it, in JSON form. Raises what a
+    prediction raises."""
+    return _costs_of(exploration, _shown(exploration, inputs, seed, control)[0])
+
+
+def _costs_of(exploration: Exploration, estimate: Estimate) -> JsonObject:
+    lowered = exploration._lowered
+    lines = operation_lines(lowered.final.functions, lowered.final.plan)
+    return cost_data(estimate, lines, exploration.trace)
 
 
 def trace_data(

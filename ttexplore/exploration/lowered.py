@@ -205,7 +205,8 @@ class Lowered(Lowering):
     def _predicted(self, run: Callable[[], Interpretation] | None) -> Estimate:
         final, numbers = self.final, None if run is None else lambda: run().numbers
         with errors_of_ours("predicting the time"):
-            return estimate(core_classes(final.functions, final.plan, self.target, numbers), final.plan, self.target)
+            classes = functools.partial(core_classes, final.functions, final.plan, self.target, numbers)
+            return estimate(classes(), final.plan, self.target, lambda: classes(marked=True))
 
     def porting_facts(self, checked: str | None) -> LaunchFacts:
         """What the porting checklist asks about; `checked` is the first step that differs from the reference."""

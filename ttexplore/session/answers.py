@@ -100,6 +100,11 @@ def _trace(exploration: Explored, question: JsonObject, control: Control) -> Ans
     return {"trace": lowering.trace_data(_core(question), *_estimated(question), limited)}, []
 
 
+def _costs(exploration: Explored, question: JsonObject, control: Control) -> Answer:
+    lowering, limited = exploration._with_kernel("an estimate"), Control(control.cancel, ESTIMATE_SECONDS)
+    return {"costs": lowering.costs_data(*_estimated(question), limited)}, []
+
+
 def _gpu(exploration: Explored, question: JsonObject, control: Control) -> Answer:
     return {"gpu": exploration._with_kernel("the GPU lane").gpu_data(str(question["arch"]), control)}, []
 
@@ -112,7 +117,7 @@ def _core(question: JsonObject) -> tuple[int, int]:
 # By what is asked for; what makes another lowering is of the explorer that keeps it.
 ANSWERS: Mapping[object, Callable[[Explored, JsonObject, Control], Answer]] = {
     "run": _run, "check": _check, "record": _record, "tile": _tile, "estimate": _estimate, "trace": _trace,
-    "gpu": _gpu, "module": lambda exploration, question, control: ({"module": gpu_module()}, []),
+    "costs": _costs, "gpu": _gpu, "module": lambda exploration, question, control: ({"module": gpu_module()}, []),
 }  # fmt: skip
 
 

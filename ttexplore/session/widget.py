@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # What of a request in progress every page knows; `words` are those of the page that asked.
 _LISTED = ("do", "variant", "words")
 # What the page asks for by itself, and nobody waits for.
-_UNLISTED = ("edit", "estimate", "gpu", "module", "trace")
+_UNLISTED = ("costs", "edit", "estimate", "gpu", "module", "trace")
 # Whoever still waits for an answer that was sent has not got it.
 _LOST = ErrorRecord("AnswerLost", "the answer was lost while there was no connection to the kernel", "ask again")
 
@@ -49,7 +49,8 @@ class ExplorerWidget(anywidget.AnyWidget):
     """The explorer of one exploration, and of those that its What if creates.
 
     Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "estimate" | "trace" |
-    "gpu" | "module" | "cancel" | "waiting", ...}`` with ``{"id", "state": "progress" | "done" | "failed", ...}``.
+    "costs" | "gpu" | "module" | "cancel" | "waiting", ...}`` with
+    ``{"id", "state": "progress" | "done" | "failed", ...}``.
     Errors are answers, too: the notebook's kernel never sees an exception.
     """
 

@@ -33,12 +33,12 @@ export function followEstimates(store, kernel, brought) {
   async function follow() {
     const { lowering, variant } = store.state;
     const mine = last = {};
-    store.set({ estimate: null, noEstimate: "" });
+    store.set({ estimate: null, costs: null, noEstimate: "" });
     if (lowering.steps.some((step) => step.error)) return;
     const missing = !estimates.has(lowering) && kernel.missing("estimate");
     // A page without Python has it or does not.
     if (missing) return store.set({ noEstimate: kernel.live ? missing : "" });
-    const found = await estimateOf(store, kernel, lowering, variant).then((estimate) => ({ estimate }), (/** @type {Failure} */ noEstimate) => ({ noEstimate }));
+    const found = await estimateOf(store, kernel, lowering, variant).then((estimate) => ({ estimate, costs: estimate.costs ?? null }), (/** @type {Failure} */ noEstimate) => ({ noEstimate }));
     if (last === mine) store.set(found);
   }
   let { inputs: chosen } = store.state;

@@ -138,10 +138,12 @@ export class Listing {
  * @param {Lowering} lowering
  * @param {number} origins
  */
-export function labels({ origins: sets, places }, origins) {
-  const found = pairs(sets[origins]).map(([place, kind]) => [places[place][1], kind]);
-  return found.sort((a, b) => a[1] - b[1] || a[0] - b[0]);
+export function labels(lowering, origins) {
+  return labelled(lowering, origins).sort((a, b) => a[1] - b[1] || a[0] - b[0]);
 }
+
+/** The same in the order of the set. @param {Lowering} lowering @param {number} origins */
+export const labelled = ({ origins: sets, places }, origins) => pairs(sets[origins]).map(([place, kind]) => [places[place][1], kind]);
 
 /** @param {number[]} flat */
 const pairs = (flat) => flat.flatMap((place, k) => (k % 2 ? [] : [[place, flat[k + 1]]]));

@@ -1,7 +1,7 @@
 // What the views of one explorer share.
 
 /** @import { Recorded } from "./moments.js" */
-/** @import { Answers, Backend, Edits, Estimate, Failure, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
+/** @import { Answers, Backend, Costs, Edits, Estimate, Failure, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
 /** @import { Lit, Lowering } from "./lowering.js" */
 /** @import { Remembered } from "./remembered.js" */
 
@@ -46,6 +46,7 @@ import { Store } from "./store.js";
  * @property {string | null} core "x,y"
  * @property {string} metric
  * @property {Estimate | null} estimate the predicted time of the lowering, once it is known
+ * @property {Costs | null} costs what its lines cost, once that is known
  * @property {Failure | string} noEstimate why there is none; empty if there is one, or may be
  * @property {WeakMap<Lowering, Promise<Estimate>>} estimates what has been asked for
  * @property {Recorded | null} recording the recorded run that is shown
@@ -90,7 +91,7 @@ export function opened(lowering, given) {
     draftError: null, updating: false, before: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
     lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: 1, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
-    estimate: null, noEstimate: "", estimates: new WeakMap(),
+    estimate: null, costs: null, noEstimate: "", estimates: new WeakMap(),
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
     busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", wish: {}, edits: {}, emitted: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));

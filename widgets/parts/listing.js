@@ -7,6 +7,7 @@
 import { coloured } from "../model/highlight.js";
 import { KINDS, distance, labels, link as linkOf, linked, litByLine, litByOrigins } from "../model/lowering.js";
 import { textsOf } from "../model/live.js";
+import { showCost } from "./costs.js";
 import { classed, closest, focusOn, h, link, set, take } from "./dom.js";
 import { followPins } from "./pins.js";
 import { ROW_PIXELS, Rows } from "./rows.js";
@@ -124,6 +125,7 @@ export class ListingView {
     this.name = name;
     this.#store = store;
     const origins = (/** @type {number} */ i) => this.#listing?.origins(i) ?? -1;
+    const cost = (/** @type {number} */ i) => (withOrigins ? store.state.costs?.files[this.name] : store.state.costs?.kernel)?.[numberOf(i)];
     this.#rows = new Rows(name, `listing ${withOrigins ? "linked" : ""}`, (i) => {
       if (i < this.#folded && this.#rows.wrapped) return h("div.l.gap", { role: "listitem", hidden: i > 0 },
         !i && h("button", { type: "button", tabindex: "-1", onclick: () => this.#unfold() }, `⋯ ${this.#folded} lines of comments and includes`));
@@ -133,6 +135,7 @@ export class ListingView {
         withOrigins && originLabel(store.state.lowering, origins(i), 1),
         h("code", ...code(this.#listing?.text(i) ?? "", this.#language, "", marked?.(i))));
       mark(row, store, origins(i));
+      showCost(row, cost(i));
       if (store.state.before && this.#known?.has(this.#listing?.text(i) ?? "") === false) classed(row, "flash", true);
       return row;
     });
@@ -151,6 +154,7 @@ export class ListingView {
       onmove();
     };
     store.on(["wrapCode"], () => this.#draw(true));
+    store.on(["costs"], () => this.#rows.drawn.forEach(([row, i]) => showCost(row, cost(i))));
   }
 
   /** @param {boolean} keep */

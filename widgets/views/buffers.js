@@ -13,7 +13,7 @@ const HEADS = ["CB", "name", "data format", "pages × stages", "size", "producer
 
 /** @param {Explorer} store @param {Kernel} kernel */
 export function buffersView(store, kernel) {
-  const { element: flow, holder: graph, draws } = flowView(store, () => []);
+  const { element: flow, holder: graph, draws } = flowView(store, (line) => { const cost = store.state.costs?.kernel[line]; return cost ? [["cost", cost[2]]] : []; });
   const l1 = h("div.scroll");
   const list = h("div.scroll");
   store.on(["lowering"], ({ lowering: { buffers } }) => {

@@ -7,6 +7,7 @@
 
 import { CHANGED, GLYPHS, RENAMED, ROWS, isChange, nextChange, piecesOf, shownRows } from "../model/diff.js";
 import { distance, link as linkOf } from "../model/lowering.js";
+import { costsOf, showCost } from "../parts/costs.js";
 import { classed, closest, h, set } from "../parts/dom.js";
 import { code, linkRows, mark, originLabel } from "../parts/listing.js";
 import { followPins } from "../parts/pins.js";
@@ -37,7 +38,18 @@ export function changeRows(store, label) {
   let compared;
   /** What was shown when the rows were made. @type {import("../model/lowering.js").Lowering | undefined} */
   let of;
-  const rows = new Rows(label, "diff", (i) => diffRow(store, shown[i], compared));
+  const rows = new Rows(label, "diff", (i) => {
+    const row = diffRow(store, shown[i], compared);
+    costly(row, i);
+    return row;
+  });
+  /** @param {Element} row @param {number} i */
+  const costly = (row, i) => {
+    const { costs, lowering } = store.state;
+    const { j, gap } = shown[i];
+    if (!gap && compared.language === "tir" && j >= 0) showCost(row, costs ? costsOf(lowering, compared.after, costs).get(j) : undefined, ".n:nth-last-of-type(3)");
+  };
+  store.on(["costs"], () => rows.drawn.forEach(([row, i]) => costly(row, i)));
   /** The side of a row that stands for it, and its line there. @type {(row: ShownRow) => [Listing, number]} */
   const sideOf = ({ i, j }) => (j >= 0 ? [compared.after, j] : [compared.before, i]);
   /** @param {ShownRow | undefined} row */

@@ -216,7 +216,7 @@ export function flowView(store, costs) {
 
   const element = h("div", h("div.tools", h("b", "dataflow of one core"), kinds, quiet("click a box or an arrow"), gapper(), h("span.pictures",
     chip("fit", fit, { label: "fit the graph", title: "0" }), chip("1:1", () => zoom(1), { label: "natural size" }),
-    chip("+", () => zoom(scale * ZOOM), { label: "closer", title: "+" }), chip("−", () => zoom(scale / ZOOM), { label: "further away", title: "-" })),
+    chip("+", () => zoom(scale * ZOOM), { label: "zoom in", title: "+" }), chip("−", () => zoom(scale / ZOOM), { label: "zoom out", title: "-" })),
   pictureButtons(holder, "dataflow")), holder, card);
   return { element, holder, draws: (/** @type {() => void} */ then) => { drew = then; } };
 }
