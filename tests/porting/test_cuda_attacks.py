@@ -13,7 +13,7 @@ import pytest
 
 from ttexplore.backends.emulator.compiler import Toolchain, find_compiler
 from ttexplore.control import Control
-from ttexplore.errors import Cancelled
+from ttexplore.errors import BackendError, Cancelled
 from ttexplore.porting.proof.cuda import runner as running
 from ttexplore.porting.proof.cuda.runner import CudaRunner, cuda_runner
 from ttexplore.porting.proof.cuda.text import Translation
@@ -178,6 +178,15 @@ def test_setting_cancel_ends_a_run() -> None:
     threading.Timer(0.5, cancel.set).start()
     with pytest.raises(Cancelled):
         runner.run(Launch((1,), (4,)), arguments, Control(cancel))
+
+
+def test_a_run_ends_at_the_time_limit_of_the_port() -> None:
+    runner = cuda_runner("__global__ void k(float *x, int n) { volatile int i = 1; while (i) {} }", "k")
+    arguments: dict[str, Any] = {"x": np.zeros(4, np.float32), "n": 4}
+    runner.program(arguments, Control())
+    control = Control(seconds=1.0, start=time.perf_counter(), what="the port")
+    with pytest.raises(BackendError, match="the port did not end within the time limit of 1 seconds"):
+        runner.run(Launch((1,), (4,)), arguments, control)
 
 
 def test_a_race_is_no_result() -> None:

@@ -88,6 +88,12 @@ __global__ void gemm(const half* A, const half* B, const half* bias, half* C, in
     C[row * N + col] = __float2half(fmaxf(acc + __half2float(bias[col]), 0.0f));
 }
 """,
+    "a type and a size of a template": """
+template <typename T, int BLOCK> __global__ void squared(const T* x, T* y, int n) {
+    int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n) y[i] = x[i] * x[i];
+}
+""",
     "a whole number and a bool": """
 __global__ void k(const float* A, const float* B, float* O, int n, int s, bool b) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -631,8 +631,9 @@ class _CudaEvaluation:
             if not pointer and _CONVERTING.match(kinds.get(name, "")):
                 dtype = "bool" if kinds[name].split()[-1] == "bool" else "int32"
             yield Parameter(name, "tensor" if pointer else "number", dtype, name in used)
+        types = _types_of_template(function)
         for name in sorted(_templates(function)):
-            yield Parameter(name, "constant", used=name in used)
+            yield Parameter(name, "type" if name in types else "constant", used=name in used)
 
     def is_element(self, kind: str, function: Node) -> bool:
         """Whether tensors may have elements of a type: a fraction, a number that is checked later, or a parameter."""
@@ -1966,6 +1967,14 @@ def _templates(function: Node) -> set[str]:
         return set()
     listed = above.child_by_field_name("parameters")
     return {_text(node) for node in _nodes(listed) if node.type in ("identifier", "type_identifier")}
+
+
+def _types_of_template(function: Node) -> set[str]:
+    """The parameters of a template that are types."""
+    above = function.parent
+    listed = above.child_by_field_name("parameters").named_children if above.type == "template_declaration" else ()
+    declared = ("type_parameter_declaration", "optional_type_parameter_declaration")
+    return {_text(node.named_children[0]) for node in listed if node.type in declared and node.named_children}
 
 
 def _whole_tensors(function: Node) -> set[str]:

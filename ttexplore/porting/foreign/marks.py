@@ -25,12 +25,12 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a kernel, or of its template: a tensor, a number, or a constant of the compiler. The dtype is that
-    of a tensor's elements, where the source says it, or of a number that is whole or a bool. What only hints to the
-    compiler use is not `used`."""
+    """A parameter of a kernel, or of its template: a tensor, a number, a constant of the compiler, or a type. The dtype
+    is that of a tensor's elements, where the source says it, or of a number that is whole or a bool. What only hints to
+    the compiler use is not `used`."""
 
     name: str
-    kind: Literal["tensor", "number", "constant"]
+    kind: Literal["tensor", "number", "constant", "type"]
     dtype: str = ""
     used: bool = True
 

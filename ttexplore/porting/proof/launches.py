@@ -100,6 +100,8 @@ class _Launching:
 
     def launch(self) -> TrialLaunch:
         self.values |= self.kernel.constants
+        # The elements of tensors are float32 where the source leaves their type open.
+        self.values |= {p.name: "float32" for p in self.kernel.parameters if p.kind == "type"}
         self.choose_blocks()
         self.choose_variants()
         self.choose_sizes()

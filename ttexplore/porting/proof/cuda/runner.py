@@ -28,7 +28,7 @@ from ttexplore.backends.cache import default_cache_folder
 from ttexplore.backends.emulator.compiler import HOW_TO_GET_A_COMPILER, RUNTIME_FOLDER, Toolchain, find_compiler
 from ttexplore.backends.process import finish, kill_group, start, workspace
 from ttexplore.control import FREE, Control
-from ttexplore.errors import BackendError, Cancelled
+from ttexplore.errors import BackendError
 from ttexplore.porting.proof.cuda.text import SOURCE, Translation, translated
 from ttexplore.porting.proof.cuda.tokens import INCLUDE_FOLDER
 from ttexplore.porting.proof.running import Argument, CannotRun, Launch, OutsideAccess, SourceRun
@@ -176,13 +176,14 @@ def _compiled(translation: Translation, template: Sequence[str], toolchain: Tool
                 (*toolchain.compiler.command, *link_flags, str(folder / "kernel.o"), str(machine), "-lm"),
             ]
 
+        seconds = _seconds(control, _COMPILE_SECONDS)
         try:
-            outcome = toolchain.linked(
-                "cuda", [text, *headers, *flags, machine.name], commands, control.cancel, seconds=_COMPILE_SECONDS
-            )
-        except Cancelled:
-            raise
+            texts = [text, *headers, *flags, machine.name]
+            outcome = toolchain.linked("cuda", texts, commands, control.cancel, seconds=seconds)
         except BackendError as error:
+            _seconds(control, _COMPILE_SECONDS)
+            if error.code != "B008":
+                raise
             raise CannotRun(f"the compiler does not come to an end: {error.message}") from error
         if isinstance(outcome, Path):
             return outcome
@@ -237,7 +238,7 @@ class _OtherDtype(Exception):
 def _run_both(
     program: Path, launch: Launch, arguments: Mapping[str, Argument], control: Control
 ) -> tuple[SourceRun, SourceRun]:
-    seconds = math.ceil(min(_RUN_SECONDS, control.seconds))
+    seconds = math.ceil(_seconds(control, _RUN_SECONDS))
     deadline = time.monotonic() + seconds + 2
     with workspace() as folder, contextlib.ExitStack() as ended:
         children: list[subprocess.Popen[bytes]] = []
@@ -252,12 +253,28 @@ def _run_both(
             for child in children:
                 finish(child, max(0.0, deadline - time.monotonic()), control.cancel)
         except subprocess.TimeoutExpired:
+            _seconds(control, _RUN_SECONDS)
             raise _too_slow(0) from None
+        _seconds(control, _RUN_SECONDS)
         first, second = (
             _outcome(program, child, (folder / f"result{number}").read_bytes(), arguments)
             for number, child in enumerate(children)
         )
     return first, second
+
+
+def _seconds(control: Control, most: float) -> float:
+    """How long a part of the work may take. Raises BackendError where the time of all is over."""
+    if control.start is None:
+        return min(most, control.seconds)
+    remaining = control.seconds - (time.perf_counter() - control.start)
+    if remaining <= 0:
+        raise BackendError(
+            "B003",
+            f"{control.what} did not end within the time limit of {control.seconds:g} seconds",
+            hint="raise the time limit (time_limit_seconds), or port one kernel of the source",
+        )
+    return min(most, remaining)
 
 
 def _job(launch: Launch, arguments: Mapping[str, Argument], descending: int) -> bytes:
