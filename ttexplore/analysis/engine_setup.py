@@ -6,6 +6,7 @@ and D3, D5 for those in its sections. Existing set-up calls are ignored and repl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm import ir, tirx
@@ -215,6 +216,15 @@ class _Placer:
         device_op = OPS.get(op_name(self.tile_operation(statement)))
         return device_op is not None and bool(device_op.uninit)
 
+    def runs_again(self, statement: tirx.Stmt, later: Sequence[tirx.Stmt]) -> bool:
+        """Whether what runs in `statement` comes again with the same init, and only the SFPU works in between."""
+        (init,) = (need for need in self.needs(self.tile_operation(statement)).values() if isinstance(need, Init))
+        for following in map(self.tile_operation, later):
+            device_op = OPS.get(op_name(following))
+            if device_op is None or device_op.engine != "sfpu":
+                return _same(init, self.needs(following).get("fpu"))
+        return False
+
     # Placing
 
     def change(self, state: State, required: State, statement: tirx.Stmt) -> list[tirx.Stmt]:
@@ -249,7 +259,7 @@ class _Placer:
     def body(self, body: list[tirx.Stmt], state: State, *, in_tile_loop: bool = False) -> list[tirx.Stmt]:
         """A body with its set-up calls; updates `state`."""
         placed: list[tirx.Stmt] = []
-        for statement in body:
+        for number, statement in enumerate(body):
             if type(statement) is tirx.For:
                 placed += self.loop(statement, state, in_tile_loop=in_tile_loop)
             elif type(statement) is tirx.IfThenElse:
@@ -257,7 +267,11 @@ class _Placer:
             else:
                 placed += self.change(state, self.needs(statement), statement)
                 placed.append(statement)
-            if not in_tile_loop and self.ends_with_uninit(statement):
+            if (
+                not in_tile_loop
+                and self.ends_with_uninit(statement)
+                and not self.runs_again(statement, body[number + 1 :])
+            ):
                 operation = self.tile_operation(statement)
                 placed += self.firings.made(_UNINIT, operation, [_uninit(operation)])
                 state.pop("fpu", None)

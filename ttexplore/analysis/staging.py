@@ -7,16 +7,27 @@ value that the FPU multiplies and that is also stored or copied as float32, beca
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, TypeGuard, Unpack
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import attribute, dtype_of, regions, runs, shape_of, statements
-from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, nest_of, parallel_body, webs
+from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dataflow import (
+    Web,
+    accesses,
+    is_on_chip,
+    is_parallel,
+    load_role,
+    loads_of,
+    nest_of,
+    parallel_body,
+    webs,
+)
 from ttexplore.ir.names import DST, unused_name
 from ttexplore.ir.operations.gathers import is_rearranged
 from ttexplore.ir.operations.reductions import reduction_of, runs_on_fpu
@@ -38,7 +49,6 @@ from ttexplore.plan import (
 _FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed", "reduced", "tiles")
 # Roles of element-wise operands.
 _OF_ELEMENTS = ("element", "row", "column", "scalar", "transposed", "tiles")
-
 
 # A use of a buffer by a statement, in a role; a statement and a buffer that it writes.
 _Read = tuple[tirx.Stmt, tirx.Buffer, str]
@@ -113,9 +123,12 @@ def plan_staging(
     pipelines, loops = _pipelines(function), _loops_around(function)
     all_webs = webs(function)
     columns = _column_vectors(all_webs)
+    for_fpu = _reads_of_fpu(all_webs, loops) if engine == "fpu" else frozenset[_Read]()
     for web in all_webs:
         check_block(web.buffer)
-        _Web(web, draft, pipelines, loops, stages, tensors, id(web) in columns, engine).place(tilized, by_elements)
+        _Web(web, draft, pipelines, loops, stages, tensors, id(web) in columns, engine, for_fpu).place(
+            tilized, by_elements
+        )
     return draft.decided()
 
 
@@ -218,8 +231,10 @@ class _Web:
     def __init__(
         self, web: Web, draft: _Draft, pipelines: dict[tirx.Stmt, Pipeline | None],
         loops: dict[tirx.Stmt, tuple[int, ...]], stages: int | None, tensors: dict[str, Held], column: bool,
-        engine: Engine,
+        engine: Engine, for_fpu: frozenset[_Read],
     ) -> None:  # fmt: skip
+        self.for_fpu = for_fpu
+        self.places = {statement: place for place, statement in enumerate(loops)}
         self.web, self.draft, self.stages = web, draft, stages
         self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
@@ -426,10 +441,12 @@ class _Web:
 
     def _add_for(self, use: tirx.Stmt, name: str, **facts: Unpack[_StagingFacts]) -> str:
         """A circular buffer that is filled for one use and drained by it. Uses that want the same share one: it is
-        empty between them."""
+        empty between them. After a nest that changes what it reads, there is another one: the nest packs to it."""
         candidate = replace(StagingBuffer(name, "cb", self.shape, self.dtype, self.span), **facts)
         for buffer_name, uses in self.filled_for.items():
-            if replace(self.draft.buffers[buffer_name], name=name) == candidate and use not in uses:
+            changed = any(self.places[read] < self.places[use] for read in uses if read in self.computed)
+            original = replace(self.draft.buffers[buffer_name], name=name)
+            if original == candidate and use not in uses and not changed:
                 uses.append(use)
                 return buffer_name
         added_name = self.draft.add(candidate)
@@ -527,7 +544,9 @@ class _Web:
         home = self.draft.buffers[name]
         also_exact = home.kind == "cb" and self._is_kept_whole()
         reason = f"the FPU reads float32 as TF32, and {self.name} is also used exactly" if also_exact else ""
-        for read, role in self.uses:
+        # A nest that changes a block reads it from elsewhere only for the FPU.
+        changes = [(write, "element") for write in self.computed if (write, self.web.buffer, "element") in self.for_fpu]
+        for read, role in sorted([*self.uses, *changes], key=lambda use: self.places[use[0]]):
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
                 operand = name
@@ -537,12 +556,13 @@ class _Web:
                 turned = self._add_for(read, f"{self.name}_transposed", shape=self._turned_shape(), exact=role != "A")
                 self._copy_before(read, operand, turned, transpose=True)
                 self.draft.reads[key] = turned
-            elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
+            elif (role in _FROM_CIRCULAR_BUFFERS or key in self.for_fpu) and not self._serves(home, read, role):
                 order: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
                 needs_whole = role in ("row", "scalar", "tiles") or (role == "column" and self.column)
-                exact = needs_whole or (role == "reduced" and self._keeps_whole(read, role))
+                exact = (needs_whole or role == "reduced") and self._keeps_whole(read, role)
                 operand = self._add_for(read, f"{self.name}_operand", order=order, exact=exact, reason=reason)
-                self._copy_before(read, name, operand, transpose=False)
+                if not self._is_still_filled(operand, read):
+                    self._copy_before(read, name, operand, transpose=False)
                 self.draft.reads[key] = operand
             else:
                 self.draft.reads[key] = name
@@ -560,12 +580,19 @@ class _Web:
             return self.shape[:1]
         return self.shape[::-1] if len(self.shape) == 2 else (self.shape[0], TILE_COLUMNS)
 
+    def _is_still_filled(self, operand: str, read: tirx.Stmt) -> bool:
+        """Whether the use before this one, in the same sequence, was given the same value in this buffer."""
+        earlier = [use for use in self.filled_for[operand] if self.places[use] < self.places[read]]
+        if not earlier or self.loops[earlier[-1]] != self.loops[read]:
+            return False
+        return not any(self.places[earlier[-1]] <= self.places[write] < self.places[read] for write in self.web.writes)
+
     def _copy_before(self, statement: tirx.Stmt, source: str, target: str, *, transpose: bool) -> None:
         self.draft.before.setdefault(statement, []).append((source, target, transpose))
 
     def _serves(self, home: StagingBuffer, read: tirx.Stmt, role: str) -> bool:
         """Whether an operation on circular buffers can read this buffer without truncating the value for other uses."""
-        cuts = role in ("A", "B") or (role == "reduced" and not self._keeps_whole(read, role))
+        cuts = role in ("A", "B") or not (role in ("source", "tiles") or self._keeps_whole(read, role))
         return home.kind == "cb" and self._order_fits(home, read, role) and not (cuts and self._is_kept_whole())
 
     def _is_kept_whole(self) -> bool:
@@ -593,6 +620,8 @@ class _Web:
 
     def _keeps_whole(self, read: tirx.Stmt, role: str) -> bool:
         """Whether what reads the value takes float32 as it is."""
+        if (read, self.web.buffer, role) in self.for_fpu:
+            return False
         if role != "reduced":
             return role in _OF_ELEMENTS
         reduction = reduction_of(read)
@@ -602,6 +631,50 @@ class _Web:
 def _is_reduced_along_columns(write: tirx.Stmt) -> bool:
     reduction = reduction_of(write)
     return reduction is not None and not reduction.along_rows
+
+
+def _reads_of_fpu(all_webs: Sequence[Web], loops: Mapping[tirx.Stmt, tuple[int, ...]]) -> frozenset[_Read]:
+    """What each T.Parallel reads for sums, differences and products of float32 that the FPU is to compute: those of the
+    elements of a block and of the row, the column or the element of another one.
+
+    The FPU reads circular buffers. A block that is made in the same loop, or loaded, is packed to one where it is made;
+    what a loop carries on would go there and back for it.
+    """
+    far = {
+        (nest, web.buffer)
+        for web in all_webs
+        for nest in (*web.writes, *(read for read, _ in web.reads))
+        if not all(_is_load(write) or loops[write][: len(loops[nest])] == loops[nest] for write in web.writes)
+    }
+    found: set[_Read] = set()
+    for nest in filter(is_parallel, loops):
+        axis_loops, body = parallel_body(nest)
+        variables = [axis_loop.loop_var for axis_loop in axis_loops]
+        for store in body:
+            if not isinstance(store, tirx.BufferStore | tirx.Bind):
+                continue
+            for node in nodes_of(store.value):
+                if not isinstance(node, tirx.Add | tirx.Sub | tirx.Mul):
+                    continue
+                turned = _is_broadcast(node.a, variables) and not isinstance(node, tirx.Sub)
+                first, second = (node.b, node.a) if turned else (node.a, node.b)
+                if not _is_element(first, variables) or not _is_broadcast(second, variables):
+                    continue
+                if (nest, first.source) not in far:
+                    found |= {(nest, load.source, load_role(load, variables)) for load in (first, second)}
+    return frozenset(found)
+
+
+def _is_element(side: ir.Expr, variables: Sequence[ir.Var]) -> TypeGuard[ir.TensorLoad]:
+    return _is_float32(side) and load_role(side, variables) == "element"
+
+
+def _is_broadcast(side: ir.Expr, variables: Sequence[ir.Var]) -> TypeGuard[ir.TensorLoad]:
+    return _is_float32(side) and load_role(side, variables) in ("row", "column", "scalar")
+
+
+def _is_float32(side: ir.Expr) -> TypeGuard[ir.TensorLoad]:
+    return isinstance(side, ir.TensorLoad) and dtype_of(side.source) == "float32"
 
 
 def _is_transposed_b(read: tirx.Stmt, role: str) -> bool:

@@ -382,9 +382,11 @@ class _NestLowering:
         if self.engine == "sfpu":
             self.because(f"{subject}: SFPU, as requested")
             return None
-        formats = {
-            FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph.loaded(operand).buffer])] for operand in (a, b)
-        }
+        buffers = [self.storage.tiles[self.graph.loaded(operand).buffer] for operand in (a, b)]
+        formats = {FORMAT_OF_DTYPE[dtype_of(buffer)] for buffer in buffers}
+        if self.engine == "fpu" and formats == {"Float32"} and not any(map(self.storage.is_whole, buffers)):
+            self.because(f"{subject}: FPU, as requested, which cuts float32 to 10 bits of mantissa")
+            return a, b, self._role(b)
         if formats != {"Float16_b"}:
             self.because(f"{subject}: SFPU, which keeps float32 exact; the FPU would cut it to 10 bits of mantissa")
             return None

@@ -36,6 +36,7 @@ class TileStorage:
         self.names = {layout.name for layout in plan.layouts}
         self.orders: dict[str, str] = {buffer.name: buffer.tile_order for buffer in plan.buffers}
         self.constants: dict[str, tirx.Buffer] = {}
+        self.whole = {buffer.name for buffer in plan.buffers if buffer.unpack_to_dest}
 
     @property
     def is_wide(self) -> bool:
@@ -63,6 +64,10 @@ class TileStorage:
     def in_dst(self, dtype: str) -> str:
         """The dtype in which DST holds values of a dtype: int32, or the floating-point dtype of DST."""
         return "int32" if dtype == "int32" else self.dst_dtype
+
+    def is_whole(self, buffer: tirx.Buffer) -> bool:
+        """Whether a circular buffer is unpacked to DST as it is, which the FPU cannot read."""
+        return str(buffer.name) in self.whole
 
     def temporary(self, like: tirx.Buffer, dtype: str, source: tirx.Stmt | None) -> tirx.Buffer:
         """A new DST array for values of a dtype, with as many tiles as `like`; the statement `source` needs it."""
