@@ -83,12 +83,12 @@ def test_a_difference_of_products_with_one_factor_has_it_after_the_difference() 
     a, m = numbers(2), np.maximum(numbers(2), numbers(3))
     ex = ttx.explore(scaled_difference(0.25, 0.25), options={"sfpu": "fast"})
     assert "mul_unary" not in ex.code["compute"].text
-    (found,) = ex.run([a, m]).outputs
-    np.testing.assert_array_equal(found, schraudolph(a - m, float(np.float32(0.25 * np.log(2)))))
+    (result,) = ex.run([a, m]).outputs
+    np.testing.assert_array_equal(result, schraudolph(a - m, float(np.float32(0.25 * np.log(2)))))
     other = ttx.explore(scaled_difference(0.25, 0.5), options={"sfpu": "fast"})
-    (found,) = other.run([a, m]).outputs
+    (result,) = other.run([a, m]).outputs
     products = a * np.float32(0.25) - m * np.float32(0.5)
-    np.testing.assert_array_equal(found, schraudolph(products, float(np.float32(np.log(2)))))
+    np.testing.assert_array_equal(result, schraudolph(products, float(np.float32(np.log(2)))))
 
 
 def rows(of_block: bool) -> Any:
@@ -119,8 +119,8 @@ def rows(of_block: bool) -> Any:
 def test_what_is_the_same_for_a_row_stays_exact(of_block: bool) -> None:
     a = numbers(4, 1)
     ex = ttx.explore(rows(of_block), options={"sfpu": "fast"})
-    (found,) = ex.run([a]).outputs
-    np.testing.assert_allclose(found, a * np.exp(a.max(axis=1, keepdims=True)), rtol=1e-5)
+    (result,) = ex.run([a]).outputs
+    np.testing.assert_allclose(result, a * np.exp(a.max(axis=1, keepdims=True)), rtol=1e-5)
     assert ex.plan.compute is not None
     assert ex.plan.compute.fast == ()
     assert ex.plan.precisions == ("full",)

@@ -148,6 +148,6 @@ def test_uses_of_one_value_share_what_was_packed_for_them(options: dict[str, Any
     ex = ttx.explore(twice(), options=options)
     b = a.astype(np.float64) + 1
     want = np.stack([b.max(axis=1), b.min(axis=1), (b - b.max(axis=1, keepdims=True)).sum(axis=1)])
-    found = ex.run([a]).outputs[0]
-    assert np.abs(found - want).max() < (1e-4 if exact else 64 * CUT * np.abs(b).max())
+    result = ex.run([a]).outputs[0]
+    assert np.abs(result - want).max() < (1e-4 if exact else 64 * CUT * np.abs(b).max())
     assert ex.check([a]).ok

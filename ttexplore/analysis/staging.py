@@ -234,7 +234,7 @@ class _Web:
         engine: Engine, for_fpu: frozenset[_Read],
     ) -> None:  # fmt: skip
         self.for_fpu = for_fpu
-        self.places = {statement: place for place, statement in enumerate(loops)}
+        self.positions = {statement: position for position, statement in enumerate(loops)}
         self.web, self.draft, self.stages = web, draft, stages
         self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
@@ -444,7 +444,7 @@ class _Web:
         empty between them. After a nest that changes what it reads, there is another one: the nest packs to it."""
         candidate = replace(StagingBuffer(name, "cb", self.shape, self.dtype, self.span), **facts)
         for buffer_name, uses in self.filled_for.items():
-            changed = any(self.places[read] < self.places[use] for read in uses if read in self.computed)
+            changed = any(self.positions[read] < self.positions[use] for read in uses if read in self.computed)
             original = replace(self.draft.buffers[buffer_name], name=name)
             if original == candidate and use not in uses and not changed:
                 uses.append(use)
@@ -546,7 +546,7 @@ class _Web:
         reason = f"the FPU reads float32 as TF32, and {self.name} is also used exactly" if also_exact else ""
         # A nest that changes a block reads it from elsewhere only for the FPU.
         changes = [(write, "element") for write in self.computed if (write, self.web.buffer, "element") in self.for_fpu]
-        for read, role in sorted([*self.uses, *changes], key=lambda use: self.places[use[0]]):
+        for read, role in sorted([*self.uses, *changes], key=lambda use: self.positions[use[0]]):
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
                 operand = name
@@ -582,10 +582,12 @@ class _Web:
 
     def _is_still_filled(self, operand: str, read: tirx.Stmt) -> bool:
         """Whether the use before this one, in the same sequence, was given the same value in this buffer."""
-        earlier = [use for use in self.filled_for[operand] if self.places[use] < self.places[read]]
+        earlier = [use for use in self.filled_for[operand] if self.positions[use] < self.positions[read]]
         if not earlier or self.loops[earlier[-1]] != self.loops[read]:
             return False
-        return not any(self.places[earlier[-1]] <= self.places[write] < self.places[read] for write in self.web.writes)
+        return not any(
+            self.positions[earlier[-1]] <= self.positions[write] < self.positions[read] for write in self.web.writes
+        )
 
     def _copy_before(self, statement: tirx.Stmt, source: str, target: str, *, transpose: bool) -> None:
         self.draft.before.setdefault(statement, []).append((source, target, transpose))
@@ -646,7 +648,7 @@ def _reads_of_fpu(all_webs: Sequence[Web], loops: Mapping[tirx.Stmt, tuple[int, 
         for nest in (*web.writes, *(read for read, _ in web.reads))
         if not all(_is_load(write) or loops[write][: len(loops[nest])] == loops[nest] for write in web.writes)
     }
-    found: set[_Read] = set()
+    operands: set[_Read] = set()
     for nest in filter(is_parallel, loops):
         axis_loops, body = parallel_body(nest)
         variables = [axis_loop.loop_var for axis_loop in axis_loops]
@@ -661,8 +663,8 @@ def _reads_of_fpu(all_webs: Sequence[Web], loops: Mapping[tirx.Stmt, tuple[int, 
                 if not _is_element(first, variables) or not _is_broadcast(second, variables):
                     continue
                 if (nest, first.source) not in far:
-                    found |= {(nest, load.source, load_role(load, variables)) for load in (first, second)}
-    return frozenset(found)
+                    operands |= {(nest, load.source, load_role(load, variables)) for load in (first, second)}
+    return frozenset(operands)
 
 
 def _is_element(side: ir.Expr, variables: Sequence[ir.Var]) -> TypeGuard[ir.TensorLoad]:

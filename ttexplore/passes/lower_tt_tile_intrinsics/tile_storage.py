@@ -36,7 +36,7 @@ class TileStorage:
         self.names = {layout.name for layout in plan.layouts}
         self.orders: dict[str, str] = {buffer.name: buffer.tile_order for buffer in plan.buffers}
         self.constants: dict[str, tirx.Buffer] = {}
-        self.whole = {buffer.name for buffer in plan.buffers if buffer.unpack_to_dest}
+        self.uncut = {buffer.name for buffer in plan.buffers if buffer.unpack_to_dest}
 
     @property
     def is_wide(self) -> bool:
@@ -67,7 +67,7 @@ class TileStorage:
 
     def is_whole(self, buffer: tirx.Buffer) -> bool:
         """Whether a circular buffer is unpacked to DST as it is, which the FPU cannot read."""
-        return str(buffer.name) in self.whole
+        return str(buffer.name) in self.uncut
 
     def temporary(self, like: tirx.Buffer, dtype: str, source: tirx.Stmt | None) -> tirx.Buffer:
         """A new DST array for values of a dtype, with as many tiles as `like`; the statement `source` needs it."""
