@@ -178,6 +178,55 @@ def test_the_first_element_that_differs_is_named(monkeypatch: pytest.MonkeyPatch
     )
 
 
+LAUNCHED = {
+    "blocks of a persistent grid": (
+        HEAD + """
+def softmax(y, x, x_stride, y_stride, n_rows, n_cols, B: tl.constexpr, num_stages: tl.constexpr):
+    for row in tl.range(tl.program_id(0), n_rows, tl.num_programs(0), num_stages=num_stages):
+        i = tl.arange(0, B)
+        v = tl.load(x + row * x_stride + i, mask=i < n_cols, other=-float("inf"))
+        e = tl.exp(v - tl.max(v, axis=0))
+        tl.store(y + row * y_stride + i, e / tl.sum(e, axis=0), mask=i < n_cols)
+""",
+        {"n_rows": "rows", "n_cols": "columns"},
+    ),
+    "a constant that a decorator computes": (
+        HEAD.replace("@triton.jit", "@triton.heuristics({'EVEN': lambda a: a['n'] % a['B'] == 0})\n@triton.jit") + """
+def doubled(x, y, n, B: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    if EVEN:
+        tl.store(y + i, tl.load(x + i) * 2.0)
+    else:
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+""",
+        {},
+    ),
+    "blocks in one number": (
+        GEMM.replace("tl.program_id(0)", "tl.program_id(0) // tl.cdiv(N, BN)").replace(
+            "tl.program_id(1)", "tl.program_id(0) % tl.cdiv(N, BN)"
+        ),
+        {"M": "rows", "N": "columns", "K": "depth", "sam": "depth", "sbk": "columns"},
+    ),
+    "heads of several batches": (
+        ATTENTION.replace("sh, sm", "sz, H, sh, sm").replace(
+            "tl.program_id(1) * sh", "tl.program_id(1) // H * sz + tl.program_id(1) % H * sh"
+        ),
+        {"n": "length", "sm": "dim"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_parameters_get_what_the_skeleton_means(name: str) -> None:
+    source, meanings = LAUNCHED[name]
+    (kernel,) = ttx.port(source).kernels
+    assert kernel.proof is not None, kernel.draft
+    sizes = kernel.proof.sizes[0]
+    assert {parameter: kernel.proof.launch[parameter] for parameter in meanings} == {
+        parameter: sizes[size] for parameter, size in meanings.items()
+    }
+
+
 def attention(*changes: tuple[str, str]) -> str:
     source = ATTENTION
     for before, after in changes:

@@ -40,8 +40,9 @@ class ForeignKernel:
     """A kernel of a source: its name and line, what it stores, its parameters that are numbers, and the parameters that
     are lengths of rows, because indices are compared with them. `unread` says why the values are not known, `variants`
     which conditions on constants of the kernel were taken to hold. `updates` are what loops make of variables in each
-    turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of its `parameters`.
-    `constants` are the whole numbers that the source gives names outside of the kernel."""
+    turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of its `parameters`,
+    `block_counts` the ends of loops that go on from a block's own number, and `constants` the whole numbers
+    that the source gives names outside of the kernel."""
 
     name: str
     line: int
@@ -54,6 +55,7 @@ class ForeignKernel:
     bounds: Mapping[Place, Place] = field(default_factory=dict[Place, Place])
     defaults: Mapping[str, float] = field(default_factory=dict[str, float])
     parameters: tuple[Parameter, ...] = ()
+    block_counts: frozenset[str] = frozenset()
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
 
 

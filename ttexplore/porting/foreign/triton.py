@@ -473,6 +473,7 @@ class _TritonEvaluation:
     # The lengths of the axes of tensors that blocks were made for, by the indices along them.
     shapes: dict[Place, Place] = field(default_factory=dict[Place, Place])
     defaults: dict[str, float] = field(default_factory=dict[str, float])
+    block_counts: set[str] = field(default_factory=set[str])
     # What the parameters are at first.
     tensors: dict[str, _Known] = field(default_factory=dict[str, "_Known"])
 
@@ -486,7 +487,7 @@ class _TritonEvaluation:
         return ForeignKernel(
             self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread(), tuple(self.variants.texts), self.updates, self.bounds, self.defaults,
-            tuple(map(self.parameter, self.function.args.args)),
+            tuple(map(self.parameter, self.function.args.args)), frozenset(self.block_counts),
         )  # fmt: skip
 
     def parameter(self, parameter: ast.arg) -> Parameter:
@@ -780,6 +781,7 @@ class _TritonEvaluation:
                 )
                 if start and {atom[0] for atom in places.atoms(start)} == {"p"} and places.is_count(end):
                     # A persistent loop: another number of a block.
+                    self.block_counts.add(places.written(end))
                     program_index = places.atom("p", f"{places.written(start)} by {places.written(step)}")
                     return program_index, program_index
                 self.lengths |= places.length_of(end)

@@ -310,6 +310,9 @@ class _Launching:
             for (kind, name, _), _ in group.strides:
                 if kind == "k":
                     self.solve_loop(name.partition(" of ")[2], self.extent(sizes))
+                if kind == "p" and " by " in name:
+                    for count in self.kernel.block_counts:
+                        self.equate(count.split("*"), self.extent(sizes), 1.0)
                 digit = _DIGIT.fullmatch(name)
                 if kind == "p" and digit is not None:
                     self.equate([digit[1]], self.extent(sizes), 1.0)
@@ -365,7 +368,7 @@ class _Launching:
                 # 1 and 0 for a bool
                 value = (2 + number if dtypes[name] != "bool" else 1) - (self.number == 1)
             else:
-                value = pool[number % len(pool)]
+                value = pool[number % len(pool)] + number // len(pool)
             self.values[name] = value
             if not isinstance(self.family, Attention) and not isinstance(value, str):
                 values[name] = float(value)
@@ -449,8 +452,9 @@ class _Launching:
         for parameter in self.kernel.parameters:
             if parameter.kind == "tensor" or parameter.name in self.values:
                 continue
-            # A constant of the compiler may have any value, if it makes no difference.
-            if parameter.used and parameter.kind != "constant":
+            # A constant of the compiler may have any value, if it makes no difference, and so may what another variant
+            # uses.
+            if parameter.used and parameter.kind != "constant" and not self.kernel.variants:
                 raise Unaccounted(_unaccounted(parameter))
             self.values[parameter.name] = (4, 8, 2, 16)[self.number]
 
