@@ -9,9 +9,11 @@ from xml.etree import ElementTree
 import pytest
 
 from ttexplore import Exploration, explore
+from ttexplore.record import Line, Listing
 from ttexplore.views.flow.drawing import flows_data
 from ttexplore.views.flow.graph import FlowGraph, operation_graph, statement_graph
 from ttexplore.views.flow.layout import Layout, laid_out
+from ttexplore.views.flow.statements import functions_of
 
 _GALLERY = "notebooks/gallery/"
 _ATTENTION = f"{_GALLERY}attention.py::causal_attention"
@@ -142,3 +144,18 @@ def test_the_explorer_gets_each_graph_with_the_steps_that_it_is_true_of(attentio
     shown = {element.get("data-buffer") for element in ElementTree.fromstring(flows[1]["svg"]).iter()} - {None}
     assert shown == {buffer.name for buffer in attention.plan.buffers}
     assert int(ElementTree.fromstring(flows[1]["svg"]).get("width") or 0) <= 1400
+
+
+def test_a_text_that_is_no_program_has_no_graph() -> None:
+    """Saved explorations may have any text."""
+    for text in (
+        "",
+        "x = 1",
+        "def f(:",
+        "def f(A: T.Tensor((32, 32), 1)):",
+        "def f():\n    \0",
+        "def f():\n" + "    (" * 300,
+    ):
+        lines = tuple(Line(line) for line in text.split("\n"))
+        for function in functions_of(Listing("tir", lines)):
+            assert function.body == ()

@@ -29,7 +29,6 @@ from ttexplore.views.flow.layout import (
     Layout,
     laid_out,
 )
-from ttexplore.views.flow.statements import functions_of
 from ttexplore.views.markup import byte_size, content_id, escape, plural, shortened, visible
 
 _MARGIN, _APART = 4, 20
@@ -73,11 +72,11 @@ def flows_data(trace: Trace, plan: Plan) -> list[dict[str, Any]]:
     """The graphs of a lowering as the explorer wants them, each with the first step, among all with their parts, that
     it is true of: of kernel statements, and of tile operations once there are some."""
     flows: list[dict[str, Any]] = []
-    steps = [(step, number) for step, number in _numbered(trace.steps) if step.error is None]
+    steps = [(step, number) for step, number in _numbered(trace.steps) if step.error is None and _is_whole(step)]
     plain = [step for step, _ in steps if not _has_operations(step) and not _has_buffers(step)]
     if plain:
         flows.append({"step": 0, "words": "kernel statements", **_data(statement_graph(plain[-1].after), plan, False)})
-    lowered = [(step, number) for step, number in steps if _has_operations(step) and len(functions_of(step.after)) == 1]
+    lowered = [(step, number) for step, number in steps if _has_operations(step)]
     if lowered and plan.graph:
         graph = operation_graph(lowered[-1][0].after, plan.buffers)
         if graph.nodes:
@@ -93,6 +92,11 @@ def _numbered(steps: Sequence[StepRecord]) -> list[tuple[StepRecord, int]]:
         numbered.append((step, position))
         position += 1 + len(step.parts)
     return numbered
+
+
+def _is_whole(step: StepRecord) -> bool:
+    """Whether the program is not split into kernels yet."""
+    return sum(line.text.startswith("def ") for line in step.after.lines) == 1
 
 
 def _has_operations(step: StepRecord) -> bool:

@@ -79,9 +79,9 @@ class Function:
 
 
 def functions_of(listing: Listing) -> list[Function]:
-    """The functions of a listing of a program."""
+    """The functions of a listing of a program; none for another text, as a saved exploration may have it."""
     starts = [number for number, line in enumerate(listing.lines) if line.text.startswith("def ")]
-    ends = [*starts[1:], len(listing.lines)]
+    ends = [*starts[1:], len(listing.lines)][: len(starts)]
     return [_function(listing.lines, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
@@ -222,7 +222,8 @@ def _word(value: ast.expr) -> str:
 def _parsed(text: str) -> ast.stmt | None:
     try:
         body = ast.parse(text).body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # A saved exploration may have any text.
         return None
     return body[0] if body else None
 
