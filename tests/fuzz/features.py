@@ -103,9 +103,11 @@ ELSEWHERE: dict[str, str] = {
         ("alloc_tmem", "mbarrier_arrive_expect_tx", "sync_threads", "tcgen05_gemm", "tcgen05_mma_arrive",
          "wait_wgmma", "wgmma_gemm"), "tests/corpus/groups.py: other names of what groups.py draws"),
     **dict.fromkeys(
-        ("attr", "comm_reducer", "evaluate", "get_thread_binding", "get_thread_bindings", "thread_binding",
-         "tvm_thread_allreduce", "warp_reduce_max", "warp_reduce_min", "warp_reduce_sum"),
-        "tests/corpus/gemv.py, tests/passes/test_single_threads.py: kernels for single threads"),
+        ("attr", "comm_reducer", "get_thread_bindings", "tvm_thread_allreduce", "warp_reduce_max", "warp_reduce_sum"),
+        "threads"),
+    **dict.fromkeys(
+        ("evaluate", "get_thread_binding", "thread_binding", "warp_reduce_min"),
+        "tests/corpus/gemv.py, tests/language/test_threads.py: other names of what threads.py draws"),
     "import_source": "tests/language/test_threads.py: nothing to draw",
     **dict.fromkeys(("im2col", "disjunction", "reduce", "atomic_addx2", "atomic_addx4"), "tests/corpus"),
 }  # fmt: skip
