@@ -12,6 +12,8 @@ from ttexplore.errors import KernelError, unknown
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
 
 _EXPLORED: ContextVar[Target | None] = ContextVar("the target that is explored", default=None)
+# Of the first GPU with bfloat16 and asynchronous copies.
+_LEAST_CAPABILITY = (8, 0)
 _UNITS = {"bytes": 1, "kb": 1024, "mb": 1024 * 1024}
 
 
@@ -59,6 +61,11 @@ def get_device_properties(_device: object = 0) -> DeviceProperties:
 def get_device_name(_device: object = 0) -> str:
     """The name of the target."""
     return _target().name
+
+
+def get_device_capability(_device: object = 0) -> tuple[int, int]:
+    """The capability of the GPU whose code asks for the least: no chip here has a GPU's later instructions."""
+    return _LEAST_CAPABILITY
 
 
 def get_num_sms(_device: object = 0) -> int:

@@ -12,7 +12,13 @@ from typing import SupportsIndex
 import ttexplore.language as language
 from ttexplore.errors import KernelError, shown
 from ttexplore.language.guard.standins import StandIn, StandInBase, StandInModule
-from ttexplore.language.machine import get_device_name, get_device_properties, get_num_sms, get_shared_memory
+from ttexplore.language.machine import (
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    get_num_sms,
+    get_shared_memory,
+)
 from ttexplore.language.tracer.dtypes import ALIASES, DTYPES, dtype
 from ttexplore.language.tracer.kernel import JitKernel, autotune, compiled, jit
 
@@ -147,6 +153,7 @@ def stand_in(name: str) -> StandInModule:
             "is_available": lambda: False,
             "device_count": lambda: 0,
             "get_device_name": get_device_name,
+            "get_device_capability": get_device_capability,
             "get_device_properties": get_device_properties,
         }
     elif name == "torch.version":
