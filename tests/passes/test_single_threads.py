@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+from tests.changed_lines import check_changed_lines
 from tests.corpus import gemv
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
 from ttexplore.exploration import Exploration
@@ -230,3 +231,10 @@ def test_what_has_no_block_form_is_rejected(tmp_path: Path, construct: str) -> N
     assert isinstance(error, Unsupported)
     assert error.code == "TTX-L001"
     assert error.span is not None
+
+
+@pytest.mark.parametrize("way", ["split", "joined by all", "a row of each warp"])
+def test_each_changed_line_has_a_rule_and_a_source(way: str) -> None:
+    for step in ttx.explore(_PRODUCTS[way]).steps:
+        for leaf in step.leaves:
+            check_changed_lines(leaf.record)

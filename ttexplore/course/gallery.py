@@ -68,7 +68,7 @@ PHASES: tuple[Phase, ...] = (
         )),
     )),
     Phase("Phase 3: advanced patterns", (
-        GallerySection("3.1", "Matrix times vector", _of("gemv", "gemv")),
+        GallerySection("3.1", "Matrix times vector", _of("gemv", "gemv", "gemv_by_threads")),
         GallerySection("3.2", "Convolution", _of(
             "convolution", "convolution", "depthwise_convolution", "convolution_im2col"
         )),

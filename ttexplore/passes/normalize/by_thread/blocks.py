@@ -95,7 +95,7 @@ class _Writer:
                 filled = call(tl.FILL.name, [whole_region(block), value])
                 return self.made(source, [tirx.Evaluate(filled, statement.span)])
             case tirx.IfThenElse() if self.kernel.axes_of([statement.condition]):
-                return [new for side, _ in sides_of(statement) for new in self.body(side)]
+                return self.made(source, [new for side, _ in sides_of(statement) for new in self.body(side)])
             case tirx.IfThenElse():
                 otherwise = None if statement.else_case is None else self.body(statements(statement.else_case))
                 then = self.body(statements(statement.then_case))
