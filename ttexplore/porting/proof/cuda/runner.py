@@ -165,7 +165,8 @@ def _compiled(translation: Translation, template: Sequence[str], toolchain: Tool
     machine = _machine(toolchain, headers, control)
     link_flags = () if os.uname().sysname == "Darwin" else ("-no-pie",)
     messages = ""
-    for words in (f"{_FLAGS} {_CHECKS} {_ONLY_GCC}", _FLAGS):
+    # Older compilers, and others, lack some.
+    for words in (f"{_FLAGS} {_CHECKS} {_ONLY_GCC}", f"{_FLAGS} {_CHECKS}", _FLAGS):
         flags = (*words.split(), f"-I{INCLUDE_FOLDER}", *([] if not link_flags else ["-fno-pie"]))
 
         def commands(folder: Path, flags: Sequence[str] = flags) -> list[tuple[str, ...]]:
