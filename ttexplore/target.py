@@ -17,7 +17,9 @@ Sources of the numbers, all from SDK 0.81.1 unless a line says otherwise:
   bytes reach 62 % of its peak (https://github.com/tenstorrent/tt-metal/issues/55898); with eight banks, 1.6 cycles are
   between that and what the small square matmuls tell. On Wormhole, with the rate of all banks, derived from four times
   of InterleavedToSharded (issue 6729 there), in pages of 2048 and of 1088 bytes;
-- what is left of the rate where cores read and write at a time: AdamW with 346 GB/s on a p100a (pull request 39951);
+- what is left of the rate where cores read and write at a time: AdamW with 346 GB/s on a p100a (pull request 39951).
+  Eight banks move no more than seven: 313 GB/s of an activation (``tech_reports/Gemma4PrefillChunkSize``);
+- what a page adds on a p100a: decoding with caches of three formats (https://github.com/tenstorrent/tt-metal/issues/57161);
 - rates of writes, of the unpackers, and the time of a launch: derived once for each chip from the square rows of
   ``tech_reports/GEMM_FLOPS`` (docs/clock.md says how).
 """
@@ -363,6 +365,7 @@ _P150 = Target(
         multicast_issue_receiver_cycles=0.65,
         unpack_bytes_per_cycle=80.0,
         launch_cycles=1600,
+        dram_mixed_share=0.68,
     ),
 )
 
@@ -382,6 +385,7 @@ TARGETS: dict[str, Target] = {
                 _P150.costs,
                 dram_read_bytes_per_cycle=376.0 * 7 / 8,
                 dram_request_cycles=1.3,
+                dram_mixed_share=0.78,
                 dram_write_bytes_per_cycle=280.0 * 7 / 8,
             ),
         ),

@@ -430,6 +430,18 @@ def test_an_estimate_says_how_sure_it_is() -> None:
     assert f"if it were free; {name} would save {part:.0%} of that" in str(found)
 
 
+def test_an_estimate_names_what_is_not_modelled() -> None:
+    """Blocks of A come from shards of other cores; with match_shard, from the core's own."""
+    kernel = gemm(256, 256, 256, 64, 64, 64)
+    layouts = {"A": {"memory": "l1", "shard": "height"}}
+    matched = {"policy": "match_shard", "match": "A"}
+    from_others, own = (ttx.explore(kernel, options={"layouts": layouts, **one}) for one in ({}, matched))
+    assert estimated(from_others).from_cores == ("A",)
+    assert "how reads of A from other cores hold one another up is not modelled" in str(estimated(from_others))
+    assert estimated(own).from_cores == ()
+    assert "not modelled" not in str(estimated(own))
+
+
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_faster_resources_save_more(resource: Resource) -> None:
     """Up to what a free one saves; one that is as fast saves nothing."""

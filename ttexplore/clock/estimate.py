@@ -93,7 +93,8 @@ class Estimate(Printed):
     and write to it, `flops` the operations of its products of tiles, `tensor_bytes` the size of all tensors in DRAM. An
     estimate `of_inputs` holds for the given inputs only: their elements decide what the program does. `links` are the
     bytes over each link of the two NoCs, of which the replay does not know: where the busiest one takes longer than the
-    replay, its time counts.
+    replay, its time counts. The tensors `from_cores` are read from L1 of other cores: how such reads hold one another
+    up beyond the busiest link is not modelled.
     """
 
     kernel: str
@@ -109,6 +110,7 @@ class Estimate(Printed):
     of_inputs: bool
     flops: int
     links: LinkLoads = field(repr=False)
+    from_cores: tuple[str, ...]
     _gains: _Gains = field(repr=False, compare=False)
     _find_traces: Callable[[], tuple[CoreTrace, ...]] = field(repr=False, compare=False)
     _find_costs: Callable[[], tuple[OperationCost, ...]] = field(repr=False, compare=False)
@@ -182,6 +184,13 @@ class Estimate(Printed):
         return 1 - self.gains_us["RISC-V"] / self.us
 
     @property
+    def _confidence_told(self) -> str:
+        told = f"{self.confidence:.0%} of the time {_HELD}"
+        if not self.from_cores:
+            return told
+        return f"{told}; how reads of {', '.join(self.from_cores)} from other cores hold one another up is not modelled"
+
+    @property
     def tflops(self) -> float:
         """The operations of the products of tiles, in 10^12 per second."""
         return self.flops / self.us / 1e6
@@ -234,7 +243,7 @@ class Estimate(Printed):
             f"estimate: {plain_time(self.us)} for {self.kernel} on {self.target} ({self.cycles:,} cycles)",
             *([f"  inputs: {_OF_INPUTS}"] if self.of_inputs else []),
             f"  error: {ACCURACY}",
-            f"  confidence: {self.confidence:.0%} of the time {_HELD}",
+            f"  confidence: {self._confidence_told}",
             f"  bound by {self.bound}: {plain_time(self.us - gain)} if it were free; {_next_told(*self.runner_up)}",
             f"  roofline: {plain_time(self.roofline_us)} (compute {plain_time(self.compute_peak_us)}, DRAM "
             f"{plain_time(self.dram_peak_us)}){longer}",
@@ -279,7 +288,7 @@ class Estimate(Printed):
                      f"{_size(self.tensor_bytes)}; {self.gigabytes_per_s:,.1f} GB/s"),
             *self._links_told(duration),
             ("error", ACCURACY),
-            ("confidence", f"{self.confidence:.0%} of the time {_HELD}"),
+            ("confidence", self._confidence_told),
         )  # fmt: skip
         title = f"{self.kernel} on {self.target}{_FOR_THESE if self.of_inputs else ''}"
         return Prediction(
@@ -433,12 +442,17 @@ def estimate(
     written = sum(core.written_bytes * len(core.cores) for core in cores)
     in_dram = {layout.name for layout in plan.layouts if layout.memory == "dram"}
     tensors = sum(accessor.pages * accessor.page_bytes for accessor in plan.accessors if accessor.tensor in in_dram)
+    in_l1 = {layout.name for layout in plan.layouts if layout.memory == "l1"}
+    # With match_shard, a core finds its part in its own shard.
+    matched = plan.partition is not None and plan.partition.policy == "match_shard"
+    reads = {tensor for cores_alike in classes for _, way, tensor in cores_alike.moved if way == "read"}
+    from_cores = () if matched else tuple(sorted(reads & in_l1))
     dram_peak = target.costs.dram_bank_bytes_per_cycle * target.dram_banks
     cycles = kernels + launch
     return Estimate(
         plan.kernel, target.name, cycles * to_us, cycles, cores, useful / target.cores * to_us,
         min(tensors, read + written) / dram_peak * to_us, read, written, tensors,
-        any(cores_alike.of_inputs for cores_alike in classes), flops, links,
+        any(cores_alike.of_inputs for cores_alike in classes), flops, links, from_cores,
         _Gains(classes, target, replayed, of_schedule, (read, written), links.cycles),
         functools.partial(_traces, classes, target), lambda: operation_costs(marked(), target), replayed.events,
     )  # fmt: skip
