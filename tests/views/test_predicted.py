@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.corpus import gemm
 from ttexplore import Exploration, explore
 from ttexplore.clock.estimate import ACCURACY, Estimate
 from ttexplore.errors import UsageError
@@ -62,6 +63,20 @@ def test_the_card_has_the_error_and_all_gains(shared: Exploration, found: Estima
     assert {*names} == {*found.gains_us}
     assert (names[0], times[0]) == (found.bound, short_time(found.us - found.gains_us[found.bound]))
     assert list(shares) == sorted((round(100 * one / found.us) for one in found.gains_us.values()), reverse=True)
+
+
+def test_idle_cores_are_told_with_what_they_would_bring_at_most() -> None:
+    """One block on one core of 64, and as many as there are cores."""
+    alone = explore(gemm(64, 64, 256, 64, 64, 32))
+    estimate = alone.estimate()
+    assert isinstance(estimate, Estimate)
+    launch = estimate.us - estimate.kernels_us
+    least = launch + max(core.end_us for core in estimate.cores) / 64
+    assert dict(alone.estimate_data()["facts"])["idle cores"] == (
+        f"63 of 64: the same work on all of them takes {short_time(least)} at least"
+    )
+    everywhere = explore(gemm(512, 512, 64, 64, 64, 32))
+    assert "idle cores" not in dict(everywhere.estimate_data()["facts"])
 
 
 def test_cores_read_what_they_send(shared: Exploration, found: Estimate) -> None:

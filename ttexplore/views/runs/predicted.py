@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ttexplore.noc_links import Step
 from ttexplore.plan import Plan
-from ttexplore.views.figures.core_map import Measure, core_steps, links_svg, measure_legend
+from ttexplore.views.figures.core_map import (
+    Measure,
+    core_count,
+    core_steps,
+    links_svg,
+    measure_legend,
+)
 from ttexplore.views.figures.ulp_histogram import compact_count
 from ttexplore.views.markup import visible
 from ttexplore.views.runs.times import short_time
@@ -60,6 +66,7 @@ def estimate_data(estimate: Estimate, plan: Plan) -> dict[str, Any]:
             ["roofline", f"{short_time(estimate.roofline_us)} (compute {short_time(estimate.compute_peak_us)}, DRAM "
              f"{short_time(estimate.dram_peak_us)}){longer}"],
             ["peak", f"{share.partition(' of')[0]} of the rate of its math fidelity on all cores"],
+            *_idle_told(estimate, plan),
             ["DRAM", f"{moved}; the tensors have {megabytes(estimate.tensor_bytes)}"],
             *([["NoC", f"{megabytes(estimate.links.most_bytes)} over the busiest link, {link}: "
                 f"{short_time(estimate.links.us)} at least"]] if (link := estimate.links.busiest) else []),
@@ -74,6 +81,19 @@ def estimate_data(estimate: Estimate, plan: Plan) -> dict[str, Any]:
         ],
         "measures": [asdict(measure) for measure in estimate_measures(estimate, plan)],
     }  # fmt: skip
+
+
+def _idle_told(estimate: Estimate, plan: Plan) -> list[list[str]]:
+    """What the cores without work would bring at most: the same work, evenly on all cores."""
+    assert plan.partition is not None, "what has a time has been lowered"
+    cores, working = core_count(plan.partition), sum(core.items > 0 for core in plan.partition.cores)
+    if working == cores:
+        return []
+    spent = sum(group.end_us * len(group.cores) for group in estimate.cores)
+    least = estimate.us - estimate.kernels_us + spent / cores
+    return [
+        ["idle cores", f"{cores - working} of {cores}: the same work on all of them takes {short_time(least)} at least"]
+    ]
 
 
 def estimate_measures(estimate: Estimate, plan: Plan) -> tuple[Measure, ...]:
