@@ -21,7 +21,7 @@ from ttexplore.porting.foreign.skeletons import Skeleton, skeleton
 from ttexplore.porting.foreign.triton import read_triton
 from ttexplore.porting.foreign.work import SourceWork
 from ttexplore.porting.pattern import Pattern, patterns
-from ttexplore.porting.proof.proving import NOT_RUN, Difference, Draft, Proof, proof_html, prove_kernel
+from ttexplore.porting.proof.proving import NOT_RUN, Difference, Draft, PortProof, proof_html, prove_kernel
 from ttexplore.porting.table import Table
 from ttexplore.record import Span, lines_of
 from ttexplore.views.markup import content_id, escape, plural, visible
@@ -64,7 +64,7 @@ class PortedKernel:
     skeleton: str = ""
     factory: str = ""
     outside: str = ""
-    proof: Proof | None = None
+    proof: PortProof | None = None
     draft: PortedDraft | None = None
 
 
@@ -109,7 +109,7 @@ class Port(Printed):
         return self.written.skeleton
 
     @property
-    def proof(self) -> Proof | None:
+    def proof(self) -> PortProof | None:
         """How the first kernel that is written was compared with its source, None if there is none."""
         return next((kernel.proof for kernel in self.kernels if kernel.skeleton), None)
 
@@ -237,8 +237,8 @@ def port(
     return Port(reading.language, text, reading.marks, tuple(kernels))
 
 
-def _ported(kernel: ForeignKernel, family: Family, written: Skeleton, result: Proof | Draft) -> PortedKernel:
-    if isinstance(result, Proof):
+def _ported(kernel: ForeignKernel, family: Family, written: Skeleton, result: PortProof | Draft) -> PortedKernel:
+    if isinstance(result, PortProof):
         return PortedKernel(kernel.name, kernel.line, family.row, written.text, written.factory, proof=result)
     draft = PortedDraft(written.text, written.factory, result.reason, result.difference)
     return PortedKernel(kernel.name, kernel.line, family.row, draft=draft)

@@ -51,7 +51,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class IndexedAccess:
     """The groups of an access to a tensor of the source, and the sizes of the axes that they go along."""
 
     tensor: str
@@ -60,17 +60,17 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class SourceAxes:
     """The axes of each access, and the accesses to tensors that the skeleton has not."""
 
-    accesses: tuple[Access, ...]
-    left_out: tuple[Access, ...]
+    accesses: tuple[IndexedAccess, ...]
+    left_out: tuple[IndexedAccess, ...]
 
 
-def accesses_of(kernel: ForeignKernel) -> list[Access] | str:
+def accesses_of(kernel: ForeignKernel) -> list[IndexedAccess] | str:
     """The accesses of a kernel, each once; or why there is one that cannot be followed."""
     lengths = frozenset(parameter.name for parameter in kernel.parameters if parameter.kind == "number")
-    found_accesses: dict[tuple[str, Place], Access] = {}
+    found_accesses: dict[tuple[str, Place], IndexedAccess] = {}
     for store in kernel.stores:
         inputs = [(term.tensor, term.place) for term in walk(store.value) if isinstance(term, Input)]
         for tensor, place in [(store.tensor, store.place), *inputs]:
@@ -83,10 +83,10 @@ def accesses_of(kernel: ForeignKernel) -> list[Access] | str:
             if isinstance(side, str):
                 if moving:
                     return f"{tensor} is read or written {side}"
-                found_accesses[tensor, place] = Access(tensor, ())
+                found_accesses[tensor, place] = IndexedAccess(tensor, ())
                 continue
             groups = [Group(tuple((atom, side.strides[atom]) for atom in group)) for group in side.axes(lengths)]
-            found_accesses[tensor, place] = Access(tensor, tuple(_joined(groups)))
+            found_accesses[tensor, place] = IndexedAccess(tensor, tuple(_joined(groups)))
     return list(found_accesses.values())
 
 
@@ -102,14 +102,14 @@ def _joined(groups: list[Group]) -> list[Group]:
     return groups
 
 
-def ways(kernel: ForeignKernel, skeleton: Skeleton) -> Iterator[Axes] | str:
+def ways(kernel: ForeignKernel, skeleton: Skeleton) -> Iterator[SourceAxes] | str:
     """The ways in which the indices may go along the axes, the likeliest first; or why there is none."""
     accesses = accesses_of(kernel)
     if isinstance(accesses, str):
         return accesses
     left_out = tuple(access for access in accesses if skeleton.names.get(access.tensor) not in skeleton.shapes)
     inside = [access for access in accesses if access not in left_out]
-    options: list[list[Access]] = []
+    options: list[list[IndexedAccess]] = []
     for access in inside:
         shape = skeleton.shapes[skeleton.names[access.tensor]]
         views = list(_views(access, shape))
@@ -120,7 +120,7 @@ def ways(kernel: ForeignKernel, skeleton: Skeleton) -> Iterator[Axes] | str:
     return itertools.islice(_consistent(options, left_out), _MOST_WAYS)
 
 
-def _views(access: Access, shape: Sequence[str]) -> Iterator[Access]:
+def _views(access: IndexedAccess, shape: Sequence[str]) -> Iterator[IndexedAccess]:
     """The ways in which the groups of one access may go along the axes of a shape."""
     for way in dict.fromkeys((access, _apart(access))):
         count = len(way.groups)
@@ -129,10 +129,10 @@ def _views(access: Access, shape: Sequence[str]) -> Iterator[Access]:
                 ordered = [axes[0]] * count
                 for number, axis in enumerate(order):
                     ordered[number] = axes[axis]
-                yield Access(way.tensor, way.groups, tuple(ordered))
+                yield IndexedAccess(way.tensor, way.groups, tuple(ordered))
 
 
-def _apart(access: Access) -> Access:
+def _apart(access: IndexedAccess) -> IndexedAccess:
     """The access where each block of threads has a row of its own: threads along one axis, blocks along another."""
     groups: list[Group] = []
     for group in access.groups:
@@ -143,10 +143,10 @@ def _apart(access: Access) -> Access:
             groups += [Group((((kind, name, width or threads), base),)), Group(rest)]
         else:
             groups.append(group)
-    return Access(access.tensor, tuple(groups))
+    return IndexedAccess(access.tensor, tuple(groups))
 
 
-def _order(access: Access, order: tuple[int, ...]) -> tuple[bool, ...]:
+def _order(access: IndexedAccess, order: tuple[int, ...]) -> tuple[bool, ...]:
     """What is likelier comes first: neighbours along the last axis, and loops along the last ones."""
     last = max(range(len(order)), key=lambda number: order[number], default=0)
     if not access.groups:
@@ -169,12 +169,14 @@ def _divided(shape: Sequence[str], count: int) -> Iterator[tuple[Sizes, ...]]:
 
 
 def _consistent(
-    options: Sequence[Sequence[Access]], left_out: tuple[Access, ...], chosen: tuple[Access, ...] = (),
+    options: Sequence[Sequence[IndexedAccess]],
+    left_out: tuple[IndexedAccess, ...],
+    chosen: tuple[IndexedAccess, ...] = (),
     axis_of: Mapping[object, Sizes] | None = None,
-) -> Iterator[Axes]:  # fmt: skip
+) -> Iterator[SourceAxes]:
     """The choices in which each block number, loop and block size goes along the same sizes everywhere."""
     if not options:
-        yield Axes(chosen, left_out)
+        yield SourceAxes(chosen, left_out)
         return
     for access in options[0]:
         known_axes = dict(axis_of or {})
@@ -190,7 +192,7 @@ def _consistent(
             yield from _consistent(options[1:], left_out, (*chosen, access), known_axes)
 
 
-def axis_along(index: Place, axes: Axes) -> tuple[Group, Sizes] | None:
+def axis_along(index: Place, axes: SourceAxes) -> tuple[Group, Sizes] | None:
     """The group whose indices a place is made of, and the axis that it goes along."""
     moving = {atom for atom in atoms(index) if atom[0] in ("p", "k")}
     inside = {atom[2] or atom[1] for atom in atoms(index) if atom[0] == "r"}

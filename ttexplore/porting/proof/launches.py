@@ -20,7 +20,7 @@ from ttexplore.porting.foreign.marks import ForeignKernel, Parameter
 from ttexplore.porting.foreign.places import Place, atoms, constant, distance, written
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Scalar, walk
-from ttexplore.porting.proof.axes import HALVES, INNER, OUTER, Access, Axes, Group, Sizes, axis_along
+from ttexplore.porting.proof.axes import HALVES, INNER, OUTER, Group, IndexedAccess, Sizes, SourceAxes, axis_along
 from ttexplore.porting.proof.running import Launch
 
 Kind = Literal["multiples of blocks", "odd sizes", "smaller than a block", "other multiples"]
@@ -42,7 +42,7 @@ class Unaccounted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TensorLayout:
+class PlacedTensor:
     """Where the elements of a tensor of the skeleton are in the array of the source: as an array of `shape`, each axis
     with its stride; `length` is that of the array."""
 
@@ -61,12 +61,12 @@ class TrialLaunch:
     launch: Launch
     numbers: Mapping[str, int | float | bool | str]
     values: Mapping[str, float]
-    layouts: Mapping[str, TensorLayout]
+    layouts: Mapping[str, PlacedTensor]
     left_out: Mapping[str, int]
 
 
 def launch_of(
-    kernel: ForeignKernel, family: Family, skeleton: Skeleton, axes: Axes, kind: Kind, odd: str = ""
+    kernel: ForeignKernel, family: Family, skeleton: Skeleton, axes: SourceAxes, kind: Kind, odd: str = ""
 ) -> TrialLaunch:
     """The launch to try with sizes of a kind, and one size that is `odd`. Raises Unaccounted."""
     return _Launching(kernel, family, skeleton, axes, kind, KINDS.index(kind), odd).launch()
@@ -89,7 +89,7 @@ class _Launching:
     kernel: ForeignKernel
     family: Family
     skeleton: Skeleton
-    axes: Axes
+    axes: SourceAxes
     kind: Kind
     number: int
     odd: str = ""
@@ -199,20 +199,20 @@ class _Launching:
     def exact(self, size: str) -> int | None:
         """How many indices an axis must have, because all of a block lie along it: any power of 2 if it is 0; None if
         there is no such block."""
-        found: int | None = None
+        count: int | None = None
         for group, sizes in self.groups:
             if tuple(name.removeprefix(HALVES) for name in sizes) != (size,) or group.moves or not group.width:
                 continue
             bound = self.bound_of(group)
             length = None if bound is None else constant(bound)
             if length is not None:
-                found = int(length)
+                count = int(length)
             elif group.width.isdigit():
-                found = int(group.width)
+                count = int(group.width)
             elif bound is None:
                 value = self.values.get(group.width)
-                found = int(value) if isinstance(value, int) else found or 0
-        return found
+                count = int(value) if isinstance(value, int) else count or 0
+        return count
 
     def covered(self, size: str) -> bool:
         """Whether one block has all indices of an axis, and perhaps more."""
@@ -233,20 +233,20 @@ class _Launching:
     def bound_of(self, group: Group) -> Place | None:
         """The length that the indices of a group are compared with."""
         for index, length in self.kernel.bounds.items():
-            along = axis_along(index, Axes((Access("", (group,), (("",),)),), ()))
+            along = axis_along(index, SourceAxes((IndexedAccess("", (group,), (("",),)),), ()))
             if along is not None:
                 return length
         return None
 
     def choose_sizes(self) -> None:
         names = sizes_of(self.skeleton)
-        parts = {size for _, sizes in self.groups for size in sizes if size.endswith((OUTER, INNER))}
+        divided_sizes = {size for _, sizes in self.groups for size in sizes if size.endswith((OUTER, INNER))}
         used = set[int]()
         # What a parameter says of one axis holds for the others of which it says it.
         lengths: dict[str, int] = {}
         # What has no choice comes first: sizes are different.
         for number, name in sorted(enumerate(names), key=lambda pair: (self.exact(pair[1]) is None, pair[0])):
-            if name + OUTER in parts:
+            if name + OUTER in divided_sizes:
                 self.sizes[name + OUTER], inner = ((2, 3), (3, 2), (2, 2), (1, 3))[self.number]
                 self.sizes[name + INNER] = self.digit(name + INNER) or inner
                 self.sizes[name] = self.sizes[name + OUTER] * self.sizes[name + INNER]
@@ -334,9 +334,9 @@ class _Launching:
     def equate(self, names: Sequence[str], number: int, scale: float) -> None:
         """Let a product of names be a number, if one of them has no value yet."""
         unknown = [name for name in names if self.factor(name) is None]
-        known = self.factors([name for name in names if name not in unknown]) or 1
+        factor = self.factors([name for name in names if name not in unknown]) or 1
         if len(unknown) == 1 and self.is_parameter(unknown[0]):
-            quotient = number / (known * scale)
+            quotient = number / (factor * scale)
             if quotient == int(quotient):
                 self.values[unknown[0]] = int(quotient)
 
@@ -344,10 +344,10 @@ class _Launching:
         return any(p.name == name and p.kind != "tensor" for p in self.kernel.parameters)
 
     def solve_loop(self, end: str, extent: int) -> None:
-        whole = re.fullmatch(r"(\w+)|\((\w+) (?:cdiv|//) \w+\)|\(-1\+(\w+)\+(\w+) // (\w+)\)", end)
-        if whole is None:
+        count = re.fullmatch(r"(\w+)|\((\w+) (?:cdiv|//) \w+\)|\(-1\+(\w+)\+(\w+) // (\w+)\)", end)
+        if count is None:
             return
-        names = [name for name in whole.groups() if name and self.is_parameter(name) and name not in self.values]
+        names = [name for name in count.groups() if name and self.is_parameter(name) and name not in self.values]
         if len(set(names)) == 1:
             self.values[names[0]] = extent
 
@@ -383,8 +383,8 @@ class _Launching:
                 for group, extent in self.from_inside(access):
                     unknown = list(dict.fromkeys(name for name in group.base if self.factor(name) is None))
                     if len(unknown) == 1 and self.is_stride(unknown[0]):
-                        others = self.factors([name for name in group.base if name != unknown[0]]) or 1
-                        needed = -(-span // others)
+                        factor = self.factors([name for name in group.base if name != unknown[0]]) or 1
+                        needed = -(-span // factor)
                         self.values[unknown[0]] = needed + (pad if span > 1 else 0)
                         self.flexible.add(unknown[0])
                     elif len(group.base) == 1 and group.base[0] in self.flexible:
@@ -401,21 +401,21 @@ class _Launching:
     def is_stride(self, name: str) -> bool:
         return self.is_parameter(name) and name not in self.values
 
-    def shape_of(self, access: Access) -> tuple[int, ...]:
+    def shape_of(self, access: IndexedAccess) -> tuple[int, ...]:
         """The shape of a tensor along the axes of an access."""
         return tuple(
             _product([self.sizes[size.removeprefix(HALVES)] * (2 if size.startswith(HALVES) else 1) for size in sizes])
             for sizes in access.axes
         )
 
-    def from_inside(self, access: Access) -> list[tuple[Group, int]]:
+    def from_inside(self, access: IndexedAccess) -> list[tuple[Group, int]]:
         """The groups of an access from the inner axes on, with their extents: neighbours first."""
         shape = self.shape_of(access)
         order = self.order(access)
         groups = [(access.groups[number], shape[number]) for number in reversed(order)]
         return sorted(groups, key=lambda pair: (bool(pair[0].base), self.factors(pair[0].base) or 0))
 
-    def order(self, access: Access) -> list[int]:
+    def order(self, access: IndexedAccess) -> list[int]:
         """The groups in the order of the skeleton's axes."""
         sizes = self.skeleton.shapes[self.skeleton.names[access.tensor]]
         positions = {name: number for number, name in enumerate(sizes)}
@@ -426,7 +426,7 @@ class _Launching:
 
         return sorted(range(len(access.groups)), key=lambda number: position(access.axes[number]))
 
-    def layout(self, access: Access) -> TensorLayout:
+    def layout(self, access: IndexedAccess) -> PlacedTensor:
         order, shape = self.order(access), self.shape_of(access)
         strides: list[int] = []
         for number in order:
@@ -445,7 +445,7 @@ class _Launching:
             if extent > 1 and stride < span:
                 raise Unaccounted(f"elements of {access.tensor} would lie in one place")
             span += (extent - 1) * stride
-        return TensorLayout(ordered_shape, tuple(strides), span)
+        return PlacedTensor(ordered_shape, tuple(strides), span)
 
     def check_all(self) -> None:
         """Every parameter that is used must have a value by now."""
@@ -534,13 +534,13 @@ def _evaluated(node: ast.expr, assumed: Mapping[str, object]) -> object:
             return all(_evaluated(operand, assumed) for operand in operands)
         case ast.BoolOp(ast.Or(), operands):
             return any(_evaluated(operand, assumed) for operand in operands)
-        case ast.BinOp(left, symbol, right) if type(symbol) in _ARITHMETIC:
-            first, second = _evaluated(left, assumed), _evaluated(right, assumed)
+        case ast.BinOp(left_side, symbol, right_side) if type(symbol) in _ARITHMETIC:
+            first, second = _evaluated(left_side, assumed), _evaluated(right_side, assumed)
             if isinstance(first, int) and isinstance(second, int):
                 return _ARITHMETIC[type(symbol)](first, second)
             raise ValueError
-        case ast.Compare(left, [symbol], [right]) if type(symbol) in _COMPARED:
-            return _COMPARED[type(symbol)](_evaluated(left, assumed), _evaluated(right, assumed))
+        case ast.Compare(left_side, [symbol], [right_side]) if type(symbol) in _COMPARED:
+            return _COMPARED[type(symbol)](_evaluated(left_side, assumed), _evaluated(right_side, assumed))
         case _:
             raise ValueError
 

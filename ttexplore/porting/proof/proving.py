@@ -21,7 +21,7 @@ from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.proof.axes import ways
 from ttexplore.porting.proof.cuda import cuda_runner
 from ttexplore.porting.proof.inputs import OF_LAUNCH, drawn
-from ttexplore.porting.proof.launches import KINDS, TensorLayout, TrialLaunch, Unaccounted, launch_of, sizes_of
+from ttexplore.porting.proof.launches import KINDS, PlacedTensor, TrialLaunch, Unaccounted, launch_of, sizes_of
 from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
@@ -74,7 +74,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Proof(Printed):
+class PortProof(Printed):
     """How a skeleton was tried against its source: each trial; the parameters of the source with their values in the
     first one; and the outputs of both where they are furthest apart, by the names of the source's tensors."""
 
@@ -131,7 +131,7 @@ NOT_RUN = Draft("the source was not run")
 
 def prove_kernel(
     language: Language, text: str, kernel: ForeignKernel, family: Family, skeleton: Skeleton, control: Control
-) -> Proof | Draft:
+) -> PortProof | Draft:
     """Try a skeleton of a kernel of a source. Raises Cancelled, and BackendError at the time limit."""
     if language == "CUDA":
         return prove(kernel, family, skeleton, lambda: cuda_runner(text, kernel.name, control), control, rounds=True)
@@ -147,7 +147,7 @@ def prove_kernel(
 def prove(
     kernel: ForeignKernel, family: Family, skeleton: Skeleton, runner: Callable[[], SourceRunner], control: Control,
     *, rounds: bool, rounding: SourceRunner | None = None,
-) -> Proof | Draft:  # fmt: skip
+) -> PortProof | Draft:  # fmt: skip
     """Try a skeleton against its source. Whether the runner `rounds` as its source does, or takes float64: then one
     that is `rounding` shows what overflows.
 
@@ -169,7 +169,7 @@ def prove(
             result = Draft(f"it is not known how the source is launched: {unaccounted}")
         except CannotRun as error:
             result = Draft(f"the source could not be run: {error}")
-        if isinstance(result, Proof):
+        if isinstance(result, PortProof):
             return result
         first = first or result
     return first or Draft("it is not known how the source is launched: its indices do not fit to the skeleton's axes")
@@ -188,7 +188,7 @@ class _Proving:
     trials: list[Trial] = field(default_factory=list[Trial])
     worst: tuple[float, Mapping[str, Array], Mapping[str, Array]] = (-1.0, {}, {})
 
-    def tried(self, launch_with: Callable[..., TrialLaunch]) -> Proof | Draft:
+    def tried(self, launch_with: Callable[..., TrialLaunch]) -> PortProof | Draft:
         """Try all kinds of sizes. Where the source has no result for one, try others, of which one at most is no
         multiple of blocks. Raises CannotRun, and Unaccounted."""
         *kinds, fallback = KINDS
@@ -205,7 +205,7 @@ class _Proving:
         if all(trial.skipped for trial in self.trials):
             return Draft(f"the source could not be run: {self.trials[0].skipped}")
         _, of_source, of_skeleton = self.worst
-        return Proof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
+        return PortProof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
 
     def with_launch(self, launch: TrialLaunch, inputs_of_launch: Sequence[str]) -> Draft | None:
         """Try a launch; what is found to differ."""
@@ -329,7 +329,7 @@ def _difference(
 _SHOWN = 3
 
 
-def proof_html(proof: Proof) -> str:
+def proof_html(proof: PortProof) -> str:
     """A proof for a page: what was tried, and the first elements of both outputs where they are furthest apart."""
     launch = ", ".join(f"{name} = {value}" for name, value in proof.launch.items())
     rows = [
@@ -364,7 +364,7 @@ def _outside(launch: TrialLaunch, access: OutsideAccess) -> str:
     return f"with {sizes}, the source {access.kind}s outside of {access.tensor}{line}"
 
 
-def _view(array: Array, layout: TensorLayout) -> Array:
+def _view(array: Array, layout: PlacedTensor) -> Array:
     """The elements of a tensor in its array."""
     strides = tuple(stride * array.itemsize for stride in layout.strides)
     return np.lib.stride_tricks.as_strided(array, layout.shape, strides)

@@ -121,17 +121,17 @@ class Arithmetic:
             raise Unrunnable("an operation on what is no number")
         return self.argument(value) if is_number(value) else np.asarray(value)
 
-    def alike(self, left: Any, right: Any) -> tuple[Block, Block]:
+    def alike(self, left_side: Any, right_side: Any) -> tuple[Block, Block]:
         """Two values with the dtype in which the language computes with both."""
-        if is_number(left) and is_number(right):
-            left, right = self.argument(left), self.argument(right)
-        if is_number(left):
-            return self.constant(left, self.block(right)), self.block(right)
-        if is_number(right):
-            return self.block(left), self.constant(right, self.block(left))
-        left, right = self.block(left), self.block(right)
-        kind = _common(left.dtype, right.dtype)
-        return left.astype(kind), right.astype(kind)
+        if is_number(left_side) and is_number(right_side):
+            left_side, right_side = self.argument(left_side), self.argument(right_side)
+        if is_number(left_side):
+            return self.constant(left_side, self.block(right_side)), self.block(right_side)
+        if is_number(right_side):
+            return self.block(left_side), self.constant(right_side, self.block(left_side))
+        left_side, right_side = self.block(left_side), self.block(right_side)
+        kind = _common(left_side.dtype, right_side.dtype)
+        return left_side.astype(kind), right_side.astype(kind)
 
     def constant(self, number: bool | int | float, beside: Block) -> Block:
         if is_real(beside):
@@ -145,120 +145,143 @@ class Arithmetic:
         except OverflowError:
             return np.asarray(number, np.int64)
 
-    def binary(self, name: str, left: Any, right: Any) -> Any:
+    def binary(self, name: str, left_side: Any, right_side: Any) -> Any:
         """An operator; constants are computed as Python does."""
-        if isinstance(left, Pointer) or isinstance(right, Pointer):
-            return _address(name, left, right)
-        if is_number(left) and is_number(right):
-            return _OPERATORS[name](left, right)
-        left, right = self.alike(left, right)
-        if left.dtype != right.dtype:
+        if isinstance(left_side, Pointer) or isinstance(right_side, Pointer):
+            return _address(name, left_side, right_side)
+        if is_number(left_side) and is_number(right_side):
+            return _OPERATORS[name](left_side, right_side)
+        left_side, right_side = self.alike(left_side, right_side)
+        if left_side.dtype != right_side.dtype:
             # A real constant beside integers.
             kind = self.real()
-            left, right = left.astype(kind), right.astype(kind)
+            left_side, right_side = left_side.astype(kind), right_side.astype(kind)
         if name == "/":
-            if is_integer(left):
-                left, right = left.astype(self.real()), right.astype(self.real())
-            return np.asarray(left / right)
-        if name in ("//", "%") and is_integer(left):
-            return _divided(name, left, right)
+            if is_integer(left_side):
+                left_side, right_side = left_side.astype(self.real()), right_side.astype(self.real())
+            return np.asarray(left_side / right_side)
+        if name in ("//", "%") and is_integer(left_side):
+            return _divided(name, left_side, right_side)
         if name in ("//", "%"):
             if name == "//":
                 raise Unrunnable("// of real numbers")
-            return np.asarray(np.fmod(left, right))
-        if name in _BITS and is_real(left):
+            return np.asarray(np.fmod(left_side, right_side))
+        if name in _BITS and is_real(left_side):
             raise Unrunnable(f"{name} of real numbers")
-        if left.dtype.kind == "b" and name in _ONE_BIT:
+        if left_side.dtype.kind == "b" and name in _ONE_BIT:
             # Numbers of one bit wrap around.
             name = _ONE_BIT[name]
-        return np.asarray(_OPERATORS[name](left, right))
+        return np.asarray(_OPERATORS[name](left_side, right_side))
 
-    def compared(self, name: str, left: Any, right: Any) -> Any:
-        if any(isinstance(side, str | Dtype | tuple) or side is None for side in (left, right)):
+    def compared(self, name: str, left_side: Any, right_side: Any) -> Any:
+        if any(isinstance(side, str | Dtype | tuple) or side is None for side in (left_side, right_side)):
             if name not in ("==", "!="):
                 raise Unrunnable(f"{name} of what is no number")
-            return (left == right) == (name == "==") if type(left) is type(right) else name == "!="
-        if is_number(left) and is_number(right):
-            return _COMPARED[name](left, right)
-        left, right = self.alike(left, right)
-        return np.asarray(_COMPARED[name](left, right))
+            return (left_side == right_side) == (name == "==") if type(left_side) is type(right_side) else name == "!="
+        if is_number(left_side) and is_number(right_side):
+            return _COMPARED[name](left_side, right_side)
+        left_side, right_side = self.alike(left_side, right_side)
+        return np.asarray(_COMPARED[name](left_side, right_side))
 
     def chosen(self, condition: Any, then: Any, otherwise: Any) -> Any:
         if isinstance(then, Pointer) and isinstance(otherwise, Pointer) and then.tensor == otherwise.tensor:
             return Pointer(then.tensor, np.where(np.asarray(condition), then.offsets, otherwise.offsets))
-        left, right = self.alike(then, otherwise)
-        if left.dtype != right.dtype:
-            left, right = left.astype(self.real()), right.astype(self.real())
-        return np.where(np.asarray(condition) != 0, left, right)
+        left_side, right_side = self.alike(then, otherwise)
+        if left_side.dtype != right_side.dtype:
+            left_side, right_side = left_side.astype(self.real()), right_side.astype(self.real())
+        return np.where(np.asarray(condition) != 0, left_side, right_side)
 
     def narrow(self, block: Block) -> bool:
         return block.dtype in _NARROW
 
 
-def _common(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
-    if left == right:
-        return left
-    reals = [kind for kind in (left, right) if kind.kind not in "iub"]
+def _common(left_side: np.dtype[Any], right_side: np.dtype[Any]) -> np.dtype[Any]:
+    if left_side == right_side:
+        return left_side
+    reals = [kind for kind in (left_side, right_side) if kind.kind not in "iub"]
     if len(reals) == 1:
         return reals[0]
     if reals:
-        if left.itemsize == right.itemsize:
+        if left_side.itemsize == right_side.itemsize:
             return np.dtype(np.float32)
         return max(reals, key=lambda kind: kind.itemsize)
-    if "b" in (left.kind, right.kind):
-        return right if left.kind == "b" else left
-    if left.kind == right.kind or left.itemsize != right.itemsize:
-        signed, unsigned = (left, right) if left.kind == "i" else (right, left)
-        if left.kind != right.kind:
+    if "b" in (left_side.kind, right_side.kind):
+        return right_side if left_side.kind == "b" else left_side
+    if left_side.kind == right_side.kind or left_side.itemsize != right_side.itemsize:
+        signed, unsigned = (left_side, right_side) if left_side.kind == "i" else (right_side, left_side)
+        if left_side.kind != right_side.kind:
             return unsigned if unsigned.itemsize >= signed.itemsize else signed
-        return max(left, right, key=lambda kind: kind.itemsize)
-    return left if left.kind == "u" else right
+        return max(left_side, right_side, key=lambda kind: kind.itemsize)
+    return left_side if left_side.kind == "u" else right_side
 
 
-def _address(name: str, left: Any, right: Any) -> Any:
-    match name, left, right:
-        case "+", Pointer(), _ if not isinstance(right, Pointer):
-            return left.moved(right)
+def _address(name: str, left_side: Any, right_side: Any) -> Any:
+    match name, left_side, right_side:
+        case "+", Pointer(), _ if not isinstance(right_side, Pointer):
+            return left_side.moved(right_side)
         case "+", _, Pointer():
-            return right.moved(left)
-        case "-", Pointer(), _ if not isinstance(right, Pointer):
-            return left.moved(-np.asarray(right, np.int64))
+            return right_side.moved(left_side)
+        case "-", Pointer(), _ if not isinstance(right_side, Pointer):
+            return left_side.moved(-np.asarray(right_side, np.int64))
         case _:
             raise Unrunnable(f"{name} of addresses")
 
 
-def _divided(name: str, left: Block, right: Block) -> Block:
+def _divided(name: str, left_side: Block, right_side: Block) -> Block:
     """Division toward zero, as in C, and what is left of it."""
-    if not np.all(right):
+    if not np.all(right_side):
         raise Unrunnable("a division by zero")
-    if left.dtype.kind == "u" or (not np.any(left < 0) and not np.any(right < 0)):
-        return np.asarray(left // right if name == "//" else left % right)
-    quotient = np.where((left < 0) == (right < 0), np.abs(left) // np.abs(right), -(np.abs(left) // np.abs(right)))
-    quotient = quotient.astype(left.dtype)
-    return quotient if name == "//" else np.asarray(left - quotient * right)
+    if left_side.dtype.kind == "u" or (not np.any(left_side < 0) and not np.any(right_side < 0)):
+        return np.asarray(left_side // right_side if name == "//" else left_side % right_side)
+    quotient = np.where(
+        (left_side < 0) == (right_side < 0),
+        np.abs(left_side) // np.abs(right_side),
+        -(np.abs(left_side) // np.abs(right_side)),
+    )
+    quotient = quotient.astype(left_side.dtype)
+    return quotient if name == "//" else np.asarray(left_side - quotient * right_side)
 
 
 _ONE_BIT = {"+": "^", "-": "^", "*": "&"}
 _BITS = ("&", "|", "^", "<<", ">>")
 
 
-def _power(left: Any, right: Any) -> Any:
-    return left**right
+def _power(left_side: Any, right_side: Any) -> Any:
+    return left_side**right_side
 
 
-def _true_divided(left: Any, right: Any) -> Any:
-    return left / right
+def _true_divided(left_side: Any, right_side: Any) -> Any:
+    return left_side / right_side
 
 
-def _floor_divided(left: Any, right: Any) -> Any:
-    return left // right
+def _floor_divided(left_side: Any, right_side: Any) -> Any:
+    return left_side // right_side
+
+
+def _bits_and(first: Any, second: Any) -> Any:
+    return first & second
+
+
+def _bits_or(first: Any, second: Any) -> Any:
+    return first | second
+
+
+def _bits_xor(first: Any, second: Any) -> Any:
+    return first ^ second
+
+
+def _shifted_up(first: Any, second: Any) -> Any:
+    return first << second
+
+
+def _shifted_down(first: Any, second: Any) -> Any:
+    return first >> second
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _true_divided, "//": _floor_divided,
-    "%": operator.mod, "**": _power, "&": lambda left, right: left & right, "|": lambda left, right: left | right,
-    "^": lambda left, right: left ^ right, "<<": lambda left, right: left << right,
-    ">>": lambda left, right: left >> right,
+    "%": operator.mod, "**": _power, "&": _bits_and, "|": _bits_or, "^": _bits_xor, "<<": _shifted_up,
+    ">>": _shifted_down,
 }  # fmt: skip
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,

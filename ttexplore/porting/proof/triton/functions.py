@@ -22,7 +22,7 @@ from ttexplore.porting.proof.triton.blocks import (
     is_real,
     is_tuple,
 )
-from ttexplore.porting.proof.triton.memory import Memory
+from ttexplore.porting.proof.triton.memory import TensorMemory
 
 ASSERTED = "an assertion of the source, which does not hold with these sizes,"
 # The most elements that a block of the language may have.
@@ -45,12 +45,12 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramInstance:
     """One program of a grid, and what it computes with."""
 
     index: tuple[int, int, int]
     grid: tuple[int, int, int]
-    memory: Memory
+    memory: TensorMemory
     arithmetic: Arithmetic
 
     def call(self, name: str, positional: Sequence[Any], keywords: Mapping[str, Any], line: int) -> Any:
@@ -119,22 +119,22 @@ def _mask(mask: Any) -> Block | None:
     return None if mask is None or mask is True else np.asarray(mask) != 0
 
 
-def _axis(program: Program, call: Called) -> int:
+def _axis(program: ProgramInstance, call: Called) -> int:
     axis = integer(call["axis"])
     if not 0 <= axis < 3:
         raise Unrunnable(f"the axis {axis} of the grid")
     return axis
 
 
-def _program_id(program: Program, call: Called) -> Block:
+def _program_id(program: ProgramInstance, call: Called) -> Block:
     return np.asarray(program.index[_axis(program, call)], np.int32)
 
 
-def _num_programs(program: Program, call: Called) -> Block:
+def _num_programs(program: ProgramInstance, call: Called) -> Block:
     return np.asarray(program.grid[_axis(program, call)], np.int32)
 
 
-def _arange(program: Program, call: Called) -> Block:
+def _arange(program: ProgramInstance, call: Called) -> Block:
     start, end = integer(call["start"]), integer(call["end"])
     (size,) = _shape(end - start)
     if size < 1 or size & (size - 1):
@@ -142,7 +142,7 @@ def _arange(program: Program, call: Called) -> Block:
     return np.arange(start, end, dtype=np.int32)
 
 
-def _full(program: Program, call: Called) -> Block:
+def _full(program: ProgramInstance, call: Called) -> Block:
     name = call.get("dtype")
     if name is None:
         name = Dtype("float32")
@@ -152,11 +152,11 @@ def _full(program: Program, call: Called) -> Block:
     return np.full(_shape(call["shape"]), program.arithmetic.cast(value, name.name))
 
 
-def _zeros_like(program: Program, call: Called) -> Block:
+def _zeros_like(program: ProgramInstance, call: Called) -> Block:
     return np.zeros_like(program.arithmetic.block(call["input"]))
 
 
-def _load(program: Program, call: Called) -> Block:
+def _load(program: ProgramInstance, call: Called) -> Block:
     pointer, mask, beyond = call["pointer"], _mask(call.get("mask")), call.get("other")
     if isinstance(pointer, BlockPointer):
         if mask is not None or beyond is not None:
@@ -173,7 +173,7 @@ def _load(program: Program, call: Called) -> Block:
     return program.memory.load(pointer, mask, beyond, call.line)
 
 
-def _store(program: Program, call: Called) -> None:
+def _store(program: ProgramInstance, call: Called) -> None:
     pointer, mask = call["pointer"], _mask(call.get("mask"))
     elements = program.arithmetic.block(call["value"])
     if isinstance(pointer, BlockPointer):
@@ -197,7 +197,7 @@ def _wide(pointer: Pointer, elements: Block, mask: Block | None) -> Pointer:
     return pointer
 
 
-def _atomic(program: Program, call: Called) -> Block:
+def _atomic(program: ProgramInstance, call: Called) -> Block:
     pointer = call["pointer"]
     if not isinstance(pointer, Pointer):
         raise Unrunnable("an atomic operation on what is no address")
@@ -205,7 +205,7 @@ def _atomic(program: Program, call: Called) -> Block:
     return program.memory.atomic(call.name, pointer, elements, _mask(call.get("mask")), call.line)
 
 
-def _exchange(program: Program, call: Called) -> Block:
+def _exchange(program: ProgramInstance, call: Called) -> Block:
     pointer = call["pointer"]
     if not isinstance(pointer, Pointer):
         raise Unrunnable("an atomic operation on what is no address")
@@ -213,7 +213,7 @@ def _exchange(program: Program, call: Called) -> Block:
     return program.memory.exchange(pointer, block(call["cmp"]), block(call["val"]), call.line)
 
 
-def _made_block_pointer(program: Program, call: Called) -> BlockPointer:
+def _made_block_pointer(program: ProgramInstance, call: Called) -> BlockPointer:
     base = call["base"]
     if not isinstance(base, Pointer) or base.offsets.shape:
         raise Unrunnable("a block pointer of what is no address")
@@ -225,7 +225,7 @@ def _made_block_pointer(program: Program, call: Called) -> BlockPointer:
     return BlockPointer(base, shape, strides, offsets, blocks, is_descriptor)
 
 
-def _advanced(program: Program, call: Called) -> BlockPointer:
+def _advanced(program: ProgramInstance, call: Called) -> BlockPointer:
     pointer, by = call["base"], integers(call["offsets"])
     if not isinstance(pointer, BlockPointer) or len(by) != len(pointer.offsets):
         raise Unrunnable("tl.advance of what is no block pointer")
@@ -246,12 +246,12 @@ def _addresses(pointer: BlockPointer, checked: Sequence[int]) -> tuple[Pointer, 
     return Pointer(pointer.base.tensor, addresses), inside
 
 
-def _dot(program: Program, call: Called) -> Block:
-    left, right = program.arithmetic.block(call["input"]), program.arithmetic.block(call["other"])
-    if left.ndim < 2 or right.ndim < 2 or left.dtype.kind == "b":
+def _dot(program: ProgramInstance, call: Called) -> Block:
+    left_side, right_side = program.arithmetic.block(call["input"]), program.arithmetic.block(call["other"])
+    if left_side.ndim < 2 or right_side.ndim < 2 or left_side.dtype.kind == "b":
         raise Unrunnable("tl.dot of what is no block of rows and columns")
-    total = np.int32 if is_integer(left) and is_integer(right) else program.arithmetic.real()
-    product = np.matmul(left.astype(total), right.astype(total))
+    total = np.int32 if is_integer(left_side) and is_integer(right_side) else program.arithmetic.real()
+    product = np.matmul(left_side.astype(total), right_side.astype(total))
     accumulated = call.get("acc")
     if accumulated is not None:
         product = program.arithmetic.binary("+", accumulated, product)
@@ -259,8 +259,8 @@ def _dot(program: Program, call: Called) -> Block:
     return program.arithmetic.cast(product, kind.name) if isinstance(kind, Dtype) else product
 
 
-def _reduced(function: Callable[..., Any]) -> Callable[[Program, Called], Any]:
-    def reduction(program: Program, call: Called) -> Any:
+def _reduced(function: Callable[..., Any]) -> Callable[[ProgramInstance, Called], Any]:
+    def reduction(program: ProgramInstance, call: Called) -> Any:
         block, axis = program.arithmetic.block(call["input"]), call.get("axis")
         if call.name == "sum" and block.dtype.kind in "ib" and block.dtype.itemsize < 4:
             block = block.astype(np.int32)
@@ -282,8 +282,8 @@ def _reduced(function: Callable[..., Any]) -> Callable[[Program, Called], Any]:
     return reduction
 
 
-def _position(function: Callable[..., Any]) -> Callable[[Program, Called], Any]:
-    def reduction(program: Program, call: Called) -> Block:
+def _position(function: Callable[..., Any]) -> Callable[[ProgramInstance, Called], Any]:
+    def reduction(program: ProgramInstance, call: Called) -> Block:
         block = program.arithmetic.block(call["input"])
         keeps = bool(call.get("keep_dims", False))
         return np.asarray(function(block, axis=integer(call["axis"]), keepdims=keeps)).astype(np.int32)
@@ -291,8 +291,8 @@ def _position(function: Callable[..., Any]) -> Callable[[Program, Called], Any]:
     return reduction
 
 
-def _scanned(function: Callable[..., Any]) -> Callable[[Program, Called], Any]:
-    def scan(program: Program, call: Called) -> Block:
+def _scanned(function: Callable[..., Any]) -> Callable[[ProgramInstance, Called], Any]:
+    def scan(program: ProgramInstance, call: Called) -> Block:
         block, axis = program.arithmetic.block(call["input"]), integer(call.get("axis", 0))
         if block.dtype.kind in "ib" and block.dtype.itemsize < 4:
             block = block.astype(np.int32)
@@ -303,10 +303,10 @@ def _scanned(function: Callable[..., Any]) -> Callable[[Program, Called], Any]:
     return scan
 
 
-def _real(function: Callable[[Block], Any]) -> Callable[[Program, Called], Block]:
+def _real(function: Callable[[Block], Any]) -> Callable[[ProgramInstance, Called], Block]:
     """A function of real numbers, rounded to their dtype."""
 
-    def of_elements(program: Program, call: Called) -> Block:
+    def of_elements(program: ProgramInstance, call: Called) -> Block:
         block = program.arithmetic.block(call["x"])
         if not is_real(block):
             block = block.astype(program.arithmetic.real())
@@ -316,51 +316,51 @@ def _real(function: Callable[[Block], Any]) -> Callable[[Program, Called], Block
     return of_elements
 
 
-def _larger(function: Callable[[Any, Any], Any]) -> Callable[[Program, Called], Any]:
-    def of_elements(program: Program, call: Called) -> Any:
+def _larger(function: Callable[[Any, Any], Any]) -> Callable[[ProgramInstance, Called], Any]:
+    def of_elements(program: ProgramInstance, call: Called) -> Any:
         if is_number(call["x"]) and is_number(call["y"]):
             return max(call["x"], call["y"]) if function is np.maximum else min(call["x"], call["y"])
-        left, right = program.arithmetic.alike(call["x"], call["y"])
-        return np.asarray(function(left, right))
+        left_side, right_side = program.arithmetic.alike(call["x"], call["y"])
+        return np.asarray(function(left_side, right_side))
 
     return of_elements
 
 
-def _abs(program: Program, call: Called) -> Any:
+def _abs(program: ProgramInstance, call: Called) -> Any:
     return abs(call["x"]) if is_number(call["x"]) else np.abs(program.arithmetic.block(call["x"]))
 
 
-def _where(program: Program, call: Called) -> Any:
+def _where(program: ProgramInstance, call: Called) -> Any:
     return program.arithmetic.chosen(call["condition"], call["x"], call["y"])
 
 
-def _operator(name: str) -> Callable[[Program, Called], Any]:
+def _operator(name: str) -> Callable[[ProgramInstance, Called], Any]:
     return lambda program, call: program.arithmetic.binary(name, call["x"], call["y"])
 
 
-def _power(program: Program, call: Called) -> Block:
-    left, right = program.arithmetic.alike(call["x"], call["y"])
+def _power(program: ProgramInstance, call: Called) -> Block:
+    left_side, right_side = program.arithmetic.alike(call["x"], call["y"])
     kind = program.arithmetic.real()
-    return np.asarray(np.power(left.astype(kind), right.astype(kind)))
+    return np.asarray(np.power(left_side.astype(kind), right_side.astype(kind)))
 
 
-def _fma(program: Program, call: Called) -> Any:
+def _fma(program: ProgramInstance, call: Called) -> Any:
     product = program.arithmetic.binary("*", call["x"], call["y"])
     return program.arithmetic.binary("+", product, call["z"])
 
 
-def _clamp(program: Program, call: Called) -> Block:
+def _clamp(program: ProgramInstance, call: Called) -> Block:
     block, low = program.arithmetic.alike(call["x"], call["min"])
     above, high = program.arithmetic.alike(np.maximum(block, low), call["max"])
     return np.minimum(above, high)
 
 
-def _cdiv(program: Program, call: Called) -> Any:
+def _cdiv(program: ProgramInstance, call: Called) -> Any:
     binary = program.arithmetic.binary
     return binary("//", binary("-", binary("+", call["x"], call["div"]), 1), call["div"])
 
 
-def _cast(program: Program, call: Called) -> Block:
+def _cast(program: ProgramInstance, call: Called) -> Block:
     kind = call["dtype"]
     if call.get("bitcast", False) or not isinstance(kind, Dtype):
         raise Unrunnable("another meaning of the same bits")
@@ -369,7 +369,7 @@ def _cast(program: Program, call: Called) -> Block:
     return program.arithmetic.cast(call["input"], kind.name)
 
 
-def _transposed(program: Program, call: Called) -> Any:
+def _transposed(program: ProgramInstance, call: Called) -> Any:
     order = call.get("dims")
     axes = None if order in (None, ()) else integers(order)
     block = call["input"]
@@ -378,8 +378,8 @@ def _transposed(program: Program, call: Called) -> Any:
     return np.transpose(program.arithmetic.block(block), axes)
 
 
-def _shaped(function: Callable[[Block, tuple[int, ...]], Block]) -> Callable[[Program, Called], Any]:
-    def reshaped(program: Program, call: Called) -> Any:
+def _shaped(function: Callable[[Block, tuple[int, ...]], Block]) -> Callable[[ProgramInstance, Called], Any]:
+    def reshaped(program: ProgramInstance, call: Called) -> Any:
         block, shape = call["input"], call.get("shape", ())
         sizes = _shape(shape) if shape != () else (-1,)
         if isinstance(block, Pointer):
@@ -389,40 +389,40 @@ def _shaped(function: Callable[[Block, tuple[int, ...]], Block]) -> Callable[[Pr
     return reshaped
 
 
-def _expanded(program: Program, call: Called) -> Any:
+def _expanded(program: ProgramInstance, call: Called) -> Any:
     block, axes = call["input"], integers(call["axis"])
     if isinstance(block, Pointer):
         return Pointer(block.tensor, np.expand_dims(block.offsets, axes))
     return np.expand_dims(program.arithmetic.block(block), axes)
 
 
-def _flipped(program: Program, call: Called) -> Block:
+def _flipped(program: ProgramInstance, call: Called) -> Block:
     block = program.arithmetic.block(call["x"])
     return np.flip(block, integer(call.get("dim", block.ndim - 1)))
 
 
-def _joined(program: Program, call: Called) -> Block:
-    left, right = np.broadcast_arrays(*program.arithmetic.alike(call["a"], call["b"]))
-    stacked = np.stack([left, right], axis=-1)
-    return stacked if call.name == "join" else stacked.reshape(*left.shape[:-1], -1)
+def _joined(program: ProgramInstance, call: Called) -> Block:
+    left_side, right_side = np.broadcast_arrays(*program.arithmetic.alike(call["a"], call["b"]))
+    stacked = np.stack([left_side, right_side], axis=-1)
+    return stacked if call.name == "join" else stacked.reshape(*left_side.shape[:-1], -1)
 
 
-def _split(program: Program, call: Called) -> tuple[Block, Block]:
+def _split(program: ProgramInstance, call: Called) -> tuple[Block, Block]:
     block = program.arithmetic.block(call["a"])
     if block.ndim < 1 or block.shape[-1] != 2:
         raise Unrunnable("tl.split of a block whose last axis has not two elements")
     return block[..., 0], block[..., 1]
 
 
-def _same(program: Program, call: Called) -> Any:
+def _same(program: ProgramInstance, call: Called) -> Any:
     return call["input"]
 
 
-def _nothing(program: Program, call: Called) -> None:
+def _nothing(program: ProgramInstance, call: Called) -> None:
     return None
 
 
-def _asserted(program: Program, call: Called) -> None:
+def _asserted(program: ProgramInstance, call: Called) -> None:
     if not np.all(np.asarray(call["cond"])):
         raise Unrunnable(ASSERTED)
 
@@ -431,7 +431,7 @@ def _erf(block: Block) -> Block:
     return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(block.astype(np.float64)))
 
 
-def _softmax(program: Program, call: Called) -> Block:
+def _softmax(program: ProgramInstance, call: Called) -> Block:
     block, axis = program.arithmetic.block(call["x"]), integer(call.get("dim", 0))
     exponentials = np.exp(block - np.max(block, axis=axis, keepdims=True))
     return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
@@ -446,7 +446,7 @@ def _sigmoid(block: Block) -> Any:
 
 
 _REDUCTION = "input axis? keep_dims?"
-_Function = Callable[[Program, Called], Any]
+_Function = Callable[[ProgramInstance, Called], Any]
 # The parameters of each function, as ``bound`` takes them, and what computes it.
 _ATOMICS = ("atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor")
 _OF_REAL: dict[str, Callable[[Block], Any]] = {

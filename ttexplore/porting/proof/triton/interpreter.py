@@ -30,9 +30,9 @@ from ttexplore.porting.proof.triton.blocks import (
     is_number,
     is_tuple,
 )
-from ttexplore.porting.proof.triton.functions import ASSERTED, Program, bound, integer, integers
-from ttexplore.porting.proof.triton.memory import Memory
-from ttexplore.porting.proof.triton.names import Imported, Module
+from ttexplore.porting.proof.triton.functions import ASSERTED, ProgramInstance, bound, integer, integers
+from ttexplore.porting.proof.triton.memory import TensorMemory
+from ttexplore.porting.proof.triton.names import Imported, TritonModule
 
 # How many statements and calls one run executes at most, and how deep functions call each other.
 _MOST_STEPS = 400_000
@@ -66,7 +66,7 @@ class _Returned(Exception):
 class TritonRunner:
     """A kernel of a module, ready to be run. Where nothing `rounds`, floating-point numbers are float64."""
 
-    module: Module
+    module: TritonModule
     kernel: ast.FunctionDef
     rounds: bool = True
 
@@ -74,14 +74,14 @@ class TritonRunner:
         """Run the kernel once, one program after the other, as SourceRunner says."""
         arithmetic = Arithmetic(self.rounds)
         arrays = {name: value for name, value in arguments.items() if is_block(value)}
-        memory = Memory.of(arrays, arithmetic)
+        memory = TensorMemory.of(arrays, arithmetic)
         grid = (*launch.grid, 1, 1, 1)[:3]
         steps = _Steps()
         with np.errstate(all="ignore"), control.watched("the proof"):
             programs = [*itertools.product(range(grid[2]), range(grid[1]), range(grid[0]))]
             for number, (z, y, x) in enumerate(reversed(programs) if launch.is_reversed else programs):
                 memory.program = number
-                program = Program((x, y, z), (grid[0], grid[1], grid[2]), memory, arithmetic)
+                program = ProgramInstance((x, y, z), (grid[0], grid[1], grid[2]), memory, arithmetic)
                 _Evaluation(self.module, program, steps).start(self.kernel, arguments)
         results = {name: memory.arrays[name] for name in arrays}
         return SourceRun(results, tuple(memory.outside.values()), memory.lines, memory.races)
@@ -89,7 +89,7 @@ class TritonRunner:
 
 def triton_runner(text: str, kernel: str, *, rounds: bool = True) -> TritonRunner:
     """The runner of a kernel of a module. Raises CannotRun."""
-    module = Module.of(text)
+    module = TritonModule.of(text)
     if kernel not in module.functions or kernel in module.twice:
         raise CannotRun(f"{kernel}, which the module does not define, or more than once,")
     return TritonRunner(module, module.functions[kernel], rounds)
@@ -121,8 +121,8 @@ def _short(node: ast.AST) -> str:
 class _Evaluation:
     """One call of a function of the module in one program."""
 
-    module: Module
-    program: Program
+    module: TritonModule
+    program: ProgramInstance
     steps: _Steps
     depth: int = 0
     variables: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -277,10 +277,10 @@ class _Evaluation:
         match node:
             case ast.Name() | ast.Attribute():
                 return self.meaning(node)
-            case ast.BinOp(left, operator, right):
+            case ast.BinOp(left_side, operator, right_side):
                 if type(operator) not in _OPERATORS:
                     raise Unrunnable(_short(node))
-                first, second = self.value(left), self.value(right)
+                first, second = self.value(left_side), self.value(right_side)
                 if is_tuple(first) and is_tuple(second) and isinstance(operator, ast.Add):
                     return first + second
                 return arithmetic.binary(_OPERATORS[type(operator)], first, second)
@@ -288,8 +288,8 @@ class _Evaluation:
                 return self.unary(operator, self.value(operand))
             case ast.BoolOp(operator, operands):
                 return self.logical(isinstance(operator, ast.And), operands)
-            case ast.Compare(left, operators, comparators):
-                return self.compared(left, operators, comparators)
+            case ast.Compare(left_side, operators, comparators):
+                return self.compared(left_side, operators, comparators)
             case ast.IfExp(test, then, otherwise):
                 return self.value(then if self.holds(test) else otherwise)
             case ast.Tuple(elements) | ast.List(elements):
@@ -336,9 +336,9 @@ class _Evaluation:
                 return value
         return result
 
-    def compared(self, left: ast.expr, operators: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
+    def compared(self, left_side: ast.expr, operators: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
         result: Any = True
-        first = self.value(left)
+        first = self.value(left_side)
         for operator, comparator in zip(operators, comparators, strict=True):
             second = self.value(comparator)
             match operator:

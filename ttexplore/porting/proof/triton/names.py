@@ -21,7 +21,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Module:
+class TritonModule:
     """The functions of a module and the expressions that its names are assigned, each name bound once."""
 
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict[str, ast.FunctionDef])
@@ -30,7 +30,7 @@ class Module:
     twice: set[str] = field(default_factory=set[str])
 
     @classmethod
-    def of(cls, text: str) -> Module:
+    def of(cls, text: str) -> TritonModule:
         """Read a module. Raises CannotRun for a text that is not Python."""
         try:
             with warnings.catch_warnings():
