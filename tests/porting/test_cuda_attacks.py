@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import time
 from pathlib import Path
@@ -16,11 +17,12 @@ from ttexplore.control import Control
 from ttexplore.errors import BackendError, Cancelled
 from ttexplore.porting.proof.cuda import runner as running
 from ttexplore.porting.proof.cuda.runner import CudaRunner, cuda_runner
-from ttexplore.porting.proof.cuda.text import Translation
+from ttexplore.porting.proof.cuda.text import Translation, translated
 from ttexplore.porting.proof.cuda.tokens import names_of_header
 from ttexplore.porting.proof.running import CannotRun, Launch
 
 pytest.importorskip("tree_sitter_cuda")
+SOURCES = Path(__file__).parent / "cuda"
 WITNESS = Path("/tmp/ttx-attack-witness")
 
 
@@ -221,6 +223,49 @@ def test_one_element_behind_an_array_of_any_size_is_seen(size: int) -> None:
         done = cuda_runner(source, "k").run(Launch((1,), (4,)), {"x": np.zeros(size, np.uint8), "n": count})
         (access,) = done.outside
         assert (access.kind, access.index) == ("write", count)
+
+
+def test_texts_with_mistakes_are_refused_or_translated() -> None:
+    draw = random.Random(1)
+    pieces = [
+        "{",
+        "}",
+        "(",
+        ")",
+        "template <",
+        ">",
+        "#define X ",
+        '"',
+        "'",
+        "/*",
+        "//",
+        "\\\n",
+        'extern "C" {',
+        "=",
+        ";",
+    ]
+    pieces += [
+        "namespace a {",
+        "struct S {",
+        "using ",
+        "operator+",
+        "enum {A,",
+        "extern __shared__ float q[];",
+        "#if 1\n",
+    ]
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.cu"))}
+    refused = 0
+    for _ in range(400):
+        name = draw.choice([*texts])
+        text = texts[name]
+        for _ in range(3):
+            at = draw.randrange(len(text))
+            text = text[:at] + draw.choice([draw.choice(pieces), ""]) + text[at + draw.choice([0, 1, 20]) :]
+        try:
+            translated(text, name)
+        except CannotRun:
+            refused += 1
+    assert 100 < refused < 400
 
 
 def test_memory_without_a_value_is_no_number() -> None:

@@ -121,7 +121,7 @@ def _definitions(parent: Node, namespaces: tuple[str, ...], *, is_conditional: b
             case "preproc_ifdef" | "preproc_if" | "preproc_else" | "preproc_elif" | "preproc_elifdef":
                 yield from _definitions(node, namespaces, is_conditional=is_conditional or not _is_guard(node))
             case _ if node.type in _DEFINITIONS:
-                names = frozenset(_names(node))
+                names = frozenset(filter(None, _names(node)))
                 if names or node.type == "using_declaration":
                     text = _macro_text(node) if node.type.startswith("preproc") else _text(node)
                     yield _Definition(node, names, node.start_point[0] + 1, text, namespaces, is_conditional)
@@ -311,11 +311,15 @@ def _template_parameters(node: Node) -> Iterator[TemplateParameter]:
     for parameter in node.child_by_field_name("parameters").named_children:
         match parameter.type:
             case "type_parameter_declaration" | "optional_type_parameter_declaration":
-                name = next(child for child in parameter.named_children if child.type == "type_identifier")
+                name = next((child for child in parameter.named_children if child.type == "type_identifier"), None)
+                if name is None:
+                    raise CannotRun("a parameter of a template without a name", parameter.start_point[0] + 1)
                 yield TemplateParameter(_text(name), is_type=True, is_optional=parameter.type.startswith("optional"))
             case "parameter_declaration" | "optional_parameter_declaration":
-                (name,) = _declared_name(parameter.child_by_field_name("declarator"))
-                yield TemplateParameter(name, is_type=False, is_optional=parameter.type.startswith("optional"))
+                names = [*_declared_name(parameter.child_by_field_name("declarator"))]
+                if not names:
+                    raise CannotRun("a parameter of a template without a name", parameter.start_point[0] + 1)
+                yield TemplateParameter(names[0], is_type=False, is_optional=parameter.type.startswith("optional"))
             case "comment":
                 pass
             case _:
@@ -323,4 +327,5 @@ def _template_parameters(node: Node) -> Iterator[TemplateParameter]:
 
 
 def _text(node: Node) -> str:
-    return node.text.decode("utf-8", "replace")
+    """The text of a node, empty for one that a text with mistakes lacks."""
+    return "" if node is None else node.text.decode("utf-8", "replace")
