@@ -123,7 +123,7 @@ async function render({ model, el }) {
 
   const chips = h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }));
   store.on(["lowering"], ({ lowering, before }) => put(head,
-    h("h3", { title: lowering.where }, lowering.kernel), h("span.m", lowering.target), quiet(lowering.where), tabs.element, badge, refused(lowering),
+    h("h3", { title: lowering.where }, lowering.kernel), h("span.m", { title: lowering.facts.map((fact) => fact.join(" ")).join("\n") }, lowering.target), quiet(lowering.where), tabs.element, badge, refused(lowering),
     h("span.facts", lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {
       class: before && !before.facts.some((one) => `${one}` === `${[name, value]}`) ? "fact flash" : "fact", title: `${name} ${value}`,
     }, quiet(`${name} `), value))),

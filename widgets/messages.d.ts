@@ -148,6 +148,8 @@ export interface Option {
   by: string;
   /** What it is, its default, and why it has no effect, if so. */
   help: string;
+  /** Why no value of it changes anything here; empty where one may. */
+  idle: string;
 }
 
 export type StepChange = [glyph: string, words: string];

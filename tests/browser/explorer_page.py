@@ -142,6 +142,10 @@ class ExplorerPage:
         self.drawn()
         return self.find(f"section[aria-label='{name}']")
 
+    def part(self, name: str) -> None:
+        """Opens a part of Buffers."""
+        self.find("[aria-label='parts of Buffers']").get_by_role("tab", name=name).click()
+
     def option(self, name: str) -> Locator:
         """A control of the menu above the changes, which is opened for it."""
         panel = self.find(".diffpane .menu")

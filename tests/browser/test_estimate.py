@@ -142,6 +142,7 @@ def test_a_time_that_elements_decide_is_that_of_the_chosen_inputs(show: Show, de
     question = explorer.sent()[2]
     assert (question["do"], question["inputs"]) == ("trace", "random")
     explorer.answer(estimated(decided, question), question=2)
+    explorer.part("time on the device")
     explorer.find("[aria-label='time on the device'] .plot").first.wait_for()
     # Other inputs have another time, which is asked for once they are chosen.
     explorer.tab("Run")
@@ -311,6 +312,7 @@ def device(explorer: ExplorerPage, gemm: Exploration) -> ExplorerPage:
     explorer.tab("Buffers")
     assert [(one["do"], one["core"]) for one in explorer.sent()[1:]] == [("trace", "0,0")]
     explorer.answer({"state": "done", "trace": gemm.trace_data((0, 0))})
+    explorer.part("time on the device")
     explorer.find("[aria-label='time on the device'] .plot").first.wait_for()
     return explorer
 
@@ -366,7 +368,9 @@ def test_the_axis_is_looked_at_closer(device: ExplorerPage, gemm: Exploration) -
 
 def test_another_core_is_asked_for_and_one_without_kernels_says_so(device: ExplorerPage, gemm: Exploration) -> None:
     asked = len(device.sent())
+    device.part("dataflow")
     device.find("select[aria-label='core to record']").select_option("1,0")
+    device.part("time on the device")
     assert [(one["do"], one["core"]) for one in device.sent()[asked:]] == [("trace", "1,0")]
     with pytest.raises(UsageError) as caught:
         gemm.trace_data((9, 9))
@@ -380,4 +384,6 @@ def test_buffers_of_a_page_without_python_show_no_time(show: Show, gemm: Explora
     explorer = show(gemm.data, live=False, estimate=gemm.estimate_data())
     explorer.find(".badge:enabled").wait_for()
     explorer.tab("Buffers")
+    explorer.part("time on the device")
+    assert explorer.find(".none").is_visible()
     assert not explorer.find("[aria-label='time on the device']").is_visible()

@@ -345,7 +345,7 @@ def test_an_explorer_stands_beside_its_notebook(notebook: Page, tmp_path: Path) 
     assert beside.get_by_role("button", name="beside the notebook").count() == 0
     # One of both is enough: the first shows its head, until it is opened again.
     assert not first.find(".body").is_visible()
-    assert (first.root.bounding_box() or {})["height"] < 40
+    assert (first.root.bounding_box() or {})["height"] < 80
     first.button("show here").click()
     assert first.find(".body").is_visible()
     notebook.screenshot(path=tmp_path / "beside.png")

@@ -162,11 +162,20 @@ def test_the_form_says_what_each_option_is_and_who_set_it(show: Show, gemm: Expl
     explorer.tab("What if")
     for one in other.settings:
         row = explorer.find(".option").filter(has=explorer.page.get_by_label(one.name, exact=True))
-        assert one.sentence in (row.text_content() or "")
-        by = one.by if one.by == "default" else f"set by {one.by}"
-        assert by in (row.text_content() or "")
+        assert one.sentence in (row.locator(".name").get_attribute("data-meaning") or "")
+        assert row.locator(".by").all_text_contents() == ([] if one.by == "default" else [f"set by {one.by}"])
     stages = explorer.find(".option").filter(has=explorer.page.get_by_label("stages", exact=True))
     assert "set by option" in stages.inner_text()
+    # What cannot matter is listed on demand, and so is only what was changed.
+    idle = {one.name for one in other.settings if one.idle}
+    assert idle
+    names = explorer.find(".option:visible .name")
+    assert idle.isdisjoint(names.all_inner_texts())
+    form = explorer.find(".whatifview form")
+    form.get_by_role("button", name="all", exact=True).click()
+    assert names.all_inner_texts() == ["target", *(one.name for one in other.settings)]
+    form.get_by_role("button", name="changed", exact=True).click()
+    assert names.all_inner_texts() == ["target", *(one.name for one in other.settings if one.by != "default")]
 
 
 def test_a_wrong_value_is_refused_at_its_field(show: Show, gemm: Exploration) -> None:

@@ -164,6 +164,7 @@ def test_coverage_is_the_share_of_the_data(explorer: ExplorerPage) -> None:
 
 def test_a_buffer_pins_the_line_that_it_comes_from(explorer: ExplorerPage) -> None:
     explorer.tab("Buffers")
+    explorer.part("circular buffers")
     link = explorer.find(".buffersview table button.link").first
     line = int(link.inner_text()[1:])
     link.click()

@@ -225,7 +225,7 @@ def test_a_result_says_that_it_is_of_another_lowering(explorer: ExplorerPage, py
     # Nothing is marked where nothing is shown.
     assert explorer.find(".checks").evaluate(mark) == "none"
     explorer.button("Run").click()
-    assert result.evaluate(mark) == "none"
+    assert result.evaluate(mark) == '"of another lowering: run again"'
     explorer.answer({"state": "done", "html": "<p>second result</p>", "passed": True})
     result.get_by_text("second result").wait_for()
     assert result.evaluate(mark) == "none"

@@ -202,6 +202,7 @@ def _option(name: str, value: Any, form: OptionForm, setting: OptionSetting | No
         "name": name, "text": option_text(value), "shown": inline_value(value), "example": form.example,
         "choices": [option_text(choice) for choice in form.choices], "policy": form.policy,
         "by": visible(setting.by) if setting else "", "help": visible(setting.sentence) if setting else "",
+        "idle": visible(setting.idle) if setting else "",
     }  # fmt: skip
 
 

@@ -23,7 +23,12 @@ export function coresView(store, kernel) {
   const map = h("div.coremap", { role: "group", label: "cores", onclick: choose, onkeydown: walk });
   const work = h("div.workmap", { role: "group", label: "work items", onclick: choose });
   const card = h("section.pane.corecard", { "aria-live": "polite" });
-  const measure = choice("measure", () => store.set({ metric: measure.value }));
+  // Until one is chosen, the measure is shown that differs most between cores.
+  let isChosen = false;
+  const measure = choice("measure", () => {
+    isChosen = true;
+    store.set({ metric: measure.value });
+  });
   const figures = quiet();
   const { record, why, problem } = recordingControls(store, kernel);
   const { element: controls, scrubber, keys } = clock(store);
@@ -32,7 +37,7 @@ export function coresView(store, kernel) {
   const element = h("div.coresview",
     h("div.tools", h("label", "colour by ", measure), figures, record, busyControl(store, kernel), why, gapper(), pictureButtons(map, "cores")),
     problem, recorded,
-    h("div.two", map, h("div", work), card));
+    h("div.withcard", h("div.two", map, h("div", work)), card));
 
   store.on(["lowering"], ({ lowering: { cores } }) => {
     if (!cores) return put(map, h("p.q", "Step B1, which assigns work items to cores, did not run."));
@@ -47,6 +52,7 @@ export function coresView(store, kernel) {
     if (!cores) return;
     const names = [...measures().map(({ name }) => name), ...(recording ? [MOMENT] : [])];
     put(measure, names.map((name) => h("option", name)));
+    if (!isChosen && metric !== MOMENT) store.set({ metric: mostDifferent() });
     // One of an estimate comes back with it.
     if (!names.includes(metric) && (metric === MOMENT || estimate || noEstimate)) store.set({ metric: names[0] });
   });
@@ -64,6 +70,13 @@ export function coresView(store, kernel) {
   function measures() {
     const { estimate, lowering: { cores } } = store.state;
     return [...(cores?.measures ?? []), ...(estimate?.measures ?? [])];
+  }
+
+  /** The measure of which the cores have the most different colours; the first where none differs. */
+  function mostDifferent() {
+    const all = measures();
+    const spreads = all.map(({ steps }) => Math.max(...steps) - Math.min(...steps));
+    return all[spreads.indexOf(Math.max(...spreads))]?.name ?? store.state.metric;
   }
 
   /** @param {Event} event */

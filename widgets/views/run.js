@@ -23,8 +23,8 @@ export function runView(store, kernel, recorded) {
   const arithmetic = h("select", { label: "arithmetic", title: "exact: the emulator's FPU rounds as the chip does" }, h("option", "exact"), h("option", "fast"));
   const sums = h("label", "arithmetic ", arithmetic);
   const on = h("label", "backend ", backend);
-  const start = button("Run", run, { class: "primary" });
-  const checks = button(CHECK, check, { title: "run the program after each step and find the first step that changes the result" });
+  const start = button("Run", run, { class: "primary run" });
+  const checks = button(CHECK, check, { class: "check", title: "run the program after each step and find the first step that changes the result" });
   const why = h("span.q.why", { role: "status" });
   const log = h("pre.log", { tabindex: "0", label: "log" });
   const told = h("details", h("summary", "log"), log);
@@ -80,18 +80,25 @@ export function runView(store, kernel, recorded) {
    * @param {(answer: Answer) => [HTMLElement, string]} made
    */
   async function show(holder, words, ask, made) {
+    const { lowering } = store.state;
     put(log);
-    put(holder);
-    shownOf.set(holder, store.state.lowering);
-    age();
+    // The last result stays where it is until there is another.
+    classed(holder, "waiting", true);
     store.set({ marks: [] });
+    /** @param {...HTMLElement} content */
+    const end = (...content) => {
+      classed(holder, "waiting", false);
+      shownOf.set(holder, lowering);
+      put(holder, ...content);
+      age();
+    };
     try {
       const [shown, say] = made(await ask());
-      put(holder, h("p.q", words), shown);
+      end(h("p.q", words), shown);
       store.set({ say });
     } catch (thrown) {
       const error = /** @type {import("../messages.js").Failure} */ (thrown);
-      put(holder, errorCard(store, error));
+      end(errorCard(store, error));
       store.set({ marks: error.places ?? [], say: `${error.kind}: ${error.message.join(" ")}` });
     }
   }
@@ -139,7 +146,8 @@ export function runView(store, kernel, recorded) {
   if (recorded) put(result, h("p.q", "on emulator, inputs random, seed 0"), isolated(recorded));
   return {
     element: h("div.runview",
-      h("div.tools", on, inputsControl(store, kernel), sums, limit, start, checks, busyControl(store, kernel), why),
+      h("div.tools", on, inputsControl(store, kernel), sums, limit, start, checks),
+      h("div.status", busyControl(store, kernel), why),
       result, steps, tile.element, told),
     keys: { r: () => start.click() },
   };

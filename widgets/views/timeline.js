@@ -25,13 +25,14 @@ export function timeTravel(store, kernel, graph) {
   const { record, why, problem } = recording(store, kernel);
   const limit = limitControl(store, kernel, () => store.state.backends.find(({ name }) => name === RECORDER)?.limit);
   const { element: controls, scrubber, keys } = clock(store);
-  const notes = h("p.q.recorded");
+  const notes = h("p.q.recorded.note");
   const lanes = h("div.lanes");
   const axis = h("span.axis");
   const rows = h("div");
   const plots = h("div.plots", { onpointerdown: scrub, onpointermove: scrub },
-    h("div.plot", h("span.name", "logical step"), axis), h("div.plot", h("span"), h("span.slide", scrubber)), rows);
-  const stage = h("div", controls, lanes, plots, notes);
+    h("div.plot", h("span.name", "logical step"), axis), rows);
+  const transport = h("div.transport", h("div.plot", h("span"), h("span.slide", scrubber)), controls);
+  const stage = h("div.recordedstage", lanes, plots, notes, transport);
   const element = h("section.timeline", { label: "time travel" },
     h("div.tools", h("b", "time travel"), core, inputsControl(store, kernel), limit, record, busyControl(store, kernel), why), problem, stage);
 
@@ -46,8 +47,9 @@ export function timeTravel(store, kernel, graph) {
     stage.hidden = !state.recording;
     lanes.hidden = plots.hidden = !moments;
     const { missing = "", unit = "" } = state.recording?.recording ?? {};
-    put(notes, missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record again.`, ` ${unit} `,
-      link("Play all cores on their map", () => store.set({ metric: MOMENT, tab: "Cores" })));
+    put(notes, link("Play all cores on their map", () => store.set({ metric: MOMENT, tab: "Cores" })), " · ",
+      missing, moments ? moments.pattern.note : ` Core ${shownCore(`${state.core}`)} is not recorded: record again.`, ` ${unit} `);
+    notes.title = notes.textContent;
     if (!moments) classed(find(graph, "svg"), "moment", false);
   });
   store.on(["core", "recording", "window"], drawPlots);

@@ -1,4 +1,4 @@
-// What if: the same kernel with another option or target, both lowerings side by side.
+// What if: the same kernel with another option or target; the choices, and beside them what they lead to.
 
 /** @import { Answers, Estimate, Failure, Option } from "../messages.js" */
 /** @import { Lowering } from "../model/lowering.js" */
@@ -11,46 +11,63 @@ import { inputsWords } from "../model/inputs.js";
 import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
 import { isLeaf } from "../model/steps.js";
+import { meaning } from "../model/terms.js";
 import { work } from "../model/work.js";
 import { busyControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
-import { chip, choice, classed, closest, find, gapper, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
+import { all, button, chip, choice, classed, closest, find, gapper, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
 import { given } from "../parts/inputs.js";
+import { panes } from "../parts/panes.js";
 import { lanesView } from "./lanes.js";
 
 /** `row` holds the field; `fault` says what is wrong with its value.
- * @typedef {{ field: HTMLInputElement | HTMLSelectElement, before: string, policy: string, row: HTMLElement, fault: HTMLElement }} Control */
+ * @typedef {{ field: HTMLInputElement | HTMLSelectElement, before: string, policy: string, idle: boolean, row: HTMLElement, fault: HTMLElement }} Control */
+
+/** Which options are listed. @type {[label: string, title: string, isListed: (control: Control) => boolean][]} */
+const FILTERS = [
+  ["changed", "options that are not what they are by default, or are to be changed", ({ field, before, row }) => field.value !== before || row.matches(":has(.by)")],
+  ["matters here", "options that may change a program or the C++ of this lowering", ({ field, before, idle }) => !idle || field.value !== before],
+  ["all", "all options", () => true],
+];
 
 /** @param {Explorer} store @param {Kernel} kernel */
 export function whatIfView(store, kernel) {
-  const form = h("form.options", { onsubmit: (event) => { event.preventDefault(); compare(); } });
-  const result = h("div.compared");
+  const result = h("div.compared", { tabindex: "0", role: "group", label: "result" });
   const lanes = lanesView(store);
   /** @type {Map<string, Control>} */
   const controls = new Map();
-  const go = h("button.primary", { type: "submit" });
-  const target = choice("target");
+  const go = h("button.primary.go", { type: "submit" });
+  const target = choice("target", () => arrange());
   const why = h("p.q");
+  const fields = h("div.options");
+  const chosen = h("span.chosen", { role: "group", label: "what is changed" });
+  let filter = 1;
+  const filters = FILTERS.map(([label, title], i) => button(label, () => list(i), { class: "tab", title }));
+  const form = h("form", { onsubmit: (event) => { event.preventDefault(); compare(); } },
+    why, h("div.tools.choices", go, chosen, busyControl(store, kernel), h("span.filters", filters)),
+    panes(store.state.remembered, "what if", [["the choices", fields, 26], ["", result, 74]]));
   store.on(["lowering", "targets"], ({ lowering, targets, updating }) => {
     // An edit of the kernel leaves what has been chosen.
-    const chosen = updating ? [...controls].filter(([, { field, before }]) => field.value !== before).map(([name, { field }]) => /** @type {[string, string]} */ ([name, field.value])) : [];
+    const kept = updating ? [...controls].filter(([, { field, before }]) => field.value !== before).map(([name, { field }]) => /** @type {[string, string]} */ ([name, field.value])) : [];
     const machine = updating ? target.value : lowering.target;
     controls.clear();
     /** @type {(title: Child, ...fields: Child[]) => HTMLElement} */
     const group = (title, ...fields) => h("fieldset", h("legend", title), fields);
     put(target, ...targets.map((name) => h("option", { selected: name === machine }, name)));
-    put(form, why, h("div.fields",
-      group("chip", h("label", "target", target)),
-      lowering.steps.filter((step) => step.part_of < 0 && step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control)))),
-      h("div.tools", go, busyControl(store, kernel)));
-    fill(chosen);
+    put(fields,
+      group("chip", h("div.option", h("label", h("span.name", "target"), target))),
+      lowering.steps.filter((step) => step.part_of < 0 && step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control))));
+    fill(kept);
     arrange();
-    put(result);
+    list(filter);
+    put(result, kernel.live && h("p.q", "Change an option, then lower and compare: what it leads to stands here."));
   });
   store.on(["lowering", "busy", "stale"], ({ busy }) => {
     const reason = kernel.missing("fork");
     put(why, reason && `Not available: ${reason}.`);
     for (const group of form.querySelectorAll("fieldset")) group.disabled = !!reason;
+    fields.hidden = !kernel.live;
+    classed(result, "waiting", busy === "fork");
     go.disabled = !!(busy || reason);
     go.textContent = busy === "fork" ? "Lowering …" : "Lower and compare";
   });
@@ -71,20 +88,23 @@ export function whatIfView(store, kernel) {
   }
 
   /** @param {Option} option */
-  function control({ name, text, policy, by, help, example, choices }) {
+  function control({ name, text, policy, by, help, idle, example, choices }) {
     const named = { label: name };
     const field = choices.length
       ? h("select", named, [...new Set([text, ...choices])].map((one) => h("option", { value: one, selected: one === text }, one || "auto")))
       : h("input", { ...named, type: "text", value: text, placeholder: example && `e.g. ${example}`, spellcheck: false });
     const fault = h("p.bad.pre", { role: "alert" });
-    const row = h("div.option", h("label", name, field), h("span", { class: by === "default" ? "q" : "tilde" }, by === "default" ? by : `set by ${by}`), h("p.q", help), fault);
+    // The sentence comes on hovering: there are many options.
+    const meant = policy ? `With policy=${policy}. ${help}` : help;
+    const term = meaning(store.state.lowering.terms, name);
+    const row = h("div.option", h("label", h("span.name", { "data-meaning": term ? `${meant}\n${term}` : meant }, name), field), by !== "default" && h("span.by.tilde", { title: `set by ${by}` }, `set by ${by}`), fault);
+    set(field, { title: meant });
     const before = field.value;
     const fit = () => {
-      if (field instanceof HTMLInputElement) field.size = Math.max(8, (field.value || field.placeholder).length);
       classed(field, "changed", field.value !== before);
     };
     fit();
-    controls.set(name, { field, before, policy, row, fault });
+    controls.set(name, { field, before, policy, idle: !!idle, row, fault });
     set(field, { oninput: () => {
       fit();
       refuse(name);
@@ -101,22 +121,38 @@ export function whatIfView(store, kernel) {
     put(fault, error && [...error.message, ...error.hint].join("\n"));
   }
 
-  /** Options that go with one policy are there with it only. */
+  /** Options that go with one policy rest with another: nothing moves while one chooses. */
   function arrange() {
-    const chosen = controls.get("policy");
-    for (const { field, before, policy, row } of controls.values()) {
-      if (!policy || !chosen) continue;
-      row.hidden = policy !== chosen.field.value && !(before && chosen.field.value === chosen.before);
-      field.required = policy === "explicit" && chosen.field.value === policy;
+    const policies = controls.get("policy");
+    for (const { field, before, policy } of controls.values()) {
+      if (!policy || !policies) continue;
+      field.disabled = policy !== policies.field.value && !(before && policies.field.value === policies.before);
+      field.required = policy === "explicit" && policies.field.value === policy;
     }
+    const { target: now } = store.state.lowering;
+    put(chosen, [...controls].map(([name, { field, before }]) => !field.disabled && field.value !== before && undo(name, field.value || "auto", () => fill([[name, before]]))),
+      target.value !== now && undo("target", target.value, () => { target.value = now; arrange(); }));
+  }
+
+  /** @param {string} name @param {string} value @param {() => void} take */
+  function undo(name, value, take) {
+    return chip(`${name}=${value} ×`, take, { title: "take it back" });
+  }
+
+  /** Lists the options that a filter lets through; not anew with each that is changed, as nothing is to move. @param {number} wanted */
+  function list(wanted) {
+    filter = wanted;
+    filters.forEach((one, i) => set(one, { "aria-pressed": i === filter }));
+    for (const control of controls.values()) control.row.hidden = !FILTERS[filter][2](control);
+    for (const group of all(fields, "fieldset")) set(group, { hidden: !group.querySelector(".option:not([hidden])") });
   }
 
   async function compare() {
     /** @type {Record<string, string>} */
     const options = {};
     const now = store.state.lowering;
-    for (const [name, { field, before, row }] of controls) {
-      const value = row.hidden ? "" : field.value;
+    for (const [name, { field, before }] of controls) {
+      const value = field.disabled ? "" : field.value;
       if (value !== before) options[name] = value;
       refuse(name);
     }
@@ -131,6 +167,7 @@ export function whatIfView(store, kernel) {
       put(result, !wrong && errorCard(store, failure));
       if (wrong) {
         refuse(failure.option ?? "", failure);
+        wrong.row.hidden = false;
         wrong.field.focus();
       }
     }
@@ -159,6 +196,7 @@ export function whatIfView(store, kernel) {
       if (store.state.busy) return;
       const words = `on emulator, ${inputsWords(store.state)}`;
       put(ran, words);
+      put(runs);
       const asked = { backend: "emulator", arithmetic: "exact", ...given(store.state, words) };
       for (const one of [now, variant]) {
         let cancelled = false;
@@ -192,7 +230,7 @@ export function whatIfView(store, kernel) {
       h("div.two.even", ...sides.map(({ cores }) => (cores ? markup(cores.svg) : h("p.q", "no partition")))),
       h("div.two.even", ...sides.map(({ buffers }) => (buffers?.l1 ? markup(buffers.l1) : h("p")))));
   }
-  return { element: h("div.whatifview", form, result), keys: lanes.keys };
+  return { element: h("div.whatifview", form), keys: lanes.keys };
 }
 
 /** Rows of figures, of which one side may have none. @param {Lowering["figures"]} now @param {Lowering["figures"]} other */
