@@ -269,7 +269,7 @@ def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
         notebook.keyboard.press("ArrowRight")
     assert moment.inner_text() != before
     # The lowering that fails shows the failed step.
-    assert "of L1" in failed.find(".diffpane .card.fault").inner_text()
+    assert "of L1" in failed.find(".refusal .card.fault").inner_text()
     assert failed.find(".steplist [aria-selected=true] .bad").inner_text() == "✖"
     # Dark colours with the dark theme.
     light = first.root.evaluate("one => getComputedStyle(one).backgroundColor")

@@ -207,7 +207,7 @@ def test_a_part_that_fails_is_shown(show: Show, groups: Exploration) -> None:
     explorer = show(explorer_data(trace, groups.steps["A0.3"].plan, groups.target))
     assert explorer.letter() == "A0.4"
     assert explorer.find(".steplist .part").evaluate_all(_ROWS) == ["A0.1", "A0.4"]
-    assert "too many groups" in explorer.find(".diffpane .card.fault").inner_text()
+    assert "too many groups" in explorer.find(".refusal .card.fault").inner_text()
 
 
 def test_a_narrow_page_offers_all_parts(show: Show, groups: Exploration) -> None:

@@ -322,6 +322,7 @@ def test_a_file_opens_at_its_main_loop(show: Show, large: Exploration) -> None:
     fold = rows.locator(".gap button")
     count = int(fold.inner_text().split()[1])
     assert count >= 4
+    assert (fold.bounding_box() or {})["height"] < 30
     first = rows.locator(".l:not(.gap):visible").first
     assert int(first.locator(".n").inner_text()) == count + 1
     explorer.find("section[aria-label='main.cpp'] .rows").focus()

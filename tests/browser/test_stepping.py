@@ -277,12 +277,12 @@ def test_no_key_reaches_what_is_around_the_explorer(explorer: ExplorerPage) -> N
 def test_a_failed_lowering_shows_the_failed_step_and_keeps_the_earlier_ones(show: Show, refused: Exploration) -> None:
     explorer = show(refused.data)
     assert explorer.letter() == "A2.5"
-    card = explorer.find(".diffpane .card.fault")
+    card = explorer.find(".refusal .card.fault")
     assert "the circular buffers need 12,582,912 B of L1" in card.inner_text()
     assert "make the block of C_local_out smaller" in card.inner_text()
     assert explorer.find(".steplist [aria-selected=true] .bad").inner_text() == "✖"
     explorer.go("A1")
-    assert explorer.find(".diffpane .card.fault").count() == 0
+    assert explorer.find(".refusal .card.fault").count() == 0
     assert explorer.find(".diff .l").count() > 10
     for tab, says in (("Cores", "Step B1, which assigns work items to cores"), ("Run", "there is no program to run")):
         explorer.tab(tab)

@@ -29,7 +29,10 @@ export class Rows {
   constructor(label, kinds, make) {
     this.#make = make;
     this.element = h("div", { class: `rows ${kinds}`, tabindex: "0", role: "list", label, onscroll: () => this.#scrolled() }, this.#spacer);
-    new ResizeObserver(() => this.#draw()).observe(this.element);
+    new ResizeObserver(() => {
+      this.#draw();
+      this.#tighten();
+    }).observe(this.element);
   }
 
   /** The rows that exist now, each with its position. @returns {[HTMLElement, number][]} */
@@ -98,7 +101,6 @@ export class Rows {
     if (before >= 0 && top >= before && bottom <= after) return;
     const first = this.wrapped ? 0 : Math.max(0, top - MARGIN_ROWS);
     const last = this.wrapped ? this.count : Math.min(this.count, bottom + MARGIN_ROWS);
-    const columns = this.wrapped ? (this.element.clientWidth - BESIDE_PIXELS) / CHARACTER_PIXELS : 0;
     this.#leaveRows();
     for (const [row, i] of this.drawn) if (before < 0 || i < first || i >= last) row.remove();
     this.#first = first;
@@ -111,17 +113,19 @@ export class Rows {
       row.dataset.i = `${i}`;
       classed(row, "cursor", i === this.cursor);
       // What is wrapped stays right of where its line begins.
-      if (this.wrapped) for (const code of all(row, "code")) {
-        const [, indent, word] = /^(\s*)(\S*)/.exec(code.textContent) ?? [];
-        code.style.setProperty("--in", `${indent.length}`);
-        // A word that does not fit after its indentation would leave a line empty.
-        classed(code, "tight", indent.length + word.length > columns);
-      }
+      if (this.wrapped) for (const code of all(row, "code")) code.style.setProperty("--in", `${code.textContent.search(/\S|$/)}`);
       (i < before ? above : below).push(row);
     }
     this.#window.prepend(...above);
     this.#window.append(...below);
-    if (!this.wrapped) this.#window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
+    if (this.wrapped) this.#tighten();
+    else this.#window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
+  }
+
+  /** A word that does not fit after its indentation would leave a line empty, so it is broken. */
+  #tighten() {
+    const columns = (this.element.clientWidth - BESIDE_PIXELS) / CHARACTER_PIXELS;
+    if (this.wrapped && columns > 0) for (const code of all(this.#window, "code")) classed(code, "tight", (/^\s*\S*/.exec(code.textContent)?.[0].length ?? 0) > columns);
   }
 
   /** A row that has the focus may go; the list keeps it. */
