@@ -33,6 +33,7 @@ _PROGRAMS = 3
 _VALUES = (0.75, 1.375, 0.4375, 1.8125, 0.625)
 _OTHER_VALUES = (1.25, 0.3125, 2.5, 0.875, 1.5)
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_WHOLE = re.compile(r" of \(\w+ // \w+\)$")
 _DIGIT = re.compile(r"\((?:\d\)|blockIdx\.[xyz]) % (\w+)\)")
 _PROGRAM = re.compile(r"(\d)\)|blockIdx\.([xyz])")
 
@@ -70,6 +71,16 @@ def launch_of(
 ) -> TrialLaunch:
     """The launch to try with sizes of a kind, and one size that is `odd`. Raises Unaccounted."""
     return _Launching(kernel, family, skeleton, axes, kind, KINDS.index(kind), odd).launch()
+
+
+def whole_blocks(axes: SourceAxes) -> tuple[str, ...]:
+    """The sizes of which a loop of the source goes over whole blocks alone: ``K // B`` of them."""
+    found_sizes: dict[str, None] = {}
+    for access in axes.accesses:
+        for group, sizes in zip(access.groups, access.axes, strict=True):
+            if len(sizes) == 1 and any(kind == "k" and _WHOLE.search(name) for (kind, name, _), _ in group.strides):
+                found_sizes[sizes[0].removeprefix(HALVES)] = None
+    return tuple(found_sizes)
 
 
 def sizes_of(skeleton: Skeleton) -> tuple[str, ...]:
@@ -257,6 +268,8 @@ class _Launching:
                 continue
             exact, block = self.exact(name), self.block_of(name)
             kind = "odd sizes" if name == self.odd else self.kind
+            if name in whole_blocks(self.axes):
+                kind = "other multiples" if kind == "other multiples" else "multiples of blocks"
             if exact is not None:
                 size = exact or (16, 8, 4, 8)[self.number]
             elif self.covered(name) and kind in _MULTIPLES:

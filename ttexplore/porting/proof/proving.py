@@ -21,7 +21,15 @@ from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.proof.axes import ways
 from ttexplore.porting.proof.cuda import cuda_runner
 from ttexplore.porting.proof.inputs import OF_LAUNCH, drawn
-from ttexplore.porting.proof.launches import KINDS, PlacedTensor, TrialLaunch, Unaccounted, launch_of, sizes_of
+from ttexplore.porting.proof.launches import (
+    KINDS,
+    PlacedTensor,
+    TrialLaunch,
+    Unaccounted,
+    launch_of,
+    sizes_of,
+    whole_blocks,
+)
 from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
@@ -164,7 +172,9 @@ def prove(
     for axes in axes_ways:
         try:
             launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
-            result = _Proving(kernel, skeleton, source_runner, control, rounds, rounding).tried(launch_with)
+            result = _Proving(kernel, skeleton, source_runner, control, rounds, rounding, whole_blocks(axes)).tried(
+                launch_with
+            )
         except Unaccounted as unaccounted:
             result = Draft(f"it is not known how the source is launched: {unaccounted}")
         except CannotRun as error:
@@ -185,6 +195,7 @@ class _Proving:
     control: Control
     rounds: bool
     rounding: SourceRunner | None
+    whole_blocks: tuple[str, ...] = ()
     trials: list[Trial] = field(default_factory=list[Trial])
     worst: tuple[float, Mapping[str, Array], Mapping[str, Array]] = (-1.0, {}, {})
 
@@ -205,6 +216,9 @@ class _Proving:
         if all(trial.skipped for trial in self.trials):
             return Draft(f"the source could not be run: {self.trials[0].skipped}")
         _, of_source, of_skeleton = self.worst
+        for name in self.whole_blocks:
+            skipped = f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones"
+            self.trials.append(Trial(first.sizes, "", skipped=skipped))
         return PortProof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
 
     def with_launch(self, launch: TrialLaunch, inputs_of_launch: Sequence[str]) -> Draft | None:
