@@ -108,6 +108,6 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         ("evaluate", "get_thread_binding", "thread_binding", "warp_reduce_min"),
         "tests/corpus/gemv.py, tests/language/test_threads.py: other names of what threads.py draws"),
-    "import_source": "tests/language/test_threads.py: nothing to draw",
+    **dict.fromkeys(("import_source", "alloc_buffer"), "tests/language/test_threads.py: nothing new to draw"),
     **dict.fromkeys(("im2col", "disjunction", "reduce", "atomic_addx2", "atomic_addx4"), "tests/corpus"),
 }  # fmt: skip

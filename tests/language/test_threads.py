@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ttexplore as ttx
@@ -32,7 +33,7 @@ _SUM = "T.comm_reducer(lambda x, y: x + y, [0.0])"
         ("T.get_thread_binding(2)", "T.get_thread_binding(2): the threads of the block have 2 axes"),
         (
             'T.thread_binding(0, 64, thread="threadIdx.x")',
-            "T.thread_binding from 0 to 64 along 'threadIdx.x', where the block has 32 threads",
+            "T.thread_binding from 0 to 64 along threadIdx.x, where the block has 32 threads",
         ),
         ('T.thread_binding(0, 32, thread="vthread")', "T.thread_binding: 'vthread' is no axis of threads"),
         ('T.import_source("int x;")', "T.import_source is not lowered"),
@@ -49,6 +50,8 @@ _SUM = "T.comm_reducer(lambda x, y: x + y, [0.0])"
             f"tx = T.get_thread_binding()\n{_REDUCE.format(reducer=_FROM_ZERO, axis='tx')}",
             "T.comm_reducer of max that begins with T.float32(0.0) is not lowered",
         ),
+        ('s = T.alloc_buffer((32,), "float32")', "T.alloc_buffer in the memory of all blocks is not lowered"),
+        ('s = T.alloc_buffer((32,), scope="L2")', "T.alloc_buffer: unknown scope 'L2'"),
         ('with T.attr(A, "pragma", 1):\n    pass', "T.attr('pragma') is not lowered"),
     ],
 )
@@ -66,3 +69,28 @@ def test_code_of_nothing_is_imported(tmp_path: Path) -> None:
     body = "T.import_source(None)\ntx, ty = T.get_thread_bindings()\nC[ty * 32 + tx] = A[ty * 32 + tx]"
     file.write_text(_KERNEL.format(body=textwrap.indent(body, " " * 8)))
     assert ttx.explore(f"{file}::kernel").error is None
+
+
+_CONSTANTS = """
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32"), *, n=64, f=lambda x: x * 2.0):
+    with T.Kernel(1) as bx:
+        a = T.alloc_buffer((n,), "float32", scope="shared")
+        c = T.alloc_buffer((n,), "float32", scope="local.fragment")
+        T.copy(A, a)
+        for i in T.Parallel(n):
+            c[i] = f(a[i])
+        T.copy(c, C)
+"""
+
+
+def test_defaults_of_keywords_are_constants(tmp_path: Path) -> None:
+    file = tmp_path / "constants.py"
+    file.write_text(_CONSTANTS)
+    ex = ttx.explore(f"{file}::kernel")
+    assert ex.error is None
+    numbers = np.arange(64, dtype=np.float32)
+    np.testing.assert_array_equal(ex.run([numbers]).outputs[0], numbers * 2)

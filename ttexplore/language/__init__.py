@@ -90,6 +90,7 @@ from ttexplore.language.api.math import (
 )
 from ttexplore.language.api.memory import (
     Tensor,
+    alloc_buffer,
     alloc_fragment,
     alloc_global,
     alloc_local,
@@ -191,9 +192,9 @@ def __getattr__(name: str) -> NoReturn:
 __all__ = [
     "And", "Cast", "GemmWarpPolicy", "Kernel", "Not", "Or", "Parallel", "Persistent", "PersistentTileScheduler",
     "Pipelined", "PrimFunc", "Select", "TTShard", "Tensor", "abs", "acos", "acosh", "all", "all_of", "alloc_barrier",
-    "alloc_fragment", "alloc_global", "alloc_local", "alloc_reducer", "alloc_shared", "alloc_tmem", "alloc_var",
-    "annotate_tt_layout", "annotate_tt_schedule", "annotate_tt_sharding", "any", "any_of", "asin", "asinh", "atan",
-    "atan2", "atanh", "attr", "barrier_arrive", "barrier_wait", "bitwise_and", "bitwise_not", "bitwise_or",
+    "alloc_buffer", "alloc_fragment", "alloc_global", "alloc_local", "alloc_reducer", "alloc_shared", "alloc_tmem",
+    "alloc_var", "annotate_tt_layout", "annotate_tt_schedule", "annotate_tt_sharding", "any", "any_of", "asin", "asinh",
+    "atan", "atan2", "atanh", "attr", "barrier_arrive", "barrier_wait", "bitwise_and", "bitwise_not", "bitwise_or",
     "bitwise_xor", "cast", "ceil", "ceildiv", "clamp", "clear", "comm_reducer", "const", "copy", "copysign", "cos",
     "cosh", "dtype", "dynamic", "empty", "erf", "evaluate", "exp", "exp2", "exp10", "fill", "finalize_reducer", "floor",
     "floordiv", "floormod", "fmod", "gemm", "get_block_binding", "get_block_bindings", "get_thread_binding",

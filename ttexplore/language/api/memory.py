@@ -162,6 +162,15 @@ def alloc_local(shape: object, dtype: object = "float32", scope: object = "local
     return _allocate("T.alloc_local", shape, dtype, scope)
 
 
+def alloc_buffer(shape: object, dtype: object = "float32", *, scope: object = "global") -> AllocationRequest:
+    """Allocate a block in a memory: ``scope="shared"``, ``"local.fragment"`` or ``"local"``. Raises Unsupported for
+    ``"global"``, which no block has to itself."""
+    current("T.alloc_buffer")
+    if scope == "global":
+        raise unsupported("T.alloc_buffer in the memory of all blocks", "allocate a tensor with T.alloc_global")
+    return _allocate("T.alloc_buffer", shape, dtype, scope)
+
+
 def alloc_var(dtype: object, *arguments: object, init: object = None, **_options: object) -> AllocationRequest:
     """Allocate a scalar variable: assigning to its name again stores to it."""
     current("T.alloc_var")

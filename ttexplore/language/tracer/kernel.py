@@ -416,8 +416,15 @@ def prim_func(function: types.FunctionType | None = None, **options: object) -> 
         argument_nodes = {
             argument.arg: argument for argument in ast.walk(definition(function).args) if isinstance(argument, ast.arg)
         }
-        for name in inspect.signature(function).parameters:
+        for name, parameter in inspect.signature(function).parameters.items():
             annotation = annotations.get(name)
+            if (
+                annotation is None
+                and parameter.kind is parameter.KEYWORD_ONLY
+                and parameter.default is not parameter.empty
+            ):
+                # Its default is a constant of the kernel.
+                continue
             if isinstance(annotation, dtype):
                 annotation = _Scalar(str(annotation))
             if not isinstance(annotation, TensorSpec | _Scalar):
