@@ -73,20 +73,20 @@ def accesses_of(kernel: ForeignKernel) -> list[IndexedAccess] | str:
     found_accesses: dict[tuple[str, Place], IndexedAccess] = {}
     for store in kernel.stores:
         inputs = [(term.tensor, term.place) for term in walk(store.value) if isinstance(term, Input)]
-        for tensor, place in [(store.tensor, store.place), *inputs]:
-            if place is None:
+        for tensor, position in [(store.tensor, store.place), *inputs]:
+            if position is None:
                 return f"it is not known where {tensor} is read or written"
-            if (tensor, place) in found_accesses:
+            if (tensor, position) in found_accesses:
                 continue
-            moving = plus(place, distance(place), -1.0)
+            moving = plus(position, distance(position), -1.0)
             side = steps(moving, wraps=True)
             if isinstance(side, str):
                 if moving:
                     return f"{tensor} is read or written {side}"
-                found_accesses[tensor, place] = IndexedAccess(tensor, ())
+                found_accesses[tensor, position] = IndexedAccess(tensor, ())
                 continue
             groups = [Group(tuple((atom, side.strides[atom]) for atom in group)) for group in side.axes(lengths)]
-            found_accesses[tensor, place] = IndexedAccess(tensor, tuple(_joined(groups)))
+            found_accesses[tensor, position] = IndexedAccess(tensor, tuple(_joined(groups)))
     return list(found_accesses.values())
 
 

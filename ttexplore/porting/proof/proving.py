@@ -72,11 +72,11 @@ class Difference:
     line: int = 0
 
     def __str__(self) -> str:
-        place = ", ".join(map(str, self.index))
+        index = ", ".join(map(str, self.index))
         sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         stored = f", stored in line {self.line}" if self.line else ""
         return (
-            f"{self.tensor}[{place}] is {self.source:.6g} in the source{stored}, and {self.skeleton:.6g} in the "
+            f"{self.tensor}[{index}] is {self.source:.6g} in the source{stored}, and {self.skeleton:.6g} in the "
             f"skeleton ({sizes}; {self.inputs} inputs)"
         )
 

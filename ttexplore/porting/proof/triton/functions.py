@@ -22,7 +22,7 @@ from ttexplore.porting.proof.triton.blocks import (
     is_real,
     is_tuple,
 )
-from ttexplore.porting.proof.triton.memory import TensorMemory
+from ttexplore.porting.proof.triton.memory import CheckedMemory
 
 ASSERTED = "an assertion of the source, which does not hold with these sizes,"
 # The most elements that a block of the language may have.
@@ -50,7 +50,7 @@ class ProgramInstance:
 
     index: tuple[int, int, int]
     grid: tuple[int, int, int]
-    memory: TensorMemory
+    memory: CheckedMemory
     arithmetic: Arithmetic
 
     def call(self, name: str, positional: Sequence[Any], keywords: Mapping[str, Any], line: int) -> Any:

@@ -31,7 +31,7 @@ from ttexplore.porting.proof.triton.blocks import (
     is_tuple,
 )
 from ttexplore.porting.proof.triton.functions import ASSERTED, ProgramInstance, bound, integer, integers
-from ttexplore.porting.proof.triton.memory import TensorMemory
+from ttexplore.porting.proof.triton.memory import CheckedMemory
 from ttexplore.porting.proof.triton.names import Imported, TritonModule
 
 # How many statements and calls one run executes at most, and how deep functions call each other.
@@ -74,7 +74,7 @@ class TritonRunner:
         """Run the kernel once, one program after the other, as SourceRunner says."""
         arithmetic = Arithmetic(self.rounds)
         arrays = {name: value for name, value in arguments.items() if is_block(value)}
-        memory = TensorMemory.of(arrays, arithmetic)
+        memory = CheckedMemory.of(arrays, arithmetic)
         grid = (*launch.grid, 1, 1, 1)[:3]
         steps = _Steps()
         with np.errstate(all="ignore"), control.watched("the proof"):

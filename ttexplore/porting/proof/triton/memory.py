@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 @dataclass
-class TensorMemory:
+class CheckedMemory:
     """The tensors by name. What is read outside of them, or in lanes that a mask leaves without a value, is NaN, or the
     smallest number of an integer dtype; what is written outside goes nowhere."""
 
@@ -30,7 +30,7 @@ class TensorMemory:
     writers: dict[str, Array] = field(default_factory=dict[str, Array])
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Array], arithmetic: Arithmetic) -> TensorMemory:
+    def of(cls, arrays: Mapping[str, Array], arithmetic: Arithmetic) -> CheckedMemory:
         """Copies of the tensors that a kernel is launched with."""
         copies = {
             name: np.array(array, np.float64 if is_real(array) and not arithmetic.rounds else array.dtype)
