@@ -8,9 +8,7 @@ file of the exercise in `sources`.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,7 +16,7 @@ import numpy as np
 
 from ttexplore.backends.base import Deadlock
 from ttexplore.errors import shown
-from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, lowered, run_and_compare
+from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, happened, lowered, moved, run_and_compare
 from ttexplore.exercises.written import WRITTEN, Change, with_loop
 from ttexplore.exploration import Exploration
 from ttexplore.given import plain
@@ -91,34 +89,13 @@ def stays_in_dst(kernel: Any, block_M: Any, block_N: Any) -> str:
             "too many for DST."
         )
     run = run_and_compare(mine, _product, f"blocks of {rows} x {columns}")
-    read = sum(count for (operation, _), count in _moved(mine, run).items() if operation == "read")
+    read = sum(count for (operation, _), count in moved(mine, run).items() if operation == "read")
     if read > 512:
         raise Wrong(
             f"The sums stay in DST, but {read} tiles are read. For {plural(tiles, 'tile')} of a block's sum, each step "
             f"along K takes {rows // _TILE} + {columns // _TILE} tiles: a shape closer to a square takes fewer."
         )
     return f"The sums stay in DST, {read} tiles are read, and {mine.estimate().us:.1f} µs are predicted."
-
-
-def _moved(exploration: Exploration, run: Run, code: Mapping[str, str] | None = None) -> Counter[tuple[str, str]]:
-    """How many transfers the emulator counted, by operation (read, write) and tensor. `code` has the texts that ran in
-    place of emitted ones."""
-    execution = run.execution
-    assert execution is not None
-    assert execution.events is not None
-    events = execution.events
-    counts: Counter[tuple[str, str]] = Counter()
-    emitted = {kernel: exploration.code[kernel].text for kernel in events.kernels}
-    texts = {kernel: text.split("\n") for kernel, text in (emitted | dict(code or {})).items()}
-    for event in events.records:
-        operation: str = events.operations[int(event["operation"])]
-        if operation in ("read", "write"):
-            lines = texts[events.kernels[int(event["kernel"])]]
-            text = lines[int(event["line"]) - 1]
-            # noc.async_read(tensor, buffer, ...) and noc.async_write(buffer, tensor, ...)
-            if match := re.search(r"async_(?:read\((\w+),|write\(\w+, (\w+),)", text):
-                counts[operation, match[1] or match[2]] += 1
-    return counts
 
 
 def cancellation(kernel: Any, columns: Any) -> str:
@@ -179,7 +156,7 @@ def count_tiles(kernel: Any, tiles: Any) -> str:
             raise Wrong(f"`tiles` returns {shown(answer)}; three numbers are asked for: those of A, B and C.")
         mine = lowered(kernel, **sizes, options=_ALONE)
         run = mine.run()
-        counted = _moved(mine, run)
+        counted = moved(mine, run)
         for name, number in zip("ABC", cast(list[object], numbers), strict=True):
             right = counted["read", name] + counted["write", name]
             if number != right:
@@ -199,7 +176,7 @@ def count_packed(kernel: Any, packed: Any) -> str:
             raise Wrong(f"`packed` raises {type(error).__name__}: {error}") from error
         sizes = {"block_M": block_M, "block_N": block_N, "block_K": block_K}
         mine = lowered(kernel, M=block_M, N=block_N, K=K, **sizes, options=_ALONE)
-        right = _happened(mine.run(), "pack")
+        right = happened(mine.run(), "pack")
         if answer != right:
             raise Wrong(f"With {case}, the packer moves {plural(right, 'tile')}, not {shown(answer)}.")
     return "The emulator counts as many tiles for five blocks, of which two stay in DST."
@@ -225,22 +202,13 @@ def depths(kernel: Any, depths: Any) -> str:
     return f"{mine.estimate().us:.1f} µs with {needed} KiB of L1."
 
 
-def _happened(run: Run, operation: str) -> int:
-    """How many events of an operation the emulator counted on all cores."""
-    execution = run.execution
-    assert execution is not None
-    assert execution.events is not None
-    events = execution.events
-    return sum(events.operations[int(event["operation"])] == operation for event in events.records)
-
-
 def window_start(kernel: Any, first: Any) -> str:
     """The first block of keys that a block of queries needs, where each query sees 48 keys."""
     for seq_len in (256, 128):
         mine = lowered(kernel, first=first, seq_len=seq_len)
         case = f"{seq_len} keys"
         run = run_and_compare(mine, _windowed, case)
-        read = _moved(mine, run)["read", "K"] // 2
+        read = moved(mine, run)["read", "K"] // 2
         least = sum(block - max(0, (block * _TILE - 47) // _TILE) + 1 for block in range(seq_len // _TILE))
         if read > least:
             raise Wrong(
@@ -318,7 +286,7 @@ def read_once(kernel: Any) -> str:
         case = f"M={M}, N={N}"
         mine = lowered(kernel, M=M, N=N)
         check_shapes(mine, {"A": (M, N)}, case)
-        read = _moved(mine, run_and_compare(mine, reference, case))["read", "A"]
+        read = moved(mine, run_and_compare(mine, reference, case))["read", "A"]
         tiles = (M // _TILE) * (N // _TILE)
         if read != tiles:
             raise Wrong(f"With {case}, the numbers are right, but {read} tiles of A are read; A has {tiles}.")
@@ -354,7 +322,7 @@ def handshake(exploration: Exploration, reader: Any) -> str:
 def reader_loop(exploration: Exploration, reader_loop: Any) -> str:
     """The loop along K of the reader of a product, which reads each tile that a block needs once."""
     run, code = _with_loop(exploration, "reader", reader_loop)
-    read = {name: _moved(exploration, run, code)["read", name] for name in "AB"}
+    read = {name: moved(exploration, run, code)["read", name] for name in "AB"}
     # Each tensor has 8 tiles, and two blocks of the result need each of them.
     if extra := [f"{count} tiles of {name}" for name, count in read.items() if count > 16]:
         raise Wrong(f"The product is right, but {' and '.join(extra)} are read; 16 are enough.")

@@ -1,9 +1,10 @@
 """Compares outputs of a learner's kernel with NumPy, and reports the first wrong element, its number, and the kernel
-line that stores it."""
+line that stores it; counts what a run moved."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -108,3 +109,33 @@ def _stored_by(exploration: Exploration, name: str) -> str:
             source = str(exploration.kernel.source).split("\n")[span.line - exploration.kernel.first_line]
             return f"\nLine {span.line} of {span.file} stores {name}: `{source.strip()}`"
     return ""
+
+
+def moved(exploration: Exploration, run: Run, code: Mapping[str, str] | None = None) -> Counter[tuple[str, str]]:
+    """How many transfers the emulator counted, by operation (read, write) and tensor. `code` has the texts that ran in
+    place of emitted ones."""
+    execution = run.execution
+    assert execution is not None
+    assert execution.events is not None
+    events = execution.events
+    counts: Counter[tuple[str, str]] = Counter()
+    emitted = {kernel: exploration.code[kernel].text for kernel in events.kernels}
+    texts = {kernel: text.split("\n") for kernel, text in (emitted | dict(code or {})).items()}
+    for event in events.records:
+        operation: str = events.operations[int(event["operation"])]
+        if operation in ("read", "write"):
+            lines = texts[events.kernels[int(event["kernel"])]]
+            text = lines[int(event["line"]) - 1]
+            # noc.async_read(tensor, buffer, ...) and noc.async_write(buffer, tensor, ...)
+            if match := re.search(r"async_(?:read\((\w+),|write\(\w+, (\w+),)", text):
+                counts[operation, match[1] or match[2]] += 1
+    return counts
+
+
+def happened(run: Run, operation: str) -> int:
+    """How many events of an operation the emulator counted on all cores."""
+    execution = run.execution
+    assert execution is not None
+    assert execution.events is not None
+    events = execution.events
+    return sum(events.operations[int(event["operation"])] == operation for event in events.records)
