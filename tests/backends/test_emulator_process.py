@@ -25,7 +25,7 @@ import ttexplore.backends.emulator.compiler as compiler
 from tests.backends.programs import Tensor, tile_program, with_text
 from ttexplore.backends import cache, process
 from ttexplore.backends.base import CppLocation, KernelFault, Program
-from ttexplore.backends.emulator import Emulator, backend
+from ttexplore.backends.emulator import Emulator, backend, sealing
 from ttexplore.backends.emulator.job import kernel_sources, write_job
 from ttexplore.errors import BackendError, Cancelled
 
@@ -151,7 +151,7 @@ def test_what_a_failing_compiler_gives_is_not_kept(tmp_path: Path, way: str) -> 
     """Nor is it the kernel's fault, which a sweep would keep."""
     whole = Emulator().toolchain()
     source = compiler.KernelSource("writer", "void kernel_main() {}\n", ("NOC_INDEX=1",))
-    linked = whole.kernels([source])["writer"].read_bytes()[: -compiler.SEAL_BYTES]
+    linked = whole.kernels([source])["writer"].read_bytes()[: -sealing.SEAL_BYTES]
     (tmp_path / "whole").write_bytes(linked)
     bad = tmp_path / "c++"
     action = BAD_COMPILERS[way].format(whole=tmp_path / "whole")
@@ -164,7 +164,7 @@ def test_what_a_failing_compiler_gives_is_not_kept(tmp_path: Path, way: str) -> 
     assert list((tmp_path / "cache" / "emulator").iterdir()) == []
     # The same inputs are compiled again.
     again = compiler.Toolchain(whole.compiler, tmp_path / "cache").kernels([source])["writer"]
-    assert compiler.is_whole(again)
+    assert sealing.is_whole(again)
 
 
 def test_a_compiled_file_in_the_place_of_another_is_found(tmp_path: Path) -> None:
@@ -174,10 +174,10 @@ def test_a_compiled_file_in_the_place_of_another_is_found(tmp_path: Path) -> Non
     contents = one.read_bytes(), other.read_bytes()
     one.write_bytes(contents[1])
     other.write_bytes(contents[0])
-    assert not compiler.is_whole(one)
-    assert not compiler.is_whole(other)
+    assert not sealing.is_whole(one)
+    assert not sealing.is_whole(other)
     toolchain.kernels(sources[:1])
-    assert (one.read_bytes(), compiler.is_whole(one)) == (contents[0], True)
+    assert (one.read_bytes(), sealing.is_whole(one)) == (contents[0], True)
 
 
 def test_unfinished_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
@@ -442,7 +442,7 @@ def test_compiling_at_once_leaves_one_file(tmp_path: Path) -> None:
     source = compiler.KernelSource("writer", "void kernel_main() {}\n", ("NOC_INDEX=1",))
     with ThreadPoolExecutor(4) as pool:
         (made,) = {tuple(one.items()) for one in pool.map(lambda _: toolchain.kernels([source]), range(4))}
-    assert compiler.is_whole(made[0][1])
+    assert sealing.is_whole(made[0][1])
     assert list((tmp_path / "emulator").iterdir()) == [made[0][1]]
 
 

@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.cache import make_private, not_executable, refuse_foreign, unusable
+from ttexplore.backends.emulator.sealing import is_linked, is_whole, seal
 from ttexplore.backends.process import finish, is_full, kill_group, unusable_workspace, workspace
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, KernelRole
@@ -242,7 +242,7 @@ class Toolchain:
             content = output.read_bytes() if output.exists() else b""
             if not is_linked(content):
                 raise compiler_failed(f"it ended without an error, but its output of {len(content):,} B is cut off")
-            self._put(content + _seal(target.name, content), target)
+            self._put(content + seal(target.name, content), target)
         return outcome
 
     def _put(self, content: bytes, target: Path) -> None:
@@ -264,37 +264,8 @@ class Toolchain:
             raise unusable(target.parent, error.strerror or str(error)) from error
 
 
-# The marker after the content of a compiled file; loaders ignore trailing bytes.
-_MARK = b"ttexplore"
-SEAL_BYTES = len(_MARK) + hashlib.sha256().digest_size
 # Files that are being written, for a moment; older ones are of processes that were killed.
 _UNFINISHED, _ABANDONED_SECONDS = "making-", 3600
-
-
-def _seal(name: str, content: bytes) -> bytes:
-    return _MARK + hashlib.sha256(name.encode() + b"\0" + content).digest()
-
-
-def is_linked(content: bytes) -> bool:
-    """Whether a linker's output is there to its end: of an ELF file, that is the table of its sections."""
-    if content[:4] != b"\x7fELF":
-        return sys.platform == "darwin" and bool(content)
-    wide, order = content[4:5] == b"\x02", "<" if content[5:6] == b"\x01" else ">"
-    try:
-        (start,) = struct.unpack_from(f"{order}{'Q' if wide else 'I'}", content, 0x28 if wide else 0x20)
-        size, count = struct.unpack_from(f"{order}HH", content, 0x3A if wide else 0x2E)
-    except struct.error:
-        return False
-    return start > 0 and start + size * count <= len(content)
-
-
-def is_whole(path: Path) -> bool:
-    """Whether a compiled file exists and is undamaged."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return False
-    return content[-SEAL_BYTES:] == _seal(path.name, content[:-SEAL_BYTES])
 
 
 def _compile(
