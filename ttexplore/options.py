@@ -299,7 +299,7 @@ def _by_tensor(
 
 def _by_name(
     name: str, value: object, words: Sequence[str], noun: str, values: Sequence[str], keys: str
-) -> str | dict[str, str]:  # fmt: skip
+) -> str | dict[str, str]:
     """One of the words, which are about all tensors or functions, or one of the values for each of some of them."""
     about, example = f"the names of {keys}", OPTIONS[name].example
     if isinstance(value, Mapping):

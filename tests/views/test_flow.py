@@ -12,7 +12,7 @@ from ttexplore import Exploration, explore
 from ttexplore.record import Line, Listing
 from ttexplore.views.flow.drawing import flows_data
 from ttexplore.views.flow.graph import FlowGraph, operation_graph, statement_graph
-from ttexplore.views.flow.layout import Layout, laid_out
+from ttexplore.views.flow.layout import PlacedGraph, laid_out
 from ttexplore.views.flow.statements import functions_of
 
 _GALLERY = "notebooks/gallery/"
@@ -79,7 +79,7 @@ def test_tile_operations_pass_blocks_through_circular_buffers(attention: Explora
     assert inside == {43, 44, 47, 51, 52, 54, 55, 56, 57, 59, 60, 62, 64}
 
 
-def segments(layout: Layout) -> list[tuple[int, tuple[float, float], tuple[float, float]]]:
+def segments(layout: PlacedGraph) -> list[tuple[int, tuple[float, float], tuple[float, float]]]:
     return [
         (number, min(start, end), max(start, end))
         for number, route in enumerate(layout.routes)

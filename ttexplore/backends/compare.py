@@ -43,16 +43,22 @@ _SMALL_SHARE, _LEAST_SHARED = 0.25, 64
 # than bfloat16's last place. Bfp8_b's packer rounds twice to 7 bits of the largest number of a group: 2^-7 each time,
 # in addition to bfloat16's rounding. The fast exponential is up to 3.5 % off.
 COARSE_BOUNDS: dict[Precision, tuple[float, float]] = {
-    "low_fidelity": (0.999, 0.08), "fast": (0.999, 0.06), "block_float": (0.9998, 0.03)
-}  # fmt: skip
+    "low_fidelity": (0.999, 0.08),
+    "fast": (0.999, 0.06),
+    "block_float": (0.9998, 0.03),
+}
 
 # Numbers that are nearly equal lose their correlation when they are rounded: then each element is judged by itself. The
 # error that rounding explains in an element is this unit, relative to the power of two below it: the last place of
 # bfloat16, eight of float32 for its functions, two operands truncated to TF32, a product of LoFi, a group of Bfp8_b, a
 # fast exponential.
 _UNITS: dict[Precision, float] = {
-    "tf32": 2**-9, "bfloat16": 2**-7, "low_fidelity": 2**-4, "block_float": 2**-6, "fast": FAST_ERROR
-}  # fmt: skip
+    "tf32": 2**-9,
+    "bfloat16": 2**-7,
+    "low_fidelity": 2**-4,
+    "block_float": 2**-6,
+    "fast": FAST_ERROR,
+}
 # The largest error of an element in units, and the largest root mean square of the errors in the 32 elements of a row
 # or column of a tile: if one side truncates and the other rounds, about half of the elements differ by one.
 _ELEMENT_UNITS, _STRIP_UNITS = 2.0, 1.25

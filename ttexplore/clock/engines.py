@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ttexplore.clock.events import (
+    Attribution,
     Counter,
     Event,
     Give,
-    Mark,
     ProcessorName,
     Repeat,
     Source,
@@ -96,7 +96,7 @@ class Streams:
         stream = self.events.setdefault(processor, [])
         if self.operation is not None and self.marked.get(processor) != self.operation:
             self.marked[processor] = self.operation
-            stream.append(Mark(self.operation))
+            stream.append(Attribution(self.operation))
         stream.extend(events)
 
     def loop(self, turns: int, body: Streams) -> None:

@@ -413,7 +413,7 @@ def _figures(prediction: Estimate | LaunchEstimates) -> dict[str, Any]:
 
 def estimate(
     classes: Sequence[CoreClass], plan: Plan, target: Target, marked: Callable[[], Sequence[CoreClass]]
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Replay a program; `marked` gives the same classes with events that tell their operations. Raises
     VerifyError for one that never ends."""
     replayed = replay(classes, rates_of(target))

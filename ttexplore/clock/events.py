@@ -50,7 +50,7 @@ Source = tuple[KernelRole, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Attribution:
     """What follows on the processor is done by an operation. It takes no time."""
 
     source: Source
@@ -140,7 +140,7 @@ class Together:
     own: ProcessorName
 
 
-Event = Mark | Together | Work | Wait | Give | Put | Signal | Transfer | MulticastSend | Complete | Repeat
+Event = Attribution | Together | Work | Wait | Give | Put | Signal | Transfer | MulticastSend | Complete | Repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def joined(events: Iterable[Event]) -> tuple[Event, ...]:
         unrolled = _unrolled(event) if isinstance(event, Repeat) else event
         if unrolled is None:
             continue
-        if isinstance(unrolled, Mark) and merged and isinstance(merged[-1], Mark):
+        if isinstance(unrolled, Attribution) and merged and isinstance(merged[-1], Attribution):
             merged[-1] = unrolled
             continue
         last = merged[-1] if merged else None
@@ -179,7 +179,7 @@ def joined(events: Iterable[Event]) -> tuple[Event, ...]:
 
 def _unrolled(loop: Repeat) -> Event | None:
     body = joined(loop.body)
-    if not any(not isinstance(event, Mark) for event in body) or loop.turns < 1:
+    if not any(not isinstance(event, Attribution) for event in body) or loop.turns < 1:
         return None
     if len(body) == 1:
         match body[0]:
@@ -220,7 +220,9 @@ def counted(events: Iterable[Event], times: int = 1) -> Iterator[tuple[Event, in
                 yield from counted(body, times * turns)
             case Together(turns, events_of, processor):
                 yield from counted(dict(events_of)[processor], times * turns)
-            case Mark() | Work() | Wait() | Give() | Put() | Signal() | Transfer() | MulticastSend() | Complete():
+            case (
+                Attribution() | Work() | Wait() | Give() | Put() | Signal() | Transfer() | MulticastSend() | Complete()
+            ):
                 yield event, times
             case _:
                 assert_never(event)

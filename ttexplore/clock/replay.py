@@ -20,13 +20,13 @@ from typing import Literal, assert_never
 
 from ttexplore.clock.events import (
     PROCESSORS,
+    Attribution,
     Complete,
     CoreClass,
     Counter,
     Direction,
     Event,
     Give,
-    Mark,
     Memory,
     MulticastSend,
     ProcessorName,
@@ -278,7 +278,7 @@ class _Machine:
         rates = self.rates
         for event in events:
             match event:
-                case Mark(source):
+                case Attribution(source):
                     code.append((_MARK, len(self.sources), 0, 0))
                     self.sources.append(source)
                 case Work(engine, cycles, _):
@@ -395,7 +395,7 @@ class _Machine:
             costs[processor.group][processor.name] = processor.costs
         return Replay(
             cycles, tuple(times), stuck, self.events, self.base, tuple(segments), tuple(self.added), tuple(costs)
-        )  # fmt: skip
+        )
 
     def push(self, time: int, event: _Processor | int | tuple[tuple[int, int], ...]) -> None:
         self.order += 1

@@ -73,16 +73,16 @@ def _largest_is_hidden(arrays: list[Array]) -> list[Array]:
 
 
 def _with_a_row_of_zeros(arrays: list[Array]) -> list[Array]:
-    rows, *others = arrays
-    return [np.where(np.arange(len(rows))[:, None] == 3, np.zeros_like(rows), rows), *others]
+    rows, *weights = arrays
+    return [np.where(np.arange(len(rows))[:, None] == 3, np.zeros_like(rows), rows), *weights]
 
 
 def _rows_of_the_table(arrays: list[Array]) -> list[Array]:
     """Any rows, some of them twice, and the last one."""
-    table, index, *others = arrays
+    table, index = arrays
     chosen = np.random.default_rng(SEED).integers(0, len(table), index.shape)
     chosen[::5] = len(table) - 1
-    return [table, chosen.astype(index.dtype), *others]
+    return [table, chosen.astype(index.dtype)]
 
 
 def _transposed(A: Array) -> Array:
@@ -149,23 +149,29 @@ WRITTEN: dict[str, WrittenKernel] = {
     "long_rows": WrittenKernel(_absolute_sums, {"A": "M N"}, ({"M": 32, "N": 128}, {"M": 64, "N": 8192 + 96})),
     "softmax_rows": WrittenKernel(_softmax, {"X": "M N"}, ({"M": 32, "N": 64}, {"M": 64, "N": 160}), _SCORES),
     "causal_rows": WrittenKernel(
-        _causal_softmax, {"S": "M M"}, ({"M": 32}, {"M": 96}),
+        _causal_softmax,
+        {"S": "M M"},
+        ({"M": 32}, {"M": 96}),
         {**_SCORES, "the largest numbers hidden": _largest_is_hidden},
     ),
     "scaled_rows": WrittenKernel(
-        _rms_norm, {"X": "M N", "weight": "N"}, ({"M": 32, "N": 64}, {"M": 64, "N": 160}),
+        _rms_norm,
+        {"X": "M N", "weight": "N"},
+        ({"M": 32, "N": 64}, {"M": 64, "N": 160}),
         {**_LARGE, "a row of zeros": _with_a_row_of_zeros},
     ),
     "online_rows": WrittenKernel(_log_sum_exp, {"X": "M N"}, ({"M": 32, "N": 64}, {"M": 64, "N": 256}), _SCORES),
     "bias_relu": WrittenKernel(_bias_relu, {"A": "M K", "B": "K N", "bias": "N"}, _PRODUCTS),
     "by_transposed": WrittenKernel(_by_transposed, {"A": "M K", "B": "N K"}, _PRODUCTS),
     "batched": WrittenKernel(
-        _product, {"A": "batch M K", "B": "batch K N"},
+        _product,
+        {"A": "batch M K", "B": "batch K N"},
         ({"batch": 1, **_PRODUCTS[0]}, {"batch": 3, **_PRODUCTS[1]}),
     ),
     "embedding": WrittenKernel(
-        _rows, {"table": "words dim", "index": "tokens"},
+        _rows,
+        {"table": "words dim", "index": "tokens"},
         ({"words": 64, "dim": 64, "tokens": 32}, {"words": 40, "dim": 96, "tokens": 96}),
         {"any rows": _rows_of_the_table},
     ),
-}  # fmt: skip
+}

@@ -104,9 +104,7 @@ def estimate_data(
     return {**predicted.estimate_data(estimate, plan), "costs": costs}
 
 
-def costs_data(
-    exploration: Exploration, inputs: Inputs = None, seed: int = 0, control: Control = FREE
-) -> JsonObject:  # fmt: skip
+def costs_data(exploration: Exploration, inputs: Inputs = None, seed: int = 0, control: Control = FREE) -> JsonObject:
     """What the lines of the kernel and of its C++ cost, as the explorer shows it, in JSON form. Raises what a
     prediction raises."""
     return _costs_of(exploration, _shown(exploration, inputs, seed, control)[0])

@@ -126,10 +126,11 @@ class Port(Printed):
         if drafts:
             reasons = "; ".join(f"{kernel.name}: {kernel.draft.reason}" for kernel in drafts if kernel.draft)
             raise UsageError(
-                "U027", f"no kernel of the source is written, but there {_are(drafts)} ({reasons})",
+                "U027",
+                f"no kernel of the source is written, but there {_are(drafts)} ({reasons})",
                 hint=f'port["{drafts[0].name}"].kernels[0].draft.text is a draft: check it against the source before '
                 "you use it",
-            )  # fmt: skip
+            )
         reasons = "; ".join(f"{kernel.name}: {kernel.outside}" for kernel in self.kernels) or "the source has no kernel"
         raise UsageError(
             "U027", f"no kernel of the source is of a known family ({reasons})",

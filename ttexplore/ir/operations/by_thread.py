@@ -231,7 +231,7 @@ def thread_kernel(function: tirx.PrimFunc) -> ThreadKernel | None:
         body = statements(body[0].body)
     names = {str(each.buffer.name) for each in walk(function.body) if isinstance(each, tirx.AllocBuffer)}
     names |= {str(parameter.name) for parameter in function.params}
-    reading = _Reading(_known(body, guarded=True), _named_axes(launch, body), names)
+    reading = _ThreadReading(_known(body, guarded=True), _named_axes(launch, body), names)
     read = reading.body(body, _NO_AXES)
     axes = tuple(reading.axes)
     owned = {
@@ -258,7 +258,7 @@ def _named_axes(launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]) -> list[T
     return [ThreadAxis(variable(spelled.get(axis, f"t{'xyz'[axis]}")), extent) for axis, extent in enumerate(extents)]
 
 
-class _Reading:
+class _ThreadReading:
     """Reads a kernel for single threads: names of what differs from thread to thread are written out, loops of one
     thread are serial, and what is read for later is kept in a buffer of the thread."""
 

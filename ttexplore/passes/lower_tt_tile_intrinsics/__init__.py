@@ -60,7 +60,7 @@ from ttexplore.target import Target
 
 def lower_tt_tile_intrinsics(
     program: TirProgram, target: Target, *, eltwise: Engine, sfpu: str | Mapping[str, Accuracy]
-) -> TirProgram:  # fmt: skip
+) -> TirProgram:
     """Lower copies, products, fills and element-wise blocks to tile operations.
 
         T.gemm(A_shared, B_shared, C_local)  ==>  for k in range(1):
@@ -449,9 +449,7 @@ class _Lowering(Context):
     def parallel(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not is_parallel(statement):
             return None
-        lowered, reasons, approximated = lower_parallel(
-            statement, self.storage, self.eltwise, self.rounded, self.fast
-        )  # fmt: skip
+        lowered, reasons, approximated = lower_parallel(statement, self.storage, self.eltwise, self.rounded, self.fast)
         self.reasons += [reason for reason in reasons if reason not in self.reasons]
         self.approximated += approximated
         return lowered

@@ -90,9 +90,13 @@ class _NestLowering:
     """The lowering of one nest: its values, their engines and their storage."""
 
     def __init__(
-        self, statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer],
+        self,
+        statement: tirx.Stmt,
+        storage: TileStorage,
+        engine: Engine,
+        rounded: set[tirx.Buffer],
         fast: frozenset[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.storage, self.engine, self.rounded = storage, engine, rounded
         loops, self.body = nest_of(statement)
         variables = [axis_loop.loop_var for axis_loop in loops]

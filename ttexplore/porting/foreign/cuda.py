@@ -2039,9 +2039,19 @@ def _base(kind: str) -> str:
 _KEPT = {"const", "constexpr", "volatile", "extern", "static", "__shared__", "__restrict__"}
 # Types of fractions; other dtypes are those of the skeleton.
 _FRACTIONS = {
-    "float", "double", "half", "__half", "half_t", "bf16", "bfloat16", "__nv_bfloat16", "nv_bfloat16", "__bfloat16",
-    "__nv_fp8_e4m3", "__nv_fp8_e5m2",
-}  # fmt: skip
+    "float",
+    "double",
+    "half",
+    "__half",
+    "half_t",
+    "bf16",
+    "bfloat16",
+    "__nv_bfloat16",
+    "nv_bfloat16",
+    "__bfloat16",
+    "__nv_fp8_e4m3",
+    "__nv_fp8_e5m2",
+}
 _DTYPES = {
     "float": "float32", "double": "float64", **dict.fromkeys(("half", "__half", "half_t"), "float16"),
     **dict.fromkeys(("bf16", "bfloat16", "__nv_bfloat16", "nv_bfloat16", "__bfloat16"), "bfloat16"),

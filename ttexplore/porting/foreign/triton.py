@@ -495,13 +495,17 @@ class _TritonEvaluation:
         is_tensor = isinstance(self.tensors.get(parameter.arg), _Pointer)
         kind = "tensor" if is_tensor else "constant" if parameter.arg in self.constants else "number"
         hints = {
-            id(keyword.value) for node in ast.walk(self.function) if isinstance(node, ast.keyword)
-            for keyword in [node] if keyword.arg in _KEYWORDS["range"] | _HINTS
-        }  # fmt: skip
+            id(keyword.value)
+            for node in ast.walk(self.function)
+            if isinstance(node, ast.keyword)
+            for keyword in [node]
+            if keyword.arg in _KEYWORDS["range"] | _HINTS
+        }
         used = any(
             isinstance(node, ast.Name) and node.id == parameter.arg and id(node) not in hints
-            for statement in self.function.body for node in ast.walk(statement)
-        )  # fmt: skip
+            for statement in self.function.body
+            for node in ast.walk(statement)
+        )
         return Parameter(parameter.arg, kind, used=used)
 
     def evaluate(self) -> None:

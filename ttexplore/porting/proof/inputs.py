@@ -37,14 +37,20 @@ def _zeros(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 INPUTS: dict[str, Draw] = {
-    "distinct": _distinct, "positive": _positive, "negative": _negative, "large": _large, "ties": _ties,
+    "distinct": _distinct,
+    "positive": _positive,
+    "negative": _negative,
+    "large": _large,
+    "ties": _ties,
     "zeros": _zeros,
-}  # fmt: skip
+}
 # Those of launches, in turn.
 OF_LAUNCH = (
-    ("distinct", "large"), ("distinct", "negative", "ties"), ("positive", "zeros", "distinct"),
+    ("distinct", "large"),
+    ("distinct", "negative", "ties"),
+    ("positive", "zeros", "distinct"),
     ("distinct", "negative", "ties", "zeros"),
-)  # fmt: skip
+)
 
 
 def drawn(kind: str, seed: int, shape: tuple[int, ...]) -> Array:

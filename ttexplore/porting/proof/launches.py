@@ -127,10 +127,14 @@ class _Launching:
         grid, threads = self.grid(), self.threads()
         parameters = {p.name for p in self.kernel.parameters}
         return TrialLaunch(
-            self.kind, sizes, Launch(grid, threads, 2**15 if threads else 0, is_reversed=self.number % 2 == 1),
-            {name: value for name, value in self.values.items() if name in parameters}, skeleton_values, layouts,
+            self.kind,
+            sizes,
+            Launch(grid, threads, 2**15 if threads else 0, is_reversed=self.number % 2 == 1),
+            {name: value for name, value in self.values.items() if name in parameters},
+            skeleton_values,
+            layouts,
             {p.name: 2**14 for p in self.kernel.parameters if p.kind == "tensor" and p.name not in layouts},
-        )  # fmt: skip
+        )
 
     # Sizes
 
@@ -175,9 +179,11 @@ class _Launching:
             return
         candidates: list[object] = [True, False, 0, 1, 2, 3, 4, 16, 32, 64]
         candidates += [
-            node.value for test in conditions for node in ast.walk(test)
+            node.value
+            for test in conditions
+            for node in ast.walk(test)
             if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)
-        ]  # fmt: skip
+        ]
         candidates += [f"not {names[0]}"]
         for chosen in itertools.islice(itertools.product(candidates, repeat=len(names)), 5_000):
             assumed = dict(zip(names, chosen, strict=True))
@@ -560,9 +566,18 @@ def _evaluated(node: ast.expr, assumed: Mapping[str, object]) -> object:
 
 _Operation = Callable[[Any, Any], Any]
 _ARITHMETIC: dict[type[ast.operator], _Operation] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+}
 _COMPARED: dict[type[ast.cmpop], _Operation] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: operator.eq, ast.IsNot: operator.ne,
-}  # fmt: skip
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.eq,
+    ast.IsNot: operator.ne,
+}

@@ -153,9 +153,15 @@ def prove_kernel(
 
 
 def prove(
-    kernel: ForeignKernel, family: Family, skeleton: Skeleton, runner: Callable[[], SourceRunner], control: Control,
-    *, rounds: bool, rounding: SourceRunner | None = None,
-) -> PortProof | Draft:  # fmt: skip
+    kernel: ForeignKernel,
+    family: Family,
+    skeleton: Skeleton,
+    runner: Callable[[], SourceRunner],
+    control: Control,
+    *,
+    rounds: bool,
+    rounding: SourceRunner | None = None,
+) -> PortProof | Draft:
     """Try a skeleton against its source. Whether the runner `rounds` as its source does, or takes float64: then one
     that is `rounding` shows what overflows.
 
@@ -247,9 +253,10 @@ class _Proving:
             if error > self.worst[0] + (_NOISE if self.worst[1] else 0.0):
                 stored = dict.fromkeys(store.tensor for store in self.kernel.stores if store.tensor in source_outputs)
                 self.worst = (
-                    error, {name: source_outputs[name] for name in stored},
+                    error,
+                    {name: source_outputs[name] for name in stored},
                     {name: skeleton_outputs[name] for name in stored},
-                )  # fmt: skip
+                )
         return None
 
     def factory_arguments(self, launch: TrialLaunch) -> dict[str, object]:
@@ -299,9 +306,13 @@ class _Proving:
         return run, of_skeleton, of_source, problem
 
     def overflown(
-        self, launch: TrialLaunch, inputs: str, run: SourceRun, of_skeleton: Mapping[str, Array],
+        self,
+        launch: TrialLaunch,
+        inputs: str,
+        run: SourceRun,
+        of_skeleton: Mapping[str, Array],
         of_source: Mapping[str, Array],
-    ) -> Difference | None:  # fmt: skip
+    ) -> Difference | None:
         """The first element that is finite in the source, and not in the skeleton."""
         for tensor, expected in of_source.items():
             wrong = np.isfinite(expected) & ~np.isfinite(of_skeleton[tensor])
@@ -310,9 +321,13 @@ class _Proving:
         return None
 
     def compared(
-        self, launch: TrialLaunch, inputs: str, run: SourceRun, of_skeleton: Mapping[str, Array],
+        self,
+        launch: TrialLaunch,
+        inputs: str,
+        run: SourceRun,
+        of_skeleton: Mapping[str, Array],
         of_source: Mapping[str, Array],
-    ) -> tuple[Difference | None, float]:  # fmt: skip
+    ) -> tuple[Difference | None, float]:
         """The first element that differs, and the largest difference that is none."""
         largest = 0.0
         bound = (_ROUNDED if self.rounds else _EXACT) * (_LARGE if inputs == "large" else 1.0)

@@ -26,7 +26,7 @@ from ttexplore.views.flow.layout import (
     SIDE_HEIGHT,
     SIDE_WIDTH,
     Box,
-    Layout,
+    PlacedGraph,
     laid_out,
 )
 from ttexplore.views.markup import byte_size, content_id, escape, plural, shortened, visible
@@ -189,7 +189,7 @@ def _svg(graph: FlowGraph, plan: Plan, with_kernels: bool) -> str:
     )
 
 
-def _kernel_box(plan: Plan, layout: Layout, with_kernels: bool) -> str:
+def _kernel_box(plan: Plan, layout: PlacedGraph, with_kernels: bool) -> str:
     box = layout.inner
     if not with_kernels:
         return ""
@@ -337,7 +337,7 @@ def _tensor(plan: Plan, name: str, x: float, y: float, width: float, graph: Flow
     )
 
 
-def _movers(graph: FlowGraph, plan: Plan, layout: Layout, sizes: _Sizes, arrow: str, bottom: float) -> list[str]:
+def _movers(graph: FlowGraph, plan: Plan, layout: PlacedGraph, sizes: _Sizes, arrow: str, bottom: float) -> list[str]:
     """Reader and writer, the tensors, and the edges between them and the buffers."""
     shapes: list[str] = []
     reader = _MARGIN + _TENSOR + _APART
@@ -401,7 +401,7 @@ def _flow(plan: Plan, start: float, end: float, y: float, edge: str, arrow: str)
     return f"<g>{tooltip(label)}{path(f'M{start:g} {y:g}H{end:g}', 'edge', extra=arrow + named + width)}</g>"
 
 
-def _others(graph: FlowGraph, plan: Plan, layout: Layout, sizes: _Sizes, arrow: str) -> tuple[list[str], float]:
+def _others(graph: FlowGraph, plan: Plan, layout: PlacedGraph, sizes: _Sizes, arrow: str) -> tuple[list[str], float]:
     """Buffers that no operation of this program touches, below it: those between reader and writer, and those that
     later steps add."""
     drawn = {

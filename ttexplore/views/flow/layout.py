@@ -38,7 +38,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PlacedGraph:
     """The boxes of nodes, frames, and of what is beside the kernel, and the corners of each edge: from left to right or
     from top to bottom, alternately. `inner` is the box around all nodes and frames."""
 
@@ -50,7 +50,7 @@ class Layout:
     height: float
 
 
-def laid_out(graph: FlowGraph, left: float, top: float) -> Layout:
+def laid_out(graph: FlowGraph, left: float, top: float) -> PlacedGraph:
     """The layout with buffers beside the kernel from the column `left` on, from the row `top` on."""
     grid = FlowGrid(graph)
     return _Router(grid, grid.rows, left, top).layout()
@@ -87,7 +87,7 @@ class _Router:
     left: float
     top: float
 
-    def layout(self) -> Layout:
+    def layout(self) -> PlacedGraph:
         """Channels between columns first, for they give the columns; then those between rows."""
         graph, rank, column = self.grid.graph, self.grid.rank, self.grid.column
         width = self.grid.width
@@ -229,7 +229,7 @@ class _Router:
                 points.append((entry_x, boxes[target].y))
             routes.append(tuple(points))
         bottom = max([inner.bottom, *(box.bottom for box in sides.values())])
-        return Layout(boxes, frames, sides, tuple(routes), inner, bottom)
+        return PlacedGraph(boxes, frames, sides, tuple(routes), inner, bottom)
 
     def phase(self, gap: int, edge: FlowEdge) -> int:
         """Where an edge runs between two rows: before the frames that end there (0), after those that begin there (2),

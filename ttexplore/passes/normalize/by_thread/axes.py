@@ -35,7 +35,7 @@ Node = int | ir.Var | tuple[tirx.Buffer, str, int]
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockAxes:
     """The axes of a buffer of each thread as a block: those of its slots, of its rows and of its columns."""
 
     slots: tuple[int, ...]
@@ -113,7 +113,7 @@ class Axes:
             return self.leaves.partial[buffer].extents[position] if purpose == "sum" else shape_of(buffer)[position]
         return next(constant(loop.extent) or 1 for loop in loops if loop.loop_var.same_as(node))
 
-    def layout(self, buffer: tirx.Buffer) -> Layout:
+    def layout(self, buffer: tirx.Buffer) -> BlockAxes:
         """The axes of the block that the buffers of all threads are."""
         nodes: list[Node] = [*self.leaves.kernel.owned.get(buffer, frozenset[int]())]
         slots: list[int] = []
@@ -126,7 +126,7 @@ class Axes:
         if buffer in self.leaves.partial:
             nodes += [(buffer, "sum", position) for position in range(len(self.leaves.partial[buffer].extents))]
         rows = [node for node in nodes if self.is_row(node)]
-        return Layout(tuple(slots), self.sorted(rows), self.sorted(node for node in nodes if node not in rows))
+        return BlockAxes(tuple(slots), self.sorted(rows), self.sorted(node for node in nodes if node not in rows))
 
     def is_lane(self, buffer: ir.Var, dimension: int) -> bool:
         """Whether a loop that becomes an axis decides where along a dimension an element lies."""

@@ -20,7 +20,7 @@ from ttexplore.ir.operations.atomics import ATOMICS, updated
 from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, over_threads, with_owned
 from ttexplore.ir.operations.reductions import JOININGS
 from ttexplore.ops import language as tl
-from ttexplore.passes.normalize.by_thread.axes import Axes, Layout, Node
+from ttexplore.passes.normalize.by_thread.axes import Axes, BlockAxes, Node
 from ttexplore.passes.normalize.by_thread.leaves import (
     Leaves,
     ThreadStore,
@@ -111,7 +111,7 @@ class Joins:
         return before, totals
 
     def reduction(
-        self, block: tirx.Buffer, layout: Layout, joined: frozenset[Node], kind: str, at: tirx.Stmt
+        self, block: tirx.Buffer, layout: BlockAxes, joined: frozenset[Node], kind: str, at: tirx.Stmt
     ) -> tuple[list[tirx.Stmt], tirx.Buffer]:
         """The T.reduce of the rows or columns of a block, or of both, that are all joined."""
         new: list[tirx.Stmt] = []

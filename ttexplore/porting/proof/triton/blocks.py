@@ -26,11 +26,22 @@ class Dtype:
 
 
 NUMPY: dict[str, Any] = {
-    "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64,
-    "float8e4nv": ml_dtypes.float8_e4m3fn, "float8e5": ml_dtypes.float8_e5m2,
-    "int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64,
-    "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64,
-}  # fmt: skip
+    "float16": np.float16,
+    "bfloat16": ml_dtypes.bfloat16,
+    "float32": np.float32,
+    "float64": np.float64,
+    "float8e4nv": ml_dtypes.float8_e4m3fn,
+    "float8e5": ml_dtypes.float8_e5m2,
+    "int1": np.bool_,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "uint8": np.uint8,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+    "uint64": np.uint64,
+}
 NAMES = {np.dtype(kind): name for name, kind in NUMPY.items()}
 _NARROW = {np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)}
 
@@ -279,10 +290,24 @@ def _shifted_down(first: Any, second: Any) -> Any:
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _true_divided, "//": _floor_divided,
-    "%": operator.mod, "**": _power, "&": _bits_and, "|": _bits_or, "^": _bits_xor, "<<": _shifted_up,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _true_divided,
+    "//": _floor_divided,
+    "%": operator.mod,
+    "**": _power,
+    "&": _bits_and,
+    "|": _bits_or,
+    "^": _bits_xor,
+    "<<": _shifted_up,
     ">>": _shifted_down,
-}  # fmt: skip
+}
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}

@@ -137,6 +137,11 @@ def _exchanged(old: Any, new: Any) -> Any:
 
 
 _ATOMIC: dict[str, Callable[[Any, Any], Any]] = {
-    "atomic_add": _added, "atomic_max": max, "atomic_min": min, "atomic_xchg": _exchanged,
-    "atomic_and": np.bitwise_and, "atomic_or": np.bitwise_or, "atomic_xor": np.bitwise_xor,
-}  # fmt: skip
+    "atomic_add": _added,
+    "atomic_max": max,
+    "atomic_min": min,
+    "atomic_xchg": _exchanged,
+    "atomic_and": np.bitwise_and,
+    "atomic_or": np.bitwise_or,
+    "atomic_xor": np.bitwise_xor,
+}
