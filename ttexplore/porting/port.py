@@ -21,7 +21,8 @@ from ttexplore.porting.foreign.skeletons import Skeleton, skeleton
 from ttexplore.porting.foreign.triton import read_triton
 from ttexplore.porting.foreign.work import SourceWork
 from ttexplore.porting.pattern import Pattern, patterns
-from ttexplore.porting.proof.proving import NOT_RUN, Difference, Draft, PortProof, proof_html, prove_kernel
+from ttexplore.porting.proof.page import proof_html
+from ttexplore.porting.proof.proving import NOT_RUN, Difference, Draft, PortProof, prove_kernel
 from ttexplore.porting.table import Table
 from ttexplore.record import Span, lines_of
 from ttexplore.views.markup import content_id, escape, plural, visible

@@ -122,7 +122,7 @@ class Core:
         for queue in self.queues.values():
             shard_of = queue.plan.shard_of
             if shard_of and self.plan.layout(shard_of).role != "input":
-                for slot, page in self._shard(shard_of):
+                for slot, page in _shard(self.plan, self.work, shard_of):
                     self.set_page(shard_of, page, queue.tiles[slot])
             if queue.filled:
                 raise self.where.fault(
@@ -184,7 +184,7 @@ class Core:
                 return sharer
         queue = Queue(plan, dtype, self.where, unwritten((plan.pages, 32, 32), dtype))
         if plan.shard_of and self.plan.layout(plan.shard_of).role == "input":
-            for slot, page in self._shard(plan.shard_of):
+            for slot, page in _shard(self.plan, self.work, plan.shard_of):
                 queue.tiles[slot] = self.page(plan.shard_of, page)
         self.queues[name] = queue
         return queue
@@ -193,12 +193,6 @@ class Core:
         channel = Channel(self.plan.buffer(name), dtype, self.where, unwritten(shape, dtype))
         self.channels[name] = self.blocks[name] = channel
         return channel
-
-    def _shard(self, tensor: str) -> list[tuple[int, int]]:
-        """The places of this core's shard of a tensor that hold a page, and the page."""
-        assert self.work is not None, "a shard is some core's"
-        pages = self.plan.layout(tensor).shard_pages((self.work.x, self.work.y))
-        return [(slot, page) for slot, page in enumerate(pages) if page is not None]
 
     def stored(self, array: Array, *, whole: bool) -> Elements:
         """An array whose elements carry their errors, where these are asked for."""
@@ -216,7 +210,7 @@ class Core:
             at = tuple(np.clip(index, 0, extent - 1) for index, extent in zip(at, array.shape, strict=True))
             loaded = _where(inside, array[at], 0)
         else:
-            self._check_indices(name, array, at)
+            _check_indices(name, array, at, self.span)
             loaded = array[at]
         # Arithmetic on integers of 8 bits wraps around in these.
         dtype = self.dtypes[name]
@@ -226,7 +220,7 @@ class Core:
         """The whole number that an element of a tensor is; one of 8 bits wraps around, as in :meth:`load`. Raises
         KernelError for an element that there is not."""
         array, at = self.array(name), tuple(int(value_of(index)) for index in indices)
-        self._check_indices(name, array, at)
+        _check_indices(name, array, at, self.span)
         number, dtype = int(value_of(array[at])), self.dtypes[name]
         return numpy_dtype(dtype).type(number) if dtype in SMALL_WHOLES else number
 
@@ -238,7 +232,7 @@ class Core:
         array, at = self.array(name), tuple(map(value_of, indices))
         stored = stored_as(value, self.dtypes[name])
         if name in self.arrays:
-            self._check_indices(name, array, at)
+            _check_indices(name, array, at, self.span)
             if math.prod(stored.shape) == 1 and all(np.ndim(index) == 0 for index in at):
                 # One element, of a T.Parallel of one turn.
                 stored = stored.reshape(())
@@ -249,18 +243,6 @@ class Core:
         mask = np.broadcast_to(mask, shape)
         positions = tuple(np.broadcast_to(index, shape)[mask] for index in at)
         array[positions] = _spread(stored, shape)[mask]
-
-    def _check_indices(self, name: str, array: Elements, indices: tuple[int | Array, ...]) -> None:
-        for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
-            low, high = int(np.min(index)), int(np.max(index))
-            if low < 0 or high >= extent:
-                raise KernelError(
-                    "K001",
-                    f"{name} has {extent} elements along axis {axis}; "
-                    f"index {high if high >= extent else low} is outside",
-                    hint="check the index",
-                    span=self.span,
-                )
 
     # Pages
 
@@ -279,6 +261,25 @@ class Core:
 
 # NumPy's own says nothing of arrays that carry their errors, which it takes, too.
 _where: Callable[..., Any] = np.where
+
+
+def _shard(plan: Plan, work: CoreWork | None, tensor: str) -> list[tuple[int, int]]:
+    """The positions of a core's shard of a tensor that hold a page, and the page."""
+    assert work is not None, "a shard is some core's"
+    pages = plan.layout(tensor).shard_pages((work.x, work.y))
+    return [(slot, page) for slot, page in enumerate(pages) if page is not None]
+
+
+def _check_indices(name: str, array: Elements, indices: tuple[int | Array, ...], span: Span | None) -> None:
+    for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
+        low, high = int(np.min(index)), int(np.max(index))
+        if low < 0 or high >= extent:
+            raise KernelError(
+                "K001",
+                f"{name} has {extent} elements along axis {axis}; index {high if high >= extent else low} is outside",
+                hint="check the index",
+                span=span,
+            )
 
 
 def _spread(value: Elements, shape: tuple[int, ...]) -> Elements:

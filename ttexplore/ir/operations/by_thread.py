@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, elements, identity, is_buffer, operation_name, span_of
+from ttexplore.ir.adapter import elements, identity, is_buffer, span_of
 from ttexplore.ir.build import (
     allocation,
     arguments,
     attribute,
-    constant,
     expressions_of,
     op_name,
     regions,
@@ -33,6 +32,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, written_out
 from ttexplore.ir.dataflow import is_parallel, loads_of
 from ttexplore.ir.names import unused_name
+from ttexplore.ir.operations.thread_indices import is_thread_index, over_threads, thread_axis
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
 
@@ -84,38 +84,6 @@ class ThreadKernel:
 def with_owned(kernel: ThreadKernel, buffer: ir.Var, axes: frozenset[int]) -> ThreadKernel:
     """The kernel with one more buffer of which each thread along some axes has its own."""
     return dataclasses.replace(kernel, owned={**kernel.owned, buffer: axes})
-
-
-def thread_index(axis: int = 0) -> ir.Expr:
-    """The index of a thread in its block, along an axis."""
-    return call(tl.THREAD_INDEX, [axis] if axis else [], dtype="int32")
-
-
-def is_thread_index(expr: ir.Expr) -> bool:
-    return type(expr) is ir.Call and operation_name(expr) == tl.THREAD_INDEX
-
-
-def joined_over_threads(kind: str, value: ir.Expr, axis: int) -> ir.Call:
-    """The sum, the largest or the smallest of the values that the threads along an axis have."""
-    return call(tl.OVER_THREADS[kind], [value, tirx.const(axis, "int32")], dtype=str(value.ty.dtype))
-
-
-def over_threads(expr: ir.Expr) -> tuple[str, ir.Expr, int] | None:
-    """What :func:`joined_over_threads` was given for this expression; None for another one."""
-    kinds = {name: kind for kind, name in tl.OVER_THREADS.items()}
-    if type(expr) is not ir.Call or operation_name(expr) not in kinds:
-        return None
-    value, axis = elements(expr.args)
-    number = constant(axis)
-    assert number is not None
-    return kinds[operation_name(expr)], value, number
-
-
-def thread_axis(expr: ir.Expr) -> int:
-    """The axis of which a value is the index of a thread."""
-    assert isinstance(expr, ir.Call)
-    numbers = [constant(argument) for argument in elements(expr.args)]
-    return (numbers[0] or 0) if numbers else 0
 
 
 def _axes(expression: ir.Expr, differing: Mapping[ir.Var, frozenset[int]]) -> frozenset[int]:

@@ -31,7 +31,8 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dag import nodes_of, replaced, written_out
-from ttexplore.ir.operations.by_thread import is_thread_index, thread_kernel
+from ttexplore.ir.operations.by_thread import thread_kernel
+from ttexplore.ir.operations.thread_indices import is_thread_index
 from ttexplore.ir.operations.threads_written_out import written_out_threads
 from ttexplore.ir.program import KERNEL
 from ttexplore.ir.rewrite import walk

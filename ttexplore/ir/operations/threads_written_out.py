@@ -26,8 +26,9 @@ from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.operations.atomics import plain, updates
-from ttexplore.ir.operations.by_thread import ThreadKernel, over_threads
+from ttexplore.ir.operations.by_thread import ThreadKernel
 from ttexplore.ir.operations.reductions import JOININGS
+from ttexplore.ir.operations.thread_indices import over_threads
 from ttexplore.ops import language as tl
 
 

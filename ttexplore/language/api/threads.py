@@ -10,8 +10,9 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.build import constant
-from ttexplore.ir.operations.by_thread import WARP, is_thread_index, joined_over_threads, thread_axis, thread_index
+from ttexplore.ir.operations.by_thread import WARP
 from ttexplore.ir.operations.reductions import JOININGS
+from ttexplore.ir.operations.thread_indices import is_thread_index, joined_over_threads, thread_axis, thread_index
 from ttexplore.language.api.tile import note_hints
 from ttexplore.language.tracer.builder import Builder, current, described, element, plain, unsupported
 from ttexplore.language.tracer.containers import items_of

@@ -16,8 +16,8 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import allocation, shape_of
-from ttexplore.ir.operations.by_thread import thread_index
 from ttexplore.ir.operations.groups import BARRIER_SCOPE, COUNTS, TENSOR_MEMORY, WARP_GROUP
+from ttexplore.ir.operations.thread_indices import thread_index
 from ttexplore.language.api.memory import alloc_fragment
 from ttexplore.language.api.tile import copy, product
 from ttexplore.language.tracer.builder import (

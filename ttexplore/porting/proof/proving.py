@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +32,7 @@ from ttexplore.porting.proof.launches import (
 from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
-from ttexplore.views.markup import escape, plural
+from ttexplore.views.markup import plural
 
 Array = NDArray[Any]
 # How far results may be apart, relative to the largest one: by constants such as log2(e) that have few digits, and in a
@@ -352,39 +351,6 @@ def _difference(
     index = tuple(int(number[0]) for number in np.nonzero(wrong))
     line = run.lines.get(tensor, 0)
     return Difference(tensor, index, float(expected[index]), float(result[index]), launch.sizes, inputs, line)
-
-
-# How many rows and columns of outputs a page shows beside each other.
-_SHOWN = 3
-
-
-def proof_html(proof: PortProof) -> str:
-    """A proof for a page: what was tried, and the first elements of both outputs where they are furthest apart."""
-    launch = ", ".join(f"{name} = {value}" for name, value in proof.launch.items())
-    rows = [
-        f"<tr><td><code>{escape(tensor)}[{', '.join(map(str, index))}]</code></td>"
-        f"<td>{float(proof.source[tensor][index]):.4g}</td><td>{float(proof.skeleton[tensor][index]):.4g}</td></tr>"
-        for tensor in proof.source
-        for index in _first(proof.source[tensor].shape)
-    ]
-    sizes = "".join(
-        f"<li>{escape(', '.join(f'{name} = {size}' for name, size in sizes.items()))}</li>" for sizes in proof.sizes
-    )
-    skipped = "".join(
-        f"<li>{escape(text)}</li>" for text in dict.fromkeys(t.skipped for t in proof.trials if t.skipped)
-    )
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("element", "source", "skeleton"))
-    return (
-        f"<p>{escape(proof.summary[0].upper() + proof.summary[1:])}.</p><details><summary>the proof</summary>"
-        f"<p>The source was launched with {escape(launch)}.</p><ul>{sizes}{skipped}</ul>"
-        f'<table class="t facts" aria-label="outputs"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody>'
-        "</table></details>"
-    )
-
-
-def _first(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The first places of an array."""
-    return list(itertools.islice(np.ndindex(*(min(size, _SHOWN) for size in shape)), _SHOWN * _SHOWN))
 
 
 def _outside(launch: TrialLaunch, access: OutsideAccess) -> str:

@@ -17,8 +17,9 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.operations.atomics import ATOMICS, updated
-from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, over_threads, with_owned
+from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, with_owned
 from ttexplore.ir.operations.reductions import JOININGS
+from ttexplore.ir.operations.thread_indices import over_threads
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.by_thread.axes import Axes, BlockAxes, Node
 from ttexplore.passes.normalize.by_thread.leaves import (

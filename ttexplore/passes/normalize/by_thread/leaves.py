@@ -35,8 +35,9 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of, same_expressions
 from ttexplore.ir.dataflow import is_parallel, loads_of
 from ttexplore.ir.operations.atomics import updates
-from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, over_threads
+from ttexplore.ir.operations.by_thread import ThreadKernel, is_private
 from ttexplore.ir.operations.reductions import JOININGS
+from ttexplore.ir.operations.thread_indices import over_threads
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
 

@@ -4,131 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ttexplore.porting.proof.triton.accesses import advanced, atomic, exchange, load, made_block_pointer, store
 from ttexplore.porting.proof.triton.blocks import (
-    Arithmetic,
     Block,
     BlockPointer,
     Dtype,
     Pointer,
     Unrunnable,
-    is_block,
     is_integer,
     is_number,
     is_real,
-    is_tuple,
 )
-from ttexplore.porting.proof.triton.memory import CheckedMemory
+from ttexplore.porting.proof.triton.calls import Called, ProgramInstance, block_shape, bound, integer, integers
 
 ASSERTED = "an assertion of the source, which does not hold with these sizes,"
-# The most elements that a block of the language may have.
-_LARGEST = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A call: the values of its arguments by the names of the parameters, and its line."""
-
-    name: str
-    values: Mapping[str, Any]
-    line: int
-
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.values.get(name, default)
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramInstance:
-    """One program of a grid, and what it computes with."""
-
-    index: tuple[int, int, int]
-    grid: tuple[int, int, int]
-    memory: CheckedMemory
-    arithmetic: Arithmetic
-
-    def call(self, name: str, positional: Sequence[Any], keywords: Mapping[str, Any], line: int) -> Any:
-        """Call a function of the language. Raises Unrunnable for one that is not known, or other arguments."""
-        if name not in FUNCTIONS:
-            raise Unrunnable(f"tl.{name}")
-        signature, function = FUNCTIONS[name]
-        return function(self, Called(name, bound(f"tl.{name}", signature.split(), positional, keywords), line))
-
-
-def bound(
-    name: str, parameters: Sequence[str], positional: Sequence[Any], keywords: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Arguments by the names of the parameters; of one that ends with ``*`` all that are left, a name with ``?`` may
-    lack. Raises Unrunnable."""
-    values: dict[str, Any] = {}
-    rest = list(positional)
-    for parameter in parameters:
-        plain = parameter.rstrip("?*")
-        if parameter.endswith("*"):
-            if rest:
-                values[plain] = rest[0] if len(rest) == 1 and isinstance(rest[0], tuple) else tuple(rest)
-            rest = []
-        elif rest:
-            values[plain] = rest.pop(0)
-        if plain in keywords:
-            if plain in values:
-                raise Unrunnable(f"two values of {plain} of {name}")
-            values[plain] = keywords[plain]
-        if plain not in values and not parameter.endswith("?"):
-            raise Unrunnable(f"{name} without {plain}")
-    unknown = keywords.keys() - {parameter.rstrip("?*") for parameter in parameters} - _HINTS
-    if rest or unknown:
-        raise Unrunnable(f"{name} with {'more arguments' if rest else min(unknown)}")
-    return values
-
-
-# What changes nothing of what is computed.
-_HINTS = {
-    "cache_modifier",
-    "eviction_policy",
-    "volatile",
-    "allow_tf32",
-    "input_precision",
-    "max_num_imprecise_acc",
-    "sem",
-    "scope",
-    "num_stages",
-    "loop_unroll_factor",
-    "flatten",
-    "warp_specialize",
-    "disallow_acc_multi_buffer",
-    "order",
-}
-
-
-def integer(value: Any) -> int:
-    """A number of elements or of an axis. Raises Unrunnable for what is no integer."""
-    if isinstance(value, bool | int):
-        return int(value)
-    if is_block(value) and value.ndim == 0 and is_integer(value):
-        return int(value)
-    raise Unrunnable("a size or an axis that is no integer")
-
-
-def integers(values: Any) -> tuple[int, ...]:
-    return tuple(map(integer, values)) if is_tuple(values) else (integer(values),)
-
-
-def _shape(values: Any) -> tuple[int, ...]:
-    shape = integers(values)
-    if math.prod(shape) > _LARGEST or min(shape, default=1) < 0:
-        raise Unrunnable(f"a block of {' x '.join(map(str, shape))} elements")
-    return shape
-
-
-def _mask(mask: Any) -> Block | None:
-    return None if mask is None or mask is True else np.asarray(mask) != 0
+def call_function(
+    program: ProgramInstance, name: str, positional: Sequence[Any], keywords: Mapping[str, Any], line: int
+) -> Any:
+    """Call a function of the language. Raises Unrunnable for one that is not known, or other arguments."""
+    if name not in FUNCTIONS:
+        raise Unrunnable(f"tl.{name}")
+    signature, function = FUNCTIONS[name]
+    return function(program, Called(name, bound(f"tl.{name}", signature.split(), positional, keywords), line))
 
 
 def _axis(program: ProgramInstance, call: Called) -> int:
@@ -148,7 +51,7 @@ def _num_programs(program: ProgramInstance, call: Called) -> Block:
 
 def _arange(program: ProgramInstance, call: Called) -> Block:
     start, end = integer(call["start"]), integer(call["end"])
-    (size,) = _shape(end - start)
+    (size,) = block_shape(end - start)
     if size < 1 or size & (size - 1):
         raise Unrunnable(f"tl.arange of {size} elements, which is no power of 2,")
     return np.arange(start, end, dtype=np.int32)
@@ -161,101 +64,11 @@ def _full(program: ProgramInstance, call: Called) -> Block:
     value = call.get("value", 0)
     if not isinstance(name, Dtype):
         raise Unrunnable("what is no dtype")
-    return np.full(_shape(call["shape"]), program.arithmetic.cast(value, name.name))
+    return np.full(block_shape(call["shape"]), program.arithmetic.cast(value, name.name))
 
 
 def _zeros_like(program: ProgramInstance, call: Called) -> Block:
     return np.zeros_like(program.arithmetic.block(call["input"]))
-
-
-def _load(program: ProgramInstance, call: Called) -> Block:
-    pointer, mask, beyond = call["pointer"], _mask(call.get("mask")), call.get("other")
-    if isinstance(pointer, BlockPointer):
-        if mask is not None or beyond is not None:
-            raise Unrunnable("a mask of a block pointer")
-        checked = integers(call.get("boundary_check", ()))
-        padding = call.get("padding_option", "")
-        if padding not in ("", "zero", "nan"):
-            raise Unrunnable(f"the padding {padding}")
-        addresses, inside = _addresses(pointer, checked)
-        fill = math.nan if padding == "nan" else 0.0 if padding == "zero" or pointer.is_descriptor else None
-        return program.memory.load(addresses, inside, fill, call.line)
-    if not isinstance(pointer, Pointer):
-        raise Unrunnable("a load from what is no address")
-    return program.memory.load(pointer, mask, beyond, call.line)
-
-
-def _store(program: ProgramInstance, call: Called) -> None:
-    pointer, mask = call["pointer"], _mask(call.get("mask"))
-    elements = program.arithmetic.block(call["value"])
-    if isinstance(pointer, BlockPointer):
-        if mask is not None:
-            raise Unrunnable("a mask of a block pointer")
-        addresses, inside = _addresses(pointer, integers(call.get("boundary_check", ())))
-        program.memory.store(addresses, elements, inside, call.line)
-    elif isinstance(pointer, Pointer):
-        program.memory.store(_wide(pointer, elements, mask), elements, mask, call.line)
-    else:
-        raise Unrunnable("a store to what is no address")
-
-
-def _wide(pointer: Pointer, elements: Block, mask: Block | None) -> Pointer:
-    """An address that a block is stored to is that of its elements, if it is as large as they are."""
-    shape = pointer.offsets.shape
-    if mask is not None and mask.shape != shape and np.broadcast_shapes(mask.shape, shape) != shape:
-        raise Unrunnable("a mask that is larger than the block of addresses")
-    if np.broadcast_shapes(elements.shape, shape) != shape:
-        raise Unrunnable("a block that is stored to a smaller one")
-    return pointer
-
-
-def _atomic(program: ProgramInstance, call: Called) -> Block:
-    pointer = call["pointer"]
-    if not isinstance(pointer, Pointer):
-        raise Unrunnable("an atomic operation on what is no address")
-    elements = program.arithmetic.block(call["val"])
-    return program.memory.atomic(call.name, pointer, elements, _mask(call.get("mask")), call.line)
-
-
-def _exchange(program: ProgramInstance, call: Called) -> Block:
-    pointer = call["pointer"]
-    if not isinstance(pointer, Pointer):
-        raise Unrunnable("an atomic operation on what is no address")
-    block = program.arithmetic.block
-    return program.memory.exchange(pointer, block(call["cmp"]), block(call["val"]), call.line)
-
-
-def _made_block_pointer(program: ProgramInstance, call: Called) -> BlockPointer:
-    base = call["base"]
-    if not isinstance(base, Pointer) or base.offsets.shape:
-        raise Unrunnable("a block pointer of what is no address")
-    shape, strides, blocks = integers(call["shape"]), integers(call["strides"]), _shape(call["block_shape"])
-    is_descriptor = call.name != "make_block_ptr"
-    offsets = (0,) * len(shape) if is_descriptor else integers(call["offsets"])
-    if not len(shape) == len(strides) == len(blocks) == len(offsets):
-        raise Unrunnable("a block pointer whose shapes have different numbers of axes")
-    return BlockPointer(base, shape, strides, offsets, blocks, is_descriptor)
-
-
-def _advanced(program: ProgramInstance, call: Called) -> BlockPointer:
-    pointer, by = call["base"], integers(call["offsets"])
-    if not isinstance(pointer, BlockPointer) or len(by) != len(pointer.offsets):
-        raise Unrunnable("tl.advance of what is no block pointer")
-    offsets = tuple(offset + step for offset, step in zip(pointer.offsets, by, strict=True))
-    return BlockPointer(pointer.base, pointer.shape, pointer.strides, offsets, pointer.block_shape)
-
-
-def _addresses(pointer: BlockPointer, checked: Sequence[int]) -> tuple[Pointer, Block]:
-    """The addresses of a block, and which of them lie inside of the axes that are checked."""
-    rank = len(pointer.shape)
-    addresses, inside = pointer.base.offsets, np.ones(pointer.block_shape, bool)
-    for axis in range(rank):
-        index = pointer.offsets[axis] + np.arange(pointer.block_shape[axis], dtype=np.int64)
-        index = index.reshape([-1 if axis == other_axis else 1 for other_axis in range(rank)])
-        addresses = addresses + index * pointer.strides[axis]
-        if pointer.is_descriptor or axis in checked:
-            inside = inside & (index >= 0) & (index < pointer.shape[axis])
-    return Pointer(pointer.base.tensor, addresses), inside
 
 
 def _dot(program: ProgramInstance, call: Called) -> Block:
@@ -393,7 +206,7 @@ def _transposed(program: ProgramInstance, call: Called) -> Any:
 def _shaped(function: Callable[[Block, tuple[int, ...]], Block]) -> Callable[[ProgramInstance, Called], Any]:
     def reshaped(program: ProgramInstance, call: Called) -> Any:
         block, shape = call["input"], call.get("shape", ())
-        sizes = _shape(shape) if shape != () else (-1,)
+        sizes = block_shape(shape) if shape != () else (-1,)
         if isinstance(block, Pointer):
             return Pointer(block.tensor, function(block.offsets, sizes))
         return function(program.arithmetic.block(block), sizes)
@@ -485,7 +298,7 @@ _OF_REAL: dict[str, Callable[[Block], Any]] = {
     "trunc": np.trunc,
 }
 FUNCTIONS: dict[str, tuple[str, _Function]] = {
-    **{name: ("pointer val mask?", _atomic) for name in _ATOMICS},
+    **{name: ("pointer val mask?", atomic) for name in _ATOMICS},
     **{name: ("x", _real(function)) for name, function in _OF_REAL.items()},
     "program_id": ("axis", _program_id),
     "num_programs": ("axis", _num_programs),
@@ -493,13 +306,13 @@ FUNCTIONS: dict[str, tuple[str, _Function]] = {
     "zeros": ("shape dtype?", _full),
     "full": ("shape value dtype", _full),
     "zeros_like": ("input", _zeros_like),
-    "load": ("pointer mask? other? boundary_check? padding_option?", _load),
-    "store": ("pointer value mask? boundary_check?", _store),
-    "atomic_cas": ("pointer cmp val", _exchange),
-    "make_block_ptr": ("base shape strides offsets block_shape order?", _made_block_pointer),
-    "make_tensor_descriptor": ("base shape strides block_shape", _made_block_pointer),
-    "_experimental_make_tensor_descriptor": ("base shape strides block_shape", _made_block_pointer),
-    "advance": ("base offsets", _advanced),
+    "load": ("pointer mask? other? boundary_check? padding_option?", load),
+    "store": ("pointer value mask? boundary_check?", store),
+    "atomic_cas": ("pointer cmp val", exchange),
+    "make_block_ptr": ("base shape strides offsets block_shape order?", made_block_pointer),
+    "make_tensor_descriptor": ("base shape strides block_shape", made_block_pointer),
+    "_experimental_make_tensor_descriptor": ("base shape strides block_shape", made_block_pointer),
+    "advance": ("base offsets", advanced),
     "dot": ("input other acc? out_dtype?", _dot),
     "sum": (_REDUCTION, _reduced(np.sum)),
     "max": (f"{_REDUCTION} return_indices?", _reduced(np.max)),

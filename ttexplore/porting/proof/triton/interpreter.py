@@ -30,7 +30,8 @@ from ttexplore.porting.proof.triton.blocks import (
     is_number,
     is_tuple,
 )
-from ttexplore.porting.proof.triton.functions import ASSERTED, ProgramInstance, bound, integer, integers
+from ttexplore.porting.proof.triton.calls import ProgramInstance, bound, integer, integers
+from ttexplore.porting.proof.triton.functions import ASSERTED, call_function
 from ttexplore.porting.proof.triton.memory import CheckedMemory
 from ttexplore.porting.proof.triton.names import Imported, TritonModule
 
@@ -478,7 +479,7 @@ class _Evaluation:
         if isinstance(meaning, ast.FunctionDef):
             return self.local(meaning, positional, keywords)
         if isinstance(meaning, Dtype):
-            return self.program.call("cast", [*positional, meaning], keywords, node.lineno)
+            return call_function(self.program, "cast", [*positional, meaning], keywords, node.lineno)
         name = self.language_name(meaning)
         if name:
             return self.language(name, positional, keywords, node)
@@ -500,17 +501,17 @@ class _Evaluation:
         if name in _DESCRIPTOR_LOADS or name in _DESCRIPTOR_STORES:
             pointer, *rest = positional
             if name in _DESCRIPTOR_LOADS:
-                return self.program.call("load", [self.at_offsets(pointer, rest[0])], {}, node.lineno)
-            return self.program.call("store", [self.at_offsets(pointer, rest[1]), rest[0]], {}, node.lineno)
-        return self.program.call(name, positional, keywords, node.lineno)
+                return call_function(self.program, "load", [self.at_offsets(pointer, rest[0])], {}, node.lineno)
+            return call_function(self.program, "store", [self.at_offsets(pointer, rest[1]), rest[0]], {}, node.lineno)
+        return call_function(self.program, name, positional, keywords, node.lineno)
 
     def method(self, value: Any, name: str, node: ast.Call) -> Any:
         positional, keywords = self.arguments(node)
         if isinstance(value, BlockPointer) and name in ("load", "store"):
             pointer = self.at_offsets(value, positional[0])
-            return self.program.call(name, [pointer, *positional[1:]], keywords, node.lineno)
+            return call_function(self.program, name, [pointer, *positional[1:]], keywords, node.lineno)
         if name in _METHODS and not isinstance(value, BlockPointer):
-            return self.program.call(_METHODS[name], [value, *positional], keywords, node.lineno)
+            return call_function(self.program, _METHODS[name], [value, *positional], keywords, node.lineno)
         if name.startswith("is_") and isinstance(value, Dtype) and not positional:
             return np.dtype(NUMPY[value.name]).kind in ("iub" if name == "is_int" else "fV")
         raise Unrunnable(f".{name}()")
@@ -536,9 +537,9 @@ class _Evaluation:
             case "len", [values] if is_tuple(values):
                 return len(values)
             case "abs", [value]:
-                return self.program.call("abs", [value], {}, node.lineno)
+                return call_function(self.program, "abs", [value], {}, node.lineno)
             case (("min" | "max"), [_, _]) if not keywords:
-                return self.program.call(f"{name}imum", positional, {}, node.lineno)
+                return call_function(self.program, f"{name}imum", positional, {}, node.lineno)
             case (("tuple" | "list"), [values]) if is_tuple(values):
                 return values
             case "print", _:
