@@ -365,7 +365,7 @@ OPTIONS: dict[str, Option] = {
         Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
         Option("sfpu", "whether functions are exact, or fast where the chip has a faster form that is a few percent "
-               "off, for all or by function", _sfpu, '{"exp2": "fast"}', ACCURACIES),
+               "off, for all or by function, as {'exp2': 'fast'}", _sfpu, "", ACCURACIES),
         Option("loaded_by", "which kernel loads the inputs: the reader, both, each over its own NoC, auto (both where "
                "that is faster), or by tensor, the reader or the writer", _loaded_by, '{"B": "writer"}'),
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",
