@@ -409,8 +409,8 @@ CASES: dict[str, Case] = {
         "again directly before it",
     ),
     "SFPU init with other template arguments": Case(
-        copy_program(COPY + "exp_tile_init<true>(); exp_tile(0);"),
-        "exp_tile with other template arguments than its exp_tile_init",
+        copy_program(COPY + "gelu_tile_init<true>(); gelu_tile<false>(0);"),
+        "gelu_tile with other template arguments than its gelu_tile_init",
         "same template arguments",
     ),
     "SFPU operation on no face": Case(

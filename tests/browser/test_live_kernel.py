@@ -317,7 +317,7 @@ def test_edits_of_another_lowering_do_not_run(explorer: ExplorerPage, python: Py
     run = explorer.root.get_by_role("button", name="Run", exact=True)
     assert run.is_disabled()
     reason = "compute.cpp edited before the kernel changed: undo one of the two"
-    assert explorer.find(".runview .tools .why").inner_text() == f"Run: {reason}"
+    assert explorer.find(".runview .status .why").inner_text() == f"Run: {reason}"
     assert explorer.button("Follow").first.is_disabled()
     explorer.tab("Buffers")
     assert explorer.button("Record a run").is_disabled()

@@ -1088,7 +1088,7 @@ FAULTS: tuple[Fault, ...] = (
     # reductions
     Fault("the scaler of a reduction is not 1", reduced, given("compute", "fill_tile", 2, 0.5), "interpreter"),
     Fault("a reduction is not undone", reduced, dropped("compute", "reduce_max_row_uninit")),
-    Fault("the init of a reduction is missing", reduced, dropped("compute", "reduce_sum_row_init", 1)),
+    Fault("the init of a reduction is missing", reduced, dropped("compute", "reduce_sum_row_init")),
     Fault("the init of a reduction is that of another one", reduced,
           edited("compute", "reduce_sum_row_init", instead("reduce_max_row_init"))),
     Fault("padding counts as 0 for a maximum", reduced, given("compute", "fill_tile", 2, 0.0, 1), "interpreter"),
@@ -1098,7 +1098,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a mask of padding ends one element early", reduced,
           given("compute", "unary_lt_tile", 2, lambda end: end - 1, 1), "interpreter"),
     Fault("a tile of a row is left out of its sum", reduced,
-          dropped("compute", "reduce_sum_row", 1)),
+          dropped("compute", "reduce_sum_row", 1), "interpreter"),
 )  # fmt: skip
 
 # A sum with a large number rounds to the nearest, cutting the bits of the fraction off towards zero.
