@@ -79,10 +79,10 @@ def _with_a_row_of_zeros(arrays: list[Array]) -> list[Array]:
 
 def _rows_of_the_table(arrays: list[Array]) -> list[Array]:
     """Any rows, some of them twice, and the last one."""
-    table, index = arrays
+    table, index, *stored = arrays
     chosen = np.random.default_rng(SEED).integers(0, len(table), index.shape)
     chosen[::5] = len(table) - 1
-    return [table, chosen.astype(index.dtype)]
+    return [table, chosen.astype(index.dtype), *stored]
 
 
 def _transposed(A: Array) -> Array:
