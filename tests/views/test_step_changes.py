@@ -60,7 +60,7 @@ def test_one_option_marks_the_steps_that_decide_differently(
 def test_steps_after_a_new_operation_are_marked_where_they_place_it(attention: Exploration) -> None:
     """On the FPU the sums of attention take one more circular buffer, which has to be numbered, filled and set up."""
     assert marks(attention, eltwise="fpu") == {
-        "A2": "plan", "C2": "program", "C3": "plan", "D3": "program", "D4": "program", "D5": "program"
+        "A2": "plan", "C1": "program", "C2": "program", "C3": "plan", "D3": "program", "D4": "program", "D5": "program"
     }  # fmt: skip
     assert marks(attention, policy="strided") == {"B1": "plan", "B2": "program"}
 

@@ -58,7 +58,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Printed):
     """The first element that differs: of a tensor of the source, at an index of the skeleton's; `line` is that of the
     source's store, 0 where it is not known."""
 
