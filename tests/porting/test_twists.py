@@ -169,7 +169,10 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     ),
     "cast": (cu("y[i] = (int)(x[i] * 4.0f);"), "a conversion to whole numbers"),
     "whole variable": (cu("int v = x[i] * 4.0f; y[i] = v;"), "a conversion to whole numbers"),
-    "bits": (cu("if (i < n) y[i] = x[i] * (m & 1);", "const float *x, float *y, int n, int m"), "bits of numbers"),
+    "bits": (
+        cu("if (i < n) y[i] = x[i] * (m & 1);", "const float *x, float *y, int n, int m"),
+        "a choice of a length, `m & 1`, (line 3)",
+    ),
     "later condition": (cu("if (x[i] > 0.5f) return; y[i] = x[i];"), "a branch on elements"),
     "t shift": (
         ew("tl.store(y + i, tl.load(x + i + 1, mask=i < n), mask=i < n)"),

@@ -10,6 +10,7 @@ import importlib
 import itertools
 import math
 import re
+import struct
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -80,6 +81,7 @@ _FUNCTIONS = {
 _SAME = re.compile(
     r"^(__float2bfloat16(_rn)?|__bfloat162float|__float2half(_rn)?|__half2float|__ldg|__ldcs|__ldcg|__float_to_tf32|float|T)$"
 )
+_ROUNDING = re.compile(r"^(__float2bfloat16|__float2half)(_rn)?$")
 _CASTS = re.compile(r"^(reinterpret|const)_cast<")
 _ELEMENTWISE = {"mul": "*", "add": "+", "sub": "-", "div": "/", "max": "max", "min": "min"}
 _UNARY = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")
@@ -176,10 +178,119 @@ def _not_understood(function: Node, kittens: bool, file: _File) -> Refused | Non
                 pass
         if not fits:
             return Refused(_short(node), _line(node))
-    return _shadowed(function) or _typed_again(function, file)
+    return _shadowed(function) or _typed_again(function, file) or _changed(function, file) or _inexact(function, file)
 
 
 _BINARY = {"+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "<<", ">>", "&"}
+
+
+# Shared memory of a block, where a kernel asks for no more.
+_SHARED_BYTES = 48 * 1024
+
+
+def _assigned(node: Node, file: _File) -> Iterator[tuple[str, Node]]:
+    """The variables that code changes, also by way of a reference, and where; not those that a loop counts with."""
+    for descendant in _nodes(node):
+        if descendant.type in ("assignment_expression", "update_expression"):
+            above = descendant.parent
+            while above.type == "comma_expression":
+                above = above.parent
+            if above.type != "for_statement":
+                side = "left" if descendant.type == "assignment_expression" else "argument"
+                yield _path(_text(descendant.child_by_field_name(side))), descendant
+        elif descendant.type == "call_expression":
+            callee = file.functions.get(_last(_text(descendant.child_by_field_name("function"))))
+            arguments = descendant.child_by_field_name("arguments")
+            if callee is not None and arguments is not None:
+                for (_, changes), argument in zip(_parameters(callee, "&"), arguments.named_children, strict=False):
+                    if changes:
+                        yield _path(_text(argument)), descendant
+
+
+def _header(loop: Node) -> set[str]:
+    """The variables of a loop's header."""
+    clauses = [loop.child_by_field_name(side) for side in ("initializer", "condition", "update")]
+    return {
+        _text(node)
+        for clause in clauses
+        if clause is not None
+        for node in _nodes(clause)
+        if node.type == "identifier" and node.parent.type != "field_expression"
+    }
+
+
+def _changed(function: Node, file: _File) -> Refused | None:
+    """A change of what a loop counts with, in its body; or of a parameter that is a whole number."""
+    body = function.child_by_field_name("body")
+    if _qualified(function, "__global__"):
+        pointers = {name for name, pointer in _parameters(function) if pointer}
+        parameters = {name for name in _types_of(function)} - pointers
+        whole = parameters & _integers(function, file.aliases)
+        for name, node in _assigned(body, file):
+            if name in whole:
+                return Refused(f"a change of the parameter {name}", _line(node))
+    for loop in (node for node in _nodes(body) if node.type == "for_statement"):
+        inner = loop.child_by_field_name("body")
+        headers = _header(loop).union(*(_header(node) for node in _nodes(inner) if node.type == "for_statement"))
+        for name, node in _assigned(inner, file):
+            if name in headers:
+                return Refused(f"a change of {name}, which a loop counts with,", _line(node))
+    return None
+
+
+def _inexact(function: Node, file: _File) -> Refused | None:
+    """Numbers of 64 bits: double, and literals that are others in float32; and arrays larger than shared memory."""
+    for node in _nodes(function):
+        kind = file.aliases.get(_text(node), _text(node)) if node.child_count == 0 else ""
+        if node.type in ("primitive_type", "type_identifier") and re.fullmatch(r"double\d?", kind):
+            return Refused("double, which has no equivalent,", _line(node))
+        if node.type == "identifier" and isinstance(number := file.constants.get(_text(node)), float):
+            is_single = False
+        elif node.type == "number_literal" and not re.fullmatch(r"0[xX].*|\d+[uUlL]*", _text(node)):
+            number, is_single = _number(node), _text(node)[-1] in "fF"
+        else:
+            continue
+        if abs(number) > _OF_MATH["FLT_MAX"] or (number and _single(number) == 0):
+            return Refused(f"the number {_short(node)}, which float has not,", _line(node))
+        if not is_single and _single(number) != number and _is_compared(node):
+            return Refused(f"a comparison with {_short(node)}, which is a double,", _line(node))
+    for node in _nodes(function.child_by_field_name("body")):
+        if node.type == "array_declarator":
+            size = _size_of_array(node, file)
+            if size > _SHARED_BYTES:
+                return Refused(f"{_short(node)} of {size} bytes, where a block has {_SHARED_BYTES},", _line(node))
+    return None
+
+
+def _single(number: float) -> float:
+    return struct.unpack("f", struct.pack("f", number))[0]
+
+
+def _is_compared(node: Node) -> bool:
+    while node.parent is not None and node.parent.type in (
+        "binary_expression", "unary_expression", "parenthesized_expression", "call_expression", "argument_list",
+    ):  # fmt: skip
+        node = node.parent
+        if node.type == "binary_expression" and _text(node.child_by_field_name("operator")) in _COMPARING:
+            return True
+    return False
+
+
+_COMPARING = {"<", "<=", ">", ">=", "==", "!="}
+
+
+def _size_of_array(node: Node, file: _File) -> int:
+    """The bytes of an array, 0 where they are not numbers."""
+    elements, inner = 1.0, node
+    while inner is not None and inner.type == "array_declarator":
+        size = inner.child_by_field_name("size")
+        elements *= (_computed(_text(size), file.constants) or 0) if size is not None else 0
+        inner = inner.child_by_field_name("declarator")
+    declaration = node
+    while declaration.type != "declaration" and declaration.parent is not None:
+        declaration = declaration.parent
+    kind = _base(_text(declaration.child_by_field_name("type") or declaration))
+    return int(elements) * (2 if _DTYPES.get(file.aliases.get(kind, kind)) in ("float16", "bfloat16") else 4)
 
 
 def _shadowed(function: Node) -> Refused | None:
@@ -595,6 +706,8 @@ class _CudaEvaluation:
     within: str = ""
     branches: int = 0
     unsigned: set[str] = field(default_factory=set[str])
+    # Parameters that are whole numbers of fewer bits than an index.
+    narrow: set[str] = field(default_factory=set[str])
     types: dict[str, str] = field(default_factory=dict[str, str])
     # The types of the elements of tensors.
     elements: dict[str, str] = field(default_factory=dict[str, str])
@@ -602,6 +715,7 @@ class _CudaEvaluation:
     bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
     templates: set[str] = field(default_factory=set[str])
     # The defaults of parameters, None for one that is not understood.
+    of_template: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
     defaults: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
 
     def kernel(self, function: Node) -> ForeignKernel:
@@ -659,11 +773,15 @@ class _CudaEvaluation:
                 self.known[name] = Scalar(name)
                 self.scalars[name] = None
         self.templates |= _templates(function)
+        above = function.parent
+        if above is not None and above.type == "template_declaration":
+            self.of_template |= _defaults(above.child_by_field_name("parameters"), self.file)
         self.defaults |= _defaults(function, self.file)
         self.integers |= _integers(function, self.file.aliases) | self.templates | {
             name for name, value in self.file.constants.items() if isinstance(value, int)
         }  # fmt: skip
         self.unsigned |= _integers(function, self.file.aliases, unsigned=True)
+        self.narrow |= _narrow(function, self.file.aliases)
         self.whole_tensors |= _whole_tensors(function)
         self.run(function.child_by_field_name("body"))
 
@@ -702,6 +820,15 @@ class _CudaEvaluation:
     def unnamed(self) -> str:
         """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
         counts = set(map(places.written, self.bounds.values())) - self.lengths
+        inputs = {term.tensor for store in self.stores for term in walk(store.value) if isinstance(term, Input)}
+        dtypes = {
+            tensor: _DTYPES[self.elements[tensor]]
+            for tensor in sorted({*inputs, *(store.tensor for store in self.stores)})
+            if self.elements.get(tensor) in _DTYPES
+        }
+        if len({*dtypes.values()}) > 1:
+            listed = ", ".join(f"{tensor} {dtype}" for tensor, dtype in dtypes.items())
+            return f"its tensors have several dtypes: {listed}"
         for store in self.stores:
             if store.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(store.tensor, "")):
                 return f"{store.tensor} has whole numbers"
@@ -710,6 +837,8 @@ class _CudaEvaluation:
                     return f"what {term.name} is, is not known"
                 if isinstance(term, Scalar) and self.defaults.get(term.name, 0.0) is None:
                     return f"the default of {term.name} is not known"
+                if isinstance(term, Formula) and term.name == "*" and self.is_product_of_lengths(term):
+                    return "a product of lengths is one of its values"
                 if isinstance(term, Scalar) and term.name in counts:
                     return f"{term.name}, which counts elements, is one of its values"
                 if isinstance(term, Scalar) and term.name in self.lengths and len(self.lengths) > 1:
@@ -719,6 +848,11 @@ class _CudaEvaluation:
                 ):
                     return f"{term.tensor} has whole numbers"
         return ""
+
+    def is_product_of_lengths(self, product: Value) -> bool:
+        """Whether whole parameters are multiplied with each other, perhaps beyond what their type has."""
+        whole = [term for term in walk(product) if isinstance(term, Scalar) and term.name in self.integers]
+        return is_constant(product) and len(whole) > 1
 
     def unread(self) -> str:
         """Why the kernel is not known: it goes over parts of rows, and not over the others."""
@@ -842,6 +976,13 @@ class _CudaEvaluation:
         unknown = {term.name for term in walk(condition) if isinstance(term, Scalar)} - self.templates
         if unknown:
             raise Refused(f"a choice by {_short(test)}, which is no constant,", _line(node))
+        if any(term.name in self.of_template for term in walk(condition) if isinstance(term, Scalar)):
+            number = _evaluated(condition, self.of_template)
+            if number is None:
+                raise Refused(f"a choice by {_short(test)}, whose default is not known,", _line(node))
+            text = _text(test) if number else f"not {_text(test)}"
+            self.variants.texts += [text] if text not in self.variants.texts else []
+            return bool(number)
         holds = self.variants.holds(condition, _text(test), never)
         if holds is None:
             raise Refused(f"another choice by the constants of {_short(test)}", _line(node))
@@ -975,6 +1116,10 @@ class _CudaEvaluation:
         self.advance(moving, iteration, body)
         stores = len(self.stores)
         self.run(body)
+        if len(self.stores) > stores and not self.kittens:
+            for name in sorted(changed - self.tensors.keys() - begins.keys()):
+                if name in before and not _begins_anew(name, body):
+                    raise Refused(f"{name}, which goes on in a loop that stores,", _line(node))
         if iteration == UNKNOWN:
             for name, value in before.items():
                 if not _is_step(value, self.known[name]):
@@ -1066,6 +1211,8 @@ class _CudaEvaluation:
                 self.tensors[name] = replace(value, place=_advanced(value.place, moved.place or UNKNOWN, iteration))
             elif isinstance(value, Index) and isinstance(moved, Index):
                 self.known[name] = replace(value, place=_advanced(value.place, moved.place, iteration))
+            elif moved != value:
+                raise Refused(f"what a loop makes of {name}", _line(body))
 
     def target(self, node: Node, subscript: re.Pattern[str] | None) -> str:
         """The variable that a node changes, unless each turn changes another element of it."""
@@ -1288,6 +1435,16 @@ class _CudaEvaluation:
     def binary(self, node: Node) -> Value:
         name = _text(node.child_by_field_name("operator"))
         left, right = (self.value(node.child_by_field_name(side)) for side in ("left", "right"))
+        self.check_whole(name, node, left, right)
+        if name in "+-*/" and all(self.is_half(node.child_by_field_name(side)) for side in ("left", "right")):
+            return self.rounded(operation(name, left, right))
+        if name in ("%", "&"):
+            self.refuse_lengths(node, left, right)
+        if name == "+" and Number(0.0) in (left, right) and not (is_constant(left) and is_constant(right)):
+            literal = node.child_by_field_name("left" if left == Number(0.0) else "right")
+            if not is_index(left) and not is_index(right) and literal.type == "number_literal":
+                # It makes 0.0 of -0.0.
+                return Formula("+", (left, right))
         if name in ("<", "<=", ">", ">="):
             for operand, counterpart in ((left, right), (right, left)):
                 # Elements of one row; with a number of the block they count all elements.
@@ -1321,6 +1478,85 @@ class _CudaEvaluation:
             if isinstance(step, Formula) and step.name == "shuffled" and _plain(operand) == _plain(step.arguments[0]):
                 return _reduced("sum", operand, together=True)
         return operation({"&&": "&", "||": "|"}.get(name, name), left, right)
+
+    def is_half(self, node: Node) -> bool:
+        """Whether an expression is a number of 16 bits."""
+        match node.type:
+            case "identifier":
+                return _is_half(self.file.aliases.get(kind := _base(self.types.get(_text(node), "")), kind))
+            case "subscript_expression" | "pointer_expression":
+                tensor = self.address(node if node.type == "subscript_expression" else node.named_children[-1])
+                kind = (
+                    self.elements.get(tensor.tensor, "")
+                    if tensor is not None
+                    else self.types.get(_path(_text(node)), "")
+                )
+                return _is_half(self.file.aliases.get(_base(kind), _base(kind)))
+            case "parenthesized_expression" | "unary_expression":
+                return self.is_half(node.named_children[-1])
+            case "binary_expression":
+                return all(self.is_half(node.child_by_field_name(side)) for side in ("left", "right"))
+            case "conditional_expression":
+                return self.is_half(node.child_by_field_name("consequence"))
+            case "cast_expression" | "call_expression":
+                return self.rounds(node) or (
+                    _last(_text(node.child_by_field_name("function") or node)) in ("__ldg", "__ldcs", "__ldcg")
+                    and any(
+                        self.is_half_address(child) for child in node.child_by_field_name("arguments").named_children
+                    )
+                )
+            case _:
+                return False
+
+    def rounded(self, value: Value) -> Value:
+        """A value of 16 bits: what has no more is as it is, and so are small whole numbers."""
+        match value:
+            case Input(tensor=tensor) if _is_half(self.elements.get(tensor, "")):
+                return value
+            case Number(number) if abs(number) <= 256 and number.is_integer():
+                return value
+            case Unread() | Formula("rounded"):
+                return value
+            case _:
+                return Formula("rounded", (value,))
+
+    def is_half_address(self, node: Node) -> bool:
+        tensor = self.address(node)
+        return tensor is not None and _is_half(self.elements.get(tensor.tensor, ""))
+
+    def rounds(self, node: Node) -> bool:
+        """Whether a node converts to 16 bits."""
+        if node.type == "cast_expression":
+            kind = _base(_text(node.child_by_field_name("type")))
+        elif node.type == "call_expression":
+            function = _text(node.child_by_field_name("function"))
+            cast = re.fullmatch(r"static_cast<([^<>]*)>", function)
+            if cast is None:
+                return _ROUNDING.match(function) is not None
+            kind = _base(cast[1])
+        else:
+            return False
+        return _is_half(self.file.aliases.get(kind, kind))
+
+    def check_whole(self, name: str, node: Node, left: Value, right: Value) -> None:
+        """Refuse an index that is compared or calculated with by way of a fraction, or of a number of few bits."""
+        if self.kittens or not (is_index(left) or is_index(right)) or not operation(name, left, right).leaves <= {
+            "Index", "Number", "Scalar",
+        }:  # fmt: skip
+            return
+        for side in ("left", "right"):
+            operand = node.child_by_field_name(side)
+            few = next((token for token in _nodes(operand) if _text(token) in self.narrow), None)
+            if few is not None:
+                raise Refused(f"{_text(few)}, which has few bits, with an index", _line(node))
+            if not self.integral(operand):
+                raise Refused(f"an index as a fraction, {_short(node)},", _line(node))
+
+    def refuse_lengths(self, node: Node, *operands: Value) -> None:
+        """Refuse what a whole parameter is changed to by a choice: only whole lengths are known."""
+        lengths = set(self.scalars) & self.integers
+        if all(map(is_constant, operands)) and lengths & set[str]().union(*map(scalars_of, operands)):
+            raise Refused(f"a choice of a length, {_short(node)},", _line(node))
 
     def arithmetic(self, name: str, node: Node, left: Value, right: Value) -> Value | None:
         """Why arithmetic on whole numbers is not that of numbers; None if it is."""
@@ -1364,7 +1600,9 @@ class _CudaEvaluation:
         if "fp8" in base:
             return Unread("a conversion to 8 bits")
         if _CONVERTING.match(base) is None:
-            return Unread("an index as a fraction") if base in _FRACTIONS and is_index(value) else value
+            if base in _FRACTIONS and is_index(value):
+                return Unread("an index as a fraction")
+            return self.rounded(value) if _is_half(base) else value
         if base == "bool":
             if isinstance(value, Number):
                 return Number(float(value.value != 0))
@@ -1417,7 +1655,7 @@ class _CudaEvaluation:
             case "subscript_expression":
                 return _path(_text(node)) in self.integers
             case "call_expression":
-                return self.is_whole_call(node)
+                return _last(_text(node.child_by_field_name("function"))) == "thread_rank" or self.is_whole_call(node)
             case _:
                 return False
 
@@ -1437,6 +1675,7 @@ class _CudaEvaluation:
             raise Refused(_short(node), _line(node))
         condition = self.value(node.child_by_field_name("condition"))
         then, otherwise = (self.value(node.child_by_field_name(side)) for side in ("consequence", "alternative"))
+        self.refuse_lengths(node, then, otherwise)
         if is_constant(condition) and not self.is_argument(condition, node):
             return then if self.holds(condition, node) else otherwise
         if self.bounded(condition) or self.bounded(negated(condition)):
@@ -1518,6 +1757,9 @@ class _CudaEvaluation:
         """A product of matrices: in a loop over k, products of elements are added up, of which each has an index that
         the other has not, besides k."""
         right = _unconverted(right)
+        is_rounded = right.type == "binary_expression" and self.is_half(right)
+        if is_rounded or any(map(self.rounds, _nodes(right))):
+            return None
         if operator != "+=" or right.type != "binary_expression" or _text(right.child_by_field_name("operator")) != "*":
             return None
         sides = [_unconverted(right.child_by_field_name(side)) for side in ("left", "right")]
@@ -1599,6 +1841,8 @@ class _CudaEvaluation:
         if name in _FUNCTIONS:
             values = [self.value(argument) for argument in argument_nodes]
             kind = _FUNCTIONS[name]
+            if kind in ("max", "min", "abs"):
+                self.refuse_lengths(node, *values)
             for operand, step in (values, values[::-1]) if kind in ("max", "min") and len(values) == 2 else ():
                 if (
                     isinstance(step, Formula)
@@ -1609,7 +1853,9 @@ class _CudaEvaluation:
                     return _reduced(kind, operand, together=True)
             return operation(kind, *values)
         if _SAME.match(name) and argument_nodes:
-            return self.value(argument_nodes[0])
+            value = self.value(argument_nodes[0])
+            # What is of 16 bits already is as it is.
+            return self.rounded(value) if _ROUNDING.match(name) and not self.is_half(argument_nodes[0]) else value
         if name in ("__stcs", "__stcg", "__stwt") and len(argument_nodes) == 2:
             self.stored(argument_nodes[0], self.value(argument_nodes[1]))
             return ZERO
@@ -1666,8 +1912,12 @@ class _CudaEvaluation:
 
     def store(self, to: Input, value: Value) -> None:
         """A store of an element, unless a condition before decides which elements are stored."""
+        if self.elements.get(to.tensor, "float") != "float":
+            value = _unrounded(value)
         if self.condition:
             value = Unread(self.condition)
+        elif any(isinstance(term, Formula) and term.name == "rounded" for term in walk(value)):
+            value = Unread("rounding to 16 bits before the store")
         elif self.narrowed & _threads_of(to.place):
             value = Unread("elements that a condition on threads chooses")
         self.stores.append(Output(to.tensor, to.axes, value, to.part, to.place))
@@ -1863,6 +2113,43 @@ def _listed(node: Node | None) -> Iterator[Node]:
         yield node
 
 
+def _begins_anew(name: str, body: Node) -> bool:
+    """Whether each iteration of a loop sets a variable, or elements of it, before it does anything else with them."""
+    first = next(
+        (
+            node
+            for node in _nodes(body)
+            if node.type in ("assignment_expression", "identifier") and _mentions(node, name)
+        ),
+        None,
+    )
+    if first is None or first.type != "assignment_expression":
+        return False
+    left, right = first.child_by_field_name("left"), first.child_by_field_name("right")
+    sets = _path(_text(left)) == name and _text(first.child_by_field_name("operator")) == "="
+    is_always = left.type != "identifier" or first.parent.parent == body
+    return sets and is_always and not any(_text(node) == name for node in _nodes(right))
+
+
+def _mentions(node: Node, name: str) -> bool:
+    return any(_text(descendant) == name.split(".")[0] for descendant in _nodes(node))
+
+
+def _is_half(kind: str) -> bool:
+    return _DTYPES.get(kind) in ("float16", "bfloat16")
+
+
+def _unrounded(value: Value) -> Value:
+    """A value that is about to be stored, which rounds it."""
+    match value:
+        case Formula("rounded", (inner,)):
+            return inner
+        case Formula("where", (condition, then, otherwise)):
+            return operation("where", condition, _unrounded(then), _unrounded(otherwise))
+        case _:
+            return value
+
+
 def _advanced(before: Place, after: Place, iteration: Place) -> Place:
     by = places.plus(after, before, -1.0)
     if not by:
@@ -2003,6 +2290,29 @@ def _defaults(function: Node, file: _File) -> dict[str, float | None]:
     return defaults
 
 
+def _evaluated(condition: Value, numbers: Mapping[str, float | None]) -> float | None:
+    """A condition on the defaults of constants, None if it is about others or is not a comparison of them."""
+    match condition:
+        case Number(number):
+            return number
+        case Scalar(name):
+            return numbers.get(name)
+        case Formula("not", (inner,)):
+            number = _evaluated(inner, numbers)
+            return None if number is None else float(not number)
+        case Formula("&" | "|" | "==" | "!=" | "<" | "<=" | ">" | ">=" as name, (first, second)):
+            left, right = _evaluated(first, numbers), _evaluated(second, numbers)
+            if left is None or right is None:
+                return None
+            results = {
+                "&": bool(left and right), "|": bool(left or right), "==": left == right, "!=": left != right,
+                "<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right,
+            }  # fmt: skip
+            return float(results[name])
+        case _:
+            return None
+
+
 def _default_as(number: float, kind: str) -> float | None:
     """A number as one of a type; None if the type has not this one, or is not known."""
     if kind == "bool":
@@ -2107,6 +2417,17 @@ def _integers(function: Node, aliases: Mapping[str, str], unsigned: bool = False
     kinds |= {name: _base(kind) for name, kind, _ in _declared(function.child_by_field_name("body"))}
     pattern = _UNSIGNED if unsigned else _CONVERTING
     return {name for name, kind in kinds.items() if pattern.match(aliases.get(kind, kind))}
+
+
+def _narrow(function: Node, aliases: Mapping[str, str]) -> set[str]:
+    """The parameters that are whole numbers of fewer than 32 bits."""
+    kinds = {name: aliases.get(kind, kind) for name, (kind, _) in _types_of(function).items()}
+    addresses = {name for name, pointer in _parameters(function) if pointer}
+    return {
+        name
+        for name, kind in kinds.items()
+        if name not in addresses and _CONVERTING.match(kind) and (kind == "bool" or _range(kind)[1] < 2**31 - 1)
+    }
 
 
 def _root(text: str) -> str:
