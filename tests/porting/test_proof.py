@@ -19,6 +19,8 @@ from ttexplore.porting.foreign.families import Attention, Family, Gemm, Rope, Ro
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.skeletons import Skeleton, skeleton
 from ttexplore.porting.foreign.values import Formula, Number, Output, Reduced, Value, replaced
+from ttexplore.porting.proof import proving
+from ttexplore.porting.proof.numbers import numbers_of
 from ttexplore.porting.proof.running import CannotRun, Launch
 from ttexplore.porting.proof.triton import triton_runner
 
@@ -139,6 +141,77 @@ def test_what_the_writer_gets_wrong_is_a_draft(name: str, monkeypatch: pytest.Mo
     change = rewritten(before, after)
     monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
     check_draft(ttx.port(source))
+
+
+BEYOND: dict[str, tuple[str, str, str]] = {
+    "a length": (
+        ADD.replace("    i =", "    limit = 1000\n    i ="), "factor *", "(factor if rows <= 1000 else 0.5) *"
+    ),
+    "another axis": (
+        ADD.replace("    i =", "    limit = 4 << 4\n    i ="), "factor *", "(factor if columns <= 64 else 0.5) *"
+    ),
+    "a constant of the module": (
+        ADD.replace("@triton.jit", "LIMIT = 1_000\n@triton.jit").replace("    i =", "    limit = LIMIT + 1\n    i ="),
+        "factor *", "(factor if rows <= 1000 else 0.5) *",
+    ),
+    "a number of blocks": (
+        ADD.replace("    i =", "    limit = 40\n    i ="), "factor *", "(factor if rows * columns < 40 * 8 else 0.5) *"
+    ),
+    "columns of a matrix": (
+        GEMM.replace("    m =", "    limit = 60\n    m ="), "T.ceildiv(depth, block_depth)",
+        "min(T.ceildiv(depth, block_depth), 60)",
+    ),
+    "CUDA": (SAXPY.replace("int i =", "const int limit = 1 << 9; int i ="), "a *", "(a if rows <= 512 else 0.5) *"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_sizes_go_beyond_the_numbers_of_the_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, before, after = BEYOND[name]
+    assert ttx.port(source).kernels[0].proof is not None
+    change = rewritten(before, after)
+    monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
+    (kernel,) = ttx.port(source).kernels
+    assert kernel.draft is not None
+    assert kernel.draft.difference is not None, kernel.draft.reason
+
+
+def test_numbers_are_those_of_what_the_kernel_uses() -> None:
+    kernel = ForeignKernel("f", 1, ())
+    text = (
+        "A = 7\nB = 9\ndef g(x):\n    return x + 11\ndef h():\n    return 13\ndef f(x):\n    return g(x) + A * 64.0\n"
+    )
+    assert numbers_of("Triton", text, kernel) == (64, 11, 7)
+    text = '#define N 48 // 50\n__global__ void f(float *x) { if (i2 > 0x40u) x[1] = 2.5f + 1000.0f; } /* 51 */ "52"'
+    assert numbers_of("CUDA", text, kernel) == (1000, 64, 48)
+
+
+def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "_SECONDS_BEYOND", 0.0)
+    proof = ttx.port(BEYOND["a length"][0]).proof
+    assert proof is not None
+    assert "running both takes more than 0 s" in str(proof)
+
+
+PERSISTENT = """
+__global__ void doubled(int n, const float *x, float *y) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) y[i] = x[i] * 2.0f;
+}
+"""
+
+
+def test_each_thread_takes_several_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[tuple[int, int]] = []
+    original = proving.launch_of
+
+    def recorded(*arguments: Any) -> Any:
+        launch = original(*arguments)
+        launched.append((int(launch.numbers["n"]), launch.launch.grid[0] * launch.launch.threads[0]))
+        return launch
+
+    monkeypatch.setattr(proving, "launch_of", recorded)
+    assert ttx.port(PERSISTENT).proof is not None
+    assert any(elements >= 2 * threads for elements, threads in launched)
 
 
 def check_draft(ported: porting.Port) -> None:

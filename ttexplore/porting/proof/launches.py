@@ -29,7 +29,10 @@ _MULTIPLES = ("multiples of blocks", "other multiples")
 # Blocks that a launch may choose, by the order of their names.
 _BLOCKS = (8, 4, 2, 16, 32)
 _THREADS = 32
-_PROGRAMS = 3
+# The longest axis that is tried for a number of the source.
+LONGEST = 2_100
+# How many programs there are where each takes several blocks, by the kind: in some launches every one has several.
+_PROGRAMS = (3, 1, 3, 2)
 _VALUES = (0.75, 1.375, 0.4375, 1.8125, 0.625)
 _OTHER_VALUES = (1.25, 0.3125, 2.5, 0.875, 1.5)
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -67,10 +70,17 @@ class TrialLaunch:
 
 
 def launch_of(
-    kernel: ForeignKernel, family: Family, skeleton: Skeleton, axes: SourceAxes, kind: Kind, odd: str = ""
+    kernel: ForeignKernel,
+    family: Family,
+    skeleton: Skeleton,
+    axes: SourceAxes,
+    kind: Kind,
+    odd: str = "",
+    beyond: int = 0,
 ) -> TrialLaunch:
-    """The launch to try with sizes of a kind, and one size that is `odd`. Raises Unaccounted."""
-    return _Launching(kernel, family, skeleton, axes, kind, KINDS.index(kind), odd).launch()
+    """The launch to try with sizes of a kind, and one size that is `odd`: with more elements and, if there are not too
+    many, more blocks than the number `beyond`. Raises Unaccounted."""
+    return _Launching(kernel, family, skeleton, axes, kind, KINDS.index(kind), odd, beyond).launch()
 
 
 def whole_blocks(axes: SourceAxes) -> tuple[str, ...]:
@@ -104,6 +114,7 @@ class _Launching:
     kind: Kind
     number: int
     odd: str = ""
+    beyond: int = 0
     values: dict[str, int | float | bool | str] = field(default_factory=dict[str, "int | float | bool | str"])
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     # The distances that may be larger.
@@ -273,6 +284,12 @@ class _Launching:
                 self.sizes[name] = lengths[min(equal)]
                 continue
             exact, block = self.exact(name), self.block_of(name)
+            if self.beyond and name == self.odd and not exact:
+                size = self.size_beyond(name, block, is_power=exact == 0)
+                used.add(size)
+                self.sizes[name] = size
+                lengths |= dict.fromkeys(self.lengths_of(name), size)
+                continue
             kind = "odd sizes" if name == self.odd else self.kind
             if name in whole_blocks(self.axes):
                 kind = "other multiples" if kind == "other multiples" else "multiples of blocks"
@@ -293,6 +310,18 @@ class _Launching:
             used.add(size)
             self.sizes[name] = size
             lengths |= dict.fromkeys(self.lengths_of(name), size)
+
+    def size_beyond(self, name: str, block: int, *, is_power: bool) -> int:
+        """How many elements there are along the axis that goes beyond a number of the source."""
+        if is_power:
+            return 1 << self.beyond.bit_length()
+        # Blocks may go along several axes as one.
+        steps = [self.factors(step) or 1 for group, sizes in self.groups if name in sizes for step in self.steps(group)]
+        size = max(block, *steps, 1) * (self.beyond + 1) + 1
+        if size > LONGEST:
+            size = self.beyond + 1
+        is_multiple = self.kind == "multiples of blocks" or name in whole_blocks(self.axes)
+        return -(-size // block) * block if is_multiple else size
 
     def lengths_of(self, size: str) -> Iterator[str]:
         """The parameters that are the length of an axis."""
@@ -489,7 +518,10 @@ class _Launching:
                     continue
                 axis = int(match[1]) if match[1] else "xyz".index(match[2])
                 block = self.factors(_without(strides, group.base)) or 1
-                count = _PROGRAMS if " by " in name else -(-self.extent(sizes) // block)
+                count = -(-self.extent(sizes) // block)
+                # Where a loop goes on by all blocks of the grid, there may be fewer.
+                if " by " in name or any(f"gridDim.{'xyz'[axis]}" in factors for _, factors in group.strides):
+                    count = _PROGRAMS[self.number]
                 before = counts.setdefault(axis, {})
                 before[name] = max(before.get(name, 1), count)
         return tuple(_product([*counts.get(axis, {}).values()]) for axis in range(3))

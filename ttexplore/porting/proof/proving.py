@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +31,7 @@ from ttexplore.porting.proof.launches import (
     sizes_of,
     whole_blocks,
 )
+from ttexplore.porting.proof.numbers import numbers_of
 from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
@@ -44,6 +47,8 @@ _NOISE = 1e-9
 # Differences are told in powers of ten: the order of sums may change smaller ones, and those below the first.
 _POWERS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 _BLOCK, _BLOCK_DEPTH = 4, 2
+# How many sizes are tried because of numbers of the source, of how many elements, and for how long each.
+_MOST_BEYOND, _MOST_ELEMENTS, _SECONDS_BEYOND = 6, 20_000, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +146,24 @@ def prove_kernel(
 ) -> PortProof | Draft:
     """Try a skeleton of a kernel of a source. Raises Cancelled, and BackendError at the time limit."""
     if language == "CUDA":
-        return prove(kernel, family, skeleton, lambda: cuda_runner(text, kernel.name, control), control, rounds=True)
+        numbers = numbers_of(language, text, kernel)
+        return prove(
+            kernel,
+            family,
+            skeleton,
+            lambda: cuda_runner(text, kernel.name, control),
+            control,
+            rounds=True,
+            numbers=numbers,
+        )
     if language != "Triton":
         return NOT_RUN
     try:
         exact, rounding = (triton_runner(text, kernel.name, rounds=rounds) for rounds in (False, True))
     except CannotRun as error:
         return Draft(f"the source could not be run: {error}")
-    return prove(kernel, family, skeleton, lambda: exact, control, rounds=False, rounding=rounding)
+    numbers = numbers_of(language, text, kernel)
+    return prove(kernel, family, skeleton, lambda: exact, control, rounds=False, rounding=rounding, numbers=numbers)
 
 
 def prove(
@@ -160,9 +175,10 @@ def prove(
     *,
     rounds: bool,
     rounding: SourceRunner | None = None,
+    numbers: Sequence[int] = (),
 ) -> PortProof | Draft:
     """Try a skeleton against its source. Whether the runner `rounds` as its source does, or takes float64: then one
-    that is `rounding` shows what overflows.
+    that is `rounding` shows what overflows. Some sizes go beyond `numbers` of the source.
 
     Raises Cancelled, and BackendError at the time limit.
     """
@@ -177,9 +193,8 @@ def prove(
     for axes in axes_ways:
         try:
             launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
-            result = _Proving(kernel, skeleton, source_runner, control, rounds, rounding, whole_blocks(axes)).tried(
-                launch_with
-            )
+            proving = _Proving(kernel, skeleton, source_runner, control, rounds, rounding, whole_blocks(axes), numbers)
+            result = proving.tried(launch_with)
         except Unaccounted as unaccounted:
             result = Draft(f"it is not known how the source is launched: {unaccounted}")
         except CannotRun as error:
@@ -201,6 +216,7 @@ class _Proving:
     rounds: bool
     rounding: SourceRunner | None
     whole_blocks: tuple[str, ...] = ()
+    numbers: Sequence[int] = ()
     trials: list[Trial] = field(default_factory=list[Trial])
     worst: tuple[float, Mapping[str, Array], Mapping[str, Array]] = (-1.0, {}, {})
 
@@ -220,11 +236,58 @@ class _Proving:
                     return draft
         if all(trial.skipped for trial in self.trials):
             return Draft(f"the source could not be run: {self.trials[0].skipped}")
+        if draft := self.beyond_numbers(launch_with):
+            return draft
         _, of_source, of_skeleton = self.worst
         for name in self.whole_blocks:
             skipped = f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones"
             self.trials.append(Trial(first.sizes, "", skipped=skipped))
         return PortProof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
+
+    def beyond_numbers(self, launch_with: Callable[..., TrialLaunch]) -> Draft | None:
+        """Try sizes beyond the numbers of the source, the largest first, one axis at a time: what the source does from
+        a number on does not show with smaller ones."""
+        tried = 0
+        names = sizes_of(self.skeleton)
+        longest = {name: max(trial.sizes.get(name, 0) for trial in self.trials) for name in names}
+        for number, name in itertools.product(self.numbers, names):
+            # A multiple of blocks is tried where the source has no result for another size.
+            for kind in ("other multiples", "multiples of blocks"):
+                launch = launch_with(kind, name, number)
+                size = launch.sizes.get(name, 0)
+                is_small = all(layout.length <= _MOST_ELEMENTS for layout in launch.layouts.values())
+                if size <= max(longest[name], number) or not is_small:
+                    break
+                if tried >= _MOST_BEYOND:
+                    return None
+                tried += 1
+                before = len(self.trials)
+                if draft := self.within_time(launch):
+                    return draft
+                if not any(trial.skipped for trial in self.trials[before:]):
+                    longest[name] = size
+                    break
+        return None
+
+    def within_time(self, launch: TrialLaunch) -> Draft | None:
+        """Try a launch, unless that takes too long."""
+        outer = self.control
+        start = time.perf_counter()
+        remaining = outer.seconds - (start - outer.start if outer.start is not None else 0.0)
+        if remaining <= _SECONDS_BEYOND:
+            return self.with_launch(launch, ("distinct",))
+        self.control = outer.of("the trial", seconds=_SECONDS_BEYOND, start=start)
+        try:
+            return self.with_launch(launch, ("distinct",))
+        except BackendError:
+            if time.perf_counter() - start < _SECONDS_BEYOND:
+                raise
+            sizes = ", ".join(f"{name} = {size}" for name, size in launch.sizes.items())
+            skipped = f"with {sizes}, running both takes more than {_SECONDS_BEYOND:g} s"
+            self.trials.append(Trial(launch.sizes, "distinct", skipped=skipped))
+            return None
+        finally:
+            self.control = outer
 
     def with_launch(self, launch: TrialLaunch, inputs_of_launch: Sequence[str]) -> Draft | None:
         """Try a launch; what is found to differ."""
