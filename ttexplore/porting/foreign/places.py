@@ -93,7 +93,8 @@ def _other(name: str, left: Place, right: Place) -> Place:
     if len(text) > _LONGEST_NAME:
         return UNKNOWN
     if kinds <= {"s"}:
-        return atom("s", text)
+        # Parts of a length are told from it by their names; what caps or wraps a length is not known to be one.
+        return atom("s", text) if name in ("//", "cdiv") else UNKNOWN
     if kinds <= {"s", "p"}:
         return atom("p", text)
     if name in ("//", "%") and _numbers_threads(left) and {symbol[0] for symbol in atoms(right)} <= {"s"}:

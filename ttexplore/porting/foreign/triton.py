@@ -84,8 +84,10 @@ _BINDING = {
 }  # fmt: skip
 _TRUTHS = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
 # The dtypes that hold each index.
-_LONG = re.compile(r"float(32|64)|u?int(32|64)")
-_DTYPE = re.compile(r"b?float(16|32|64)|float8\w+|u?int\d+|tf32")
+_LONG = re.compile(r"u?int(32|64)")
+_DTYPE = re.compile(r"float(16|32)|bfloat16|float8\w+|u?int\d+|tf32")
+_SHORT = re.compile(r"b?float16")
+_ROUNDING = Unread("a rounding to 16 bits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +297,9 @@ def _numbers(tree: ast.Module) -> dict[str, float]:
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, value):
                 inner = value.args[0] if isinstance(value, ast.Call) and len(value.args) == 1 else value
                 called = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
-                sign = 1.0
+                sign = 1
                 if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub):
-                    sign, inner = -1.0, inner.operand
+                    sign, inner = -1, inner.operand
                 match inner:
                     case ast.Constant(int() | float() as number) if abs(number) < 2**53 and (
                         called in ("", "tl.constexpr", "triton.language.constexpr")
@@ -474,6 +476,8 @@ class _TritonEvaluation:
     shapes: dict[Place, Place] = field(default_factory=dict[Place, Place])
     defaults: dict[str, float] = field(default_factory=dict[str, float])
     block_counts: set[str] = field(default_factory=set[str])
+    # The parameters that are converted to float32.
+    rounded: set[str] = field(default_factory=set[str])
     # What the parameters are at first.
     tensors: dict[str, _Known] = field(default_factory=dict[str, "_Known"])
 
@@ -526,6 +530,9 @@ class _TritonEvaluation:
             number = self.default(parameter.arg, default)
             if number is not None:
                 self.defaults[parameter.arg] = number
+            default_value = self.value(default)
+            if parameter.arg in self.constants and isinstance(default_value, Number | Scalar):
+                self.variants.defaults[parameter.arg] = default_value
         pointers = _pointers(self.function, self.functions, self.names)
         for parameter in arguments.args:
             if parameter.arg in pointers:
@@ -598,8 +605,15 @@ class _TritonEvaluation:
             return f"it goes over {min(blocks)} in a loop, and over as many elements of a block"
         parameters = {parameter.arg for parameter in self.function.args.args}
         counts = (self.sizes | set(map(places.written, self.bounds.values()))) - self.lengths
+        counting = self.counting()
+        if rounded := self.rounded & counting:
+            return f"{min(rounded)}, which counts elements, is rounded to float32"
         for store in self.stores:
             for term in walk(store.value):
+                if _is_rounded(term):
+                    return f"{store.tensor} is made of {_ROUNDING.reason}, which has no equivalent in the table"
+                if isinstance(term, Formula) and _may_overflow(term, counting):
+                    return f"a product of {min(scalars_of(term) & counting)}, which counts elements, may overflow"
                 if isinstance(term, Scalar) and term.name not in parameters:
                     return f"what {term.name} is, is not known"
                 if isinstance(term, Scalar) and term.name in counts:
@@ -607,6 +621,15 @@ class _TritonEvaluation:
                 if isinstance(term, Scalar) and term.name in self.lengths and len(self.lengths) > 1:
                     return f"it is not known which of {', '.join(sorted(self.lengths))} is the length of a row"
         return ""
+
+    def counting(self) -> set[str]:
+        """The parameters that count elements: lengths, strides, sizes and numbers of blocks."""
+        positions = [*self.bounds, *self.bounds.values(), *self.shapes, *self.shapes.values()]
+        for store in self.stores:
+            inputs = [term for term in walk(store.value) if isinstance(term, Input)]
+            positions += [element.place for element in (store, *inputs) if element.place is not None]
+        texts = [part for position in positions for symbol in places.atoms(position) for part in symbol[1:]]
+        return self.lengths.union(*map(_words, [*texts, *self.sizes, *self.block_counts]))
 
     def run(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -759,6 +782,8 @@ class _TritonEvaluation:
             return Unread("several values in a loop")
         if isinstance(after, Index) and after != value:
             return replace(after, place=UNKNOWN)
+        if any(map(_is_rounded, walk(after))):
+            return _ROUNDING
         is_carried = any(isinstance(term, Carried) and term.name == name for term in walk(after))
         product = any(isinstance(term, MatMul) for term in walk(after))
         if not is_carried and after != value and product:
@@ -837,10 +862,10 @@ class _TritonEvaluation:
     def value(self, node: ast.expr) -> _Known:
         self.work.step()
         match node:
-            case ast.Constant(bool() | int() | float() as number) if abs(number) < 2**53:
+            case ast.Constant(bool() | int() as number) if abs(number) < 2**53:
                 return Number(float(number))
             case ast.Constant(float() as number):
-                return Number(number)
+                return Number(number, is_float=True)
             case ast.Constant(str() | None as word):
                 # What a constant of the kernel is compared with.
                 self.constants.add(repr(word))
@@ -848,11 +873,12 @@ class _TritonEvaluation:
             case ast.Name(name) if name in self.known:
                 return self.known[name]
             case ast.Name(name) if name in self.names.numbers:
-                return Number(self.names.numbers[name])
+                number = self.names.numbers[name]
+                return Number(float(number), isinstance(number, float))
             case ast.UnaryOp(ast.USub(), operand):
                 inner = self.value(operand)
                 if isinstance(inner, Number):
-                    return Number(-inner.value)
+                    return Number(-inner.value, inner.is_float)
                 return self.combined("*", Number(-1.0), inner)
             case ast.UnaryOp(ast.UAdd(), operand):
                 return self.value(operand)
@@ -933,6 +959,8 @@ class _TritonEvaluation:
         if name == "pow" and isinstance(left, Number):
             return Unread("a power of a number")
         result = operation(name, left, right)
+        if isinstance(result, Number) and any(isinstance(side, Number) and side.is_float for side in (left, right)):
+            return replace(result, is_float=True)
         if name == "/" and isinstance(result, Index):
             return Unread("a fraction of an index")
         if name == "//":
@@ -1031,13 +1059,15 @@ class _TritonEvaluation:
                 return ZERO
             case "dot", _ if "out_dtype" in keywords and self.is_whole(keywords["out_dtype"]):
                 return Unread("a product of whole numbers")
+            case "dot", _ if "out_dtype" in keywords and self.is_short(keywords["out_dtype"]):
+                return _ROUNDING
             case "dot", [a, b, *rest] if len(rest) < 2:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
             case "sum" | "max" | "min", [value, *rest] if len(rest) < 2:
                 return self.reduction(name, node, self.value(value))
             case "zeros" | "zeros_like", supplied:
                 dtype = keywords.get("dtype", supplied[1] if len(supplied) > 1 else None)
-                return self.held_as(dtype) or ZERO
+                return self.held_as(dtype) or Number(0.0, is_float=True)
             case "full", _:
                 return self.filled(node)
             case "where", [condition, then, otherwise]:
@@ -1115,7 +1145,8 @@ class _TritonEvaluation:
         if value is None:
             raise Refused(_short(node), node.lineno)
         fill = self.value(value)
-        return self.held_as(dtype) or fill
+        # Of whole numbers, others than those of indices are not read.
+        return self.held_as(dtype) or (replace(fill, is_float=True) if isinstance(fill, Number) else fill)
 
     def rounded_up(self, above: _Known, below: _Known, node: ast.Call) -> Value:
         if isinstance(above, _Pointer | _Many) or isinstance(below, _Pointer | _Many):
@@ -1132,7 +1163,7 @@ class _TritonEvaluation:
             case ast.Name("float") if len(node.args) == 1 and not keywords and "float" not in self.names.bound:
                 match node.args[0]:
                     case ast.Constant(int() | float() as number) if abs(number) < 2**53:
-                        return Number(float(number))
+                        return Number(float(number), is_float=True)
                     case ast.Constant("inf" | "-inf" | "+inf" as word):
                         return Number(float(word))
                     case _:
@@ -1150,6 +1181,9 @@ class _TritonEvaluation:
     def is_whole(self, dtype: ast.expr) -> bool:
         return re.match(r"u?int\d+$", self.names.in_language(dtype)) is not None
 
+    def is_short(self, dtype: ast.expr) -> bool:
+        return _SHORT.fullmatch(self.names.in_language(dtype)) is not None
+
     def converted(self, node: ast.expr, to: ast.expr) -> _Known:
         """A value in another dtype: the same, but for what whole numbers lose."""
         unconverted = self.value(node)
@@ -1162,6 +1196,13 @@ class _TritonEvaluation:
         is_truth = isinstance(unconverted, Formula) and unconverted.name in _TRUTHS
         if is_index(unconverted) and not is_truth and not _LONG.fullmatch(dtype):
             return Unread(f"an index in {_short(to)}")
+        if isinstance(unconverted, Formula) and unconverted.name == "rounded":
+            return unconverted if Scalar(dtype) in unconverted.arguments else _ROUNDING
+        if self.is_short(to) and not is_truth and not isinstance(unconverted, Unread):
+            return Formula("rounded", (unconverted, Scalar(dtype)))
+        if dtype == "float32":
+            # A length is rounded.
+            self.rounded |= scalars_of(unconverted) if is_constant(unconverted) else set[str]()
         return (
             Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(unconverted) else unconverted
         )
@@ -1172,6 +1213,8 @@ class _TritonEvaluation:
             return None
         self.check_dtype(dtype)
         is_short = self.names.in_language(dtype).startswith("float8")
+        if self.is_short(dtype):
+            return _ROUNDING
         return Unread("numbers of 8 bits") if is_short else Unread("whole numbers") if self.is_whole(dtype) else None
 
     def check_dtype(self, to: ast.expr) -> None:
@@ -1189,10 +1232,7 @@ class _TritonEvaluation:
         if len(values) != 2 or len(arguments) != 2:
             raise Refused(f"the function {name}", arguments[0].lineno if arguments else self.function.lineno)
         if all(map(is_constant, values)):
-            names = [places.written(place_of(value)) for value in values]
-            if any(place_of(value) == UNKNOWN for value in values):
-                raise Refused(f"the function {name}", arguments[0].lineno)
-            return Scalar(f"{name}({', '.join(names)})")
+            raise Refused(f"the function {name} of lengths or constants", arguments[0].lineno)
         return operation(name, *values)
 
     def index_of(self, arguments: list[ast.expr]) -> Value:
@@ -1308,7 +1348,7 @@ class _TritonEvaluation:
     def stored(self, address: _Known, value: _Known) -> None:
         if isinstance(address, _Pointer):
             stored_value = Unread("an address") if isinstance(value, _Pointer | _Many) else value
-            stored_value = Unread(self.condition) if self.condition else stored_value
+            stored_value = Unread(self.condition) if self.condition else _unrounded(stored_value)
             offset = places.written(places.distance(address.place))
             self.stores.append(
                 Output(address.tensor, address.axes, stored_value, "" if offset == "0" else offset, address.place)
@@ -1325,11 +1365,12 @@ class _TritonEvaluation:
         ]
         if len(beyond) == 2 and not any(number == 0 or number != number for number in beyond):
             return Unread("a product of elements beyond the edge")
+        left, right = _unrounded(left), _unrounded(right)
         transposed = False
         if isinstance(right, Formula) and right.name == "transposed":
-            right, transposed = right.arguments[0], True
+            right, transposed = _unrounded(right.arguments[0]), True
         # Beyond the edge of K, one zero is enough.
-        product: Value = MatMul(inside(left, ZERO), inside(right, ZERO), transposed)
+        product: Value = MatMul(_unrounded(inside(left, ZERO)), _unrounded(inside(right, ZERO)), transposed)
         before = self.value(accumulator) if accumulator is not None else ZERO
         if isinstance(before, _Pointer | _Many):
             raise Refused("tl.dot to an address", a.lineno)
@@ -1506,6 +1547,22 @@ def _bases(function: ast.FunctionDef, candidates: set[str]) -> set[str]:
             case _:
                 pass
     return candidates - numbers
+
+
+def _is_rounded(value: Value) -> bool:
+    return isinstance(value, Formula) and value.name == "rounded"
+
+
+def _unrounded(value: Value) -> Value:
+    """A value without its last rounding to 16 bits, where tensors and factors of products have that dtype."""
+    return value.arguments[0] if isinstance(value, Formula) and value.name == "rounded" else value
+
+
+def _may_overflow(value: Formula, counting: set[str]) -> bool:
+    """Whether a value is a product or power of numbers of elements, which may be too large for 32 bits."""
+    if value.name not in ("*", "pow", "<<") or not is_constant(value) or not scalars_of(value) & counting:
+        return False
+    return value.name != "*" or not any(isinstance(factor, Number) for factor in value.arguments)
 
 
 def _is_length(position: Place) -> bool:

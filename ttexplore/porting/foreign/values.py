@@ -6,6 +6,7 @@ blocks are folded into what they add up. Names mean nothing, except those of the
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -86,9 +87,10 @@ class Scalar(_Keyed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number(_Keyed):
-    """A constant."""
+    """A constant. `is_float` is whether what is computed with it is no whole number any more."""
 
     value: float
+    is_float: bool = field(default=False, compare=False)
     key: bytes = _key()
     leaves: frozenset[str] = _leaves()
 
@@ -403,8 +405,9 @@ def place_of(value: Value) -> Place:
     positions: dict[int, Place] = {}
     for term in in_order(value):
         match term:
-            case Number(number):
-                position = places.number(number)
+            case Number(number, is_float):
+                # As a float, an index is rounded.
+                position = UNKNOWN if is_float else places.number(number)
             case Scalar(name):
                 position = places.atom("s", name)
             case Index(_, _, position):
@@ -503,7 +506,7 @@ def without_edges(value: Value) -> Value:
 def parts_of_lengths(condition: Value) -> set[str]:
     """The lengths that indices are compared with and that are parts of others, such as half of a row."""
     lengths = {name for term in walk(condition) for kind, name, _ in places.atoms(place_of(term)) if kind == "s"}
-    return {name for name in lengths if " // " in name}
+    return {name for name in lengths if " // " in name or " cdiv " in name}
 
 
 _NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -531,6 +534,8 @@ class Variants:
 
     taken: list[Value] = field(default_factory=list[Value])
     texts: list[str] = field(default_factory=list[str])
+    # What constants are where nothing else is said.
+    defaults: dict[str, Value] = field(default_factory=dict[str, Value])
 
     def holds(self, condition: Value, text: str, never: bool = False) -> bool | None:
         """Whether a condition holds in the variant that is read; one that was not met before does, or does not if it
@@ -548,6 +553,10 @@ class Variants:
                 return None if holds is None else not holds
             case _:
                 pass
+        if (holds := _by_default(condition, self.defaults)) is not None:
+            told = text if holds != never else f"not {text}"
+            self.texts += [told] if told not in self.texts else []
+            return holds
         if condition in self.taken:
             return True
         if negated(condition) in self.taken or any(_excluded(condition, assumed) for assumed in self.taken):
@@ -565,6 +574,27 @@ class Variants:
     def reset(self, state: tuple[list[Value], list[str]]) -> None:
         """Forget what was taken since."""
         self.taken, self.texts = state
+
+
+def _by_default(condition: Value, defaults: Mapping[str, Value]) -> bool | None:
+    """Whether a condition holds for the defaults of the constants in it; None if one has no default."""
+    values: dict[int, float | str | None] = {}
+    for term in in_order(condition):
+        match defaults.get(term.name, term) if isinstance(term, Scalar) else term:
+            case Number(number):
+                values[id(term)] = number
+            case Scalar() as word if is_literal(word):
+                values[id(term)] = ast.literal_eval(word.name) if word.name[:1] in ("'", '"') else None
+            case Formula("==" | "!=" as name, (left, right)):
+                values[id(term)] = float((values[id(left)] == values[id(right)]) == (name == "=="))
+            case Formula(name, (left, right)) if name in _COMPARED or name in _ARITHMETIC:
+                first, second = values[id(left)], values[id(right)]
+                if not isinstance(first, float) or not isinstance(second, float) or (name in "//%" and not second):
+                    return None
+                values[id(term)] = float((_COMPARED.get(name) or _ARITHMETIC[name])(first, second))
+            case _:
+                return None
+    return bool(values[id(condition)])
 
 
 def _excluded(condition: Value, assumed: Value) -> bool:
@@ -590,6 +620,13 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 
 
+_ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
+    "+": lambda left, right: left + right, "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right, "//": lambda left, right: left // right,
+    "%": lambda left, right: left % right,
+}  # fmt: skip
+
+
 def operation(name: str, *arguments: Value) -> Value:
     """An operation; of indices and parameters, an index again."""
     result = Formula(name, arguments)
@@ -610,5 +647,7 @@ def operation(name: str, *arguments: Value) -> Value:
         if isinstance(argument, Unread):
             return argument
     if name == "+" and ZERO in arguments:
-        return arguments[1] if arguments[0] == ZERO else arguments[0]
+        other = arguments[1] if arguments[0] == ZERO else arguments[0]
+        # A sum that begins at zero is none; another negative zero becomes a positive one.
+        return other if isinstance(other, MatMul | Number) else result
     return result
