@@ -32,6 +32,16 @@ def element(value: str, args: str = "const float *x, float *y, int n", limit: st
     return cu(f"{before} if (i < {limit}) y[i] = {value};", args)
 
 
+def mean(length: str) -> str:
+    """A kernel that adds up rows and divides by a length."""
+    return f"""__global__ void k(const float *x, float *y, int cols) {{
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    float acc = 0.f;
+    for (int c = 0; c < cols; ++c) acc += x[r * cols + c];
+    y[r] = acc / {length};
+}}"""
+
+
 HALVES = "const half *A, float *y, int n"
 REFUSED = {
     "counter under a condition": (dot("if (k > 1000) k++;"), "a change of k"),
@@ -52,6 +62,16 @@ REFUSED = {
     "bits of a length": (dot(limit="(K & 15)"), "a choice of a length"),
     "limit of elements": (element("x[i]", limit="min(n, 100)"), "a choice of a length"),
     "chosen length": (element("x[i]", limit="m", before="int m = n > 5 ? 5 : n;"), "a choice of a length"),
+    "length of a function": (
+        "__device__ int h(int a) { return a < 5 ? a : 5; }\n" + element("x[i]", limit="h(n)"),
+        "a choice of a length",
+    ),
+    "length by a branch of a function": (
+        "__device__ int h(int a) { int b = a; if (a > 5) b = 5; return b; }\n" + element("x[i]", limit="h(n)"),
+        "a choice by",
+    ),
+    "cube of a length": (mean("(cols * cols * cols)"), "a product of lengths"),
+    "square of a length": (mean("(float)(cols * cols)"), "a product of lengths"),
     "index as a fraction": (element("x[(int)(i + 0.f)]"), "an index as a fraction"),
     "length as a fraction": (element("x[i]", limit="(float)n"), "an index as a fraction"),
     "scaled index": (cu("if (i * 1.0f < n) y[i] = x[i];"), "an index as a fraction"),
@@ -76,6 +96,7 @@ REFUSED = {
 }
 WRITTEN = {
     "product": dot(),
+    "mean": mean("cols"),
     "half of it": element("x[i] * 0.5"),
     "exact comparison": element("x[i] > 0.5 ? x[i] : 0.1f"),
     "halves": element("__float2half(__half2float(A[i]) * 2.f)", "const half *A, half *y, int n"),

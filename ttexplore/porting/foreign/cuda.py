@@ -706,7 +706,8 @@ class _CudaEvaluation:
     within: str = ""
     branches: int = 0
     unsigned: set[str] = field(default_factory=set[str])
-    # Parameters that are whole numbers of fewer bits than an index.
+    # Parameters of the kernel that are whole numbers; those of them, and of functions, of fewer bits than an index.
+    counting: set[str] = field(default_factory=set[str])
     narrow: set[str] = field(default_factory=set[str])
     types: dict[str, str] = field(default_factory=dict[str, str])
     # The types of the elements of tensors.
@@ -780,6 +781,7 @@ class _CudaEvaluation:
         self.integers |= _integers(function, self.file.aliases) | self.templates | {
             name for name, value in self.file.constants.items() if isinstance(value, int)
         }  # fmt: skip
+        self.counting |= self.scalars.keys() & self.integers
         self.unsigned |= _integers(function, self.file.aliases, unsigned=True)
         self.narrow |= _narrow(function, self.file.aliases)
         self.whole_tensors |= _whole_tensors(function)
@@ -851,8 +853,8 @@ class _CudaEvaluation:
 
     def is_product_of_lengths(self, product: Value) -> bool:
         """Whether whole parameters are multiplied with each other, perhaps beyond what their type has."""
-        whole = [term for term in walk(product) if isinstance(term, Scalar) and term.name in self.integers]
-        return is_constant(product) and len(whole) > 1
+        factors = product.arguments if isinstance(product, Formula) else ()
+        return is_constant(product) and all(self.counting & scalars_of(factor) for factor in factors)
 
     def unread(self) -> str:
         """Why the kernel is not known: it goes over parts of rows, and not over the others."""
@@ -966,7 +968,7 @@ class _CudaEvaluation:
         """Whether a condition is about arguments: both sides are selected from."""
         names = {term.name for term in walk(condition) if isinstance(term, Scalar)}
         arguments = names & self.scalars.keys()
-        if arguments and (names - arguments or arguments & self.integers):
+        if arguments and (names - arguments or arguments & self.counting):
             raise Refused(f"a choice by {_short(node.child_by_field_name('condition'))}", _line(node))
         return bool(arguments)
 
@@ -1554,8 +1556,7 @@ class _CudaEvaluation:
 
     def refuse_lengths(self, node: Node, *operands: Value) -> None:
         """Refuse what a whole parameter is changed to by a choice: only whole lengths are known."""
-        lengths = set(self.scalars) & self.integers
-        if all(map(is_constant, operands)) and lengths & set[str]().union(*map(scalars_of, operands)):
+        if all(map(is_constant, operands)) and self.counting & set[str]().union(*map(scalars_of, operands)):
             raise Refused(f"a choice of a length, {_short(node)},", _line(node))
 
     def arithmetic(self, name: str, node: Node, left: Value, right: Value) -> Value | None:
