@@ -22,7 +22,8 @@ from ttexplore.porting.foreign.triton import read_triton
 from ttexplore.porting.foreign.work import SourceWork
 from ttexplore.porting.pattern import Pattern, patterns
 from ttexplore.porting.proof.page import proof_html
-from ttexplore.porting.proof.proving import NOT_RUN, Difference, Draft, PortProof, prove_kernel
+from ttexplore.porting.proof.proving import prove_kernel
+from ttexplore.porting.proof.results import NOT_RUN, Difference, Draft, PortProof
 from ttexplore.porting.table import Table
 from ttexplore.record import Span, lines_of
 from ttexplore.views.markup import content_id, escape, plural, visible

@@ -225,9 +225,9 @@ def _changed(function: Node, file: _File) -> Refused | None:
     if _qualified(function, "__global__"):
         pointers = {name for name, pointer in _parameters(function) if pointer}
         parameters = {name for name in _types_of(function)} - pointers
-        whole = parameters & _integers(function, file.aliases)
+        integers = parameters & _integers(function, file.aliases)
         for name, node in _assigned(body, file):
-            if name in whole:
+            if name in integers:
                 return Refused(f"a change of the parameter {name}", _line(node))
     for loop in (node for node in _nodes(body) if node.type == "for_statement"):
         inner = loop.child_by_field_name("body")
@@ -1221,10 +1221,8 @@ class _CudaEvaluation:
         if node.type == "update_expression":
             return _path(_text(node.child_by_field_name("argument")))
         if node.type == "assignment_expression":
-            left = _text(node.child_by_field_name("left"))
-            if subscript is not None and subscript.search(left):
-                return ""
-            return _path(_text(node.child_by_field_name("left")))
+            target = _text(node.child_by_field_name("left"))
+            return "" if subscript is not None and subscript.search(target) else _path(target)
         if node.type == "call_expression":
             arguments = node.child_by_field_name("arguments")
             name = _last(_text(node.child_by_field_name("function")))
@@ -2302,12 +2300,12 @@ def _evaluated(condition: Value, numbers: Mapping[str, float | None]) -> float |
             number = _evaluated(inner, numbers)
             return None if number is None else float(not number)
         case Formula("&" | "|" | "==" | "!=" | "<" | "<=" | ">" | ">=" as name, (first, second)):
-            left, right = _evaluated(first, numbers), _evaluated(second, numbers)
-            if left is None or right is None:
+            a, b = _evaluated(first, numbers), _evaluated(second, numbers)
+            if a is None or b is None:
                 return None
             results = {
-                "&": bool(left and right), "|": bool(left or right), "==": left == right, "!=": left != right,
-                "<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right,
+                "&": bool(a and b), "|": bool(a or b), "==": a == b, "!=": a != b,
+                "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b,
             }  # fmt: skip
             return float(results[name])
         case _:
@@ -2486,12 +2484,12 @@ def _subscripts(node: Node) -> Iterator[Node]:
         node = node.child_by_field_name("argument")
 
 
-def _same_array(left: Node, right: Node) -> bool:
+def _same_array(target: Node, addend: Node) -> bool:
     """Whether an element of an array is added to another one of it."""
     return (
-        left.type == right.type == "subscript_expression"
-        and _path(_text(left)) == _path(_text(right))
-        and _text(left) != _text(right)
+        target.type == addend.type == "subscript_expression"
+        and _path(_text(target)) == _path(_text(addend))
+        and _text(target) != _text(addend)
     )
 
 

@@ -628,7 +628,7 @@ class _TritonEvaluation:
         for store in self.stores:
             inputs = [term for term in walk(store.value) if isinstance(term, Input)]
             positions += [element.place for element in (store, *inputs) if element.place is not None]
-        texts = [part for position in positions for symbol in places.atoms(position) for part in symbol[1:]]
+        texts = [word for position in positions for symbol in places.atoms(position) for word in symbol[1:]]
         return self.lengths.union(*map(_words, [*texts, *self.sizes, *self.block_counts]))
 
     def run(self, body: list[ast.stmt]) -> None:
@@ -892,7 +892,7 @@ class _TritonEvaluation:
                 if len(sides) < len(values) or not all(is_constant(side) or _is_scalar(side) for side in sides):
                     raise Refused(_short(node), node.lineno)
                 name = "&" if isinstance(operator, ast.And) else "|"
-                return functools.reduce(lambda left, right: Formula(name, (left, right)), sides)
+                return functools.reduce(lambda so_far, side: Formula(name, (so_far, side)), sides)
             case ast.BinOp(left, operator, right):
                 return self.combined(_OPERATORS[type(operator)], self.value(left), self.value(right))
             case ast.Compare(left, [operator], [right]):

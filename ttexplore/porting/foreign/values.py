@@ -453,14 +453,14 @@ def bounds_of(condition: Value) -> list[tuple[Place, Place]]:
             return []
 
 
-def _bound(name: str, left: Value, right: Value) -> tuple[Place, Place] | None:
+def _bound(name: str, index_side: Value, length_side: Value) -> tuple[Place, Place] | None:
     """The index that is less than a length, and the length. Elements of a block are counted one by one in it."""
-    room = places.plus(place_of(right), place_of(left), -1.0)
+    room = places.plus(place_of(length_side), place_of(index_side), -1.0)
     if name == "<=":
         room = places.plus(room, places.number(1.0))
     length = places.distance(room)
     index = places.plus(places.NOWHERE, frozenset(room - length), -1.0)
-    if UNKNOWN in (place_of(left), place_of(right)) or any(atom[0] in "?w" for atom in places.atoms(room)):
+    if UNKNOWN in (place_of(index_side), place_of(length_side)) or any(atom[0] in "?w" for atom in places.atoms(room)):
         return None
     if len(length) != 1 or not index or not all(product and factor == 1 for product, factor in length):
         return None
@@ -621,10 +621,12 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
 
 
 _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
-    "+": lambda left, right: left + right, "-": lambda left, right: left - right,
-    "*": lambda left, right: left * right, "//": lambda left, right: left // right,
-    "%": lambda left, right: left % right,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": lambda a, b: a // b,
+    "%": operator.mod,
+}
 
 
 def operation(name: str, *arguments: Value) -> Value:
@@ -647,7 +649,7 @@ def operation(name: str, *arguments: Value) -> Value:
         if isinstance(argument, Unread):
             return argument
     if name == "+" and ZERO in arguments:
-        other = arguments[1] if arguments[0] == ZERO else arguments[0]
+        addend = arguments[1] if arguments[0] == ZERO else arguments[0]
         # A sum that begins at zero is none; another negative zero becomes a positive one.
-        return other if isinstance(other, MatMul | Number) else result
+        return addend if isinstance(addend, MatMul | Number) else result
     return result

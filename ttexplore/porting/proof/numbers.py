@@ -22,7 +22,7 @@ def numbers_of(language: Language, text: str, kernel: ForeignKernel) -> tuple[in
 
 def _of_text(text: str) -> set[int]:
     numbers = {int(digits, 16 if digits[:2] in ("0x", "0X") else 10) for digits in _WHOLE.findall(text)}
-    return numbers | {int(number) << int(places) for number, places in _SHIFTED.findall(text)}
+    return numbers | {int(number) << int(shift) for number, shift in _SHIFTED.findall(text)}
 
 
 def _of_python(text: str, kernel: str) -> set[int]:
@@ -37,7 +37,7 @@ def _of_python(text: str, kernel: str) -> set[int]:
             case _:
                 pass
     numbers = set[int]()
-    pending, seen = [kernel], {kernel}
+    pending, reached = [kernel], {kernel}
     while pending:
         for node in (node for statement in definitions.get(pending.pop(), ()) for node in ast.walk(statement)):
             match node:
@@ -45,8 +45,8 @@ def _of_python(text: str, kernel: str) -> set[int]:
                     numbers.add(int(value))
                 case ast.BinOp(ast.Constant(int() as first), operator, ast.Constant(int() as second)):
                     numbers |= _result(first, operator, second)
-                case ast.Name(name) if name not in seen:
-                    seen.add(name)
+                case ast.Name(name) if name not in reached:
+                    reached.add(name)
                     pending.append(name)
                 case _:
                     pass

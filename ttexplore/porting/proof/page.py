@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from ttexplore.porting.proof.proving import PortProof
+from ttexplore.porting.proof.results import PortProof
 from ttexplore.views.markup import escape
 
 # How many rows and columns of outputs a page shows beside each other.

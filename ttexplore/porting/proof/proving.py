@@ -13,7 +13,6 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.characters import Printed
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, Cancelled, TTExploreError
 from ttexplore.porting.foreign.families import Family
@@ -32,10 +31,10 @@ from ttexplore.porting.proof.launches import (
     whole_blocks,
 )
 from ttexplore.porting.proof.numbers import numbers_of
+from ttexplore.porting.proof.results import NOT_RUN, Difference, Draft, PortProof, Trial
 from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
-from ttexplore.views.markup import plural
 
 Array = NDArray[Any]
 # How far results may be apart, relative to the largest one: by constants such as log2(e) that have few digits, and in a
@@ -44,101 +43,9 @@ _EXACT, _ROUNDED = 2e-5, 2e-3
 _LARGE = 20.0
 # What the order of sums may make of equal results.
 _NOISE = 1e-9
-# Differences are told in powers of ten: the order of sums may change smaller ones, and those below the first.
-_POWERS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 _BLOCK, _BLOCK_DEPTH = 4, 2
 # How many sizes are tried because of numbers of the source, of how many elements, and for how long each.
 _MOST_BEYOND, _MOST_ELEMENTS, _SECONDS_BEYOND = 6, 20_000, 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One run of both: the sizes, which inputs, and the largest difference, relative to the largest result. `skipped`
-    says why the source gives no result with these sizes."""
-
-    sizes: Mapping[str, int]
-    inputs: str
-    error: float = 0.0
-    skipped: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference(Printed):
-    """The first element that differs: of a tensor of the source, at an index of the skeleton's; `line` is that of the
-    source's store, 0 where it is not known."""
-
-    tensor: str
-    index: tuple[int, ...]
-    source: float
-    skeleton: float
-    sizes: Mapping[str, int]
-    inputs: str
-    line: int = 0
-
-    def __str__(self) -> str:
-        index = ", ".join(map(str, self.index))
-        sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
-        stored = f", stored in line {self.line}" if self.line else ""
-        return (
-            f"{self.tensor}[{index}] is {self.source:.6g} in the source{stored}, and {self.skeleton:.6g} in the "
-            f"skeleton ({sizes}; {self.inputs} inputs)"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PortProof(Printed):
-    """How a skeleton was tried against its source: each trial; the parameters of the source with their values in the
-    first one; and the outputs of both where they are furthest apart, by the names of the source's tensors."""
-
-    trials: tuple[Trial, ...]
-    launch: Mapping[str, object]
-    source: Mapping[str, Array]
-    skeleton: Mapping[str, Array]
-
-    @property
-    def error(self) -> float:
-        """The largest difference of all trials, relative to the largest result."""
-        return max((trial.error for trial in self.trials), default=0.0)
-
-    @property
-    def sizes(self) -> tuple[Mapping[str, int], ...]:
-        """The sizes that were tried."""
-        every: list[Mapping[str, int]] = []
-        for trial in self.trials:
-            if not trial.skipped and trial.sizes not in every:
-                every.append(trial.sizes)
-        return tuple(every)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The inputs that were tried."""
-        return tuple(dict.fromkeys(trial.inputs for trial in self.trials if not trial.skipped))
-
-    @property
-    def summary(self) -> str:
-        """What was tried and how it came out, in a sentence."""
-        bound = next((power for power in _POWERS if self.error < power), 1.0)
-        return (
-            f"proved with {plural(len(self.sizes), 'set')} of sizes and {', '.join(self.inputs)} inputs: all "
-            f"differences from the source are below {bound:g} of the largest result"
-        )
-
-    def __str__(self) -> str:
-        launch = ", ".join(f"{name} = {value}" for name, value in self.launch.items())
-        sizes = [", ".join(f"{name} = {size}" for name, size in sizes.items()) for sizes in self.sizes]
-        skipped = dict.fromkeys(trial.skipped for trial in self.trials if trial.skipped)
-        return "\n".join([self.summary, f"the source was launched with {launch}", *sizes, *skipped])
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """Why a skeleton is not proved; `difference` is the first element that differs, if that is why."""
-
-    reason: str
-    difference: Difference | None = None
-
-
-NOT_RUN = Draft("the source was not run")
 
 
 def prove_kernel(
