@@ -228,7 +228,7 @@ def page() -> str:
         "beyond whole numbers",
         "that the source has, the largest first, up to 2,100 along one axis, and in one launch each thread",
         "or program takes",
-        "several blocks where it can; sizes that take more than 5 s are left out, and `.proof` names them.",
+        "several blocks where it can; sizes that take more than 15 s are left out, and `.proof` names them.",
         "Where every element of every",
         "output agrees, `.skeleton` is the text of the kernel, and `.proof` says what was tried. Otherwise the kernel",
         "is a draft: `.kernels[0].draft` has its text, why it is none, and the first element that differs, with the",

@@ -45,7 +45,7 @@ _LARGE = 20.0
 _NOISE = 1e-9
 _BLOCK, _BLOCK_DEPTH = 4, 2
 # How many sizes are tried because of numbers of the source, of how many elements, and for how long each.
-_MOST_BEYOND, _MOST_ELEMENTS, _SECONDS_BEYOND = 6, 20_000, 5.0
+_MOST_BEYOND, _MOST_ELEMENTS, _SECONDS_BEYOND = 6, 20_000, 15.0
 
 
 def prove_kernel(
