@@ -492,3 +492,21 @@ def test_head_of_the_module_is_not_executed() -> None:
     assert HEAD.startswith("import triton")
     hostile = f"raise SystemExit\n{SOFTMAX.replace('@triton.jit', '@triton.jit')}"
     assert ttx.port(hostile).proof is not None
+
+
+def test_a_kernel_may_come_without_its_imports() -> None:
+    """`tl` and `triton` are what everybody calls them; a name that is not known is why there is no proof."""
+    text = """
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask), mask=mask)
+"""
+    assert ttx.port(text).written.proof is not None
+    with pytest.raises(CannotRun, match="lang, which is not known") as raised:
+        triton_runner(text.replace("tl.constexpr", "lang.constexpr"), "add").run(
+            Launch((1,)), {"x_ptr": np.ones(4, np.float32), "y_ptr": np.ones(4, np.float32),
+                           "out_ptr": np.zeros(4, np.float32), "n": 4, "BLOCK": 4}
+        )  # fmt: skip
+    assert raised.value.line == 3
