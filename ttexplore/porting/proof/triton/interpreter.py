@@ -63,8 +63,6 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.IsNot: "!=",
 }
 _RANGES = {"range", "static_range"}
-# What these names stand for in a kernel that is given without the imports of its module.
-_USUAL_NAMES = {"triton": "triton", "tl": "triton.language"}
 _DESCRIPTOR_LOADS = {"_experimental_descriptor_load", "load_tensor_descriptor"}
 _DESCRIPTOR_STORES = {"_experimental_descriptor_store", "store_tensor_descriptor"}
 _METHODS = {"to": "cast"} | {
@@ -424,8 +422,6 @@ class _Evaluation:
                 raise Unrunnable(f"{name}, which is made of itself")
             # Constants of the module are computed without what the kernel has.
             return _Evaluation(self.module, self.program, self.steps, self.depth + 1).value(self.module.assigned[name])
-        if name in _USUAL_NAMES:
-            return Imported(_USUAL_NAMES[name])
         if name in dir(builtins):
             return Imported(f"builtins.{name}")
         raise Unrunnable(f"{name}, which is not known")

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from ttexplore.porting.proof.running import CannotRun
 
+# What these names stand for in a kernel that is given without the imports of its module.
+_USUAL_NAMES = {"triton": "triton", "tl": "triton.language"}
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:
@@ -68,6 +71,9 @@ class TritonModule:
                         for node in ast.walk(statement)
                         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
                     )
+        for name, path in _USUAL_NAMES.items():
+            if name not in module.functions.keys() | module.assigned.keys() | module.imported.keys() | module.twice:
+                module.imported[name] = Imported(path)
         return module
 
     def bind(self, name: str, meaning: Imported | ast.FunctionDef | ast.expr) -> None:
