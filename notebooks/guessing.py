@@ -24,13 +24,13 @@ class Folded:
 class Guessed:
     """A guess beside what a run gives. `...` stands for no guess yet; `report` is what the run says besides."""
 
-    def __init__(self, guess, found, unit="", report=""):
-        self.guess, self.found, self.unit, self.report = guess, found, unit, report
+    def __init__(self, guess, result, unit="", report=""):
+        self.guess, self.result, self.unit, self.report = guess, result, unit, report
 
     def __repr__(self):
         if self.guess is ...:
             return _OPEN
-        said = "as you guessed" if self.guess == self.found else f"you guessed {self.guess}"
+        said = "as you guessed" if self.guess == self.result else f"you guessed {self.guess}"
         return f"{self.answer}: {said}." if not self.report else f"{self.report}\n{self.answer}: {said}."
 
     def _repr_html_(self):
@@ -38,4 +38,4 @@ class Guessed:
 
     @property
     def answer(self):
-        return f"The run says {self.found} {self.unit}".rstrip()
+        return f"The run says {self.result} {self.unit}".rstrip()

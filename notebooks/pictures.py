@@ -134,9 +134,11 @@ class Example:
         cell, content, x = 30, [], 2
         tallest = max(map(len, self.matrices.values()))
         numbers = sorted({number for rows in self.matrices.values() for row in rows for number in row} - {0})
-        for place, (name, rows) in enumerate(self.matrices.items()):
-            if place:
-                content.append(text(x + 16, 40 + cell * tallest / 2, "→" if place == len(self.matrices) - 1 else "·"))
+        for number_of_matrix, (name, rows) in enumerate(self.matrices.items()):
+            if number_of_matrix:
+                content.append(
+                    text(x + 16, 40 + cell * tallest / 2, "→" if number_of_matrix == len(self.matrices) - 1 else "·")
+                )
                 x += 44
             content.append(text(x, 16, f"{name}: {len(rows)} x {len(rows[0])}", "b"))
             for i, row in enumerate(rows):

@@ -23,4 +23,11 @@ def after(letter: str) -> list[str]:
 
 def letter_of(name: str) -> str:
     """The letter of the part with this name."""
-    return next(one.letter for step in PIPELINE for one in step.parts if one.name == name)
+    return next(part.letter for step in PIPELINE for part in step.parts if part.name == name)
+
+
+def after_a0(parts: list[str]) -> list[str]:
+    """The steps after A0 with some of their parts."""
+    return [
+        row for letter in after("A0") for row in (letter, *(part for part in parts if part.startswith(f"{letter}.")))
+    ]

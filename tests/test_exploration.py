@@ -201,8 +201,8 @@ def test_reading_plans_needs_no_tvm() -> None:
 def test_a_view_is_a_place_in_the_explorer() -> None:
     exploration = ttx.explore("notebooks/kernels/gemm.py::matmul", M=128, N=128, K=128, block_M=64, block_N=64)
     number = LETTERS.index("D5")
-    place = exploration.view(tab="what if", step=number, pin=27).place
-    assert dict(place) == {"tab": "What if", "step": "D5", "pin": "27"}
+    chosen = exploration.view(tab="what if", step=number, pin=27).place
+    assert dict(chosen) == {"tab": "What if", "step": "D5", "pin": "27"}
     assert dict(exploration.view(step="lower_cb_intrinsics").place) == {"tab": "Steps", "step": "D3"}
     assert dict(exploration.view(file="compute.cpp").place) == {"tab": "Code", "file": "compute.cpp"}
     assert repr(exploration.view()) == repr(exploration)

@@ -167,15 +167,18 @@ def test_the_form_says_what_each_option_is_and_who_set_it(show: Show, gemm: Expl
     stages = explorer.find(".option").filter(has=explorer.page.get_by_label("stages", exact=True))
     assert "set by option" in stages.inner_text()
     # What cannot matter is listed on demand, and so is only what was changed.
-    idle = {one.name for one in other.settings if one.idle}
+    idle = {setting.name for setting in other.settings if setting.idle}
     assert idle
     names = explorer.find(".option:visible .name")
     assert idle.isdisjoint(names.all_inner_texts())
     form = explorer.find(".whatifview form")
     form.get_by_role("button", name="all", exact=True).click()
-    assert names.all_inner_texts() == ["target", *(one.name for one in other.settings)]
+    assert names.all_inner_texts() == ["target", *(setting.name for setting in other.settings)]
     form.get_by_role("button", name="changed", exact=True).click()
-    assert names.all_inner_texts() == ["target", *(one.name for one in other.settings if one.by != "default")]
+    assert names.all_inner_texts() == [
+        "target",
+        *(setting.name for setting in other.settings if setting.by != "default"),
+    ]
 
 
 def test_a_wrong_value_is_refused_at_its_field(show: Show, gemm: Exploration) -> None:

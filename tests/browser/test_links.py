@@ -84,9 +84,9 @@ def test_labels_of_code_are_whole_and_name_all_lines_on_hovering(explorer: Explo
     labels = explorer.find(".codeview .o")
     assert labels.evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth).length") == 0
     several = labels.evaluate_all("all => all.map((one) => [one.title, one.textContent])")
-    found = [(title.split(), text) for title, text in several if len(title.split()) > 1]
-    assert found
-    assert all(text == f"{title[0]} +{len(title) - 1}" for title, text in found)
+    long_titles = [(title.split(), text) for title, text in several if len(title.split()) > 1]
+    assert long_titles
+    assert all(text == f"{title[0]} +{len(title) - 1}" for title, text in long_titles)
 
 
 def files_lit_as_the_data_says(explorer: ExplorerPage, kernel_line: int) -> None:

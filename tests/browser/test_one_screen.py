@@ -82,11 +82,11 @@ def test_what_if_keeps_what_is_changed_and_what_it_leads_to_in_sight(show: Show,
     assert chosen.all_inner_texts() == ["policy=strided ×"]
     assert form.get_by_label("stages", exact=True).input_value() == ""
     button = explorer.button("Lower and compare")
-    place = button.bounding_box()
+    box = button.bounding_box()
     button.click()
     assert explorer.sent()[-1]["options"] == {"policy": "strided"}
     explorer.answer_what_if(gemm, gemm.fork(policy="strided"))
-    assert button.bounding_box() == place
+    assert button.bounding_box() == box
     assert fields.evaluate_all(places) == before
     assert inside(explorer, ".go", ".chosen button", ".compared table", ".compared .tools")
     # Another result takes the place of the last one, which stays until then.
@@ -166,8 +166,8 @@ def test_cores_are_coloured_by_what_differs_most(show: Show, gemm: Exploration) 
     explorer.tab("Cores")
     explorer.find(".badge:enabled").wait_for()
     spreads = {
-        one["name"]: max(one["steps"]) - min(one["steps"])
-        for one in (*gemm.data["cores"]["measures"], *estimate["measures"])
+        measure["name"]: max(measure["steps"]) - min(measure["steps"])
+        for measure in (*gemm.data["cores"]["measures"], *estimate["measures"])
     }
     assert max(spreads.values()) > 0
     select = explorer.find("select[aria-label=measure]")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.conftest import Show
 from tests.browser.explorer_page import NARROW, ExplorerPage
-from tests.steps import LETTERS, PARTS, after
+from tests.steps import LETTERS, PARTS, after_a0
 from ttexplore import Exploration, explore
 from ttexplore.record import ErrorRecord
 from ttexplore.views.explorer import explorer_data
@@ -18,11 +18,6 @@ _ROWS = "rows => rows.map((row) => row.querySelector('.letter').innerText)"
 # The parts of later steps that change something; of the first kernel, an input is loaded by the writer.
 _GROUPS_LATER = ["A2.5", "B1.1", "B1.2", "D1.1", "D1.2", "D5.1", "D5.2"]
 _SPARSE_LATER = ["A2.3", "A2.5", "B1.1", "D1.2", "D5.1", "D5.2"]
-
-
-def after_a0(parts: list[str]) -> list[str]:
-    """The steps after A0 with some of their parts."""
-    return [row for letter in after("A0") for row in (letter, *(one for one in parts if one.startswith(f"{letter}.")))]
 
 
 @pytest.fixture(scope="module")

@@ -291,10 +291,10 @@ def test_the_kernel_is_a_strip_or_a_column(show: Show, gemm: Exploration) -> Non
     explorer = show(gemm.data)
     explorer.tab("Code")
     kernel, files = explorer.find("section[aria-label=kernel]"), explorer.find(".files")
-    boxes = [one.bounding_box() or {} for one in (kernel, files)]
+    boxes = [pane.bounding_box() or {} for pane in (kernel, files)]
     assert boxes[0]["width"] == boxes[1]["width"]
     explorer.button("as a column").click()
-    boxes = [one.bounding_box() or {} for one in (kernel, files)]
+    boxes = [pane.bounding_box() or {} for pane in (kernel, files)]
     assert boxes[0]["height"] == boxes[1]["height"]
     explorer.page.goto(ADDRESS)
     again = mount(explorer.page, gemm.data)

@@ -83,7 +83,7 @@ def _us(classes: Sequence[CoreClass], target: Target) -> float:
 
 
 def _kernels_us(classes: Sequence[CoreClass], target: Target) -> float:
-    starting = _STARTING if sum(len(one.cores) for one in classes) > 1 else 0
+    starting = _STARTING if sum(len(core_class.cores) for core_class in classes) > 1 else 0
     return (_cycles(classes, target) + starting) / target.clock_hz * 1e6
 
 
@@ -172,23 +172,23 @@ def _multicast_rate(row: Row, _: re.Match[str]) -> float:
     return 256 * size / _cycles(multicasts(row.target.cores, 256, size), row.target)
 
 
-def _traced(row: Row, found: re.Match[str]) -> float:
+def _traced(row: Row, match: re.Match[str]) -> float:
     """Cores that each read their part, page by page, of what lies in the shards of others or in DRAM. Recording slows
     the start of a transfer to 132 cycles; in all traces, the first one starts 190 cycles after the kernel."""
     count, cores, size = (row.params[name] for name in ("transfers", "cores", "transfer_bytes"))
     costs = replace(row.target.costs, l1_read_issue_cycles=132, noc_issue_cycles=132)
     target = replace(row.target, costs=costs)
-    memory = "dram" if found[1].startswith("DRAM") else "l1"
+    memory = "dram" if match[1].startswith("DRAM") else "l1"
     read = _cycles(streams("read", memory, list(first_cores(target, cores)), count // cores, size), target)
     latency = rates_of(target).latency["read", memory]
-    return 190 + max(read, latency + Reshard.named(found[1]).link_cycles(target, row.params["bytes"], count))
+    return 190 + max(read, latency + Reshard.named(match[1]).link_cycles(target, row.params["bytes"], count))
 
 
 # Compute
 
 
-def _vector(row: Row, found: re.Match[str]) -> float | None:
-    name = f"{found[1]}_tile"
+def _vector(row: Row, match: re.Match[str]) -> float | None:
+    name = f"{match[1]}_tile"
     if "approx" in row.what:
         return APPROXIMATE.get(name)
     # A row with its date is of older code than what is counted.
@@ -211,18 +211,18 @@ def _adam(row: Row, _: re.Match[str]) -> float:
 _ALIASES = {"prelu": "leaky_relu"}
 
 
-def _activation(row: Row, found: re.Match[str]) -> float:
+def _activation(row: Row, match: re.Match[str]) -> float:
     """The activation of a layer, whose products are named 5376 wide, of an eighth of the tokens (PER_OP_TABLES.md)."""
     columns = 12
-    target = replace(row.target, compute_grid=(columns, int(found[1]) // columns))
+    target = replace(row.target, compute_grid=(columns, int(match[1]) // columns))
     tiles = -(-row.params["chunk"] // 8 // 32 * (5376 // 32) // target.cores)
     return _kernels_us(elementwise(target, tiles, 2048, 1, 1, cycles=APPROXIMATE["gelu_tile"]), target)
 
 
-def _small_unary(row: Row, found: re.Match[str]) -> float | None:
+def _small_unary(row: Row, match: re.Match[str]) -> float | None:
     """256 tiles over all cores, without the launch: of all kernels, or of the compute kernels alone. They move more
     bytes than DRAM could in that time, so they lie in L1."""
-    name = f"{_ALIASES.get(found[1], found[1])}_tile"
+    name = f"{_ALIASES.get(match[1], match[1])}_tile"
     if name not in COUNTED:
         return None
     target = row.target
@@ -266,20 +266,20 @@ def _attention(row: Row, _: re.Match[str]) -> float | None:
     return us * row.target.clock_hz / 1e6 if row.unit == "cycles" else us
 
 
-def _latent_attention(row: Row, found: re.Match[str]) -> float:
+def _latent_attention(row: Row, match: re.Match[str]) -> float:
     """A step of a ring of 32 chips on one of them (RingSDPA_SingleChipProxy.md): all of K with a mask, half of it for
     all of Q (up), or all of it for half of Q (down)."""
-    length = int(found[1]) * 1024 // 32 // 32
-    queries, keys = {"down": (length // 2, length), "up": (length, length // 2)}.get(found[5], (length, length))
+    length = int(match[1]) * 1024 // 32 // 32
+    queries, keys = {"down": (length // 2, length), "up": (length, length // 2)}.get(match[5], (length, length))
     attention = Attention(
-        32, 1, queries, keys, int(found[3]) // 32, int(found[4]) // 32, depth=18, values=4, causal=found[5] == "0",
-        chained=found[5] != "0",
+        32, 1, queries, keys, int(match[3]) // 32, int(match[4]) // 32, depth=18, values=4, causal=match[5] == "0",
+        chained=match[5] != "0",
     )  # fmt: skip
-    return _kernels_us(prefill(row.target, attention, int(found[2])), row.target)
+    return _kernels_us(prefill(row.target, attention, int(match[2])), row.target)
 
 
-def _decoding(row: Row, found: re.Match[str]) -> float:
-    users, heads, kv_heads, depth = (int(found[number]) for number in range(1, 5))
+def _decoding(row: Row, match: re.Match[str]) -> float:
+    users, heads, kv_heads, depth = (int(match[number]) for number in range(1, 5))
     attention = Attention(
         heads, kv_heads, 1, row.params["cache"] // 32, 1, 4, depth=depth // 32, values=depth // 32,
         tile_bytes=_TILES[row.params["kv"]],
@@ -287,7 +287,7 @@ def _decoding(row: Row, found: re.Match[str]) -> float:
     return _kernels_us(decode(row.target, attention, users), row.target)
 
 
-def _stream_of_keys(row: Row, found: re.Match[str]) -> float:
+def _stream_of_keys(row: Row, match: re.Match[str]) -> float:
     """What cores read of K and V in tiles of bfp8: each of them in bytes per cycle, or all in GB/s."""
     rate = rates_of(row.target).reading(1 / _TILES["bfp8"])
     cores = re.search(r"(\d+) cores", row.what)

@@ -435,7 +435,7 @@ def test_an_estimate_names_what_is_not_modelled() -> None:
     kernel = gemm(256, 256, 256, 64, 64, 64)
     layouts = {"A": {"memory": "l1", "shard": "height"}}
     matched = {"policy": "match_shard", "match": "A"}
-    from_others, own = (ttx.explore(kernel, options={"layouts": layouts, **one}) for one in ({}, matched))
+    from_others, own = (ttx.explore(kernel, options={"layouts": layouts, **options}) for options in ({}, matched))
     assert estimated(from_others).from_cores == ("A",)
     assert "how reads of A from other cores hold one another up is not modelled" in str(estimated(from_others))
     assert estimated(own).from_cores == ()

@@ -214,24 +214,25 @@ def _statement(rng: random.Random, width: int, height: int, each: int) -> Statem
     return rng.choice(choices)
 
 
-def _executed(one: Drawn, a: Any, rng: random.Random) -> Any:
+def _executed(kernel: Drawn, a: Any, rng: random.Random) -> Any:
     """The tensor that the threads of all blocks give in one order."""
-    c = np.zeros(one.shape, np.float32)
+    c = np.zeros(kernel.shape, np.float32)
     for block in range(_BLOCKS):
-        s = [0.0] * one.width
-        threads = [Thread(tx, ty, []) for ty, tx in itertools.product(range(one.height), range(one.width))]
+        s = [0.0] * kernel.width
+        threads = [Thread(tx, ty, []) for ty, tx in itertools.product(range(kernel.height), range(kernel.width))]
         for thread in threads:
-            row = block * one.height + thread.ty
-            thread.x = [float(a[row, one.column(thread, k)]) for k in range(one.each)]
-        before, inside = one.statements[: one.looped.start], one.statements[one.looped.start : one.looped.stop]
-        for statement in (*before, *inside, *inside, *one.statements[one.looped.stop :]):
+            row = block * kernel.height + thread.ty
+            thread.x = [float(a[row, kernel.column(thread, k)]) for k in range(kernel.each)]
+        first, end = kernel.looped.start, kernel.looped.stop
+        before, inside, behind = kernel.statements[:first], kernel.statements[first:end], kernel.statements[end:]
+        for statement in (*before, *inside, *inside, *behind):
             for thread, step in _order(statement, threads, rng):
                 step(thread, s)
             if statement.joined_axis:
                 _join(threads, statement.joined_axis, statement.kind)
         for thread in threads:
-            for k in range(one.each):
-                c[block * one.height + thread.ty, one.column(thread, k)] = thread.x[k] + thread.total
+            for k in range(kernel.each):
+                c[block * kernel.height + thread.ty, kernel.column(thread, k)] = thread.x[k] + thread.total
     return c
 
 
@@ -261,25 +262,25 @@ def _join(threads: list[Thread], axis: str, kind: str) -> None:
 
 def verdict(seed: int, folder: Path, *, emulate: bool = False) -> str:
     """What became of a kernel, and whether it gives one result. Raises AssertionError where it is lowered wrongly."""
-    one = drawn(seed)
-    a = np.random.default_rng(seed).integers(-3, 4, one.shape).astype(np.float32)
-    results = [_executed(one, a, random.Random(order)) for order in range(ORDERS)]
+    kernel = drawn(seed)
+    a = np.random.default_rng(seed).integers(-3, 4, kernel.shape).astype(np.float32)
+    results = [_executed(kernel, a, random.Random(order)) for order in range(ORDERS)]
     # Beyond these, float32 is not exact.
     if any(np.abs(result).max() >= 1 << 22 for result in results):
         return "too large"
     is_one = all(np.array_equal(results[0], result) for result in results)
     file = folder / f"threads_{seed}.py"
-    file.write_text(one.text)
+    file.write_text(kernel.text)
     ex = ttx.explore(f"{file}::kernel")
     if ex.error is not None:
-        assert ex.error.code in ("TTX-K016", "TTX-L001", "TTX-L003"), f"{ex.error}\n{one.text}"
+        assert ex.error.code in ("TTX-K016", "TTX-L001", "TTX-L003"), f"{ex.error}\n{kernel.text}"
         return f"{'right' if is_one else 'wrong'}, rejected"
-    assert is_one, f"lowered, but it gives several results\n{one.text}"
+    assert is_one, f"lowered, but it gives several results\n{kernel.text}"
     failed = [step for step in ex.check([a]).results if not step.passed]
-    assert not failed, f"{failed[0].letter}: {failed[0].message}\n{one.text}"
+    assert not failed, f"{failed[0].letter}: {failed[0].message}\n{kernel.text}"
     for backend in ("interpreter", "emulator") if emulate else ("interpreter",):
         output = ex.run([a], backend=backend).outputs[0]
-        assert np.array_equal(np.asarray(output, np.float32), results[0]), f"{backend} is wrong\n{one.text}"
+        assert np.array_equal(np.asarray(output, np.float32), results[0]), f"{backend} is wrong\n{kernel.text}"
     return "lowered"
 
 

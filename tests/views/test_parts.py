@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ttexplore as ttx
-from tests.steps import LETTERS, PARTS, after, letter_of
+from tests.steps import LETTERS, PARTS, after_a0, letter_of
 from ttexplore.cli import main
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
@@ -38,11 +38,6 @@ EXECUTED_LATER = {_GROUPS: ["D1.1", "D1.2", "D5.1", "D5.2"], _SPARSE: ["A2.3", "
 # Of two lowerings, one with partial sums that cores hand on.
 _DIFFERENT_IN_A0 = [letter_of("give_updates_owners"), letter_of("mask_partial_blocks")]
 _DIFFERENT = ["B1.1", "D1.1", "D1.2"]
-
-
-def after_a0(parts: list[str]) -> list[str]:
-    """The steps after A0 with some of their parts."""
-    return [row for letter in after("A0") for row in (letter, *(one for one in parts if one.startswith(f"{letter}.")))]
 
 
 @cache

@@ -245,13 +245,13 @@ def _buffer(buffer: CircularBuffer, x: int, y: float, with_moments: bool) -> str
         + (f"; allocated in line {buffer.origin.line}" if buffer.origin else "")
     )
     middle = x + _BUFFER / 2
-    held = gauge(buffer, x, _BUFFER, y + 40) if with_moments else ""
+    contents = gauge(buffer, x, _BUFFER, y + 40) if with_moments else ""
     return (
         f'<g data-buffer="{escape(buffer.name)}">{tooltip(label)}'
         f"{rectangle(x + 0.5, y + 0.5, _BUFFER - 1, _BOX - 1, 'box', radius=9)}"
         f"{text(middle, y + 19, shortened(buffer.name, 19), 'm', 'b', anchor='middle')}"
         f"{text(middle, y + 34, f'{number} · {buffer.data_format}', 's', anchor='middle')}"
-        f"{either(text(middle, y + 48, size, 's', anchor='middle'), held)}</g>"
+        f"{either(text(middle, y + 48, size, 's', anchor='middle'), contents)}</g>"
     )
 
 

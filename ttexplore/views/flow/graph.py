@@ -384,5 +384,5 @@ def _label(block: FlowBlock) -> str:
 
 def tiles_told(store: Memory) -> str:
     """``2 tiles of bfloat16 in DST``."""
-    place = {CB_SCOPE: "a circular buffer", DST_SCOPE: "DST", "tensor": "DRAM"}.get(store.scope, "L1")
-    return f"{plural(store.tiles, 'tile')} of {store.dtype} in {place}"
+    memory = {CB_SCOPE: "a circular buffer", DST_SCOPE: "DST", "tensor": "DRAM"}.get(store.scope, "L1")
+    return f"{plural(store.tiles, 'tile')} of {store.dtype} in {memory}"
