@@ -102,7 +102,7 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("acc[i, j] * alpha[i] -> acc[i, j]", r"With 64 keys, Out\[0, 0, \d+, \d+\] is \S+, and NumPy gives"),
         ("total[i] * alpha[i] + -> total[i] +", r"With 64 keys, Out\[0, 0, \d+, \d+\] is \S+, and NumPy gives"),
         ("alpha[i] - m[i] -> m[i] - alpha[i]", r"With \d+ keys, Out\[0, 0, \d+, \d+\] is"),
-        ("s[i, j] - m[i] -> s[i, j]", r"With 32 keys and scores up to 128, Out|With 64 keys, Out"),
+        ("T.gemm(p, v, acc) -> T.gemm(v, p, acc)", r"Line \d+ of .*T\.gemm"),
         ("T.copy(s, p) -> T.clear(p)", r"With 32 keys, Out\[0, 0, 0, 0\] is 0, and NumPy gives .* stores Out: "),
     ],
     "faster": [
@@ -334,6 +334,35 @@ def test_a_wrong_answer_is_told_what_is_wrong(
     found = verdict(name, lines, monkeypatch)
     assert found.state == "wrong", found
     assert re.search(complaint, found.message, re.DOTALL), found.message
+
+
+# Right for scores around 0: without any maximum, and with one that is 0 at least.
+NO_MAXIMUM = """def step(s, p, v, m, total, acc, alpha, part):
+    for i, j in T.Parallel(32, 32):
+        s[i, j] = T.exp(s[i, j])
+    T.reduce_sum(s, part, dim=1)
+    for i in T.Parallel(32):
+        total[i] = total[i] + part[i]
+    T.copy(s, p)
+    T.gemm(p, v, acc)
+"""
+FROM_ZERO = source_of("online_step").solution.replace(
+    "    for i in T.Parallel(32):\n        alpha[i]",
+    "    for i in T.Parallel(32):\n        m[i] = T.max(m[i], 0.0)\n        alpha[i]",
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "scores"), [(NO_MAXIMUM, "scores up to 128"), (FROM_ZERO, "scores below -128")],
+    ids=["no maximum", "from zero"],
+)  # fmt: skip
+def test_a_step_is_tried_with_scores_of_all_sizes(lines: str, scores: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines != source_of("online_step").solution
+    found = verdict("online_step", lines, monkeypatch)
+    assert found.state == "wrong"
+    assert re.search(rf"With \d+ keys and {scores}, Out\[0, 0, \d+, \d+\] is \S+, and NumPy gives", found.message), (
+        found.message
+    )
 
 
 def test_five_wrong_answers_each() -> None:
