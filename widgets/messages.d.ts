@@ -255,12 +255,12 @@ export interface Core {
 }
 
 export interface Buffers {
-  graph: string;
   l1: string;
   buffers: CircularBuffer[];
 }
 
-/** A graph of kernel statements or of tile operations: the drawing names nodes, edges and frames by their positions. */
+/** A graph of kernel statements or of tile operations: the drawing names nodes, edges and frames by their positions. That
+ * of the circular buffers of a program that computes nothing has none of them. */
 export interface Flow {
   /** The first step that it is true of. */
   step: number;

@@ -8,6 +8,8 @@ import pytest
 
 from tests.browser.conftest import Show
 from tests.browser.explorer_page import ExplorerPage
+from tests.browser.test_accessibility import violations
+from tests.corpus import copy_block
 from ttexplore import Exploration, explore
 
 
@@ -162,6 +164,19 @@ def test_the_text_of_the_graph_can_be_read(explorer: ExplorerPage) -> None:
         })"""
     )
     assert outside == []
+
+
+def test_a_program_that_only_moves_data_has_its_dataflow(show: Show) -> None:
+    explorer = show(explore(copy_block()).data)
+    explorer.tab("Buffers")
+    assert explorer.find("[aria-label='statements or operations'] [aria-pressed=true]").inner_text() == "dataflow"
+    # Nothing in it can be chosen.
+    hint = explorer.root.get_by_text("click a box or an arrow")
+    assert not hint.is_visible()
+    assert explorer.find(".flow [data-buffer]").evaluate_all("all => all.map((one) => one.dataset.buffer)") == ["S"]
+    assert violations(explorer) == []
+    flow(explorer, "kernel statements")
+    assert hint.is_visible()
 
 
 def test_lines_have_bars_for_what_they_cost(show: Show, attention: Exploration) -> None:

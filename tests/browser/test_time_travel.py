@@ -93,7 +93,7 @@ def expected(recorded: Timeline, moment: int) -> dict[str, Any]:
     return {"pages": pages, "kernels": kernels, "edges": sorted(edges)}
 
 
-@pytest.mark.parametrize("name", ["gemm", "gemm_bias_reload"])
+@pytest.mark.parametrize("name", ["gemm", "gemm_bias_reload", "copy_bf16"])
 def test_each_moment_is_drawn_as_it_was_recorded(show: Show, gemm: Exploration, name: str) -> None:
     case = next((case for case in CORPUS if case.name == name), None)
     exploration = explore(case.make(), options=case.options) if case else gemm

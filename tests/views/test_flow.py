@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.corpus import copy_block
 from ttexplore import Exploration, explore
 from ttexplore.record import Line, Listing
 from ttexplore.views.flow.drawing import flows_data
@@ -144,6 +145,18 @@ def test_the_explorer_gets_each_graph_with_the_steps_that_it_is_true_of(attentio
     shown = {element.get("data-buffer") for element in ElementTree.fromstring(flows[1]["svg"]).iter()} - {None}
     assert shown == {buffer.name for buffer in attention.plan.buffers}
     assert int(ElementTree.fromstring(flows[1]["svg"]).get("width") or 0) <= 1400
+
+
+def test_a_program_that_computes_nothing_has_a_graph_of_its_buffers() -> None:
+    exploration = explore(copy_block())
+    flows: list[dict[str, Any]] = flows_data(exploration.trace, exploration.plan)
+    letters = [step["letter"] for step in exploration.data["steps"]]
+    assert [(flow["words"], letters[flow["step"]]) for flow in flows] == [
+        ("kernel statements", "A0"), ("dataflow", "C2"),
+    ]  # fmt: skip
+    root = ElementTree.fromstring(flows[1]["svg"])
+    drawn = {name: {element.get(name) for element in root.iter()} - {None} for name in ("data-buffer", "data-edge")}
+    assert drawn == {"data-buffer": {"S"}, "data-edge": {"A>reader", "reader>S", "S>writer", "writer>B"}}
 
 
 def test_a_text_that_is_no_program_has_no_graph() -> None:

@@ -17,7 +17,6 @@ from ttexplore.options import option_text
 from ttexplore.plan import Argument, CoreWork, Plan
 from ttexplore.record import ErrorRecord, Line, Listing, OptionForm, Origin, StepRecord, Trace, Work
 from ttexplore.target import Target
-from ttexplore.views.figures.cb_graph import cb_graph_svg
 from ttexplore.views.figures.core_map import core_map_svg, summary
 from ttexplore.views.figures.l1_map import l1_map_svg
 from ttexplore.views.figures.work_map import work_map_svg
@@ -336,7 +335,6 @@ def _buffers(plan: Plan, target: Target | None) -> dict[str, Any] | None:
     edges = plan.graph.edges if plan.graph else ()
     rates = {(edge.source, edge.target): edge.tiles_per_item for edge in edges}
     return {
-        "graph": cb_graph_svg(plan, with_moments=True),
         "l1": l1_map_svg(plan, target) if target else "",
         "buffers": [
             {

@@ -26,6 +26,7 @@ export function flowView(store, costs) {
     take(event);
     close(true);
   } });
+  const hint = quiet("click a box or an arrow");
   const kinds = h("span.pictures", { role: "group", label: "statements or operations" });
   /** The graph that the user chose; null follows the step. @type {number | null} */
   let wanted = null;
@@ -46,7 +47,7 @@ export function flowView(store, costs) {
     flow = undefined;
     first = step;
   });
-  store.on(["lowering", "step", "recording"], ({ lowering: { buffers, flows }, step, recording }) => {
+  store.on(["lowering", "step", "recording"], ({ lowering: { flows }, step, recording }) => {
     if (step !== first) first = -1;
     const followed = recording || step === first ? flows.length - 1 : flows.findLastIndex((one) => one.step <= step);
     const shown = flows[wanted ?? followed];
@@ -54,7 +55,7 @@ export function flowView(store, costs) {
     flow = shown;
     folds = new Set();
     put(kinds, flows.length > 1 && flows.map((one, i) => chip(one.words, () => redraw(i), { "aria-pressed": one === flow })));
-    draw(buffers?.graph);
+    draw();
   });
   store.on(["pinned", "lowering"], light);
 
@@ -67,16 +68,17 @@ export function flowView(store, costs) {
     draw();
   }
 
-  /** @param {string} [simple] a drawing for a program that has no such graph */
-  function draw(simple) {
+  function draw() {
     close(false);
-    if (!flow && !simple) return put(holder, h("p.q", "Step A2, which decides the circular buffers, did not run."));
-    const drawn = markup(flow?.svg ?? simple ?? "");
+    if (!flow) return put(holder, h("p.q", "Step A2, which decides the circular buffers, did not run."));
+    const drawn = markup(flow.svg);
     const svg = find(drawn, "svg");
-    if (flow && svg) {
+    const stops = all(drawn, "[data-node],[data-side],[data-label]");
+    hint.hidden = !stops.length;
+    if (svg && stops.length) {
       folded(svg, flow, folds);
       svg.setAttribute("role", "group");
-      all(svg, "[data-node],[data-side],[data-label]").forEach((element, i) => {
+      stops.forEach((element, i) => {
         set(element, { role: "button", label: find(element, "title")?.textContent ?? "", "aria-expanded": element.dataset.label ? `${!folds.has(Number(element.dataset.label))}` : null });
         element.tabIndex = i ? -1 : 0;
       });
@@ -214,7 +216,7 @@ export function flowView(store, costs) {
     zoom(event.deltaY < 0 ? scale * ZOOM : scale / ZOOM);
   }
 
-  const element = h("div", h("div.tools", h("b", "dataflow of one core"), kinds, quiet("click a box or an arrow"), gapper(), h("span.pictures",
+  const element = h("div", h("div.tools", h("b", "dataflow of one core"), kinds, hint, gapper(), h("span.pictures",
     chip("fit", fit, { label: "fit the graph", title: "0" }), chip("1:1", () => zoom(1), { label: "natural size" }),
     chip("+", () => zoom(scale * ZOOM), { label: "zoom in", title: "+" }), chip("−", () => zoom(scale / ZOOM), { label: "zoom out", title: "-" })),
   pictureButtons(holder, "dataflow")), holder, card);

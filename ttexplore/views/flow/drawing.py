@@ -14,7 +14,7 @@ from typing import Any
 from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import StepRecord, Trace
-from ttexplore.views.figures.cb_graph import MOMENT_STYLE, either
+from ttexplore.views.figures.cb_graph import MOMENT_STYLE, cb_graph_svg, either
 from ttexplore.views.figures.svg import arrow_marker, drawing, path, rectangle, text, tooltip
 from ttexplore.views.flow.beside import (
     APART,
@@ -68,17 +68,23 @@ _ENGINES = (
 
 def flows_data(trace: Trace, plan: Plan) -> list[dict[str, Any]]:
     """The graphs of a lowering as the explorer wants them, each with the first step, among all with their parts, that
-    it is true of: of kernel statements, and of tile operations once there are some."""
+    it is true of: of kernel statements, and of tile operations once there are some, or of the circular buffers alone
+    for a program that computes nothing."""
     flows: list[dict[str, Any]] = []
     steps = [(step, number) for step, number in _numbered(trace.steps) if step.error is None and _is_whole(step)]
     plain = [step for step, _ in steps if not _has_operations(step) and not _has_buffers(step)]
     if plain:
         flows.append({"step": 0, "words": "kernel statements", **_data(statement_graph(plain[-1].after), plan, False)})
     lowered = [(step, number) for step, number in steps if _has_operations(step)]
-    if lowered and plan.graph:
-        graph = operation_graph(lowered[-1][0].after, plan.buffers)
-        if graph.nodes:
-            flows.append({"step": lowered[0][1], "words": "tile operations", **_data(graph, plan, True)})
+    graph = operation_graph(lowered[-1][0].after, plan.buffers) if lowered and plan.graph else None
+    first = lowered[0][1] if lowered else 0
+    if graph and graph.nodes:
+        flows.append({"step": first, "words": "tile operations", **_data(graph, plan, True)})
+    elif plan.graph and plan.buffers:
+        svg = cb_graph_svg(plan, with_moments=True)
+        flows.append(
+            {"step": first, "words": "dataflow", "svg": svg, "nodes": [], "frames": [], "edges": [], "sides": {}}
+        )
     return flows
 
 
