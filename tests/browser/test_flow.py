@@ -11,6 +11,8 @@ from tests.browser.explorer_page import ExplorerPage
 from tests.browser.test_accessibility import violations
 from tests.corpus import copy_block
 from ttexplore import Exploration, explore
+from ttexplore.errors import UsageError
+from ttexplore.views.explorer import error_data
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +224,20 @@ def test_costs_that_take_long_are_asked_for(show: Show, attention: Exploration) 
     explorer.answer({"state": "done", "costs": estimate["costs"]})
     explorer.find(".source .n.cost").first.wait_for()
     assert explorer.button("what each line costs").count() == 0
+
+
+def test_costs_that_are_refused_say_why_and_can_be_asked_for_again(show: Show, attention: Exploration) -> None:
+    estimate = attention.estimate_data()
+    explorer = show(attention.data, estimate={**estimate, "costs": None}, missing={})
+    explorer.find(".badge:enabled").click()
+    explorer.button("what each line costs").click()
+    failure = UsageError("U010", "too long", hint="none")
+    explorer.answer({"state": "failed", "error": error_data(failure.record())})
+    told = explorer.find(".estimate [role=alert]")
+    assert "too long" in told.inner_text()
+    assert explorer.button("what each line costs").is_enabled()
+    explorer.button("what each line costs").click()
+    assert [message["do"] for message in explorer.sent()] == ["costs", "costs"]
+    assert told.count() == 0
+    explorer.answer({"state": "done", "costs": estimate["costs"]})
+    explorer.find(".source .n.cost").first.wait_for()
