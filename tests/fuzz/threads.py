@@ -181,6 +181,10 @@ def _statement(rng: random.Random, width: int, height: int, each: int) -> Statem
         if thread.tx < limit:
             thread.total = s[thread.tx] + 1
 
+    def few_fill(thread: Thread, s: list[float]) -> None:
+        if thread.tx < limit:
+            thread.x = [float(number)] * each
+
     def plain_add(thread: Thread, s: list[float]) -> None:
         s[thread.tx] = s[thread.tx] + thread.x[0]
 
@@ -203,6 +207,7 @@ def _statement(rng: random.Random, width: int, height: int, each: int) -> Statem
         Statement(f"if tx < {limit}:\n    total[0] = total[0] * 2 + 1", (few_double,), is_branch=True),
         Statement(f"{several}total[0] = s[{limit - 1} - tx]", (few_give, few_take), is_branch=True),
         Statement(f"{several}total[0] = s[tx] + 1", (few_give, few_take_own), is_branch=True),
+        Statement(f"if tx < {limit}:\n    T.fill(x, {number})", (few_fill,), is_branch=True),
         Statement("s[tx] = s[tx] + x[0]", (plain_add,)),
         Statement(f"{reducer}T.tvm_thread_allreduce(1, total[0], True, total[0], {axis})", (), joined_axis=axis),
     ]

@@ -168,6 +168,35 @@ def test_a_sum_goes_on_from_a_number(tmp_path: Path) -> None:
     np.testing.assert_array_equal(tensors["D"], expected)
 
 
+def test_only_some_threads_fill(tmp_path: Path) -> None:
+    body = """
+        tx = T.get_thread_binding()
+        x = T.alloc_local((4,), "float32")
+        T.fill(x, A[bx, tx])
+        if tx < 4:
+            T.fill(x, 5)
+        else:
+            if A[bx, tx] > 3:
+                T.clear(x)
+        for k in T.serial(3):
+            if tx % 7 == k:
+                T.fill(x, A[bx, tx] * 2)
+        D[bx * 32 + tx] = x[3]
+    """
+    tensors = run(tmp_path, body)
+    own, threads = tensors["A before"][:2, :32], np.arange(32)
+    filled = np.where(threads < 4, 5, np.where(own > 3, 0, own))
+    np.testing.assert_array_equal(tensors["D"], np.where(threads % 7 < 3, own * 2, filled).reshape(-1))
+
+
+def test_only_some_sums_begin_again(tmp_path: Path) -> None:
+    again = "for k in T.serial(8):\n    x[0] += A[bx * 32 + tx, k]\n"
+    body = f'tx = T.get_thread_binding()\nx = T.alloc_local((1,), "float32")\nT.clear(x)\n{again}'
+    tensors = run(tmp_path, f"{body}if tx < 4:\n    T.clear(x)\n{again}D[bx * 32 + tx] = x[0]")
+    sums = tensors["A before"][:, :8].sum(axis=1)
+    np.testing.assert_array_equal(tensors["D"], np.where(np.arange(64) % 32 < 4, sums, 2 * sums))
+
+
 _RACES = {
     "one element of several threads": ("D[bx] = A[bx, tx]", "several threads store to one element of D"),
     "a change by all threads": (
@@ -214,6 +243,16 @@ _REFUSED = {
     "a length of each thread": "for k in T.serial(tx):\n    C[bx, tx] = A[bx, k]",
     "an operation of the block": (
         's = T.alloc_shared((1, 64), "float32")\nT.copy(A[tx, 0:64], s)\nD[bx * 32 + tx] = s[0, 0]'
+    ),
+    "an operation of the block by some": (
+        's = T.alloc_shared((32,), "float32")\nT.clear(s)\nif tx < 4:\n    T.fill(s, 4)\nD[bx * 32 + tx] = s[tx]'
+    ),
+    "a fill with its own value": (
+        'x = T.alloc_local((4,), "float32")\nT.fill(x, A[bx, tx])\nT.fill(x, x[0] + 1)\nD[bx * 32 + tx] = x[3]'
+    ),
+    "a T.Parallel by some": (
+        's = T.alloc_shared((32,), "float32")\nT.clear(s)\nif tx < 4:\n    for i in T.Parallel(32):\n'
+        "        s[i] = 4\nD[bx * 32 + tx] = s[tx]"
     ),
     "joined by some": (
         's = T.alloc_local((1,), "float32")\nif tx < 4:\n    s[0] = T.warp_reduce_sum(A[bx, tx])\n'

@@ -29,6 +29,7 @@ from ttexplore.ir.build import (
     variable,
     when,
 )
+from ttexplore.ir.build import loop as serial_loop
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, written_out
 from ttexplore.ir.dataflow import is_parallel, loads_of
 from ttexplore.ir.names import unused_name
@@ -287,6 +288,8 @@ class _ThreadReading:
                 return [*before, when(condition, then, statement.span, otherwise=otherwise)]
             case tirx.For() if is_parallel(statement) and VECTORIZED not in dict(statement.annotations):
                 self.refuse_difference(statement)
+                if around:
+                    raise _refused("T.Parallel in a branch that only some threads take", statement)
                 return [statement]
             case tirx.For():
                 if self.differs(statement.min, statement.extent):
@@ -312,7 +315,14 @@ class _ThreadReading:
                     raise _refused("T.sync_threads in a branch that only some threads take", statement)
                 return []
             case tirx.Evaluate() if runs(statement, tl.FILL) and is_private(regions(statement)[0].source):
-                return [statement]
+                if not around and not self.differs(arguments(statement)[1]):
+                    return [statement]
+                target, value = regions(statement)[0].source, arguments(statement)[1]
+                if any(load.source.same_as(target) for load in loads_of(value)):
+                    raise _refused(f"a fill of {target.name} with a value of its own", statement)
+                stores = self.body(fill_as_stores(statement), around)
+                self.sources.update({nested: statement for each in stores for nested in walk(each)})
+                return stores
             case tirx.Evaluate() if op_name(statement) in _ORDERING or _is_later(statement):
                 raise _refused("code for single threads that wait at barriers", statement)
             case tirx.Evaluate():
@@ -370,6 +380,18 @@ class _ThreadReading:
             ):
                 nest = "T.Parallel" if is_parallel(statement) else "an operation of the whole block"
                 raise _refused(f"{nest} that uses what is another value in each thread", nested)
+
+
+def fill_as_stores(fill: tirx.Stmt) -> list[tirx.Stmt]:
+    """A fill as loops over the elements, each a store of its own: some threads may make it, and of any value."""
+    (target,), value = regions(fill), arguments(fill)[1]
+    axes = elements(target.region)
+    coordinates = [variable(f"e{number}") for number in range(len(axes))]
+    indices = [interval.min + coordinate for interval, coordinate in zip(axes, coordinates, strict=True)]
+    inner: tirx.Stmt = tirx.BufferStore(target.source, value, indices, fill.span)
+    for coordinate, interval in zip(reversed(coordinates), reversed(axes), strict=True):
+        inner = serial_loop(coordinate, interval.extent, [inner], span=fill.span)
+    return [inner]
 
 
 def _is_later(statement: tirx.Stmt) -> bool:

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import elements
 from ttexplore.ir.build import (
     allocation,
-    arguments,
     dtype_of,
     parallel_loops,
     regions,
@@ -26,7 +24,7 @@ from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.operations.atomics import plain, updates
-from ttexplore.ir.operations.by_thread import ThreadKernel
+from ttexplore.ir.operations.by_thread import ThreadKernel, fill_as_stores
 from ttexplore.ir.operations.reductions import JOININGS
 from ttexplore.ir.operations.thread_indices import over_threads
 from ttexplore.ops import language as tl
@@ -82,7 +80,7 @@ class _WrittenOut:
                 axes = range(len(self.extents)) if is_owned else sorted(kernel.axes_of([*statement.indices]))
                 return self.for_each(statement, guards, [axis for axis in range(len(self.extents)) if axis not in axes])
             case tirx.Evaluate() if runs(statement, tl.FILL) and regions(statement)[0].source in kernel.owned:
-                return self.fill(statement, guards)
+                return self.body(fill_as_stores(statement), guards)
             case _:
                 return [statement]
 
@@ -127,18 +125,6 @@ class _WrittenOut:
         for joined_value, in_order in steps:
             new += self.for_each(tirx.BufferStore(joined, joined_value, at_first, store.span), (), in_order)
         return [*new, *self.for_each(tirx.BufferStore(store.buffer, before, [*store.indices], store.span), (), ())]
-
-    def fill(self, statement: tirx.Stmt, guards: Sequence[ir.Expr]) -> list[tirx.Stmt]:
-        (target,), value = regions(statement), arguments(statement)[1]
-        axes = elements(target.region)
-        coordinates = [variable(f"e{number}") for number in range(len(axes))]
-        at = [interval.min + coordinate for interval, coordinate in zip(axes, coordinates, strict=True)]
-        inner: Sequence[tirx.Stmt] = self.for_each(
-            tirx.BufferStore(target.source, value, at, statement.span), guards, ()
-        )
-        for coordinate, interval in zip(reversed(coordinates), reversed(axes), strict=True):
-            inner = [serial_loop(coordinate, interval.extent, inner, span=statement.span)]
-        return [*inner]
 
     def expression(self, expression: ir.Expr, variables: Sequence[ir.Var]) -> ir.Expr:
         fresh = {axis.variable: var for axis, var in zip(self.kernel.axes, variables, strict=True)}
