@@ -138,6 +138,79 @@ def test_every_fault_is_found_with_any_number_of_slots() -> None:
                 assert isinstance(error_of(ring(7, slots, fault)), KernelError), (fault, slots)
 
 
+def _scaled(threads: Any, arrivals: int, first: Any, second: Any) -> Any:
+    """A kernel in which the threads that `first` chooses fill a block, which those of `second` scale."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(1, threads=threads) as bx:
+            a = T.alloc_shared((64, 64), FP32)
+            filled = T.alloc_barrier(arrivals)
+            if first():
+                T.copy(A, a)
+                T.barrier_arrive(filled)
+            if second():
+                T.barrier_wait(filled, 0)
+                for i, j in T.Parallel(64, 64):
+                    a[i, j] = a[i, j] * 2
+                T.copy(a, B)
+
+    return kernel
+
+
+_OF_AXES = {
+    "along the first": ((128, 2), 128, lambda: T.get_thread_binding() < 64, lambda: T.get_thread_binding() >= 64),
+    "half a warp group": ((128, 2), 2, lambda: T.get_thread_binding() < 1, lambda: T.get_thread_binding() == 127),
+    "three axes": ((32, 4, 2), 16, lambda: T.get_thread_binding() < 2, lambda: T.get_thread_binding() >= 2),
+    "warp groups": ((128, 2), 128, lambda: T.get_warp_group_idx() == 0, lambda: T.get_warp_group_idx() == 1),
+    "warp groups of several rows": (
+        (32, 8), 128, lambda: T.get_warp_group_idx() == 1, lambda: T.get_warp_group_idx() == 0
+    ),
+    "one axis": ((256,), 128, lambda: T.get_thread_binding() < 128, lambda: T.get_warp_group_idx() == 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", _OF_AXES)
+def test_groups_in_a_block_with_several_axes(way: str) -> None:
+    threads, arrivals, first, second = _OF_AXES[way]
+    ex = ttx.explore(_scaled(threads, arrivals, first, second))
+    assert ex.error is None, str(ex.error)
+    (a,) = inputs((64, 64))
+    np.testing.assert_array_equal(ex.run([a]).outputs[0], a * 2)
+    wrong = error_of(_scaled(threads, arrivals + 1, first, second))
+    assert wrong.message.count(f"{arrivals} of {arrivals + 1} threads have arrived") == 1
+
+
+def test_a_warp_group_in_a_block_with_several_axes() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(1, threads=(64, 4)) as bx:
+            a = T.alloc_shared((64, 64), FP32)
+            filled = T.alloc_barrier(128)
+            with T.ws(1):
+                T.copy(A, a)
+                T.barrier_arrive(filled)
+            with T.ws(0):
+                T.barrier_wait(filled, 0)
+                T.copy(a, B)
+
+    (a,) = inputs((64, 64))
+    np.testing.assert_array_equal(ttx.explore(kernel).run([a]).outputs[0], a)
+
+
+def test_a_warp_group_of_single_threads_is_refused() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128,), FP32), B: T.Tensor((128,), FP32)):
+        with T.Kernel(1, threads=(128, 2)) as bx:
+            tx = T.get_thread_binding()
+            if T.get_warp_group_idx() == 0:
+                B[tx] = A[tx]
+
+    error = error_of(kernel)
+    assert isinstance(error, Unsupported)
+    assert error.message == "the warp group of a thread, in code for single threads, is not lowered"
+
+
 def two_groups(write: Any) -> Any:
     """A kernel of two groups with a block and a barrier, whose statements `write` gives."""
 

@@ -33,7 +33,7 @@ from ttexplore.ir.build import loop as serial_loop
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, written_out
 from ttexplore.ir.dataflow import is_parallel, loads_of
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.operations.thread_indices import is_thread_index, over_threads, thread_axis
+from ttexplore.ir.operations.thread_indices import ALL_AXES, is_thread_index, over_threads, thread_axis
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import language as tl
 
@@ -172,7 +172,7 @@ def _is_by_thread(
         case tirx.IfThenElse():
             used = nodes_of(written_out(statement.condition, names))
             alone = not any(isinstance(node, ir.Var | ir.TensorLoad) for node in used)
-            return bool(axes) and not (alone and axes <= {0})
+            return bool(axes) and not (alone and axes <= {0, ALL_AXES})
         case _:
             return bool(axes) or any(over_threads(node) for value in _values_of(statement) for node in nodes_of(value))
 
@@ -211,15 +211,19 @@ def thread_kernel(function: tirx.PrimFunc) -> ThreadKernel | None:
     return ThreadKernel(axes, tuple(launch), read, owned, reading.sources, tuple(reading.left_out), frozenset(names))
 
 
+def block_threads(grid_loop: tirx.For) -> tuple[int, ...]:
+    """The threads of a block along each axis, as a loop of the launch grid says; none where it says nothing."""
+    annotations = dict(grid_loop.annotations)
+    if THREADS in annotations:
+        return tuple(int(extent) for extent in annotations[THREADS])
+    return (int(annotations["threads"]),) if "threads" in annotations else ()
+
+
 def _named_axes(launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]) -> list[ThreadAxis]:
     """The axes of a block's threads, named as the kernel names the indices."""
-    extents: list[int] = []
+    extents: tuple[int, ...] = ()
     for grid_loop in launch:
-        annotations = dict(grid_loop.annotations)
-        if THREADS in annotations:
-            extents = [int(extent) for extent in annotations[THREADS]]
-        elif "threads" in annotations:
-            extents = [int(annotations["threads"])]
+        extents = block_threads(grid_loop) or extents
     spelled = dict[int, str]()
     for statement in body:
         if isinstance(statement, tirx.Bind) and is_thread_index(statement.value):
@@ -260,6 +264,13 @@ class _ThreadReading:
 
     def axis(self, index: ir.Expr) -> ir.Var:
         number = thread_axis(index)
+        if number == ALL_AXES:
+            raise Unsupported(
+                "L001",
+                "the warp group of a thread, in code for single threads, is not lowered",
+                hint="choose threads by their index along an axis: T.get_thread_binding()",
+                span=span_of(index),
+            )
         if number >= len(self.axes):
             raise Unsupported(
                 "L001",

@@ -11,13 +11,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.arithmetic.expression import format_expression
-from ttexplore.ir.arithmetic.index import Variable, compiled, convert
+from ttexplore.ir.arithmetic.index import VariableNumbers, compiled, convert
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -31,8 +32,8 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dag import nodes_of, replaced, written_out
-from ttexplore.ir.operations.by_thread import thread_kernel
-from ttexplore.ir.operations.thread_indices import is_thread_index
+from ttexplore.ir.operations.by_thread import block_threads, thread_kernel
+from ttexplore.ir.operations.thread_indices import ALL_AXES, is_thread_index, thread_axis
 from ttexplore.ir.operations.threads_written_out import written_out_threads
 from ttexplore.ir.program import KERNEL
 from ttexplore.ir.rewrite import walk
@@ -90,12 +91,12 @@ def thread_groups(function: tirx.PrimFunc) -> ThreadGroups | None:
     all_statements = walk(function.body)
     if not any(is_for_threads(statement) for statement in all_statements):
         return None
-    count = next((int(n) for statement in all_statements if (n := _threads(statement)) is not None), WARP_GROUP)
+    extents = next((axes for statement in all_statements if (axes := _threads(statement))), (WARP_GROUP,))
     names = {statement.var: statement.value for statement in all_statements if isinstance(statement, tirx.Bind)}
     branches = [statement for statement in all_statements if isinstance(statement, tirx.IfThenElse)]
-    tests = {branch: test for branch in branches if (test := _by_thread(branch, names)) is not None}
+    tests = {branch: test for branch in branches if (test := _by_thread(branch, names, extents[0])) is not None}
     signatures: dict[tuple[bool, ...], list[int]] = {}
-    for thread in range(count):
+    for thread in range(prod(extents)):
         signatures.setdefault(tuple(bool(test(thread)[0]) for test in tests.values()), []).append(thread)
     groups = tuple(ThreadGroup(tuple(threads)) for threads in signatures.values())
     takers = {
@@ -109,12 +110,11 @@ def thread_groups(function: tirx.PrimFunc) -> ThreadGroups | None:
     return ThreadGroups(groups, takers, frozenset(by_thread))
 
 
-def _threads(statement: tirx.Stmt) -> int | None:
-    """The threads of a block, as the launch grid's first loop says."""
+def _threads(statement: tirx.Stmt) -> tuple[int, ...]:
+    """The threads of a block along each axis, as the launch grid's first loop says; none where it says nothing."""
     if not isinstance(statement, tirx.For) or statement.thread_binding is None:
-        return None
-    value = dict(statement.annotations).get("threads")
-    return None if value is None else int(value)
+        return ()
+    return block_threads(statement)
 
 
 def is_for_threads(statement: tirx.Stmt) -> bool:
@@ -145,17 +145,18 @@ def has_thread_index(expression: ir.Expr) -> bool:
 
 
 def _by_thread(
-    branch: tirx.IfThenElse, names: Mapping[ir.Var, ir.Expr]
-) -> Callable[[int], tuple[int, ...]] | None:  # fmt: skip
-    """The condition of a branch as a function of the thread; None where it does not depend on the thread."""
+    branch: tirx.IfThenElse, names: Mapping[ir.Var, ir.Expr], along_first: int
+) -> Callable[[int], tuple[int, ...]] | None:
+    """The condition of a branch as a function of the number of a thread, of so many along the first axis; None where it
+    does not depend on the thread."""
     condition = written_out(branch.condition, names)
     if not has_thread_index(condition):
         return None
     thread = tirx.Var("thread", "int32")
-    alone = replaced(condition, lambda node: thread if is_thread_index(node) else node)
-    numbers: dict[ir.Var, Variable] = {}
-    text = convert(alone, lambda var: numbers.setdefault(var, Variable(len(numbers), str(var.name))))
-    predicate = compiled([text], "thread", {numbers[thread]: "thread"})
+    along = {0: tirx.FloorMod(thread, tirx.const(along_first, "int32")), ALL_AXES: thread}
+    number = VariableNumbers()
+    alone = replaced(condition, lambda node: along[thread_axis(node)] if is_thread_index(node) else node)
+    predicate = compiled([convert(alone, number)], "thread", {number(thread): "thread"})
     if predicate is None:
         raise Unsupported(
             "L001",

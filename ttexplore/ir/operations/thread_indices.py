@@ -8,6 +8,10 @@ from ttexplore.ir.adapter import call, elements, operation_name
 from ttexplore.ir.build import constant
 from ttexplore.ops import language as tl
 
+# In place of an axis: the number of a thread among all of its block, those along the first axis next to each other.
+ALL_AXES = -1
+_KINDS = {name: kind for kind, name in tl.OVER_THREADS.items()}
+
 
 def thread_index(axis: int = 0) -> ir.Expr:
     """The index of a thread in its block, along an axis."""
@@ -25,13 +29,12 @@ def joined_over_threads(kind: str, value: ir.Expr, axis: int) -> ir.Call:
 
 def over_threads(expr: ir.Expr) -> tuple[str, ir.Expr, int] | None:
     """What :func:`joined_over_threads` was given for this expression; None for another one."""
-    kinds = {name: kind for kind, name in tl.OVER_THREADS.items()}
-    if type(expr) is not ir.Call or operation_name(expr) not in kinds:
+    if type(expr) is not ir.Call or operation_name(expr) not in _KINDS:
         return None
     value, axis = elements(expr.args)
     number = constant(axis)
     assert number is not None
-    return kinds[operation_name(expr)], value, number
+    return _KINDS[operation_name(expr)], value, number
 
 
 def thread_axis(expr: ir.Expr) -> int:

@@ -17,7 +17,7 @@ from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import allocation, shape_of
 from ttexplore.ir.operations.groups import BARRIER_SCOPE, COUNTS, TENSOR_MEMORY, WARP_GROUP
-from ttexplore.ir.operations.thread_indices import thread_index
+from ttexplore.ir.operations.thread_indices import ALL_AXES, thread_index
 from ttexplore.language.api.memory import alloc_fragment
 from ttexplore.language.api.tile import copy, product
 from ttexplore.language.tracer.builder import (
@@ -48,7 +48,7 @@ def ws(*groups: object, **_hints: object) -> Generator[None]:
         if not isinstance(group, int) or group < 0:
             raise KernelError("K008", f"T.ws: {shown(group)} is not a warp group", hint="number the groups from 0")
         low, high = WARP_GROUP * group, WARP_GROUP * (group + 1)
-        index = thread_index()
+        index = _thread_number(builder)
         in_range = tirx.And(tirx.GE(index, tirx.const(low, "int32")), tirx.LT(index, tirx.const(high, "int32")))
         chosen = in_range if chosen is None else tirx.Or(chosen, in_range)
     if chosen is None:
@@ -61,10 +61,15 @@ def ws(*groups: object, **_hints: object) -> Generator[None]:
 
 def get_warp_group_idx(warp_size: object = None, warps_per_group: object = None) -> ir.Expr:
     """The number of a thread's warp group: 128 threads each."""
-    current("T.get_warp_group_idx")
+    builder = current("T.get_warp_group_idx")
     if warp_size is not None or warps_per_group is not None:
         raise unsupported("T.get_warp_group_idx of other groups than of 128 threads", "leave its arguments out")
-    return tirx.FloorDiv(thread_index(), tirx.const(WARP_GROUP, "int32"))
+    return tirx.FloorDiv(_thread_number(builder), tirx.const(WARP_GROUP, "int32"))
+
+
+def _thread_number(builder: Builder) -> ir.Expr:
+    """The number of a thread among all threads of its block, which its warp group follows from."""
+    return thread_index(ALL_AXES if len(builder.threads) > 1 else 0)
 
 
 # Barriers
