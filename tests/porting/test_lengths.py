@@ -92,6 +92,14 @@ def test_numbers_of_64_bits_are_refused() -> None:
         ("F: tl.constexpr = 2", "F == 3", lambda x: x + 1),
         ("F: tl.constexpr = 4", "F % 2 == 0 and F > 3", lambda x: x * 3),
         ("F: tl.constexpr", "F", lambda x: x * 3),
+        # What decides is the whole condition, however its parts come out.
+        ("F: tl.constexpr = '', G: tl.constexpr = False", "F == 'relu' or G", lambda x: x + 1),
+        ("F: tl.constexpr = '', G: tl.constexpr = True", "F == 'relu' or G", lambda x: x * 3),
+        ("F: tl.constexpr = 'relu', G: tl.constexpr = False", "F == 'relu' and G", lambda x: x + 1),
+        ("F: tl.constexpr = 'relu', G: tl.constexpr = True", "not (F == 'relu' and G)", lambda x: x + 1),
+        ("F: tl.constexpr", "not F", lambda x: x * 3),
+        ("F: tl.constexpr, G: tl.constexpr", "not (F or G)", lambda x: x * 3),
+        ("F: tl.constexpr, G: tl.constexpr", "not F and G", lambda x: x * 3),
     ],
 )
 def test_the_variant_of_a_default_is_read(

@@ -982,8 +982,7 @@ class _CudaEvaluation:
             number = _evaluated(condition, self.of_template)
             if number is None:
                 raise Refused(f"a choice by {_short(test)}, whose default is not known,", _line(node))
-            text = _text(test) if number else f"not {_text(test)}"
-            self.variants.texts += [text] if text not in self.variants.texts else []
+            self.variants.tell(_text(test), bool(number))
             return bool(number)
         holds = self.variants.holds(condition, _text(test), never)
         if holds is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -527,6 +528,10 @@ def negated(condition: Value) -> Value:
             return Formula("not", (condition,))
 
 
+# What `not` before a text takes as a whole.
+_CLOSED = re.compile(r"\w+|\([^()]*\)")
+
+
 @dataclass
 class Variants:
     """The variants of a kernel that its constants choose: of each choice the first one, and the same one again. `texts`
@@ -536,26 +541,40 @@ class Variants:
     texts: list[str] = field(default_factory=list[str])
     # What constants are where nothing else is said.
     defaults: dict[str, Value] = field(default_factory=dict[str, Value])
+    # How many conditions were decided because they were met first, or by defaults.
+    decisions: int = 0
 
     def holds(self, condition: Value, text: str, never: bool = False) -> bool | None:
         """Whether a condition holds in the variant that is read; one that was not met before does, or does not if it
         should `never`. None if it is about constants that others are about too, and does not follow from them."""
+        before = self.decisions
+        holds = self._decided(condition, never)
+        if holds is not None and self.decisions > before:
+            self.tell(text, holds)
+        return holds
+
+    def tell(self, text: str, holds: bool) -> None:
+        """Say what was taken: that a condition of the source holds, or that it does not."""
+        denied = f"not {text}" if _CLOSED.fullmatch(text) else f"not ({text})"
+        told = text if holds else denied
+        self.texts += [told] if told not in self.texts else []
+
+    def _decided(self, condition: Value, never: bool) -> bool | None:
         match condition:
             case Number(value):
                 return bool(value)
             case Formula("&" | "|" as name, (left, right)):
-                sides = [self.holds(left, text, never)]
+                sides = [self._decided(left, never)]
                 if sides[0] is not None and sides[0] == (name == "&"):
-                    sides.append(self.holds(right, text, never))
+                    sides.append(self._decided(right, never))
                 return None if None in sides else all(sides) if name == "&" else any(sides)
             case Formula("not", (inner,)):
-                holds = self.holds(inner, text, not never)
+                holds = self._decided(inner, not never)
                 return None if holds is None else not holds
             case _:
                 pass
         if (holds := _by_default(condition, self.defaults)) is not None:
-            told = text if holds != never else f"not {text}"
-            self.texts += [told] if told not in self.texts else []
+            self.decisions += 1
             return holds
         if condition in self.taken:
             return True
@@ -564,7 +583,7 @@ class Variants:
         if any(scalars_of(assumed) & scalars_of(condition) for assumed in self.taken):
             return None
         self.taken.append(negated(condition) if never else condition)
-        self.texts.append(f"not {text}" if never else text)
+        self.decisions += 1
         return not never
 
     def state(self) -> tuple[list[Value], list[str]]:
