@@ -6,7 +6,7 @@ import functools
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -52,47 +52,13 @@ def prove_kernel(
     language: Language, text: str, kernel: ForeignKernel, family: Family, skeleton: Skeleton, control: Control
 ) -> PortProof | Draft:
     """Try a skeleton of a kernel of a source. Raises Cancelled, and BackendError at the time limit."""
-    if language == "CUDA":
-        numbers = numbers_of(language, text, kernel)
-        return prove(
-            kernel,
-            family,
-            skeleton,
-            lambda: cuda_runner(text, kernel.name, control),
-            control,
-            rounds=True,
-            numbers=numbers,
-        )
-    if language != "Triton":
+    if language not in ("CUDA", "Triton"):
         return NOT_RUN
     try:
-        exact, rounding = (triton_runner(text, kernel.name, rounds=rounds) for rounds in (False, True))
+        runner, rounding = _runners(language, text, kernel.name, control)
     except CannotRun as error:
-        return Draft(f"the source could not be run: {error}")
+        return _could_not_run(error)
     numbers = numbers_of(language, text, kernel)
-    return prove(kernel, family, skeleton, lambda: exact, control, rounds=False, rounding=rounding, numbers=numbers)
-
-
-def prove(
-    kernel: ForeignKernel,
-    family: Family,
-    skeleton: Skeleton,
-    runner: Callable[[], SourceRunner],
-    control: Control,
-    *,
-    rounds: bool,
-    rounding: SourceRunner | None = None,
-    numbers: Sequence[int] = (),
-) -> PortProof | Draft:
-    """Try a skeleton against its source. Whether the runner `rounds` as its source does, or takes float64: then one
-    that is `rounding` shows what overflows. Some sizes go beyond `numbers` of the source.
-
-    Raises Cancelled, and BackendError at the time limit.
-    """
-    try:
-        source_runner = runner()
-    except CannotRun as error:
-        return Draft(f"the source could not be run: {error}")
     axes_ways = ways(kernel, skeleton)
     if isinstance(axes_ways, str):
         return Draft(f"it is not known how the source is launched: {axes_ways}")
@@ -100,40 +66,58 @@ def prove(
     for axes in axes_ways:
         try:
             launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
-            proving = _Proving(kernel, skeleton, source_runner, control, rounds, rounding, whole_blocks(axes), numbers)
+            proving = _Proving(kernel, skeleton, runner, control, rounding, whole_blocks(axes), numbers)
             result = proving.tried(launch_with)
         except Unaccounted as unaccounted:
             result = Draft(f"it is not known how the source is launched: {unaccounted}")
         except CannotRun as error:
-            result = Draft(f"the source could not be run: {error}")
+            result = _could_not_run(error)
         if isinstance(result, PortProof):
             return result
         first = first or result
     return first or Draft("it is not known how the source is launched: its indices do not fit to the skeleton's axes")
 
 
+def _runners(language: Language, text: str, name: str, control: Control) -> tuple[SourceRunner, SourceRunner | None]:
+    """What runs a kernel; and where that takes float64, what rounds as the source does. Raises CannotRun."""
+    if language == "CUDA":
+        return cuda_runner(text, name, control), None
+    exact = triton_runner(text, name, rounds=False)
+    return exact, replace(exact, rounds=True)
+
+
+def _could_not_run(reason: object) -> Draft:
+    return Draft(f"the source could not be run: {reason}")
+
+
 @dataclass
 class _Proving:
-    """The trials of one skeleton with one way to launch the source."""
+    """The trials of one skeleton with one way to launch the source, some beyond the `numbers` of it. Its runner takes
+    float64 where another one is `rounding`, which shows what overflows."""
 
     kernel: ForeignKernel
     skeleton: Skeleton
     runner: SourceRunner
     control: Control
-    rounds: bool
     rounding: SourceRunner | None
     whole_blocks: tuple[str, ...] = ()
     numbers: Sequence[int] = ()
     trials: list[Trial] = field(default_factory=list[Trial])
     worst: tuple[float, Mapping[str, Array], Mapping[str, Array]] = (-1.0, {}, {})
 
+    @property
+    def rounds(self) -> bool:
+        """Whether the source is run as it rounds."""
+        return self.rounding is None
+
     def tried(self, launch_with: Callable[..., TrialLaunch]) -> PortProof | Draft:
         """Try all kinds of sizes. Where the source has no result for one, try others, of which one at most is no
         multiple of blocks. Raises CannotRun, and Unaccounted."""
         *kinds, fallback = KINDS
-        first = launch_with(kinds[0])
+        launches: list[TrialLaunch] = []
         for kind, inputs in zip(kinds, OF_LAUNCH, strict=False):
-            if draft := self.with_launch(launch_with(kind), inputs):
+            launches.append(launch_with(kind))
+            if draft := self.with_launch(launches[-1], inputs):
                 return draft
         if any(trial.skipped for trial in self.trials):
             for odd in ("", *sizes_of(self.skeleton)):
@@ -142,9 +126,10 @@ class _Proving:
                 if is_new and (draft := self.with_launch(launch, OF_LAUNCH[1 if odd else -1])):
                     return draft
         if all(trial.skipped for trial in self.trials):
-            return Draft(f"the source could not be run: {self.trials[0].skipped}")
+            return _could_not_run(self.trials[0].skipped)
         if draft := self.beyond_numbers(launch_with):
             return draft
+        first = launches[0]
         _, of_source, of_skeleton = self.worst
         for name in self.whole_blocks:
             skipped = f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones"
