@@ -48,6 +48,19 @@ class Control:
         limit = self.seconds if seconds is None else seconds
         return dataclasses.replace(self, what=action, seconds=limit, start=self.start if start is None else start)
 
+    @property
+    def remaining(self) -> float:
+        """The seconds that are left; without a `start`, all of them."""
+        return self.seconds - (0.0 if self.start is None else time.perf_counter() - self.start)
+
+    def timed_out(self, advice: str) -> BackendError:
+        """The error of work whose time is over; `advice` is what else to do than to raise the limit."""
+        return BackendError(
+            "B003",
+            f"{self.what} did not end within the time limit of {self.seconds:g} seconds",
+            hint=f"raise the time limit (time_limit_seconds), or {advice}",
+        )
+
     def tell(self, text: str) -> None:
         """Report that a part of the work begins or is done. Raises Cancelled."""
         refuse_cancelled(self.cancel)
@@ -76,12 +89,8 @@ def look_around() -> None:
     for control in _WATCHING.get():
         refuse_cancelled(control.cancel)
         assert control.start is not None, "it is watched from then on"
-        if time.perf_counter() - control.start > control.seconds:
-            raise BackendError(
-                "B003",
-                f"{control.what} did not end within the time limit of {control.seconds:g} seconds",
-                hint="raise the time limit (time_limit_seconds), or use larger blocks or smaller tensors",
-            )
+        if control.remaining < 0:
+            raise control.timed_out("use larger blocks or smaller tensors")
 
 
 def _guarded(progress: Progress) -> Progress:

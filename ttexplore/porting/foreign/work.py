@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ttexplore.control import FREE, Control
-from ttexplore.errors import BackendError, refuse_cancelled
+from ttexplore.errors import refuse_cancelled
 
 # How many statements and expressions of one kernel are read, loops and functions that are called counted each time, and
 # how deep they may lie inside of each other.
 MOST_STEPS = 100_000
 DEEPEST = 100
+# What else to do where a port takes too long.
+PORT_ONE = "port one kernel of the source"
 
 
 class Refused(Exception):
@@ -52,7 +53,6 @@ class SourceWork:
     """The work on one source; it ends as `control` says."""
 
     control: Control = FREE
-    start: float = field(default_factory=time.perf_counter)
     steps: int = 0
 
     def begin(self) -> None:
@@ -71,8 +71,5 @@ class SourceWork:
     def check(self) -> None:
         """Raises Cancelled, or BackendError where the time is over."""
         refuse_cancelled(self.control.cancel)
-        if time.perf_counter() - self.start > self.control.seconds:
-            raise BackendError(
-                "B003", f"{self.control.what} did not end within the time limit of {self.control.seconds:g} seconds",
-                hint="raise the time limit (time_limit_seconds), or port one kernel of the source",
-            )  # fmt: skip
+        if self.control.remaining < 0:
+            raise self.control.timed_out(PORT_ONE)

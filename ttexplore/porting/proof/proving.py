@@ -165,8 +165,7 @@ class _Proving:
         """Try a launch, unless that takes too long."""
         outer = self.control
         start = time.perf_counter()
-        remaining = outer.seconds - (start - outer.start if outer.start is not None else 0.0)
-        if remaining <= _SECONDS_BEYOND:
+        if outer.remaining <= _SECONDS_BEYOND:
             return self.with_launch(launch, ("distinct",))
         self.control = outer.of("the trial", seconds=_SECONDS_BEYOND, start=start)
         try:

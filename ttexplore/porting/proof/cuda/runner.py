@@ -29,6 +29,7 @@ from ttexplore.backends.emulator.compiler import HOW_TO_GET_A_COMPILER, RUNTIME_
 from ttexplore.backends.process import finish, kill_group, start, workspace
 from ttexplore.control import FREE, Control
 from ttexplore.errors import BackendError
+from ttexplore.porting.foreign.work import PORT_ONE
 from ttexplore.porting.proof.cuda.text import SOURCE, Translation, translated
 from ttexplore.porting.proof.cuda.tokens import INCLUDE_FOLDER
 from ttexplore.porting.proof.running import Argument, CannotRun, Launch, OutsideAccess, SourceRun
@@ -266,15 +267,9 @@ def _run_both(
 
 def _seconds(control: Control, most: float) -> float:
     """How long a part of the work may take. Raises BackendError where the time of all is over."""
-    if control.start is None:
-        return min(most, control.seconds)
-    remaining = control.seconds - (time.perf_counter() - control.start)
+    remaining = control.remaining
     if remaining <= 0:
-        raise BackendError(
-            "B003",
-            f"{control.what} did not end within the time limit of {control.seconds:g} seconds",
-            hint="raise the time limit (time_limit_seconds), or port one kernel of the source",
-        )
+        raise control.timed_out(PORT_ONE)
     return min(most, remaining)
 
 
