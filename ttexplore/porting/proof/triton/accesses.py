@@ -37,19 +37,19 @@ def store(program: ProgramInstance, call: Called) -> None:
         addresses, inside = _addresses(pointer, integers(call.get("boundary_check", ())))
         program.memory.store(addresses, elements, inside, call.line)
     elif isinstance(pointer, Pointer):
-        program.memory.store(_wide(pointer, elements, mask), elements, mask, call.line)
+        _refuse_larger(pointer, elements, mask)
+        program.memory.store(pointer, elements, mask, call.line)
     else:
         raise Unrunnable("a store to what is no address")
 
 
-def _wide(pointer: Pointer, elements: Block, mask: Block | None) -> Pointer:
-    """An address that a block is stored to is that of its elements, if it is as large as they are."""
+def _refuse_larger(pointer: Pointer, elements: Block, mask: Block | None) -> None:
+    """Refuse a store to a block of addresses that is smaller than its elements or its mask."""
     shape = pointer.offsets.shape
     if mask is not None and mask.shape != shape and np.broadcast_shapes(mask.shape, shape) != shape:
         raise Unrunnable("a mask that is larger than the block of addresses")
     if np.broadcast_shapes(elements.shape, shape) != shape:
         raise Unrunnable("a block that is stored to a smaller one")
-    return pointer
 
 
 def atomic(program: ProgramInstance, call: Called) -> Block:

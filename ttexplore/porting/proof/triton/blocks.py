@@ -202,8 +202,10 @@ class Arithmetic:
             left_side, right_side = left_side.astype(self.real()), right_side.astype(self.real())
         return np.where(np.asarray(condition) != 0, left_side, right_side)
 
-    def narrow(self, block: Block) -> bool:
-        return block.dtype in _NARROW
+
+def is_narrow(block: Block) -> bool:
+    """Whether the elements are floating-point numbers of 16 bits."""
+    return block.dtype in _NARROW
 
 
 def _common(left_side: np.dtype[Any], right_side: np.dtype[Any]) -> np.dtype[Any]:
@@ -255,53 +257,20 @@ def _divided(name: str, left_side: Block, right_side: Block) -> Block:
 
 _ONE_BIT = {"+": "^", "-": "^", "*": "&"}
 _BITS = ("&", "|", "^", "<<", ">>")
-
-
-def _power(left_side: Any, right_side: Any) -> Any:
-    return left_side**right_side
-
-
-def _true_divided(left_side: Any, right_side: Any) -> Any:
-    return left_side / right_side
-
-
-def _floor_divided(left_side: Any, right_side: Any) -> Any:
-    return left_side // right_side
-
-
-def _bits_and(first: Any, second: Any) -> Any:
-    return first & second
-
-
-def _bits_or(first: Any, second: Any) -> Any:
-    return first | second
-
-
-def _bits_xor(first: Any, second: Any) -> Any:
-    return first ^ second
-
-
-def _shifted_up(first: Any, second: Any) -> Any:
-    return first << second
-
-
-def _shifted_down(first: Any, second: Any) -> Any:
-    return first >> second
-
-
+# Of `operator`, those that have types.
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": _true_divided,
-    "//": _floor_divided,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
     "%": operator.mod,
-    "**": _power,
-    "&": _bits_and,
-    "|": _bits_or,
-    "^": _bits_xor,
-    "<<": _shifted_up,
-    ">>": _shifted_down,
+    "**": lambda a, b: a**b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
 }
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,

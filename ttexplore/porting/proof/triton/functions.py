@@ -16,6 +16,7 @@ from ttexplore.porting.proof.triton.blocks import (
     Pointer,
     Unrunnable,
     is_integer,
+    is_narrow,
     is_number,
     is_real,
 )
@@ -94,7 +95,7 @@ def _reduced(function: Callable[..., Any]) -> Callable[[ProgramInstance, Called]
             raise Unrunnable(f"tl.{call.name} of no elements")
         keeps = bool(call.get("keep_dims", False))
         # Numbers of few bits are added up with more, and rounded at the end.
-        narrow = program.arithmetic.narrow(block)
+        narrow = is_narrow(block)
         wide = block.astype(np.float32) if narrow else block
         result = np.asarray(function(wide, axis=axis, keepdims=keeps)).astype(block.dtype)
         if call.get("return_indices", False):
@@ -135,7 +136,7 @@ def _real(function: Callable[[Block], Any]) -> Callable[[ProgramInstance, Called
         block = program.arithmetic.block(call["x"])
         if not is_real(block):
             block = block.astype(program.arithmetic.real())
-        wide = block.astype(np.float32) if program.arithmetic.narrow(block) else block
+        wide = block.astype(np.float32) if is_narrow(block) else block
         return np.asarray(function(wide)).astype(block.dtype)
 
     return of_elements

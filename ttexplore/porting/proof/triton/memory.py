@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -128,16 +129,12 @@ def _widened(offsets: Block, mask: Block) -> Block:
     return np.broadcast_to(offsets, np.broadcast_shapes(offsets.shape, mask.shape))
 
 
-def _added(old: Any, new: Any) -> Any:
-    return old + new
-
-
 def _exchanged(old: Any, new: Any) -> Any:
     return new
 
 
 _ATOMIC: dict[str, Callable[[Any, Any], Any]] = {
-    "atomic_add": _added,
+    "atomic_add": operator.add,
     "atomic_max": max,
     "atomic_min": min,
     "atomic_xchg": _exchanged,
