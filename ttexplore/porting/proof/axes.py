@@ -23,6 +23,11 @@ OUTER, INNER, HALVES = " outer", " inner", "2 * "
 _MOST_WAYS = 6
 
 
+def whole_sizes(sizes: Sequence[str]) -> Sizes:
+    """The sizes of an axis; of one in two halves, that of a half."""
+    return tuple(size.removeprefix(HALVES) for size in sizes)
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The indices of one axis of an access, each with the factors of its stride, from the inner ones on."""
@@ -186,7 +191,7 @@ def _consistent(
             if not keys and group.width:
                 keys = [group.width]
             # Each half of a row is an access of its own.
-            along = tuple(size.removeprefix(HALVES) for size in sizes)
+            along = whole_sizes(sizes)
             fits = fits and all(known_axes.setdefault(key, along) == along for key in keys)
         if fits:
             yield from _consistent(options[1:], left_out, (*chosen, access), known_axes)

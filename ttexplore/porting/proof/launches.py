@@ -20,7 +20,17 @@ from ttexplore.porting.foreign.marks import ForeignKernel, Parameter
 from ttexplore.porting.foreign.places import Place, atoms, constant, distance, written
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Scalar, walk
-from ttexplore.porting.proof.axes import HALVES, INNER, OUTER, Group, IndexedAccess, Sizes, SourceAxes, axis_along
+from ttexplore.porting.proof.axes import (
+    HALVES,
+    INNER,
+    OUTER,
+    Group,
+    IndexedAccess,
+    Sizes,
+    SourceAxes,
+    axis_along,
+    whole_sizes,
+)
 from ttexplore.porting.proof.running import Launch
 
 Kind = Literal["multiples of blocks", "odd sizes", "smaller than a block", "other multiples"]
@@ -95,12 +105,8 @@ def whole_blocks(axes: SourceAxes) -> tuple[str, ...]:
 
 def sizes_of(skeleton: Skeleton) -> tuple[str, ...]:
     """The names of the sizes of a skeleton."""
-    every = [size.removeprefix(HALVES) for shape in skeleton.shapes.values() for size in shape]
+    every = [size for shape in skeleton.shapes.values() for size in whole_sizes(shape)]
     return tuple(dict.fromkeys(every))
-
-
-def _product(numbers: Sequence[int]) -> int:
-    return math.prod(numbers)
 
 
 @dataclass
@@ -160,7 +166,7 @@ class _Launching:
 
     def extent(self, sizes: Sizes) -> int:
         """How many indices an axis has; of a row in two halves, each half."""
-        return _product([self.sizes[size.removeprefix(HALVES)] for size in sizes])
+        return math.prod(self.sizes[size] for size in whole_sizes(sizes))
 
     def steps(self, group: Group) -> list[tuple[str, ...]]:
         """The factors by which a group moves from block to block and from iteration to iteration, without its base."""
@@ -212,14 +218,14 @@ class _Launching:
 
     def factors(self, names: Sequence[str]) -> int | None:
         numbers = [self.factor(name) for name in names]
-        return None if any(number is None for number in numbers) else _product([n or 0 for n in numbers])
+        return None if any(number is None for number in numbers) else math.prod(n or 0 for n in numbers)
 
     def block_of(self, size: str) -> int:
         """The size of the blocks that move along an axis, 1 if there are none."""
         blocks = [1]
         for group, sizes in self.groups:
             # Of several axes as one, the last one has whole blocks, where nothing says where the tensor ends.
-            along = tuple(name.removeprefix(HALVES) for name in sizes)
+            along = whole_sizes(sizes)
             if along == (size,) or (along[-1] == size and not self.kernel.bounds):
                 blocks += [self.factors(step) or 1 for step in self.steps(group)]
         return max(blocks)
@@ -229,7 +235,7 @@ class _Launching:
         there is no such block."""
         count: int | None = None
         for group, sizes in self.groups:
-            if tuple(name.removeprefix(HALVES) for name in sizes) != (size,) or group.moves or not group.width:
+            if whole_sizes(sizes) != (size,) or group.moves or not group.width:
                 continue
             bound = self.bound_of(group)
             length = None if bound is None else constant(bound)
@@ -245,8 +251,7 @@ class _Launching:
     def covered(self, size: str) -> bool:
         """Whether one block has all indices of an axis, and perhaps more."""
         return any(
-            bool(group.width) and not group.moves and tuple(name.removeprefix(HALVES) for name in sizes) == (size,)
-            for group, sizes in self.groups
+            bool(group.width) and not group.moves and whole_sizes(sizes) == (size,) for group, sizes in self.groups
         )
 
     def digit(self, size: str) -> int | None:
@@ -376,7 +381,7 @@ class _Launching:
         moving = {atom[:2] for atom in atoms(index) if atom[0] != "s"}
         for access in self.axes.accesses:
             if len(access.groups) > 1 and moving == {atom[:2] for group in access.groups for atom in group.atoms}:
-                return _product([self.extent(sizes) for sizes in access.axes])
+                return math.prod(self.extent(sizes) for sizes in access.axes)
         return None
 
     def equate(self, names: Sequence[str], number: int, scale: float) -> None:
@@ -452,7 +457,7 @@ class _Launching:
     def shape_of(self, access: IndexedAccess) -> tuple[int, ...]:
         """The shape of a tensor along the axes of an access."""
         return tuple(
-            _product([self.sizes[size.removeprefix(HALVES)] * (2 if size.startswith(HALVES) else 1) for size in sizes])
+            math.prod(self.sizes[size.removeprefix(HALVES)] * (2 if size.startswith(HALVES) else 1) for size in sizes)
             for sizes in access.axes
         )
 
@@ -524,7 +529,7 @@ class _Launching:
                     count = _PROGRAMS[self.number]
                 before = counts.setdefault(axis, {})
                 before[name] = max(before.get(name, 1), count)
-        return tuple(_product([*counts.get(axis, {}).values()]) for axis in range(3))
+        return tuple(math.prod(counts.get(axis, {}).values()) for axis in range(3))
 
     def threads(self) -> tuple[int, ...]:
         """The threads of a block, in CUDA."""

@@ -6,16 +6,16 @@ import ast
 import re
 
 from ttexplore.porting.foreign.marks import ForeignKernel, Language
+from ttexplore.porting.proof.cuda.tokens import without_comments
 from ttexplore.porting.proof.launches import LONGEST
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
 _WHOLE = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)(?:[uUlL]*|\.0*[fF]?)(?![\w.])")
 _SHIFTED = re.compile(r"(?<![\w.])(\d{1,2})[uUlL]*\s*<<\s*(\d{1,2})(?!\w)")
 
 
 def numbers_of(language: Language, text: str, kernel: ForeignKernel) -> tuple[int, ...]:
     """The whole numbers of a kernel and of what it uses, from the largest on, those that a length can go beyond."""
-    numbers = _of_python(text, kernel.name) if language == "Triton" else _of_text(_COMMENT.sub(" ", text))
+    numbers = _of_python(text, kernel.name) if language == "Triton" else _of_text(without_comments(text))
     numbers |= {value for name, value in kernel.constants.items() if re.search(rf"\b{re.escape(name)}\b", text)}
     return tuple(sorted((number for number in numbers if 2 <= number < LONGEST), reverse=True))
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from ttexplore.porting.proof.results import PortProof
+from ttexplore.porting.proof.results import PortProof, listed
 from ttexplore.views.markup import escape
 
 # How many rows and columns of outputs a page shows beside each other.
@@ -15,23 +15,17 @@ _SHOWN = 3
 
 def proof_html(proof: PortProof) -> str:
     """A proof for a page: what was tried, and the first elements of both outputs where they are furthest apart."""
-    launch = ", ".join(f"{name} = {value}" for name, value in proof.launch.items())
     rows = [
         f"<tr><td><code>{escape(tensor)}[{', '.join(map(str, index))}]</code></td>"
         f"<td>{float(proof.source[tensor][index]):.4g}</td><td>{float(proof.skeleton[tensor][index]):.4g}</td></tr>"
         for tensor in proof.source
         for index in _first(proof.source[tensor].shape)
     ]
-    sizes = "".join(
-        f"<li>{escape(', '.join(f'{name} = {size}' for name, size in sizes.items()))}</li>" for sizes in proof.sizes
-    )
-    skipped = "".join(
-        f"<li>{escape(text)}</li>" for text in dict.fromkeys(t.skipped for t in proof.trials if t.skipped)
-    )
+    tried = "".join(f"<li>{escape(text)}</li>" for text in (*map(listed, proof.sizes), *proof.skipped))
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("element", "source", "skeleton"))
     return (
         f"<p>{escape(proof.summary[0].upper() + proof.summary[1:])}.</p><details><summary>the proof</summary>"
-        f"<p>The source was launched with {escape(launch)}.</p><ul>{sizes}{skipped}</ul>"
+        f"<p>The source was launched with {escape(listed(proof.launch))}.</p><ul>{tried}</ul>"
         f'<table class="t facts" aria-label="outputs"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody>'
         "</table></details>"
     )

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,8 +30,8 @@ from ttexplore.porting.proof.launches import (
     whole_blocks,
 )
 from ttexplore.porting.proof.numbers import numbers_of
-from ttexplore.porting.proof.results import NOT_RUN, Difference, Draft, PortProof, Trial
-from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner
+from ttexplore.porting.proof.results import NOT_RUN, Difference, Draft, PortProof, Trial, listed
+from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner, element_dtype
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
 
@@ -173,8 +172,7 @@ class _Proving:
         except BackendError:
             if time.perf_counter() - start < _SECONDS_BEYOND:
                 raise
-            sizes = ", ".join(f"{name} = {size}" for name, size in launch.sizes.items())
-            skipped = f"with {sizes}, running both takes more than {_SECONDS_BEYOND:g} s"
+            skipped = f"with {listed(launch.sizes)}, running both takes more than {_SECONDS_BEYOND:g} s"
             self.trials.append(Trial(launch.sizes, "distinct", skipped=skipped))
             return None
         finally:
@@ -228,13 +226,13 @@ class _Proving:
         arguments: dict[str, Argument] = {}
         for seed, (tensor, layout) in enumerate(launch.layouts.items()):
             name = self.skeleton.names[tensor]
-            array = np.full(layout.length, np.nan, _dtype(dtypes[tensor]))
+            array = np.full(layout.length, np.nan, element_dtype(dtypes[tensor]))
             if traced.roles[name] != "output":
                 elements = elements_of[name] = drawn(inputs, seed, traced.shapes[name])
                 _view(array, layout)[...] = elements.reshape(layout.shape)
             arguments[tensor] = array
         for tensor, length in launch.left_out.items():
-            arguments[tensor] = np.full(length, np.nan, _dtype(dtypes[tensor]))
+            arguments[tensor] = np.full(length, np.nan, element_dtype(dtypes[tensor]))
         arguments.update(launch.numbers)
         results = traced.run(elements_of, self.control, rounds=rounds)
         run = runner.run(launch.launch, arguments, self.control)
@@ -308,16 +306,11 @@ def _difference(
 
 
 def _outside(launch: TrialLaunch, access: OutsideAccess) -> str:
-    sizes = ", ".join(f"{name} = {size}" for name, size in launch.sizes.items())
     line = f" in line {access.line}" if access.line else ""
-    return f"with {sizes}, the source {access.kind}s outside of {access.tensor}{line}"
+    return f"with {listed(launch.sizes)}, the source {access.kind}s outside of {access.tensor}{line}"
 
 
 def _view(array: Array, layout: PlacedTensor) -> Array:
     """The elements of a tensor in its array."""
     strides = tuple(stride * array.itemsize for stride in layout.strides)
     return np.lib.stride_tricks.as_strided(array, layout.shape, strides)
-
-
-def _dtype(name: str) -> Any:
-    return ml_dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)

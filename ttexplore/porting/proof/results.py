@@ -16,6 +16,11 @@ Array = NDArray[Any]
 _POWERS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
+def listed(values: Mapping[str, object]) -> str:
+    """Names with their values, in a line."""
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One run of both: the sizes, which inputs, and the largest difference, relative to the largest result. `skipped`
@@ -42,7 +47,7 @@ class Difference(Printed):
 
     def __str__(self) -> str:
         index = ", ".join(map(str, self.index))
-        sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
+        sizes = listed(self.sizes)
         stored = f", stored in line {self.line}" if self.line else ""
         return (
             f"{self.tensor}[{index}] is {self.source:.6g} in the source{stored}, and {self.skeleton:.6g} in the "
@@ -80,6 +85,11 @@ class PortProof(Printed):
         return tuple(dict.fromkeys(trial.inputs for trial in self.trials if not trial.skipped))
 
     @property
+    def skipped(self) -> tuple[str, ...]:
+        """Why the source gives no result with other sizes."""
+        return tuple(dict.fromkeys(trial.skipped for trial in self.trials if trial.skipped))
+
+    @property
     def summary(self) -> str:
         """What was tried and how it came out, in a sentence."""
         bound = next((power for power in _POWERS if self.error < power), 1.0)
@@ -89,10 +99,9 @@ class PortProof(Printed):
         )
 
     def __str__(self) -> str:
-        launch = ", ".join(f"{name} = {value}" for name, value in self.launch.items())
-        sizes = [", ".join(f"{name} = {size}" for name, size in sizes.items()) for sizes in self.sizes]
-        skipped = dict.fromkeys(trial.skipped for trial in self.trials if trial.skipped)
-        return "\n".join([self.summary, f"the source was launched with {launch}", *sizes, *skipped])
+        launch = listed(self.launch)
+        sizes = [listed(sizes) for sizes in self.sizes]
+        return "\n".join([self.summary, f"the source was launched with {launch}", *sizes, *self.skipped])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import ml_dtypes
+import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.control import FREE, Control
@@ -53,12 +55,17 @@ class SourceRun:
     races: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+def element_dtype(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of the elements of a tensor."""
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
 class CannotRun(Exception):
     """A construct that cannot be run, so that nothing is known of the kernel, and its line, 0 where it has none."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(f"{reason} (line {line})" if line else reason)
-        self.reason, self.line = reason, line
+        self.line = line
 
 
 class SourceRunner(Protocol):

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +31,7 @@ from ttexplore.errors import BackendError
 from ttexplore.porting.foreign.work import PORT_ONE
 from ttexplore.porting.proof.cuda.text import SOURCE, Translation, translated
 from ttexplore.porting.proof.cuda.tokens import INCLUDE_FOLDER
-from ttexplore.porting.proof.running import Argument, CannotRun, Launch, OutsideAccess, SourceRun
+from ttexplore.porting.proof.running import Argument, CannotRun, Launch, OutsideAccess, SourceRun, element_dtype
 
 Array = NDArray[Any]
 
@@ -321,7 +320,7 @@ def _fault(kind: str, line: int, text: str, arguments: Mapping[str, Argument]) -
         case "kind":
             index, number, _ = map(int, text.split(","))
             dtype = next(name for name, code in _KINDS.items() if code == number)
-            raise _OtherDtype(index, np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype))
+            raise _OtherDtype(index, element_dtype(dtype))
         case "pointer":
             raise CannotRun(f"the argument {names[int(text)]} must be an array")
         case "number":

@@ -43,6 +43,7 @@ _REFUSED_WORDS = frozenset(_REFUSED.split())
 
 
 def without_comments(text: str) -> str:
+    """The text without its comments and strings."""
     return re.sub(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', " ", text, flags=re.S)
 
 
