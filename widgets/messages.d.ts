@@ -268,7 +268,8 @@ export interface Flow {
   svg: string;
   /** The kernel line, 0 for none, and the frame around the node, -1 for none. */
   nodes: { title: string; line: number; frame: number; facts: Named[] }[];
-  frames: { label: string; line: number; parent: number }[];
+  /** For each frame the one around it, -1 for none. */
+  frames: number[];
   /** `ends` are positions of nodes, or names of what is beside the kernel. */
   edges: { title: string; ends: [from: number | string, to: number | string]; facts: Named[] }[];
   /** What is beside the kernel. */

@@ -13,7 +13,7 @@ const value = (element, name) => Number(element.getAttribute(name) ?? 0);
 export function folded(svg, flow, frames) {
   /** Whether a frame is in another one, or is that. @param {number} frame @param {number} outer */
   const isIn = (frame, outer) => {
-    for (let at = frame; at >= 0; at = flow.frames[at].parent) if (at === outer) return true;
+    for (let at = frame; at >= 0; at = flow.frames[at]) if (at === outer) return true;
     return false;
   };
   for (const frame of frames) {

@@ -124,9 +124,7 @@ def _data(graph: FlowGraph, plan: Plan, with_kernels: bool) -> dict[str, Any]:
             }
             for node in graph.nodes
         ],
-        "frames": [
-            {"label": visible(frame.label), "line": frame.origin, "parent": frame.parent} for frame in graph.frames
-        ],
+        "frames": [frame.parent for frame in graph.frames],
         "edges": [
             {
                 "title": edge_title(graph, edge),

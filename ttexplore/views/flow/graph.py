@@ -33,7 +33,7 @@ _TECHNICAL = re.compile(r"(?:^|_)(?:tile|tiles|binary|unary|sfpu|block)(?=_|$)")
 class FlowNode:
     """Statements of one kernel line in a row, or a buffer (`store`) that hands a block on.
 
-    `within` names the buffers that only these statements fill and drain, `lines` are lines of the listing, from 0.
+    `within` names the buffers that only these statements fill and drain.
     """
 
     title: str
@@ -41,7 +41,6 @@ class FlowNode:
     origin: int
     engine: EngineName
     frame: int
-    lines: tuple[int, ...] = ()
     store: str = ""
     within: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
@@ -59,7 +58,6 @@ class FlowFrame:
     label: str
     origin: int
     parent: int
-    line: int
 
 
 # A node by its position, or a buffer or tensor beside the kernel by its name.
@@ -90,7 +88,6 @@ class FlowGraph:
     sides: Mapping[str, Side]
     transfers: tuple[tuple[str, str], ...]
     memory: Mapping[str, Memory]
-    skipped: int = 0
 
 
 def frame_item(frame: int) -> int:
@@ -136,7 +133,7 @@ class _FlowDraft:
                 self.collect(item.body, frame, times * (item.times or 1))
                 continue
             label, item = _merged(item)
-            self.frames.append(FlowFrame(label, item.origin, frame, item.line))
+            self.frames.append(FlowFrame(label, item.origin, frame))
             number = len(self.frames) - 1
             if item.is_loop:
                 self.loops.add(number)
@@ -279,7 +276,6 @@ def _finished(draft: _FlowDraft, skipped: int) -> FlowGraph:
         sides,
         tuple(draft.transfers),
         stores,
-        skipped,
     )
 
 
@@ -321,7 +317,6 @@ def _node(draft: _FlowDraft, number: int, skipped: int) -> FlowNode:
         members[0].origin,
         _engine(dearest.operation),
         draft.frame_of[number] if draft.frame_of else -1,
-        tuple(statement.line for statement in members),
         facts=(
             ("runs", ran),
             ("reads", ", ".join(reads_told) or "nothing"),

@@ -46,7 +46,6 @@ class FlowStatement:
 
     line: int
     origin: int
-    text: str
     word: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
@@ -58,7 +57,6 @@ class FlowStatement:
 class FlowBlock:
     """A loop or branch; `times` is the number of its iterations, None for one that is not a constant."""
 
-    line: int
     origin: int
     text: str
     body: tuple[FlowStatement | FlowBlock, ...]
@@ -73,7 +71,6 @@ class FlowBlock:
 class Function:
     """A function of a program with its memory by name; the tensors are its parameters."""
 
-    name: str
     stores: dict[str, Memory]
     body: tuple[FlowStatement | FlowBlock, ...]
 
@@ -106,7 +103,7 @@ def _function(lines: Sequence[Line], start: int, end: int) -> Function:
                 case _:
                     pass
     body, _ = _body(lines, start + 1, end, 1, stores)
-    return Function(head.removeprefix("def ").partition("(")[0], stores, tuple(body))
+    return Function(stores, tuple(body))
 
 
 def _body(
@@ -122,7 +119,7 @@ def _body(
         if text.startswith(("for ", "while ", "if ", "else:")):
             inner, after = _body(lines, number + 1, end, depth + 1, stores)
             if inner:
-                body.append(FlowBlock(number, _origin(line), text.removesuffix(":"), tuple(inner), _iterations(text)))
+                body.append(FlowBlock(_origin(line), text.removesuffix(":"), tuple(inner), _iterations(text)))
             number = after
             continue
         statement = _statement(line, number, text, stores) if text else None
@@ -147,14 +144,14 @@ def _statement(line: Line, number: int, text: str, stores: dict[str, Memory]) ->
             return None
         case ast.Assign(targets=[ast.Subscript(value=ast.Name(name))], value=value):
             reads = _stores(value, stores)
-            return FlowStatement(number, _origin(line), text, _word(value), reads, (name,), None)
+            return FlowStatement(number, _origin(line), _word(value), reads, (name,), None)
         case ast.Assign(value=ast.Call() as call) | ast.Expr(value=ast.Call() as call):
-            return _call(line, number, text, call, stores)
+            return _call(line, number, call, stores)
         case _:
             return None
 
 
-def _call(line: Line, number: int, text: str, call: ast.Call, stores: dict[str, Memory]) -> FlowStatement | None:
+def _call(line: Line, number: int, call: ast.Call, stores: dict[str, Memory]) -> FlowStatement | None:
     name = ast.unparse(call.func)
     form = FORMS.get(name)
     reads: list[str] = []
@@ -183,7 +180,6 @@ def _call(line: Line, number: int, text: str, call: ast.Call, stores: dict[str, 
     return FlowStatement(
         number,
         _origin(line),
-        text,
         word,
         tuple(dict.fromkeys(reads)),
         tuple(dict.fromkeys(writes)),
