@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
-from ttexplore.plan import CircularBuffer
-from ttexplore.views.flow.graph import End, FlowEdge, FlowGraph, FlowNode, tiles_told
+from ttexplore.ops.op import DST_SCOPE
+from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, CircularBuffer
+from ttexplore.views.flow.graph import End, FlowEdge, FlowGraph, FlowNode
+from ttexplore.views.flow.statements import Memory
 from ttexplore.views.markup import byte_size, plural, visible
 
-_DST_BYTES = {"float32": 4096, "int32": 4096}
-_DST_BYTES_16 = 2048
+# Of a type that this version does not know, as a saved exploration may have it.
+_USUAL_FORMAT = "Float16_b"
 
 
 def node_facts(graph: FlowGraph, node: FlowNode, buffers: dict[str, CircularBuffer]) -> list[list[str]]:
@@ -30,7 +31,7 @@ def store_facts(graph: FlowGraph, name: str, buffers: dict[str, CircularBuffer])
             ("from, to", f"{buffer.producer} → {buffer.consumer}"),
         ]
     store = graph.memory.get(name)
-    return [("holds", tiles_told(store))] if store else []
+    return [("holds", f"{plural(store.tiles, 'tile')} of {store.dtype} in {_where(store)}")] if store else []
 
 
 def edge_facts(graph: FlowGraph, edge: FlowEdge, buffers: dict[str, CircularBuffer]) -> list[tuple[str, str]]:
@@ -39,8 +40,8 @@ def edge_facts(graph: FlowGraph, edge: FlowEdge, buffers: dict[str, CircularBuff
         store = graph.memory[name]
         buffer = buffers.get(name)
         tiles = buffer.block_pages if buffer else store.tiles
-        size = buffer.page_bytes * buffer.block_pages if buffer else _bytes(graph, name)
-        facts.append((name, f"{plural(tiles, 'tile')}, {byte_size(size)} {_where(store.scope)}"))
+        size = buffer.page_bytes * buffer.block_pages if buffer else _bytes(store)
+        facts.append((name, f"{plural(tiles, 'tile')}, {byte_size(size)} in {_where(store)}"))
         if buffer:
             facts.append(
                 (
@@ -54,13 +55,12 @@ def edge_facts(graph: FlowGraph, edge: FlowEdge, buffers: dict[str, CircularBuff
     return facts
 
 
-def _where(scope: str) -> str:
-    return {CB_SCOPE: "in L1", DST_SCOPE: "in DST", "tensor": "in DRAM"}.get(scope, "in L1")
+def _where(store: Memory) -> str:
+    return {DST_SCOPE: "DST", "tensor": "DRAM"}.get(store.scope, "L1")
 
 
-def _bytes(graph: FlowGraph, name: str) -> int:
-    store = graph.memory[name]
-    return store.tiles * _DST_BYTES.get(store.dtype, _DST_BYTES_16)
+def _bytes(store: Memory) -> int:
+    return store.tiles * DATA_FORMATS[FORMAT_OF_DTYPE.get(store.dtype, _USUAL_FORMAT)].tile_bytes
 
 
 def _name(graph: FlowGraph, end: End) -> str:

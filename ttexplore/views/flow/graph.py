@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ttexplore.ops import Op
-from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.op import CB_SCOPE
 from ttexplore.plan import CircularBuffer
 from ttexplore.record import Listing
 from ttexplore.views.flow.statements import FlowBlock, FlowStatement, Function, Memory, every, functions_of
-from ttexplore.views.markup import plural
 
 EngineName = Literal["fpu", "sfpu", "unpack", "pack", "data", "statement"]
 Side = Literal["left", "right"]
@@ -162,7 +161,7 @@ class _FlowDraft:
             if item >= 0:
                 self.node_flow(item, last, carried)
                 continue
-            inner = -2 - item
+            inner = frame_item(item)
             before = {name: set(writers) for name, writers in last.items()}
             self.flow(inner, last, carried)
             if inner in self.loops and not carried:
@@ -178,7 +177,7 @@ class _FlowDraft:
             for name in statement.reads:
                 writers = last.get(name)
                 if writers is None:
-                    if not carried and self.is_beside(name):
+                    if not carried and self.filled_outside(name):
                         self.edge(name, node, name, carried)
                     continue
                 for writer in sorted(writers):
@@ -195,17 +194,18 @@ class _FlowDraft:
     def nodes_in(self, frame: int) -> set[int]:
         inside: set[int] = set()
         for item in self.order.get(frame, ()):
-            inside |= {item} if item >= 0 else self.nodes_in(-2 - item)
+            inside |= {item} if item >= 0 else self.nodes_in(frame_item(item))
         return inside
 
-    def is_beside(self, name: str) -> bool:
-        """Whether something beside the compute kernel fills it: a tensor, or another kernel."""
-        store, buffer = self.function.stores.get(name), self.buffers.get(name)
-        return (store is not None and store.scope == "tensor") or (buffer is not None and buffer.producer != "compute")
+    def is_tensor(self, name: str) -> bool:
+        return name in self.function.stores and self.function.stores[name].scope == "tensor"
+
+    def filled_outside(self, name: str) -> bool:
+        """Whether something beside the compute kernel fills it: it is a tensor, or another kernel's."""
+        return self.is_tensor(name) or (name in self.buffers and self.buffers[name].producer != "compute")
 
     def drained_outside(self, name: str) -> bool:
-        store, buffer = self.function.stores.get(name), self.buffers.get(name)
-        return (store is not None and store.scope == "tensor") or (buffer is not None and buffer.consumer != "compute")
+        return self.is_tensor(name) or (name in self.buffers and self.buffers[name].consumer != "compute")
 
 
 def _graph(function: Function, buffers: Mapping[str, CircularBuffer]) -> FlowGraph:
@@ -214,17 +214,8 @@ def _graph(function: Function, buffers: Mapping[str, CircularBuffer]) -> FlowGra
     skipped = 0
     if len(draft.members) > MOST_NODES:
         skipped = len(draft.members)
-        draft = _FlowDraft(function, buffers)
-        draft.members.append([*every(function.body)])
-        draft.frame_of.append(-1)
-        draft.order[-1] = [0]
-        for statement in draft.members.pop():
-            if _is_transfer(statement):
-                draft.statement(statement, -1)
-            elif draft.members:
-                draft.members[0].append(statement)
-            else:
-                draft.members.append([statement])
+        members = [statement for statement in every(function.body) if not _is_transfer(statement)]
+        draft = _FlowDraft(function, buffers, [members], [-1], order={-1: [0]}, transfers=draft.transfers)
     draft.flow(-1, {})
     return _finished(draft, skipped)
 
@@ -316,7 +307,7 @@ def _node(draft: _FlowDraft, number: int, skipped: int) -> FlowNode:
         told,
         members[0].origin,
         _engine(dearest.operation),
-        draft.frame_of[number] if draft.frame_of else -1,
+        draft.frame_of[number],
         facts=(
             ("runs", ran),
             ("reads", ", ".join(reads_told) or "nothing"),
@@ -330,10 +321,7 @@ def _outside(draft: _FlowDraft, names: Iterable[str], touched_elsewhere: set[str
     return [
         name
         for name in dict.fromkeys(names)
-        if name in touched_elsewhere
-        or draft.function.stores[name].scope == "tensor"
-        or draft.is_beside(name)
-        or draft.drained_outside(name)
+        if name in touched_elsewhere or draft.filled_outside(name) or draft.drained_outside(name)
     ]
 
 
@@ -375,9 +363,3 @@ def _label(block: FlowBlock) -> str:
     head, _, iterator = block.text.partition(" in ")
     extent = re.sub(r"^(?:T\.)?\w+\(|, (?:num_stages|\").*$|\)$", "", iterator)
     return f"{head} × {extent}" if extent != "range" else head
-
-
-def tiles_told(store: Memory) -> str:
-    """``2 tiles of bfloat16 in DST``."""
-    memory = {CB_SCOPE: "a circular buffer", DST_SCOPE: "DST", "tensor": "DRAM"}.get(store.scope, "L1")
-    return f"{plural(store.tiles, 'tile')} of {store.dtype} in {memory}"

@@ -9,13 +9,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from math import prod
 
 from ttexplore.ops import FORMS, Op
 from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
+from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 from ttexplore.record import Line, Listing
 
 _INDENT = 4
-_TILE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +32,10 @@ class Memory:
     @property
     def tiles(self) -> int:
         """How many tiles it has, the last two dimensions in tiles of 32 x 32."""
-        if self.scope in (CB_SCOPE, DST_SCOPE) and self.shape[1:] == (_TILE, _TILE):
+        if self.scope in (CB_SCOPE, DST_SCOPE) and self.shape[1:] == (TILE_ROWS, TILE_COLUMNS):
             return self.shape[0]
-        count = 1
-        for position, extent in enumerate(reversed(self.shape)):
-            count *= -(-extent // _TILE) if position < 2 else extent
-        return count
+        extents = zip_longest(reversed(self.shape), (TILE_COLUMNS, TILE_ROWS), fillvalue=1)
+        return prod(-(-extent // per_tile) for extent, per_tile in extents)
 
 
 @dataclass(frozen=True, slots=True)
