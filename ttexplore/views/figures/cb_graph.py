@@ -100,7 +100,7 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
 
     def flow(y: float, x1: float, x2: float, source: str, target: str) -> str:
         edge = counts.get((source, target))
-        label = f"{source} → {target}" + (f": {_tiles(edge)}" if edge else "")
+        label = f"{source} → {target}" + (f": {tiles_moved(edge)}" if edge else "")
         number = f"{edge.tiles_per_item:,}" if edge and edge.tiles_per_item is not None else ""
         shown = text((x1 + x2) / 2 - 3, y - 5, number, "s", anchor="middle") if number else ""
         drawn = path(f"M{x1:g} {y:g}H{x2:g}", "edge", extra=arrow + named(source, target))
@@ -169,7 +169,7 @@ def _undecided(plan: Plan) -> str:
     return drawing(identifier, f"Tile dataflow of {plan.kernel}", note, 480, 28, text(_MARGIN, 18, note, "s"))
 
 
-def _tiles(edge: GraphEdge) -> str:
+def tiles_moved(edge: GraphEdge) -> str:
     return "tiles vary" if edge.tiles_per_item is None else f"{plural(edge.tiles_per_item, 'tile')} per work item"
 
 
@@ -299,7 +299,7 @@ def _loop(
         shown += text(left - 5, middle - 3, f"{down.tiles_per_item:,}", "s", anchor="end")
     if up and up.tiles_per_item is not None:
         shown += text(right + 5, middle - 3, f"{up.tiles_per_item:,}", "s")
-    label = f"compute → {buffer.name} → compute" + (f": {_tiles(down)}" if down else "")
+    label = f"compute → {buffer.name} → compute" + (f": {tiles_moved(down)}" if down else "")
     return f"<g>{tooltip(label)}{into}{back}{shown}</g>"
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ttexplore.plan import CircularBuffer, Plan
-from ttexplore.views.figures.cb_graph import doing, either, gauge
+from ttexplore.views.figures.cb_graph import doing, either, gauge, tiles_moved
 from ttexplore.views.figures.svg import path, rectangle, text, tooltip
 from ttexplore.views.flow.graph import FlowGraph
 from ttexplore.views.flow.layout import BUFFER_HEIGHT, CHIP_HEIGHT, SIDE_HEIGHT, SIDE_WIDTH, Box, PlacedGraph
@@ -97,11 +97,11 @@ def movers(graph: FlowGraph, plan: Plan, layout: PlacedGraph, sizes: Sizes, arro
     writer = sizes.right + APART
     ends = {"left": (reader, MARGIN), "right": (writer, writer + MOVER_WIDTH + APART)}
     for side, (x, tensor_x) in ends.items():
+        role = "reader" if side == "left" else "writer"
         names = [name for name, box in layout.sides.items() if graph.sides[name] == side and box]
         heights: dict[str, float] = {}
         for name in names:
             box, into = layout.sides[name], plan.buffer(name).producer != "compute"
-            role = "reader" if side == "left" else "writer"
             near, far = (x + MOVER_WIDTH, box.x) if side == "left" else (x, box.x + box.width)
             start, end, edge = (near, far, f"{role}>{name}") if into else (far, near, f"{name}>{role}")
             shapes.append(transfer_edge(plan, start, end, box.middle, edge, arrow))
@@ -117,7 +117,6 @@ def movers(graph: FlowGraph, plan: Plan, layout: PlacedGraph, sizes: Sizes, arro
             stored = any(target == tensor for _, target in graph.transfers)
             loaded = any(source == tensor for source, _ in graph.transfers)
             near, far = (x, tensor_x + TENSOR_WIDTH) if side == "left" else (x + MOVER_WIDTH, tensor_x)
-            role = "reader" if side == "left" else "writer"
             if loaded:
                 apart = SIDE_HEIGHT / 4 if stored else 0
                 shapes.append(transfer_edge(plan, far, near, y + SIDE_HEIGHT / 2 + apart, f"{tensor}>{role}", arrow))
@@ -125,7 +124,6 @@ def movers(graph: FlowGraph, plan: Plan, layout: PlacedGraph, sizes: Sizes, arro
                 apart = SIDE_HEIGHT / 4 if loaded else 0
                 shapes.append(transfer_edge(plan, near, far, y + SIDE_HEIGHT / 2 - apart, f"{role}>{tensor}", arrow))
             bottom = max(bottom, y + SIDE_HEIGHT)
-        role = "reader" if side == "left" else "writer"
         middle = (layout.inner.y + bottom) / 2
         label = text(x + MOVER_WIDTH / 2, middle, role, "b", "t", anchor="middle")
         noc = text(x + MOVER_WIDTH / 2, middle + 15, "NoC 0" if side == "left" else "NoC 1", "s", "t", anchor="middle")
@@ -147,9 +145,9 @@ def movers(graph: FlowGraph, plan: Plan, layout: PlacedGraph, sizes: Sizes, arro
 def transfer_edge(plan: Plan, start: float, end: float, y: float, edge: str, arrow: str) -> str:
     source, _, target = edge.partition(">")
     edges = plan.graph.edges if plan.graph else ()
-    tiles = next((each.tiles_per_item for each in edges if (each.source, each.target) == (source, target)), None)
-    width = f' style="--w:{edge_width(tiles or 1)}"'
-    label = f"{source} → {target}" + (f": {plural(tiles, 'tile')} per work item" if tiles else "")
+    counted = next((each for each in edges if (each.source, each.target) == (source, target)), None)
+    width = f' style="--w:{edge_width((counted and counted.tiles_per_item) or 1)}"'
+    label = f"{source} → {target}" + (f": {tiles_moved(counted)}" if counted else "")
     named = f' data-edge="{escape(source)}&gt;{escape(target)}"'
     return f"<g>{tooltip(label)}{path(f'M{start:g} {y:g}H{end:g}', 'edge', extra=arrow + named + width)}</g>"
 

@@ -114,7 +114,7 @@ def _has_buffers(step: StepRecord) -> bool:
 def _data(graph: FlowGraph, plan: Plan, with_kernels: bool) -> dict[str, Any]:
     buffers = {buffer.name: buffer for buffer in plan.buffers} if with_kernels else {}
     return {
-        "svg": _svg(graph, plan, with_kernels),
+        "svg": _svg(graph, plan, buffers, with_kernels),
         "nodes": [
             {
                 "title": visible(node.title),
@@ -143,8 +143,7 @@ def _data(graph: FlowGraph, plan: Plan, with_kernels: bool) -> dict[str, Any]:
 # The drawing
 
 
-def _svg(graph: FlowGraph, plan: Plan, with_kernels: bool) -> str:
-    buffers = {buffer.name: buffer for buffer in plan.buffers} if with_kernels else {}
+def _svg(graph: FlowGraph, plan: Plan, buffers: dict[str, CircularBuffer], with_kernels: bool) -> str:
     left = MARGIN + (TENSOR_WIDTH + APART + MOVER_WIDTH + APART if with_kernels else 0)
     layout = laid_out(graph, left, TOP)
     right = layout.inner.x + layout.inner.width
