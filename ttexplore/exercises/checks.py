@@ -17,7 +17,7 @@ import numpy as np
 from ttexplore.backends.base import Deadlock
 from ttexplore.errors import shown
 from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, happened, lowered, moved, run_and_compare
-from ttexplore.exercises.written import WRITTEN, Change, with_loop
+from ttexplore.exercises.written import WRITTEN, Change, product, softmax, with_loop
 from ttexplore.exploration import Exploration
 from ttexplore.given import plain
 from ttexplore.session.results import Run
@@ -43,10 +43,6 @@ def _whole(name: str, value: object) -> int:
     return number
 
 
-def _product(A: Array, B: Array) -> Array:
-    return A @ B
-
-
 def all_cores(kernel: Any, block_M: Any, block_N: Any) -> str:
     """Blocks of a product of 512 x 512 x 256 with which all 64 cores work."""
     rows, columns = _whole("block_M", block_M), _whole("block_N", block_N)
@@ -55,7 +51,7 @@ def all_cores(kernel: Any, block_M: Any, block_N: Any) -> str:
     grid = f"{math.ceil(512 / rows)} x {math.ceil(512 / columns)}"
     if cores != 64:
         raise Wrong(f"{cores} of 64 cores work: blocks of {rows} x {columns} make a launch grid of {grid} blocks.")
-    run_and_compare(mine, _product, f"blocks of {rows} x {columns}")
+    run_and_compare(mine, product, f"blocks of {rows} x {columns}")
     return f"64 cores work on a launch grid of {grid} blocks, and the product is that of NumPy."
 
 
@@ -88,7 +84,7 @@ def stays_in_dst(kernel: Any, block_M: Any, block_N: Any) -> str:
             f"`{spilled[0]}` holds partial sums in L1: a block of {rows} x {columns} is {plural(tiles, 'tile')}, "
             "too many for DST."
         )
-    run = run_and_compare(mine, _product, f"blocks of {rows} x {columns}")
+    run = run_and_compare(mine, product, f"blocks of {rows} x {columns}")
     read = sum(count for (operation, _), count in moved(mine, run).items() if operation == "read")
     if read > 512:
         raise Wrong(
@@ -198,7 +194,7 @@ def depths(kernel: Any, depths: Any) -> str:
     if needed > 160:
         raise Wrong(f"As fast as with two blocks each, but {needed} KiB of L1; at most 160 KiB are asked for.")
     # The same depths, with few enough steps along K to run.
-    run_and_compare(lowered(kernel, **{**sizes, "K": 256}, options={**fixed, "cb_depth": answer}), _product, "K=256")
+    run_and_compare(lowered(kernel, **{**sizes, "K": 256}, options={**fixed, "cb_depth": answer}), product, "K=256")
     return f"{mine.estimate().us:.1f} µs with {needed} KiB of L1."
 
 
@@ -232,10 +228,7 @@ def online_step(kernel: Any, step: Any) -> str:
     """The step of flash attention that carries maximum, sum and values from one block of keys to the next."""
 
     def reference(Q: Array, K: Array, V: Array) -> Array:
-        scores: Any = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
-        weights: Any = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        result: Array = (weights / weights.sum(axis=-1, keepdims=True)) @ V
-        return result
+        return softmax(Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])) @ V
 
     def scored(lowest: int, highest: int) -> Change:
         """Scores of twice these numbers, which the matrix engine computes exactly: only the first column counts."""
@@ -272,7 +265,7 @@ def faster(kernel: Any, blocks: Any, options: Any) -> str:
         raise Wrong(f"Too slow: {said}. At most 130 µs are asked for.")
     # The same blocks and options, with few enough steps along K to run.
     small = lowered(kernel, M=512, N=512, K=max(256, 2 * blocks.get("block_K", 32)), **blocks, options=options)
-    run_and_compare(small, _product, "a shorter K")
+    run_and_compare(small, product, "a shorter K")
     return f"{said}."
 
 
@@ -300,7 +293,7 @@ def unhang(exploration: Any, reader: Any, compute: Any) -> str:
         if not isinstance(text, str):
             raise Wrong(f"{name} is {shown(text)}; the text of the kernel is asked for.")
     try:
-        run_and_compare(exploration, _product, "your texts", code)
+        run_and_compare(exploration, product, "your texts", code)
     except Deadlock as deadlock:
         # Its hint would say what to write.
         raise Wrong(f"The program still hangs: {deadlock.message}") from deadlock
@@ -312,7 +305,7 @@ def handshake(exploration: Exploration, reader: Any) -> str:
     if not isinstance(reader, str):
         raise Wrong(f"reader is {shown(reader)}; the text of the kernel is asked for.")
     try:
-        run_and_compare(exploration, _product, "your text", {"reader": reader})
+        run_and_compare(exploration, product, "your text", {"reader": reader})
     except Deadlock as deadlock:
         # Its hint would say what to write.
         raise Wrong(f"The program still hangs: {deadlock.message}") from deadlock
@@ -341,7 +334,7 @@ def _with_loop(exploration: Exploration, kernel: str, loop: object) -> tuple[Run
         raise Wrong(f"{kernel}_loop is {shown(loop)}; the text of the loop is asked for.")
     code = {kernel: with_loop(exploration.code[kernel].text, loop)}
     try:
-        return run_and_compare(exploration, _product, "your loop", code), code
+        return run_and_compare(exploration, product, "your loop", code), code
     except Deadlock as deadlock:
         # Its hint would say what to write.
         raise Wrong(f"The program hangs: {deadlock.message}") from deadlock

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttexplore.backends.base import Events
 from ttexplore.exploration import Exploration, explore
 from ttexplore.session.results import Run
 
@@ -114,10 +115,7 @@ def _stored_by(exploration: Exploration, name: str) -> str:
 def moved(exploration: Exploration, run: Run, code: Mapping[str, str] | None = None) -> Counter[tuple[str, str]]:
     """How many transfers the emulator counted, by operation (read, write) and tensor. `code` has the texts that ran in
     place of emitted ones."""
-    execution = run.execution
-    assert execution is not None
-    assert execution.events is not None
-    events = execution.events
+    events = _events(run)
     counts: Counter[tuple[str, str]] = Counter()
     emitted = {kernel: exploration.code[kernel].text for kernel in events.kernels}
     texts = {kernel: text.split("\n") for kernel, text in (emitted | dict(code or {})).items()}
@@ -134,8 +132,11 @@ def moved(exploration: Exploration, run: Run, code: Mapping[str, str] | None = N
 
 def happened(run: Run, operation: str) -> int:
     """How many events of an operation the emulator counted on all cores."""
-    execution = run.execution
-    assert execution is not None
-    assert execution.events is not None
-    events = execution.events
+    events = _events(run)
     return sum(events.operations[int(event["operation"])] == operation for event in events.records)
+
+
+def _events(run: Run) -> Events:
+    assert run.execution is not None
+    assert run.execution.events is not None
+    return run.execution.events

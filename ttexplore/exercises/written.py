@@ -5,8 +5,8 @@ the largest."""
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ Change = Callable[[list[Array]], list[Array]]
 @dataclass(frozen=True)
 class WrittenKernel:
     """What a kernel is to compute. `axes` names the axes of each input by the sizes of the kernel, `inputs` the runs
-    with each size by what they are called in a verdict; without any, there is one with the inputs that are drawn."""
+    with each size by what they are called in a verdict, None for one with the inputs as they are drawn."""
 
     reference: Callable[..., Array]
     axes: dict[str, str]
     sizes: tuple[dict[str, int], ...]
-    inputs: dict[str, Change] | None = None
+    inputs: Mapping[str, Change | None] = field(default_factory=lambda: {"": None})
 
     def __call__(self, kernel: Any) -> str:
         """Compare a kernel with NumPy for each size and each kind of inputs. Raises Wrong."""
@@ -35,9 +35,9 @@ class WrittenKernel:
             check_shapes(
                 mine, {name: tuple(size[axis] for axis in axes.split()) for name, axes in self.axes.items()}, case
             )
-            for name, change in (self.inputs or {"": _as_drawn}).items():
+            for name, change in self.inputs.items():
                 run_and_compare(mine, self.reference, f"{case}{name and f' and {name}'}", inputs=change)
-        kinds = f", each with {', '.join(self.inputs)}" if self.inputs else ""
+        kinds = f", each with {', '.join(self.inputs)}" if any(self.inputs) else ""
         return f"The kernel gives the same as NumPy for {len(self.sizes)} sizes{kinds}."
 
 
@@ -49,10 +49,6 @@ def with_loop(text: str, loop: str) -> str:
     last = lines.index(f"{indent}}}", first)
     lines[first : last + 1] = textwrap.indent(textwrap.dedent(loop).strip("\n"), indent).split("\n")
     return "\n".join(lines)
-
-
-def _as_drawn(arrays: list[Array]) -> list[Array]:
-    return arrays
 
 
 def _scaled(factor: float) -> Change:
@@ -101,13 +97,13 @@ def _absolute_sums(A: Array) -> Array:
     return np.asarray(np.abs(A).sum(axis=1))
 
 
-def _softmax(X: Array) -> Array:
-    powers: Array = np.exp(X - X.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+def softmax(X: Array) -> Array:
+    powers: Array = np.exp(X - X.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def _causal_softmax(S: Array) -> Array:
-    return _softmax(np.where(np.tri(len(S)) > 0, S, -np.inf))
+    return softmax(np.where(np.tri(len(S)) > 0, S, -np.inf))
 
 
 def _log_sum_exp(X: Array) -> Array:
@@ -128,7 +124,7 @@ def _by_transposed(A: Array, B: Array) -> Array:
     return A @ B.T
 
 
-def _product(A: Array, B: Array) -> Array:
+def product(A: Array, B: Array) -> Array:
     return A @ B
 
 
@@ -136,7 +132,7 @@ def _rows(table: Array, index: Array) -> Array:
     return table[index.astype(np.int64)]
 
 
-_LARGE = {"numbers around 1": _as_drawn, "numbers up to about 200": _scaled(60)}
+_LARGE: dict[str, Change | None] = {"numbers around 1": None, "numbers up to about 200": _scaled(60)}
 _SCORES = {**_LARGE, "numbers below -150": _far_below_zero}
 _PRODUCTS = ({"M": 64, "N": 64, "K": 64}, {"M": 96, "N": 160, "K": 96})
 
@@ -147,7 +143,7 @@ WRITTEN: dict[str, WrittenKernel] = {
     "outer": WrittenKernel(_outer, {"a": "M", "b": "N"}, ({"M": 64, "N": 64}, {"M": 96, "N": 192})),
     "triangle": WrittenKernel(_lower_triangle, {"A": "M M"}, ({"M": 64}, {"M": 160})),
     "long_rows": WrittenKernel(_absolute_sums, {"A": "M N"}, ({"M": 32, "N": 128}, {"M": 64, "N": 8192 + 96})),
-    "softmax_rows": WrittenKernel(_softmax, {"X": "M N"}, ({"M": 32, "N": 64}, {"M": 64, "N": 160}), _SCORES),
+    "softmax_rows": WrittenKernel(softmax, {"X": "M N"}, ({"M": 32, "N": 64}, {"M": 64, "N": 160}), _SCORES),
     "causal_rows": WrittenKernel(
         _causal_softmax,
         {"S": "M M"},
@@ -164,7 +160,7 @@ WRITTEN: dict[str, WrittenKernel] = {
     "bias_relu": WrittenKernel(_bias_relu, {"A": "M K", "B": "K N", "bias": "N"}, _PRODUCTS),
     "by_transposed": WrittenKernel(_by_transposed, {"A": "M K", "B": "N K"}, _PRODUCTS),
     "batched": WrittenKernel(
-        _product,
+        product,
         {"A": "batch M K", "B": "batch K N"},
         ({"batch": 1, **_PRODUCTS[0]}, {"batch": 3, **_PRODUCTS[1]}),
     ),
