@@ -553,7 +553,7 @@ def test_a_kernel_that_spins_is_cancelled_at_once(lab: str, folder: Path, open_c
     # Nothing is left of all that: the next run passes.
     again.root.get_by_role("button", name="Run", exact=True).click()
     # Until then, the card of the run before stands there.
-    page.wait_for_function("() => document.querySelector('.result > div').shadowRoot")
+    page.wait_for_function("() => document.querySelector('.result > div')?.shadowRoot")
     told = page.evaluate("document.querySelector('.result > div').shadowRoot.textContent")
     assert "passed" in told
     assert "of this machine's time" in told

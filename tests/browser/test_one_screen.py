@@ -13,9 +13,9 @@ from ttexplore import Exploration
 
 # What JupyterLab leaves to a notebook in a window of 1400 x 900, with its side bar and without.
 NOTEBOOKS = ((953, 786), (1205, 786))
-ROW_PIXELS = 18
 
 _LINES_IN_SIGHT = "rows => rows.clientHeight / 18"
+_PLACES = "all => all.map((one) => Object.values(one.getBoundingClientRect().toJSON()).join())"
 _NAMES = """all => all.filter((name) => {
     const [own, list] = [name, name.closest(".steplist")].map((one) => one.getBoundingClientRect());
     return name.scrollWidth > name.clientWidth || own.right > list.right;
@@ -69,13 +69,12 @@ def test_what_if_keeps_what_is_changed_and_what_it_leads_to_in_sight(show: Show,
     form = explorer.find(".whatifview form")
     policy = form.get_by_label("policy", exact=True)
     fields = form.locator(".option :is(input, select):visible")
-    places = "all => all.map((one) => Object.values(one.getBoundingClientRect().toJSON()).join())"
-    before = fields.evaluate_all(places)
+    before = fields.evaluate_all(_PLACES)
     assert len(before) > 15
     policy.select_option("strided")
     form.get_by_label("stages", exact=True).fill("3")
     # Nothing moves while one chooses.
-    assert fields.evaluate_all(places) == before
+    assert fields.evaluate_all(_PLACES) == before
     chosen = form.locator(".chosen button")
     assert chosen.all_inner_texts() == ["stages=3 ×", "policy=strided ×"]
     chosen.first.click()
@@ -87,7 +86,7 @@ def test_what_if_keeps_what_is_changed_and_what_it_leads_to_in_sight(show: Show,
     assert explorer.sent()[-1]["options"] == {"policy": "strided"}
     explorer.answer_what_if(gemm, gemm.fork(policy="strided"))
     assert button.bounding_box() == box
-    assert fields.evaluate_all(places) == before
+    assert fields.evaluate_all(_PLACES) == before
     assert inside(explorer, ".go", ".chosen button", ".compared table", ".compared .tools")
     # Another result takes the place of the last one, which stays until then.
     button.click()
@@ -111,23 +110,22 @@ def test_nothing_moves_when_a_run_starts(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data)
     explorer.tab("Run")
     controls = explorer.find(".runview > .tools :is(select, input, button)")
-    places = "all => all.map((one) => Object.values(one.getBoundingClientRect().toJSON()).join())"
     run = explorer.root.get_by_role("button", name="Run", exact=True)
     run.click()
     explorer.answer({"state": "done", "html": "<p style='height: 200px'>first result</p>", "passed": True})
     explorer.find(".result").get_by_text("first result").wait_for()
-    before = controls.evaluate_all(places)
+    before = controls.evaluate_all(_PLACES)
     top = (explorer.find(".result").bounding_box() or {})["y"]
     run.click()
     # The last result stays, greyed, until there is another.
     assert explorer.find(".result.waiting").get_by_text("first result").is_visible()
-    assert controls.evaluate_all(places) == before
+    assert controls.evaluate_all(_PLACES) == before
     assert (explorer.find(".result").bounding_box() or {})["y"] == top
     assert inside(explorer, ".runview .run", ".result")
     explorer.answer({"state": "done", "html": "<p>second result</p>", "passed": True})
     explorer.find(".result:not(.waiting)").get_by_text("second result").wait_for()
     assert explorer.find(".result").get_by_text("first result").count() == 0
-    assert controls.evaluate_all(places) == before
+    assert controls.evaluate_all(_PLACES) == before
 
 
 @pytest.mark.parametrize("width", [1000, 1400, 1920])

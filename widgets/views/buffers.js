@@ -31,7 +31,7 @@ export function buffersView(store, kernel) {
   /** @type {[name: string, title: string, part: HTMLElement][]} */
   const parts = [
     ["dataflow", "the dataflow of one core, and the moments of a recorded run", h("div.pane", flow, element)],
-    ["time on the device", "what each processor does and waits for, as it is predicted", h("div.part", h("p.q.none", "No estimate yet."), deviceTime(store, kernel))],
+    ["time on the device", "what each processor does and waits for, as it is predicted", h("div.part", deviceTime(store, kernel), h("p.q.none", "No estimate yet."))],
     ["circular buffers", "their sizes, and what they take of L1", h("div.part.two", list, l1)],
   ];
   const tabs = tabList("parts of Buffers");

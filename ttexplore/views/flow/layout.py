@@ -53,7 +53,7 @@ class PlacedGraph:
 def laid_out(graph: FlowGraph, left: float, top: float) -> PlacedGraph:
     """The layout with buffers beside the kernel from the column `left` on, from the row `top` on."""
     grid = FlowGrid(graph)
-    return _Router(grid, grid.rows, left, top).layout()
+    return _Router(grid, left, top).layout()
 
 
 @dataclass
@@ -83,7 +83,6 @@ def _tracks(segments: Iterable[_Track], apart: float = 0) -> tuple[dict[tuple[in
 @dataclass
 class _Router:
     grid: FlowGrid
-    rows: int
     left: float
     top: float
 
@@ -101,7 +100,7 @@ class _Router:
                 continue
             channel_of[number] = channel
             if isinstance(edge.source, str) or isinstance(edge.target, str):
-                start, end = float(-number - 1), float(self.rows + 1 + number)
+                start, end = float(-number - 1), float(self.grid.rows + 1 + number)
             else:
                 start, end = sorted((rank[edge.source] + 1.0, float(rank[edge.target])))
             vertical[channel].append(_Track(number, 1, start, end))
@@ -134,7 +133,7 @@ class _Router:
 
         ports = self.ports(straight, channel_of, column_x)
         # Rows
-        horizontal: dict[int, list[_Track]] = {gap: [] for gap in range(self.rows + 1)}
+        horizontal: dict[int, list[_Track]] = {gap: [] for gap in range(self.grid.rows + 1)}
         for number, edge in enumerate(graph.edges):
             if straight[number]:
                 continue
@@ -155,7 +154,7 @@ class _Router:
         frame_top: dict[int, float] = {}
         frame_bottom: dict[int, float] = {}
         y = self.top
-        for gap in range(self.rows + 1):
+        for gap in range(self.grid.rows + 1):
             # What stays inside a frame that ends or begins here runs inside of it.
             phases: list[list[_Track]] = [[], [], []]
             for segment in horizontal[gap]:
@@ -174,7 +173,7 @@ class _Router:
                     for frame in self.grid.opens.get(gap, ()):
                         frame_top[frame] = y
                         y += LABEL_HEIGHT
-            if gap < self.rows:
+            if gap < self.grid.rows:
                 node_y[gap] = y
                 y += row_height[gap]
         boxes = tuple(
