@@ -9,6 +9,7 @@ export const keys = (tabs) => [
   ["n p", "next or previous change; of a recorded run, wait; in Code, line of what is pinned"],
   ["N P", "next or previous line of what is pinned"],
   ["t  + -", "play or pause a recorded run, zoom into it"],
+  ["+ - 0", "in the graph of Buffers: zoom, and show all of it; arrows go to the nearest box, Enter tells of it"],
   ["/", "search all steps; Enter goes to the next match"],
   ["h or Enter", "pin the line under the cursor"],
   ["c  s", "fold unchanged lines, side by side"],

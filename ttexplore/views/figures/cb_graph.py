@@ -69,8 +69,9 @@ _NOTE = (
     "Grey: tensors. Square boxes: kernels. Round boxes: circular buffers, pages per block × stages × page size. "
     "Edges: tiles per work item."
 )
-_NOTE_OF_MOMENTS = (
-    "Bars: pages held / capacity. ▸ the kernel runs, ‖ it waits at the dashed edge, ■ it is done, ✖ it waits forever."
+NOTE_OF_MOMENTS = (
+    "Bars: pages held / capacity. ▸ the kernel runs, ‖ it waits at the dashed orange edge, ■ it is done, "
+    "✖ it waits forever."
 )
 # A gauge with more pages has no lines between them.
 _MOST_PAGES_DRAWN = 24
@@ -156,7 +157,7 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     for position, note in enumerate(notes):
         line = text(_MARGIN, bottom + 8 + 15 * position, note, "s")
         now = with_moments and note is _NOTE
-        shapes.append(either(line, text(_MARGIN, bottom + 8, _NOTE_OF_MOMENTS, "s") if now else ""))
+        shapes.append(either(line, text(_MARGIN, bottom + 8, NOTE_OF_MOMENTS, "s") if now else ""))
     description = f"{plural(len(plan.buffers), 'circular buffer')} between reader, compute and writer"
     return drawing(
         identifier, f"Tile dataflow of {plan.kernel}", description, _WIDTH, bottom + 15 * len(notes), "".join(shapes)

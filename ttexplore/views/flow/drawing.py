@@ -14,7 +14,7 @@ from typing import Any
 from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import StepRecord, Trace
-from ttexplore.views.figures.cb_graph import MOMENT_STYLE, cb_graph_svg, either
+from ttexplore.views.figures.cb_graph import MOMENT_STYLE, NOTE_OF_MOMENTS, cb_graph_svg, either
 from ttexplore.views.figures.svg import arrow_marker, drawing, path, rectangle, text, tooltip
 from ttexplore.views.flow.beside import (
     APART,
@@ -185,7 +185,7 @@ def _svg(graph: FlowGraph, plan: Plan, buffers: dict[str, CircularBuffer], with_
         title,
         f"{operations} and what flows between them",
         math.ceil(max(sizes.width, 620)),
-        math.ceil(bottom + _LEGEND_LINE + 8),
+        math.ceil(bottom + (2 if with_kernels else 1) * _LEGEND_LINE + 8),
         "".join(shapes),
     )
 
@@ -300,4 +300,5 @@ def _legend(y: float, with_kernels: bool) -> str:
             "s",
         )
     )
+    shapes.append(f'<g class="now">{text(MARGIN, y + 2 * _LEGEND_LINE, NOTE_OF_MOMENTS, "s")}</g>')
     return "".join(shapes)
