@@ -88,7 +88,7 @@ def lower_tt_tile_intrinsics(
     float32. ``fpu`` and ``sfpu`` prefer one engine. The plan records the reasons.
 
     With `sfpu` as ``fast``, or so for exp or exp2, these functions of the elements of a block have a faster form, which
-    is up to 3.3 % off and multiplies by a positive number first:
+    is up to 3.5 % off and multiplies by a positive number first:
 
         for i, j in T.Parallel(64, 64):                    ==>  for t in range(4):
             S[i, j] = T.exp2(S[i, j] * 0.125 - m[i] * 0.125)        tt.sub_binary_tile(S[t], m_value[t], S[t])
