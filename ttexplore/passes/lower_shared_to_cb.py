@@ -159,22 +159,27 @@ class _Storage(Context):
 def _copied_early(body: Sequence[tirx.Stmt], firings: Firings) -> list[tirx.Stmt]:
     """A sequence in which each copy from DST to a circular buffer follows what makes its value."""
     moved: list[tirx.Stmt] = []
-    touched: list[tuple[set[tirx.Buffer], set[tirx.Buffer]]] = []
     for statement in body:
         if isinstance(statement, tirx.For) and not is_parallel(statement):
             statement = with_body(statement, _copied_early(statements(statement.body), firings))
-        position, touches = len(moved), _touched(statement)
+        position = len(moved)
         if runs(statement, tl.COPY):
             source, target = (region.source for region in regions(statement))
             if scope_of(source) == DST_SCOPE and scope_of(target) == CB_SCOPE:
-                while position and not (source in touched[position - 1][1] or target in touched[position - 1][0]):
-                    position -= 1
-                position = position or len(moved)
+                position = _early(moved, source, target)
         if position < len(moved):
             firings.made(_EARLY, statement, [statement])
         moved.insert(position, statement)
-        touched.insert(position, touches)
     return moved
+
+
+def _early(moved: Sequence[tirx.Stmt], source: tirx.Buffer, target: tirx.Buffer) -> int:
+    """The place behind the last statement that makes the source of a copy or uses its target; the end without one."""
+    for position in range(len(moved), 0, -1):
+        used, written = _touched(moved[position - 1])
+        if source in written or target in used:
+            return position
+    return len(moved)
 
 
 def _touched(statement: tirx.Stmt) -> tuple[set[tirx.Buffer], set[tirx.Buffer]]:
