@@ -44,6 +44,7 @@ from ttexplore.porting.foreign.values import (
     is_bound,
     is_constant,
     is_index,
+    is_rounded,
     negated,
     operation,
     parts_of_lengths,
@@ -1914,7 +1915,7 @@ class _CudaEvaluation:
             value = _unrounded(value)
         if self.condition:
             value = Unread(self.condition)
-        elif any(isinstance(term, Formula) and term.name == "rounded" for term in walk(value)):
+        elif any(map(is_rounded, walk(value))):
             value = Unread("rounding to 16 bits before the store")
         elif self.narrowed & _threads_of(to.place):
             value = Unread("elements that a condition on threads chooses")

@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from ttexplore.errors import UsageError
 from ttexplore.porting.foreign import places
@@ -40,6 +41,7 @@ from ttexplore.porting.foreign.values import (
     is_constant,
     is_index,
     is_number_beyond,
+    is_rounded,
     last_turn,
     negated,
     operation,
@@ -52,7 +54,7 @@ from ttexplore.porting.foreign.values import (
     walk,
 )
 from ttexplore.porting.foreign.words import TRITON, TRITON_AROUND, by_name
-from ttexplore.porting.foreign.work import DEEPEST, Refused, SourceWork, TooLarge, is_large, refuse_large
+from ttexplore.porting.foreign.work import DEEPEST, Refused, SourceWork, TooLarge, is_large, refuse_large, short
 from ttexplore.record import Span
 
 _ROWS = by_name(TRITON)
@@ -404,31 +406,31 @@ def _not_understood(function: ast.FunctionDef, names: _ModuleNames) -> Refused |
     for decorator in function.decorator_list:
         path = names.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if not path or not (path[0] in names.triton or path[0] in names.functions):
-            return Refused(f"the decorator {_short(decorator)}", decorator.lineno)
+            return Refused(f"the decorator {short(decorator)}", decorator.lineno)
     pending: list[ast.AST] = [*reversed(function.body)]
     while pending:
         node = pending.pop()
         if not isinstance(node, _STATEMENTS + _EXPRESSIONS):
-            return Refused(_short(node), getattr(node, "lineno", function.lineno))
+            return Refused(short(node), getattr(node, "lineno", function.lineno))
         match node:
             case ast.For(ast.Name(), _, _, []) | ast.Expr(ast.Call() | ast.Constant(str())):
                 pass
             case ast.For() | ast.Expr():
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.AugAssign(target) if not isinstance(target, ast.Name):
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.AnnAssign(target, _, value) if not isinstance(target, ast.Name) or value is None:
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.Compare(_, operators) if len(operators) != 1 or type(operators[0]) not in _COMPARISONS:
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.BinOp(_, operator) | ast.AugAssign(_, operator) if type(operator) not in _OPERATORS:
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.UnaryOp(ast.Invert()):
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.Call(_, _, keywords) if not all(keyword.arg for keyword in keywords):
-                return Refused(_short(node), node.lineno)
+                return Refused(short(node), node.lineno)
             case ast.Name(name, ast.Store()) if name in names.bound:
                 return Refused(f"the variable {name}", node.lineno)
             case _:
@@ -436,14 +438,6 @@ def _not_understood(function: ast.FunctionDef, names: _ModuleNames) -> Refused |
         pending += reversed(list(ast.iter_child_nodes(node)))
     shadowed = [parameter.arg for parameter in arguments.args if parameter.arg in names.bound]
     return Refused(f"the parameter {shadowed[0]}", function.lineno) if shadowed else None
-
-
-def _short(node: ast.AST) -> str:
-    try:
-        text = ast.unparse(node)
-    except (RecursionError, ValueError):
-        text = type(node).__name__
-    return f"`{text.split(chr(10))[0][:60]}`"
 
 
 @dataclass
@@ -491,26 +485,32 @@ class _TritonEvaluation:
         return ForeignKernel(
             self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread(), tuple(self.variants.texts), self.updates, self.bounds, self.defaults,
-            tuple(map(self.parameter, self.function.args.args)), frozenset(self.block_counts),
+            self.parameters(), frozenset(self.block_counts),
         )  # fmt: skip
 
-    def parameter(self, parameter: ast.arg) -> Parameter:
-        """What is known of a parameter of the kernel."""
-        is_tensor = isinstance(self.tensors.get(parameter.arg), _Pointer)
-        kind = "tensor" if is_tensor else "constant" if parameter.arg in self.constants else "number"
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What is known of each parameter of the kernel."""
         hints = {
-            id(keyword.value)
+            id(node.value)
             for node in ast.walk(self.function)
-            if isinstance(node, ast.keyword)
-            for keyword in [node]
-            if keyword.arg in _KEYWORDS["range"] | _HINTS
+            if isinstance(node, ast.keyword) and node.arg in _KEYWORDS["range"] | _HINTS
         }
-        used = any(
-            isinstance(node, ast.Name) and node.id == parameter.arg and id(node) not in hints
+        used = {
+            node.id
             for statement in self.function.body
             for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and id(node) not in hints
+        }
+        return tuple(
+            Parameter(parameter.arg, self.kind(parameter.arg), used=parameter.arg in used)
+            for parameter in self.function.args.args
         )
-        return Parameter(parameter.arg, kind, used=used)
+
+    def kind(self, name: str) -> Literal["tensor", "constant", "number"]:
+        """What a parameter stands for."""
+        if isinstance(self.tensors.get(name), _Pointer):
+            return "tensor"
+        return "constant" if name in self.constants else "number"
 
     def evaluate(self) -> None:
         refuse_large(self.function.name, ast.walk(self.function), lambda: 0)
@@ -553,7 +553,7 @@ class _TritonEvaluation:
             case Scalar(word) if word in self.constants:
                 return None
             case _:
-                raise Refused(f"the default {name}={_short(node).strip('`')}", node.lineno)
+                raise Refused(f"the default {name}={short(node).strip('`')}", node.lineno)
 
     def bounded(self, condition: Value) -> bool:
         """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken."""
@@ -610,7 +610,7 @@ class _TritonEvaluation:
             return f"{min(rounded)}, which counts elements, is rounded to float32"
         for store in self.stores:
             for term in walk(store.value):
-                if _is_rounded(term):
+                if is_rounded(term):
                     return f"{store.tensor} is made of {_ROUNDING.reason}, which has no equivalent in the table"
                 if isinstance(term, Formula) and _may_overflow(term, counting):
                     return f"a product of {min(scalars_of(term) & counting)}, which counts elements, may overflow"
@@ -645,7 +645,7 @@ class _TritonEvaluation:
                     self.assign(target, self.value(value))
                 case ast.AugAssign(ast.Name(name) as target, operator, value):
                     if name not in self.known:
-                        raise Refused(_short(statement), statement.lineno)
+                        raise Refused(short(statement), statement.lineno)
                     added = self.value(value)
                     self.assign(target, self.combined(_OPERATORS[type(operator)], self.known[name], added))
                 case ast.Expr(ast.Constant()) | ast.Pass():
@@ -662,7 +662,7 @@ class _TritonEvaluation:
                     self.returned = self.value(value) if value is not None else ZERO
                     self.left = True
                 case _:
-                    raise Refused(_short(statement), statement.lineno)
+                    raise Refused(short(statement), statement.lineno)
 
     def effect(self, node: ast.Call) -> None:
         """A call as a statement: what it does must be known."""
@@ -674,24 +674,24 @@ class _TritonEvaluation:
         if name == "store" or name.startswith("atomic_") or name in _DESCRIPTOR_STORES or is_method or is_local_call:
             self.value(node)
         else:
-            raise Refused(_short(node), node.lineno)
+            raise Refused(short(node), node.lineno)
 
     def branch(self, test: ast.expr, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
         """Of variants that a constant chooses, the first one; of blocks beyond the tensor, those that are there; what
         depends on other conditions has no value."""
         condition = self.value(test)
         if isinstance(condition, _Pointer | _Many):
-            raise Refused(_short(test), test.lineno)
+            raise Refused(short(test), test.lineno)
         if is_constant(condition):
             leaves = bool(then) and isinstance(then[-1], ast.Return)
             self.run(then if self.holds(condition, test, never=leaves) else otherwise)
         elif self.bounded(condition):
             self.run(then)
             if otherwise:
-                raise Refused(_short(test), test.lineno)
+                raise Refused(short(test), test.lineno)
         elif self.bounded(negated(condition)):
             if [type(statement) for statement in then] != [ast.Return] or self.depth or self.loops or self.branches:
-                raise Refused(_short(test), test.lineno)
+                raise Refused(short(test), test.lineno)
             self.run(otherwise)
         else:
             self.sides(condition, then, otherwise)
@@ -705,10 +705,10 @@ class _TritonEvaluation:
             case _:
                 unknown = {term.name for term in walk(condition) if isinstance(term, Scalar)} - self.constants
         if unknown:
-            raise Refused(f"a choice by {_short(test)}, which is no constant,", test.lineno)
+            raise Refused(f"a choice by {short(test)}, which is no constant,", test.lineno)
         holds = self.variants.holds(condition, ast.unparse(test), never)
         if holds is None:
-            raise Refused(f"another choice by the constants of {_short(test)}", test.lineno)
+            raise Refused(f"another choice by the constants of {short(test)}", test.lineno)
         return holds
 
     def sides(self, condition: Value, *branches: list[ast.stmt]) -> None:
@@ -732,7 +732,7 @@ class _TritonEvaluation:
     def loop(self, target: ast.Name, iterated: ast.expr, body: list[ast.stmt]) -> None:
         bounds = self.value(iterated)
         if isinstance(bounds, _Pointer | _Many):
-            raise Refused(_short(iterated), iterated.lineno)
+            raise Refused(short(iterated), iterated.lineno)
         axes, scalars = axes_of(bounds), scalars_of(bounds)
         iteration, at = self.turns(iterated)
         # Blocks of a loop over a row belong to the row; a persistent loop numbers blocks of the grid.
@@ -782,7 +782,7 @@ class _TritonEvaluation:
             return Unread("several values in a loop")
         if isinstance(after, Index) and after != value:
             return replace(after, place=UNKNOWN)
-        if any(map(_is_rounded, walk(after))):
+        if any(map(is_rounded, walk(after))):
             return _ROUNDING
         is_carried = any(isinstance(term, Carried) and term.name == name for term in walk(after))
         product = any(isinstance(term, MatMul) for term in walk(after))
@@ -820,7 +820,7 @@ class _TritonEvaluation:
                     return iteration, at
             case _:
                 pass
-        raise Refused(f"the range of a loop, {_short(iterated)},", iterated.lineno)
+        raise Refused(f"the range of a loop, {short(iterated)},", iterated.lineno)
 
     def advance(self, before: Mapping[str, _Known], iteration: Place, body: list[ast.stmt]) -> None:
         """Move addresses and indices that each turn of a loop moves by the same distance to the current turn."""
@@ -857,7 +857,7 @@ class _TritonEvaluation:
                 for element, element_value in zip(elements, values, strict=True):
                     self.assign(element, element_value)
             case _:
-                raise Refused(_short(target), target.lineno)
+                raise Refused(short(target), target.lineno)
 
     def value(self, node: ast.expr) -> _Known:
         self.work.step()
@@ -885,12 +885,12 @@ class _TritonEvaluation:
             case ast.UnaryOp(ast.Not(), operand):
                 inner = self.value(operand)
                 if isinstance(inner, _Pointer | _Many) or not is_constant(inner):
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 return negated(inner)
             case ast.BoolOp(operator, values):
                 sides = [side for side in map(self.value, values) if not isinstance(side, _Pointer | _Many)]
                 if len(sides) < len(values) or not all(is_constant(side) or _is_scalar(side) for side in sides):
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 name = "&" if isinstance(operator, ast.And) else "|"
                 return functools.reduce(lambda so_far, side: Formula(name, (so_far, side)), sides)
             case ast.BinOp(left, operator, right):
@@ -900,7 +900,7 @@ class _TritonEvaluation:
             case ast.IfExp(test, then, otherwise):
                 condition = self.value(test)
                 if isinstance(condition, _Pointer | _Many) or not is_constant(condition):
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 return self.value(then if self.holds(condition, test) else otherwise)
             case ast.Subscript(value, indices):
                 return self.subscript(self.value(value), indices)
@@ -909,7 +909,7 @@ class _TritonEvaluation:
             case ast.Attribute(value, "T"):
                 inner_value = self.value(value)
                 if isinstance(inner_value, _Pointer | _Many):
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 return Formula("transposed", (inner_value,))
             case ast.Call():
                 return self.call(node)
@@ -921,7 +921,7 @@ class _TritonEvaluation:
                 self.constants.add(ast.unparse(node))
                 return Scalar(ast.unparse(node))
             case _:
-                raise Refused(_short(node), node.lineno)
+                raise Refused(short(node), node.lineno)
 
     def is_fixed(self, name: str) -> bool:
         """Whether a name is a parameter that has its first value, or a module."""
@@ -984,19 +984,19 @@ class _TritonEvaluation:
             axis = "r0" if _is_none(index_nodes[1]) else "r1"
             if isinstance(value, Index):
                 if not axes_of(value) <= {"r", "p", "k"}:
-                    raise Refused(f"an index of a block, {_short(indices)},", indices.lineno)
+                    raise Refused(f"an index of a block, {short(indices)},", indices.lineno)
                 axes = frozenset(axis if name == "r" else name for name in value.axes)
                 return Index(axes, value.scalars, _along(value.place, axis))
             if axis == "r1" and any(
                 isinstance(term, Reduced) and {"r0", "r1"} <= axes_of(term) for term in walk(value)
             ):
-                raise Refused(f"a value of a row as one of a column, {_short(indices)},", indices.lineno)
+                raise Refused(f"a value of a row as one of a column, {short(indices)},", indices.lineno)
             return replaced(value, lambda term: _turned(term, axis))
         match value, indices:
             case _Many(values), ast.Constant(int() as number) if 0 <= number < len(values):
                 return values[number]
             case _:
-                raise Refused(f"an index of a block, {_short(indices)},", indices.lineno)
+                raise Refused(f"an index of a block, {short(indices)},", indices.lineno)
 
     def argument(self, node: ast.Call, position: int, name: str) -> ast.expr | None:
         """An argument of a function of the language, by its position or name."""
@@ -1007,7 +1007,7 @@ class _TritonEvaluation:
         name = self.names.in_language(node.func)
         keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         if any(isinstance(argument, ast.Starred) for argument in node.args):
-            raise Refused(_short(node), node.lineno)
+            raise Refused(short(node), node.lineno)
         if not name:
             return self.other_call(node, keywords)
         odd = keywords.keys() - _KEYWORDS.get(name, set())
@@ -1018,7 +1018,7 @@ class _TritonEvaluation:
                 axis = self.argument(node, 0, "axis")
                 number = self.value(axis) if axis is not None else None
                 if not isinstance(number, Number) or number.value not in (0.0, 1.0, 2.0):
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 program_index = places.atom("p", f"{number.value:g})") if name == "program_id" else places.atom(
                     "s", f"tl.num_programs({number.value:g})"
                 )  # fmt: skip
@@ -1026,7 +1026,7 @@ class _TritonEvaluation:
             case "arange", [begin, end]:
                 size = self.value(end)
                 if isinstance(size, _Pointer | _Many) or self.value(begin) != ZERO or place_of(size) == UNKNOWN:
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 text = places.written(place_of(size))
                 self.sizes.add(text)
                 return Index(frozenset({"r"}), frozenset(), places.atom("r", "r", text))
@@ -1048,7 +1048,7 @@ class _TritonEvaluation:
                 )
                 supplied = dict(zip(order, node.args, strict=False)) | keywords
                 if "base" not in supplied:
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 return self.blocks(self.value(supplied["base"]), supplied)
             case "advance", [address, by]:
                 return self.moved(self.value(address), by, fresh=False)
@@ -1059,7 +1059,7 @@ class _TritonEvaluation:
                 return ZERO
             case "dot", _ if "out_dtype" in keywords and self.is_whole(keywords["out_dtype"]):
                 return Unread("a product of whole numbers")
-            case "dot", _ if "out_dtype" in keywords and self.is_short(keywords["out_dtype"]):
+            case "dot", _ if "out_dtype" in keywords and self.isshort(keywords["out_dtype"]):
                 return _ROUNDING
             case "dot", [a, b, *rest] if len(rest) < 2:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
@@ -1081,12 +1081,12 @@ class _TritonEvaluation:
             case "trans", [value]:
                 inner = self.value(value)
                 if isinstance(inner, _Pointer | _Many):
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 return Formula("transposed", (inner,))
             case "cast", _:
                 value, to = self.argument(node, 0, "input"), self.argument(node, 1, "dtype")
                 if value is None or to is None:
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 return self.converted(value, to)
             case (("multiple_of" | "max_contiguous"), [value, _]):
                 return self.value(value)
@@ -1095,14 +1095,14 @@ class _TritonEvaluation:
             case _, arguments if name in _FUNCTIONS:
                 values = [self.value(argument) for argument in arguments]
                 if any(isinstance(operand, _Pointer | _Many) for operand in values):
-                    raise Refused(_short(node), node.lineno)
+                    raise Refused(short(node), node.lineno)
                 return operation(
                     _FUNCTIONS[name], *[operand for operand in values if not isinstance(operand, _Pointer | _Many)]
                 )
             case _:
                 for argument in (*node.args, *keywords.values()):
                     if not isinstance(self.value(argument), Value) or name == "inline_asm_elementwise":
-                        raise Refused(_short(node), node.lineno)
+                        raise Refused(short(node), node.lineno)
                 return Unread(f"tl.{name}")
 
     def load(self, node: ast.Call, address: _Known) -> Value:
@@ -1121,7 +1121,7 @@ class _TritonEvaluation:
         axis = self.argument(node, 1, "axis")
         along = self.value(axis) if axis is not None else None
         if isinstance(inner, _Pointer | _Many) or (along is not None and not isinstance(along, Number)):
-            raise Refused(_short(node), node.lineno)
+            raise Refused(short(node), node.lineno)
         axes = {*axes_of(inner)} & {"r", "r0", "r1"}
         if not axes and not any(
             isinstance(term, Unread) or (isinstance(term, Formula) and term.name == "edge") for term in walk(inner)
@@ -1131,7 +1131,7 @@ class _TritonEvaluation:
         if axes == {"r0", "r1"} and number not in (1, -1):
             return Unread("a reduction over the rows of a block")
         if axes == {"r"} and number not in (None, 0, -1):
-            raise Refused(_short(node), node.lineno)
+            raise Refused(short(node), node.lineno)
         if axes in ({"r0"}, {"r0", "r"}, {"r1"}) and number != 1:
             return Unread("a reduction over the rows of a block")
         if isinstance(inner, Reduced) and inner.kind == name and not inner.together:
@@ -1143,14 +1143,14 @@ class _TritonEvaluation:
     def filled(self, node: ast.Call) -> _Known:
         value, dtype = self.argument(node, 1, "value"), self.argument(node, 2, "dtype")
         if value is None:
-            raise Refused(_short(node), node.lineno)
+            raise Refused(short(node), node.lineno)
         fill = self.value(value)
         # Of whole numbers, others than those of indices are not read.
         return self.held_as(dtype) or (replace(fill, is_float=True) if isinstance(fill, Number) else fill)
 
     def rounded_up(self, above: _Known, below: _Known, node: ast.Call) -> Value:
         if isinstance(above, _Pointer | _Many) or isinstance(below, _Pointer | _Many):
-            raise Refused(_short(node), node.lineno)
+            raise Refused(short(node), node.lineno)
         position = places.combined("cdiv", place_of(above), place_of(below))
         return Index(axes_of(above) | axes_of(below), scalars_of(above) | scalars_of(below), position)
 
@@ -1167,7 +1167,7 @@ class _TritonEvaluation:
                     case ast.Constant("inf" | "-inf" | "+inf" as word):
                         return Number(float(word))
                     case _:
-                        raise Refused(_short(node), node.lineno)
+                        raise Refused(short(node), node.lineno)
             case ast.Attribute(value, "to" | "cast") if len(node.args) == 1 and not keywords:
                 return self.converted(value, node.args[0])
             case ast.Attribute(value, "load") if len(node.args) == 1 and not keywords:
@@ -1181,7 +1181,7 @@ class _TritonEvaluation:
     def is_whole(self, dtype: ast.expr) -> bool:
         return re.match(r"u?int\d+$", self.names.in_language(dtype)) is not None
 
-    def is_short(self, dtype: ast.expr) -> bool:
+    def isshort(self, dtype: ast.expr) -> bool:
         return _SHORT.fullmatch(self.names.in_language(dtype)) is not None
 
     def converted(self, node: ast.expr, to: ast.expr) -> _Known:
@@ -1195,10 +1195,10 @@ class _TritonEvaluation:
             return Unread("a conversion to 8 bits")
         is_truth = isinstance(unconverted, Formula) and unconverted.name in _TRUTHS
         if is_index(unconverted) and not is_truth and not _LONG.fullmatch(dtype):
-            return Unread(f"an index in {_short(to)}")
-        if isinstance(unconverted, Formula) and unconverted.name == "rounded":
+            return Unread(f"an index in {short(to)}")
+        if is_rounded(unconverted):
             return unconverted if Scalar(dtype) in unconverted.arguments else _ROUNDING
-        if self.is_short(to) and not is_truth and not isinstance(unconverted, Unread):
+        if self.isshort(to) and not is_truth and not isinstance(unconverted, Unread):
             return Formula("rounded", (unconverted, Scalar(dtype)))
         if dtype == "float32":
             # A length is rounded.
@@ -1213,7 +1213,7 @@ class _TritonEvaluation:
             return None
         self.check_dtype(dtype)
         is_short = self.names.in_language(dtype).startswith("float8")
-        if self.is_short(dtype):
+        if self.isshort(dtype):
             return _ROUNDING
         return Unread("numbers of 8 bits") if is_short else Unread("whole numbers") if self.is_whole(dtype) else None
 
@@ -1225,7 +1225,7 @@ class _TritonEvaluation:
             ("element_ty",),
         )
         if not is_known and not (len(path) == 1 and path[0] in self.constants):
-            raise Refused(f"the dtype {_short(to)}", to.lineno)
+            raise Refused(f"the dtype {short(to)}", to.lineno)
 
     def extreme(self, name: str, arguments: list[ast.expr]) -> Value:
         values = [value for value in map(self.value, arguments) if not isinstance(value, _Pointer | _Many)]
@@ -1297,7 +1297,7 @@ class _TritonEvaluation:
         bindings = dict(zip(arguments, map(self.value, node.args), strict=False))
         defaults = dict(zip(reversed(arguments), reversed(function.args.defaults), strict=False))
         if len(node.args) > len(arguments) or keywords.keys() & bindings.keys() or keywords.keys() - set(arguments):
-            raise Refused(_short(node), node.lineno)
+            raise Refused(short(node), node.lineno)
         bindings |= {name: self.value(value) for name, value in keywords.items()}
         for name in arguments:
             if name not in bindings:
@@ -1549,13 +1549,9 @@ def _bases(function: ast.FunctionDef, candidates: set[str]) -> set[str]:
     return candidates - numbers
 
 
-def _is_rounded(value: Value) -> bool:
-    return isinstance(value, Formula) and value.name == "rounded"
-
-
 def _unrounded(value: Value) -> Value:
     """A value without its last rounding to 16 bits, where tensors and factors of products have that dtype."""
-    return value.arguments[0] if isinstance(value, Formula) and value.name == "rounded" else value
+    return value.arguments[0] if is_rounded(value) else value
 
 
 def _may_overflow(value: Formula, counting: set[str]) -> bool:

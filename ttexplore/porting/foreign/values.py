@@ -12,6 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from ttexplore.porting.foreign import places
 from ttexplore.porting.foreign.places import UNKNOWN, Place
@@ -495,6 +496,11 @@ def inside(value: Value, beyond: Value | None = None) -> Value:
             return inner
         case _:
             return value
+
+
+def is_rounded(value: Value) -> TypeGuard[Formula]:
+    """Whether a value is a rounding to 16 bits."""
+    return isinstance(value, Formula) and value.name == "rounded"
 
 
 def without_edges(value: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,6 +30,15 @@ class TooLarge(Refused):
 
     def __init__(self, reason: str) -> None:
         Exception.__init__(self, reason)
+
+
+def short(node: ast.AST) -> str:
+    """The first line of a piece of Python, for an error."""
+    try:
+        text = ast.unparse(node)
+    except (RecursionError, ValueError):
+        text = type(node).__name__
+    return f"`{text.split(chr(10))[0][:60]}`"
 
 
 def is_large(nodes: Iterable[object]) -> bool:

@@ -1,7 +1,7 @@
 """Running a Triton kernel from its text: a small interpreter over NumPy, program by program.
 
-It shares nothing with the reader of ports but Python's parser, so that each finds the other's mistakes. What it does
-not know is an error with its line.
+It shares nothing with the reader of ports but Python's parser and the words of errors, so that each finds the other's
+mistakes. What it does not know is an error with its line.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ttexplore.control import FREE, Control, look_around
+from ttexplore.porting.foreign.work import short
 from ttexplore.porting.proof.running import Argument, CannotRun, Launch, SourceRun
 from ttexplore.porting.proof.triton.blocks import (
     NAMES,
@@ -126,14 +127,6 @@ class _Steps:
             look_around()
 
 
-def _short(node: ast.AST) -> str:
-    try:
-        text = ast.unparse(node)
-    except (RecursionError, ValueError):
-        text = type(node).__name__
-    return f"`{text.split(chr(10))[0][:60]}`"
-
-
 @dataclass
 class _Evaluation:
     """One call of a function of the module in one program."""
@@ -227,7 +220,7 @@ class _Evaluation:
                 if not self.holds(test):
                     raise CannotRun(ASSERTED, test.lineno)
             case _:
-                raise CannotRun(_short(statement), statement.lineno)
+                raise CannotRun(short(statement), statement.lineno)
 
     def assign(self, target: ast.expr, value: Any) -> None:
         match target:
@@ -235,11 +228,11 @@ class _Evaluation:
                 self.variables[name] = value
             case ast.Tuple(targets) | ast.List(targets):
                 if not is_tuple(value) or len(value) != len(targets):
-                    raise CannotRun(f"the assignment to {_short(target)}", target.lineno)
+                    raise CannotRun(f"the assignment to {short(target)}", target.lineno)
                 for inner, element in zip(targets, value, strict=True):
                     self.assign(inner, element)
             case _:
-                raise CannotRun(f"the assignment to {_short(target)}", target.lineno)
+                raise CannotRun(f"the assignment to {short(target)}", target.lineno)
 
     def iterations(self, iterated: ast.expr) -> Sequence[Any]:
         if isinstance(iterated, ast.Call):
@@ -258,7 +251,7 @@ class _Evaluation:
                 if name == "static_range":
                     return numbers
                 return [np.asarray(number, np.int32) for number in numbers]
-        raise CannotRun(f"a loop over {_short(iterated)}", iterated.lineno)
+        raise CannotRun(f"a loop over {short(iterated)}", iterated.lineno)
 
     def holds(self, test: ast.expr) -> bool:
         value = self.value(test)
@@ -299,7 +292,7 @@ class _Evaluation:
                 return self.meaning(node)
             case ast.BinOp(left_side, operator, right_side):
                 if type(operator) not in _OPERATORS:
-                    raise Unrunnable(_short(node))
+                    raise Unrunnable(short(node))
                 first, second = self.value(left_side), self.value(right_side)
                 if is_tuple(first) and is_tuple(second) and isinstance(operator, ast.Add):
                     return first + second
@@ -319,7 +312,7 @@ class _Evaluation:
             case ast.Call():
                 return self.call(node)
             case _:
-                raise Unrunnable(_short(node))
+                raise Unrunnable(short(node))
 
     def unary(self, operator: ast.unaryop, value: Any) -> Any:
         arithmetic = self.program.arithmetic
@@ -388,7 +381,7 @@ class _Evaluation:
                 case ast.Slice(None, None, None):
                     axes.append(slice(None))
                 case _:
-                    raise Unrunnable(_short(index))
+                    raise Unrunnable(short(index))
         block = value.offsets if isinstance(value, Pointer) else self.program.arithmetic.block(value)
         if sum(axis is not None for axis in axes) > block.ndim:
             raise Unrunnable("an index of more axes than a block has")
@@ -474,7 +467,7 @@ class _Evaluation:
     def call(self, node: ast.Call) -> Any:
         self.steps.step(node.lineno)
         if not all(keyword.arg for keyword in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
-            raise Unrunnable(_short(node))
+            raise Unrunnable(short(node))
         if isinstance(node.func, ast.Attribute) and not self.is_imported(node.func):
             return self.method(self.value(node.func.value), node.func.attr, node)
         meaning = self.meaning(node.func)
@@ -488,7 +481,7 @@ class _Evaluation:
             return self.language(name, positional, keywords, node)
         if isinstance(meaning, Imported) and meaning.path.startswith("builtins."):
             return self.builtin(meaning.path.removeprefix("builtins."), positional, keywords, node)
-        raise Unrunnable(_short(node.func))
+        raise Unrunnable(short(node.func))
 
     def is_imported(self, node: ast.expr) -> bool:
         """Whether a dotted name begins with what is imported."""
@@ -548,7 +541,7 @@ class _Evaluation:
             case "print", _:
                 return None
             case _:
-                raise Unrunnable(_short(node))
+                raise Unrunnable(short(node))
 
     def local(self, function: ast.FunctionDef, positional: list[Any], keywords: dict[str, Any]) -> Any:
         """Call a function of the module."""
@@ -591,4 +584,4 @@ def _cannot_run(error: Exception, node: ast.expr | ast.stmt) -> CannotRun:
         case RecursionError():
             return CannotRun("an expression that nests too deep", node.lineno)
         case _:
-            return CannotRun(f"{_short(node)}, which does not fit,", node.lineno)
+            return CannotRun(f"{short(node)}, which does not fit,", node.lineno)
