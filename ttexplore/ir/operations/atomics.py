@@ -19,6 +19,9 @@ HANDED_ON = "tt.handed_on"
 ATOMICS: Mapping[str, type[tirx.BinaryOpExpr]] = {
     tl.ATOMICS["add"]: tirx.Add, tl.ATOMICS["max"]: tirx.Max, tl.ATOMICS["min"]: tirx.Min,
 }  # fmt: skip
+# The update that joins what each kind of reduction does, and the kind of which each one is.
+UPDATES: Mapping[str, str] = {"sum": "add", "max": "max", "min": "min"}
+KINDS: Mapping[str, str] = {tl.ATOMICS[update]: kind for kind, update in UPDATES.items()}
 
 
 def updated(kind: str, old: ir.Expr, value: ir.Expr) -> ir.Call:

@@ -113,9 +113,17 @@ def _axes(expression: ir.Expr, differing: Mapping[ir.Var, frozenset[int]]) -> fr
     return axes
 
 
-def _values_of(statement: tirx.Stmt) -> list[ir.Expr]:
+def values_of(statement: tirx.Stmt) -> list[ir.Expr]:
     """The expressions of a statement, with the regions of an operation."""
     return arguments(statement) if op_name(statement) else expressions_of(statement)
+
+
+def _written(statement: tirx.Stmt) -> tirx.Buffer | None:
+    """The buffer that a store or an operation writes."""
+    if isinstance(statement, tirx.BufferStore):
+        return statement.buffer
+    operation = tl.BLOCKS.get(op_name(statement))
+    return None if operation is None else regions(statement)[operation.target].source
 
 
 def is_private(buffer: ir.Var) -> bool:
@@ -136,15 +144,13 @@ def _known(body: Sequence[tirx.Stmt], *, guarded: bool) -> dict[ir.Var, frozense
 
     def visit(body: Sequence[tirx.Stmt], around: frozenset[int]) -> None:
         for statement in body:
-            axes = frozenset[int]().union(*(_axes(value, differing) for value in _values_of(statement)))
+            axes = frozenset[int]().union(*(_axes(value, differing) for value in values_of(statement)))
             match statement:
                 case tirx.Bind():
                     learn(statement.var, axes)
-                case tirx.BufferStore() if is_private(statement.buffer):
-                    learn(statement.buffer, axes | around)
-                case tirx.Evaluate() if (operation := tl.BLOCKS.get(op_name(statement))) is not None:
-                    target = regions(statement)[operation.target].source
-                    if is_private(target):
+                case tirx.BufferStore() | tirx.Evaluate():
+                    target = _written(statement)
+                    if target is not None and is_private(target):
                         learn(target, axes | around)
                 case tirx.IfThenElse():
                     inner = around | axes if guarded else around
@@ -165,7 +171,7 @@ def _is_by_thread(
     statement: tirx.Stmt, differing: Mapping[ir.Var, frozenset[int]], names: Mapping[ir.Var, ir.Expr]
 ) -> bool:
     """Whether a statement is another one in each thread, and more than a branch that chooses a group of threads."""
-    axes = frozenset[int]().union(*(_axes(value, differing) for value in _values_of(statement)))
+    axes = frozenset[int]().union(*(_axes(value, differing) for value in values_of(statement)))
     match statement:
         case tirx.Bind():
             return False
@@ -174,13 +180,13 @@ def _is_by_thread(
             alone = not any(isinstance(node, ir.Var | ir.TensorLoad) for node in used)
             return bool(axes) and not (alone and axes <= {0, ALL_AXES})
         case _:
-            return bool(axes) or any(over_threads(node) for value in _values_of(statement) for node in nodes_of(value))
+            return bool(axes) or any(over_threads(node) for value in values_of(statement) for node in nodes_of(value))
 
 
 def is_by_thread(function: tirx.PrimFunc) -> bool:
     """Whether threads of a kernel differ in more than the branches that groups of them take."""
     all_statements = walk(function.body)
-    mentions = (node for statement in all_statements for value in _values_of(statement) for node in nodes_of(value))
+    mentions = (node for statement in all_statements for value in values_of(statement) for node in nodes_of(value))
     if not any(is_thread_index(node) or over_threads(node) for node in mentions):
         return False
     names = {statement.var: statement.value for statement in all_statements if isinstance(statement, tirx.Bind)}
@@ -198,8 +204,7 @@ def thread_kernel(function: tirx.PrimFunc) -> ThreadKernel | None:
     while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].thread_binding is not None:
         launch.append(body[0])
         body = statements(body[0].body)
-    names = {str(each.buffer.name) for each in walk(function.body) if isinstance(each, tirx.AllocBuffer)}
-    names |= {str(parameter.name) for parameter in function.params}
+    names = buffer_names(function)
     reading = _ThreadReading(_known(body, guarded=True), _named_axes(launch, body), names)
     read = reading.body(body, _NO_AXES)
     axes = tuple(reading.axes)
@@ -217,6 +222,12 @@ def block_threads(grid_loop: tirx.For) -> tuple[int, ...]:
     if THREADS in annotations:
         return tuple(int(extent) for extent in annotations[THREADS])
     return (int(annotations["threads"]),) if "threads" in annotations else ()
+
+
+def buffer_names(function: tirx.PrimFunc) -> set[str]:
+    """The names of the buffers and the parameters of a kernel."""
+    names = {str(each.buffer.name) for each in walk(function.body) if isinstance(each, tirx.AllocBuffer)}
+    return names | {str(parameter.name) for parameter in function.params}
 
 
 def _named_axes(launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]) -> list[ThreadAxis]:
@@ -300,49 +311,42 @@ class _ThreadReading:
             case tirx.For() if is_parallel(statement) and VECTORIZED not in dict(statement.annotations):
                 self.refuse_difference(statement)
                 if around:
-                    raise _refused("T.Parallel in a branch that only some threads take", statement)
+                    raise refused("T.Parallel in a branch that only some threads take", statement)
                 return [statement]
             case tirx.For():
                 if self.differs(statement.min, statement.extent):
-                    raise _refused("a loop whose length is another one in each thread", statement)
-                bounds = [self.plain(bound) for bound in (statement.min, statement.extent)]
-                body = self.body(statements(statement.body), around)
+                    raise refused("a loop whose length is another one in each thread", statement)
+                low, extent = self.plain(statement.min), self.plain(statement.extent)
+                body = sequence(self.body(statements(statement.body), around))
                 annotations = {key: value for key, value in dict(statement.annotations).items() if key != VECTORIZED}
-                low, extent = bounds
-                serial: tirx.Stmt = tirx.For(
-                    statement.loop_var,
-                    low,
-                    extent,
-                    tirx.ForKind.SERIAL,
-                    sequence(body),
-                    None,
-                    annotations,
-                    None,
-                    statement.span,
-                )
-                return [serial]
+                return [
+                    tirx.For(
+                        statement.loop_var, low, extent, tirx.ForKind.SERIAL, body, None, annotations, None,
+                        statement.span,
+                    )
+                ]  # fmt: skip
             case tirx.Evaluate() if runs(statement, tl.SYNC_THREADS):
                 if around:
-                    raise _refused("T.sync_threads in a branch that only some threads take", statement)
+                    raise refused("T.sync_threads in a branch that only some threads take", statement)
                 return []
             case tirx.Evaluate() if runs(statement, tl.FILL) and is_private(regions(statement)[0].source):
                 if not around and not self.differs(arguments(statement)[1]):
                     return [statement]
                 target, value = regions(statement)[0].source, arguments(statement)[1]
                 if any(load.source.same_as(target) for load in loads_of(value)):
-                    raise _refused(f"a fill of {target.name} with a value of its own", statement)
+                    raise refused(f"a fill of {target.name} with a value of its own", statement)
                 stores = self.body(fill_as_stores(statement), around)
                 self.sources.update({nested: statement for each in stores for nested in walk(each)})
                 return stores
-            case tirx.Evaluate() if op_name(statement) in _ORDERING or _is_later(statement):
-                raise _refused("code for single threads that wait at barriers", statement)
+            case tirx.Evaluate() if op_name(statement) in _ORDERING or is_asynchronous(statement):
+                raise refused("code for single threads that wait at barriers", statement)
             case tirx.Evaluate():
                 self.refuse_difference(statement)
                 if around and op_name(statement):
-                    raise _refused("an operation of the whole block in a branch that only some threads take", statement)
+                    raise refused("an operation of the whole block in a branch that only some threads take", statement)
                 return [statement]
             case _:
-                raise _refused(f"{type(statement).__name__} in a kernel for single threads", statement)
+                raise refused(f"{type(statement).__name__} in a kernel for single threads", statement)
 
     def named(self, bind: tirx.Bind) -> list[tirx.Stmt]:
         axes = self.differs(bind.value)
@@ -386,11 +390,11 @@ class _ThreadReading:
 
     def refuse_difference(self, statement: tirx.Stmt) -> None:
         for nested in walk(statement):
-            if self.differs(*_values_of(nested)) or (
+            if self.differs(*values_of(nested)) or (
                 isinstance(nested, tirx.BufferStore) and self.differing.get(nested.buffer)
             ):
                 nest = "T.Parallel" if is_parallel(statement) else "an operation of the whole block"
-                raise _refused(f"{nest} that uses what is another value in each thread", nested)
+                raise refused(f"{nest} that uses what is another value in each thread", nested)
 
 
 def fill_as_stores(fill: tirx.Stmt) -> list[tirx.Stmt]:
@@ -405,24 +409,23 @@ def fill_as_stores(fill: tirx.Stmt) -> list[tirx.Stmt]:
     return [inner]
 
 
-def _is_later(statement: tirx.Stmt) -> bool:
-    """Whether a copy or a product is over later than the next statement begins."""
-    return (runs(statement, tl.COPY) and len(arguments(statement)) > len(tl.COPY.regions)) or (
-        op_name(statement) in tl.BLOCKS and bool(attribute(statement, tl.ASYNCHRONOUS))
-    )
+def is_asynchronous(statement: tirx.Stmt) -> bool:
+    """Whether a copy or a product is over later than the statement after it begins."""
+    name = op_name(statement)
+    if name not in tl.STATEMENTS:
+        return False
+    return (name == tl.COPY.name and len(arguments(statement)) == 3) or bool(attribute(statement, tl.ASYNCHRONOUS))
 
 
 def _check_condition(branch: tirx.IfThenElse, condition: ir.Expr, inner: Sequence[tirx.Stmt]) -> None:
     """A branch by thread may not store what its condition reads: all threads make each step in it together."""
     read = {load.source for load in loads_of(condition)}
     for statement in (nested for each in inner for nested in walk(each)):
-        targets = [statement.buffer] if isinstance(statement, tirx.BufferStore) else []
-        if (operation := tl.BLOCKS.get(op_name(statement))) is not None:
-            targets = [regions(statement)[operation.target].source]
-        for target in targets:
-            if target in read:
-                raise _refused(f"a branch by thread that stores {target.name}, which decides it,", branch)
+        target = _written(statement)
+        if target is not None and target in read:
+            raise refused(f"a branch by thread that stores {target.name}, which decides it,", branch)
 
 
-def _refused(construct: str, statement: tirx.Stmt) -> Unsupported:
+def refused(construct: str, statement: tirx.Stmt) -> Unsupported:
+    """The error for what is not lowered in code for single threads."""
     return Unsupported("L001", f"{construct} is not lowered", hint=_HINT, span=span_of(statement))

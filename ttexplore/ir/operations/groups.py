@@ -21,7 +21,6 @@ from ttexplore.ir.arithmetic.expression import format_expression
 from ttexplore.ir.arithmetic.index import VariableNumbers, compiled, convert
 from ttexplore.ir.build import (
     arguments,
-    attribute,
     attributes,
     op_name,
     runs,
@@ -32,7 +31,7 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dag import nodes_of, replaced, written_out
-from ttexplore.ir.operations.by_thread import block_threads, thread_kernel
+from ttexplore.ir.operations.by_thread import block_threads, is_asynchronous, thread_kernel
 from ttexplore.ir.operations.thread_indices import ALL_AXES, is_thread_index, thread_axis
 from ttexplore.ir.operations.threads_written_out import written_out_threads
 from ttexplore.ir.program import KERNEL
@@ -128,16 +127,9 @@ def is_for_threads(statement: tirx.Stmt) -> bool:
         case tirx.BufferStore():
             return any(map(has_thread_index, (statement.value, *statement.indices)))
         case tirx.Evaluate():
-            name = op_name(statement)
-            return name in AT_BARRIERS or (name in tl.STATEMENTS and is_asynchronous(statement))
+            return op_name(statement) in AT_BARRIERS or is_asynchronous(statement)
         case _:
             return False
-
-
-def is_asynchronous(statement: tirx.Stmt) -> bool:
-    """Whether a copy or a product is over later than the statement after it begins."""
-    name = op_name(statement)
-    return (name == tl.COPY.name and len(arguments(statement)) == 3) or bool(attribute(statement, tl.ASYNCHRONOUS))
 
 
 def has_thread_index(expression: ir.Expr) -> bool:

@@ -29,8 +29,8 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.operations.atomics import ATOMICS, plain, updated
-from ttexplore.ir.operations.by_thread import VECTORIZED, is_by_thread
+from ttexplore.ir.operations.atomics import ATOMICS, KINDS, UPDATES, plain, updated
+from ttexplore.ir.operations.by_thread import VECTORIZED, buffer_names, is_by_thread
 from ttexplore.ir.operations.reductions import JOININGS
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.language.api.tile import copy, fill, note_hints
@@ -40,9 +40,6 @@ from ttexplore.language.tracer.dtypes import dtype_name
 from ttexplore.language.tracer.spans import caller_span
 from ttexplore.ops import language as tl
 
-# The update that each kind of reducer takes, and of which reduction each update is.
-_UPDATES = {"sum": "add", "max": "max", "min": "min"}
-_KINDS = {tl.ATOMICS[update]: kind for kind, update in _UPDATES.items()}
 # Of the blocks that are reduced.
 _MOST_LOOPS = 2
 
@@ -70,11 +67,11 @@ def alloc_reducer(
     """
     callee = "T.alloc_reducer"
     builder = current(callee)
-    if op not in _UPDATES:
-        raise unsupported(f"{callee} with op={shown(op)}", f"reducers are {', '.join(_UPDATES)}")
+    if op not in UPDATES:
+        raise unsupported(f"{callee} with op={shown(op)}", f"reducers are {', '.join(UPDATES)}")
     if replication is not None:
         builder.leave_out(f"{callee} replication=")
-    return Reducer(shape_given(shape, callee), dtype_name(dtype), "local.fragment", update=_UPDATES[op])
+    return Reducer(shape_given(shape, callee), dtype_name(dtype), "local.fragment", update=UPDATES[op])
 
 
 def reducer_init(reducer: object, value: object = None, **hints: object) -> ir.Call:
@@ -84,7 +81,7 @@ def reducer_init(reducer: object, value: object = None, **hints: object) -> ir.C
     update = _update_of(callee, current(callee), reducer)
     note_hints(callee, hints)
     assert is_buffer(reducer)
-    kind = _KINDS[tl.ATOMICS[update]]
+    kind = KINDS[tl.ATOMICS[update]]
     return fill(reducer, JOININGS[kind].neutral_of(dtype_of(reducer)) if value is None else value)
 
 
@@ -146,8 +143,7 @@ def _updated(statement: tirx.Stmt) -> str:
 class _Updates(Context):
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.names = {str(stmt.buffer.name) for stmt in walk(function.body) if isinstance(stmt, tirx.AllocBuffer)}
-        self.names |= {str(parameter.name) for parameter in function.params}
+        self.names = buffer_names(function)
         self.is_by_thread = is_by_thread(function)
 
     def statement(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -209,7 +205,7 @@ class _UpdateNest:
         )
         shape = [number_of(loop.extent) for loop in self.loops]
         turns = self.updates.allocate(f"{name}_turns", shape, dtype, store.span)
-        kind = _KINDS[_updated(store)]
+        kind = KINDS[_updated(store)]
         joining = JOININGS[kind]
         neutral = tirx.const(joining.neutral_of(dtype), dtype)
         self.allocated.append(turns)

@@ -25,7 +25,7 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dataflow import is_parallel
-from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, thread_kernel
+from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, refused, thread_kernel
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.by_thread.axes import Axes, Node
@@ -33,7 +33,6 @@ from ttexplore.passes.normalize.by_thread.joins import Joins, joining, without_l
 from ttexplore.passes.normalize.by_thread.leaves import (
     Leaves,
     ThreadStore,
-    refused,
     sides_of,
 )
 from ttexplore.passes.normalize.by_thread.nests import Nests

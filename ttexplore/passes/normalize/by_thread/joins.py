@@ -16,8 +16,8 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.operations.atomics import ATOMICS, updated
-from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, with_owned
+from ttexplore.ir.operations.atomics import KINDS, UPDATES, updated
+from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, refused, with_owned
 from ttexplore.ir.operations.reductions import JOININGS
 from ttexplore.ir.operations.thread_indices import over_threads
 from ttexplore.ops import language as tl
@@ -25,11 +25,8 @@ from ttexplore.passes.normalize.by_thread.axes import Axes, BlockAxes, Node
 from ttexplore.passes.normalize.by_thread.leaves import (
     Leaves,
     ThreadStore,
-    refused,
 )
 from ttexplore.passes.normalize.by_thread.nests import Nests, Total
-
-_JOINED_KINDS = {"add": "sum", "max": "max", "min": "min"}
 
 
 @dataclass(frozen=True)
@@ -49,10 +46,9 @@ def joining(leaf: ThreadStore, kernel: ThreadKernel) -> ThreadJoin | None:
     if over_axis is not None:
         kind, joined, axis = over_axis
         return ThreadJoin(kind, joined, frozenset([axis]), False)
-    if type(value) is ir.Call and operation_name(value) in ATOMICS:
-        (name,) = (kind for kind, each in tl.ATOMICS.items() if each == operation_name(value))
+    if type(value) is ir.Call and operation_name(value) in KINDS:
         axes = frozenset(range(len(kernel.axes))) - kernel.axes_of([*store.indices])
-        return ThreadJoin(_JOINED_KINDS[name], elements(value.args)[1], axes, True)
+        return ThreadJoin(KINDS[operation_name(value)], elements(value.args)[1], axes, True)
     return None
 
 
@@ -148,9 +144,8 @@ class Joins:
         indices = [*store.indices]
         if joining.is_update:
             old = tirx.BufferLoad(store.buffer, indices)
-            (name,) = (update for update, kind in _JOINED_KINDS.items() if kind == joining.kind)
             joined = JOININGS[joining.kind].expression(old, value)
-            value = joined if is_on_chip(store.buffer) else updated(name, old, value)
+            value = joined if is_on_chip(store.buffer) else updated(UPDATES[joining.kind], old, value)
             axes = leaves.kernel.axes_of(indices)
             if not leaves.is_injective(indices, (), sorted(axes)):
                 raise refused(f"an update of elements of {store.buffer.name} that threads choose", store)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, Unsupported
+from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.arithmetic.index import (
     Binary,
@@ -25,9 +25,7 @@ from ttexplore.ir.arithmetic.index import variables as variables_in
 from ttexplore.ir.build import (
     arguments,
     constant,
-    expressions_of,
     is_whole,
-    op_name,
     regions,
     runs,
     statements,
@@ -35,7 +33,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of, same_expressions
 from ttexplore.ir.dataflow import is_parallel, loads_of
 from ttexplore.ir.operations.atomics import updates
-from ttexplore.ir.operations.by_thread import ThreadKernel, is_private
+from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, values_of
 from ttexplore.ir.operations.reductions import JOININGS
 from ttexplore.ir.operations.thread_indices import over_threads
 from ttexplore.ir.rewrite import walk
@@ -44,7 +42,6 @@ from ttexplore.ops import language as tl
 # A T.Parallel made of loops of one thread has at most so many elements: they lie in L1 at once.
 _MOST_ELEMENTS = 1 << 16
 _ARITHMETIC = frozenset(["+", "-", "*", "//", "%"])
-_HINT = "write the block with T.Parallel: for i in T.Parallel(threads), with i in place of the index of the thread"
 _RACE_HINT = "let one thread store it: if tx == 0, or join the values with T.atomic_add"
 
 
@@ -272,7 +269,7 @@ def sides_of(branch: tirx.IfThenElse) -> list[tuple[list[tirx.Stmt], ir.Expr]]:
 
 def buffers_of(statement: tirx.Stmt) -> list[tirx.Buffer]:
     """The buffers that a statement itself uses."""
-    values = arguments(statement) if op_name(statement) else expressions_of(statement)
+    values = values_of(statement)
     used = [load.source for value in values for load in loads_of(value)]
     used += [value.source for value in values if isinstance(value, ir.TensorRegion)]
     return [*used, statement.buffer] if isinstance(statement, tirx.BufferStore) else used
@@ -310,7 +307,3 @@ def scaled_sum(total: Expression, term: Expression, factor: int) -> Expression:
 
 def race(problem: str, at: tirx.Stmt) -> KernelError:
     return KernelError("K016", f"{problem}: a race between threads", hint=_RACE_HINT, span=span_of(at))
-
-
-def refused(construct: str, at: tirx.Stmt) -> Unsupported:
-    return Unsupported("L001", f"{construct} is not lowered", hint=_HINT, span=span_of(at))

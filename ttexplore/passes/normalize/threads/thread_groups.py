@@ -29,11 +29,11 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.operations.by_thread import is_asynchronous
 from ttexplore.ir.operations.groups import (
     AT_BARRIERS,
     BARRIER_SCOPE,
     ThreadGroups,
-    is_asynchronous,
     is_for_threads,
     thread_groups,
     without_barrier,
@@ -265,8 +265,7 @@ class _ItemWriter:
                 return self.firings.made(_RULE, statement, [new])
             return [statement]
         changes = self.variables.keys() | self.buffers.keys()
-        later = op_name(statement) in tl.STATEMENTS and is_asynchronous(statement)
-        if not later and not any(var in changes for var in variables_of(statement)):
+        if not is_asynchronous(statement) and not any(var in changes for var in variables_of(statement)):
             return [statement]
         return self.firings.made(_RULE, statement, [self.statement(statement)])
 

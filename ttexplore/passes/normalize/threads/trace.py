@@ -15,7 +15,8 @@ from tvm import ir
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import arguments, op_name
-from ttexplore.ir.operations.groups import AT_BARRIERS, COUNTS, ThreadGroups, is_asynchronous
+from ttexplore.ir.operations.by_thread import is_asynchronous
+from ttexplore.ir.operations.groups import AT_BARRIERS, COUNTS, ThreadGroups
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.threads.races import Races
 from ttexplore.passes.normalize.threads.state import GroupAccess, GroupBarrier, GroupWait, Running
