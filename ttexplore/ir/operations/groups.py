@@ -31,8 +31,9 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dag import nodes_of, replaced, written_out
-from ttexplore.ir.operations.by_thread import block_threads, is_asynchronous, thread_kernel
+from ttexplore.ir.operations.by_thread import block_threads, is_asynchronous
 from ttexplore.ir.operations.thread_indices import ALL_AXES, is_thread_index, thread_axis
+from ttexplore.ir.operations.thread_kernel import thread_kernel
 from ttexplore.ir.operations.threads_written_out import written_out_threads
 from ttexplore.ir.program import KERNEL
 from ttexplore.ir.rewrite import walk

@@ -188,11 +188,11 @@ class _Proving:
             return Draft(f"the skeleton is refused: {error.message}")
         for inputs in inputs_of_launch:
             run, skeleton_outputs, source_outputs, problem = self.run(traced, launch, inputs, self.runner, self.rounds)
-            difference, error = self.compared(launch, inputs, run, skeleton_outputs, source_outputs)
+            difference, error = _compared(launch, inputs, run, skeleton_outputs, source_outputs, rounds=self.rounds)
             if self.rounding is not None and inputs == "large" and difference is None:
                 # What overflows in float32 shows only where it is rounded.
                 rounded = self.run(traced, launch, inputs, self.rounding, True)
-                difference = self.overflown(launch, inputs, *rounded[:3])
+                difference = _overflown(launch, inputs, *rounded[:3])
             if (problem or difference) and run.outside:
                 self.trials.append(Trial(launch.sizes, inputs, skipped=_outside(launch, run.outside[0])))
                 return None
@@ -256,44 +256,46 @@ class _Proving:
                 problem = problem or f"it writes between the elements of {tensor}"
         return run, of_skeleton, of_source, problem
 
-    def overflown(
-        self,
-        launch: TrialLaunch,
-        inputs: str,
-        run: SourceRun,
-        of_skeleton: Mapping[str, Array],
-        of_source: Mapping[str, Array],
-    ) -> Difference | None:
-        """The first element that is finite in the source, and not in the skeleton."""
-        for tensor, expected in of_source.items():
-            wrong = np.isfinite(expected) & ~np.isfinite(of_skeleton[tensor])
-            if np.any(wrong):
-                return _difference(tensor, wrong, expected, of_skeleton[tensor], launch, inputs, run)
-        return None
 
-    def compared(
-        self,
-        launch: TrialLaunch,
-        inputs: str,
-        run: SourceRun,
-        of_skeleton: Mapping[str, Array],
-        of_source: Mapping[str, Array],
-    ) -> tuple[Difference | None, float]:
-        """The first element that differs, and the largest difference that is none."""
-        largest = 0.0
-        bound = (_ROUNDED if self.rounds else _EXACT) * (_LARGE if inputs == "large" else 1.0)
-        for tensor, expected in of_source.items():
-            result = of_skeleton[tensor]
-            finite = np.isfinite(expected) & np.isfinite(result)
-            scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), 1e-30)
-            with np.errstate(all="ignore"):
-                errors = np.abs(result - expected) / scale
-            same = (result == expected) | (np.isnan(result) & np.isnan(expected))
-            wrong = ~same & ~(finite & (errors <= bound))
-            if np.any(wrong):
-                return _difference(tensor, wrong, expected, result, launch, inputs, run), 0.0
-            largest = max(largest, float(np.max(errors[finite], initial=0.0)))
-        return None, largest
+def _overflown(
+    launch: TrialLaunch,
+    inputs: str,
+    run: SourceRun,
+    of_skeleton: Mapping[str, Array],
+    of_source: Mapping[str, Array],
+) -> Difference | None:
+    """The first element that is finite in the source, and not in the skeleton."""
+    for tensor, expected in of_source.items():
+        wrong = np.isfinite(expected) & ~np.isfinite(of_skeleton[tensor])
+        if np.any(wrong):
+            return _difference(tensor, wrong, expected, of_skeleton[tensor], launch, inputs, run)
+    return None
+
+
+def _compared(
+    launch: TrialLaunch,
+    inputs: str,
+    run: SourceRun,
+    of_skeleton: Mapping[str, Array],
+    of_source: Mapping[str, Array],
+    *,
+    rounds: bool,
+) -> tuple[Difference | None, float]:
+    """The first element that differs, and the largest difference that is none."""
+    largest = 0.0
+    bound = (_ROUNDED if rounds else _EXACT) * (_LARGE if inputs == "large" else 1.0)
+    for tensor, expected in of_source.items():
+        result = of_skeleton[tensor]
+        finite = np.isfinite(expected) & np.isfinite(result)
+        scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), 1e-30)
+        with np.errstate(all="ignore"):
+            errors = np.abs(result - expected) / scale
+        same = (result == expected) | (np.isnan(result) & np.isnan(expected))
+        wrong = ~same & ~(finite & (errors <= bound))
+        if np.any(wrong):
+            return _difference(tensor, wrong, expected, result, launch, inputs, run), 0.0
+        largest = max(largest, float(np.max(errors[finite], initial=0.0)))
+    return None, largest
 
 
 def _difference(

@@ -25,7 +25,8 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.dataflow import is_parallel
-from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, refused, thread_kernel
+from ttexplore.ir.operations.by_thread import ThreadKernel, is_private, refused
+from ttexplore.ir.operations.thread_kernel import thread_kernel
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.by_thread.axes import Axes, Node
