@@ -78,8 +78,8 @@ print(c)
 torch.testing.assert_close(c, reference(a, 1, 2) + 1, rtol=1e-2, atol=1e-2)
 latency = compiled.get_profiler(tensor_supply_type=tilelang.TensorSupplyType.Normal).do_bench()
 print(f"Latency: {latency} ms, {latency:.2f}", compiled.get_kernel_source())
-if torch.cuda.is_available():
-    raise RuntimeError("there is no GPU")
+if not torch.cuda.is_available():
+    raise RuntimeError("the chip is a device")
 eager = add_one(a, block=32)
 arguments = argparse.ArgumentParser().parse_args()
 broken = add_one.compile(M=64)
@@ -354,8 +354,8 @@ def made(n=33):
         ("torch.cuda.get_device_properties('cuda').multi_processor_count", 64, 110),
         ("10 * torch.cuda.get_device_capability()[0] + torch.cuda.get_device_capability('cuda')[1]", 80, 80),
         ("driver.get_cuda_device_properties(0).shared_memory_per_block", 1393312, 1461120),
-        ("3 if torch.cuda.is_available() else 4", 4, 4),
-        ("3 if torch.version.hip is None and torch.cuda.device_count() == 0 else 4", 3, 3),
+        ("3 if torch.cuda.is_available() else 4", 3, 3),
+        ("3 if torch.version.hip is None and torch.cuda.device_count() == 1 else 4", 3, 3),
         ("2 if torch.float16 == T.float16 == 'float16' and torch.half.itemsize == 2 else 0", 2, 2),
         ("(determine_fp8_type() == 'float8_e4m3fn') + (determine_fp8_type('e5m2') == T.float8_e5m2)", 2, 2),
         ("isinstance(n, torch.Tensor) + isinstance(T.float16, torch.dtype)", 1, 1),

@@ -136,8 +136,8 @@ def _marked_range(*_names: object, **_options: object) -> contextlib.AbstractCon
 
 
 def stand_in(name: str) -> StandInModule:
-    """The stand-in for a module that is not installed. For torch, the dtypes are known, there is no GPU, and device
-    properties are those of the chip."""
+    """The stand-in for a module that is not installed. For torch, the dtypes are known, the chip is the only
+    device, and its properties are the device's."""
     members: dict[str, object] = {}
     if name == "torch":
         members = {
@@ -150,8 +150,8 @@ def stand_in(name: str) -> StandInModule:
         }
     elif name == "torch.cuda":
         members = {
-            "is_available": lambda: False,
-            "device_count": lambda: 0,
+            "is_available": lambda: True,
+            "device_count": lambda: 1,
             "get_device_name": get_device_name,
             "get_device_capability": get_device_capability,
             "get_device_properties": get_device_properties,
