@@ -299,6 +299,42 @@ def test_a_product_that_is_not_over() -> None:
     assert error.hint == "wait for that product first: T.wait_wgmma(0)"
 
 
+@pytest.mark.parametrize("viewed", [False, True])
+@pytest.mark.parametrize("clears", [False, True])
+def test_a_product_of_the_matrix_unit_into_registers_is_over(viewed: bool, clears: bool) -> None:
+    """Only what is in the unit's own memory is unfinished without a barrier."""
+
+    def kernel(allocate: Any) -> Any:
+        @T.prim_func
+        def kernel(A: T.Tensor((64, 128), BF16), C: T.Tensor((64, 64), FP32), S: T.Tensor((64,), FP32)):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((64, 64), BF16)
+                c = allocate((64, 64), FP32)
+                s = T.alloc_fragment((64,), FP32)
+                product = T.view(c, (64, 64)) if viewed else c
+                T.clear(c)
+                T.clear(s)
+                for k in T.Pipelined(2, num_stages=2):
+                    T.copy(A[:, k * 64 : k * 64 + 64], a)
+                    T.tcgen05_gemm(a, a, product, transpose_B=True, clear_accum=clears and k == 1)
+                    T.reduce_sum(c, s, dim=1, clear=False)
+                T.copy(c, C)
+                T.copy(s, S)
+
+        return kernel
+
+    (a,) = inputs((64, 128))
+    products = [part @ part.T for part in np.split(a, 2, axis=1)]
+    last = products[1] if clears else sum(products)
+    ex = ttx.explore(kernel(T.alloc_fragment))
+    assert ex.error is None, str(ex.error)
+    assert ex.check([a])
+    for run in (ex.run([a]), ex.run([a], backend="emulator")):
+        np.testing.assert_array_equal(run.outputs[0], last)
+        np.testing.assert_array_equal(run.outputs[1], (products[0] + last).sum(1))
+    assert "a race for c: " in error_of(kernel(T.alloc_tmem)).message
+
+
 def test_two_writers_of_one_tensor() -> None:
     def write(A, B, a, f, bar):
         g = T.alloc_fragment((64, 64), FP32)

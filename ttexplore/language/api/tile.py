@@ -23,6 +23,7 @@ from ttexplore.language.tracer.builder import (
     is_constant,
     is_dynamic,
     plain,
+    sequence,
     statement_call,
     unsupported,
     whole,
@@ -296,8 +297,8 @@ def product(
     if is_dynamic(clear_accum):
         builder = current(callee)
         zeros = call(tl.FILL.name, [c, constant(0, str(c.source.ty.dtype.dtype))], attrs)
-        zeros = tirx.Evaluate(zeros, builder.tvm_span())
-        builder.emit(tirx.IfThenElse(condition(clear_accum), zeros, None, builder.tvm_span()))
+        cleared = builder.views.based(tirx.Evaluate(zeros, builder.tvm_span()), builder.unused)
+        builder.emit(tirx.IfThenElse(condition(clear_accum), sequence(cleared), None, builder.tvm_span()))
         clear_accum = False
     flags = {"transpose_A": transpose_A, "transpose_B": transpose_B, "clear_accum": clear_accum}
     return statement_call(tl.GEMM.name, [a, b, c, *barrier], {**{name: 1 for name, on in flags.items() if on}, **attrs})

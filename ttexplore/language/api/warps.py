@@ -19,7 +19,7 @@ from ttexplore.ir.build import allocation, shape_of
 from ttexplore.ir.operations.groups import BARRIER_SCOPE, COUNTS, TENSOR_MEMORY, WARP_GROUP
 from ttexplore.ir.operations.thread_indices import ALL_AXES, thread_index
 from ttexplore.language.api.memory import alloc_fragment
-from ttexplore.language.api.tile import copy, product
+from ttexplore.language.api.tile import as_region, copy, product
 from ttexplore.language.tracer.builder import (
     AllocationRequest,
     Builder,
@@ -200,13 +200,20 @@ def tcgen05_gemm(
     A: object, B: object, C: object, transpose_A: bool = False, transpose_B: bool = False, policy: object = None,
     clear_accum: object = False, mbar: object = None, use_2cta: bool = False,
 ) -> ir.Call:  # fmt: skip
-    """T.gemm that arrives at a barrier when it is over. Raises Unsupported for products of two blocks."""
+    """T.gemm that arrives at a barrier when it is over. Into registers, without a barrier, it is T.gemm: a GPU's matrix
+    unit leaves only what is in its own memory unfinished. Raises Unsupported for products of two blocks."""
     callee = "T.tcgen05_gemm"
     if use_2cta:
         raise unsupported(f"{callee} of two blocks", "let each block compute its own products")
     barrier = [] if mbar is None else [_barrier(callee, mbar)]
-    transposed, attrs = (transpose_A, transpose_B), {tl.ASYNCHRONOUS: 1}
-    return product(callee, (A, B, C), transposed, policy, clear_accum, attrs, barrier)
+    is_unfinished = bool(barrier) or _is_in_tensor_memory(C, callee)
+    attrs = {tl.ASYNCHRONOUS: 1} if is_unfinished else {}
+    return product(callee, (A, B, C), (transpose_A, transpose_B), policy, clear_accum, attrs, barrier)
+
+
+def _is_in_tensor_memory(block: object, callee: str) -> bool:
+    builder = current(callee)
+    return builder.views.base_of(as_region(block, callee).source) in builder.tensor_memory
 
 
 def tcgen05_mma_arrive(mbar: object, arrive_2cta: object = None) -> ir.Call:
@@ -224,6 +231,7 @@ class TensorMemory(AllocationRequest):
         span = builder.tvm_span()
         statement = allocation(builder.unused(name), self.shape, self.dtype, self.scope, span, {TENSOR_MEMORY: 1})
         builder.emit(statement)
+        builder.tensor_memory.add(statement.buffer)
         return statement.buffer
 
 

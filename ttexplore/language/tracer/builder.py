@@ -322,6 +322,8 @@ class Builder:
     views: Views = field(init=False)
     reads: Reads = field(init=False)
     reducers: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
+    # The blocks in the memory of a GPU's matrix unit.
+    tensor_memory: set[tirx.Buffer] = field(default_factory=set[tirx.Buffer])
     watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
