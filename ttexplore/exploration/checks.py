@@ -19,9 +19,10 @@ from ttexplore.given import flag
 from ttexplore.ir.interpreter import runs_alike
 from ttexplore.porting.checks import PortingChecks
 from ttexplore.porting.checks import porting_checks as checked_facts
+from ttexplore.session.formula import FORMULA, Formula, by_formula, checked_formula, compared_with_formula
 from ttexplore.session.inputs import Inputs
-from ttexplore.session.lowering import chained
-from ttexplore.session.results import Check, StepCheck
+from ttexplore.session.lowering import chained, precisions
+from ttexplore.session.results import KERNEL_ITSELF, Check, StepCheck
 
 if TYPE_CHECKING:
     from ttexplore.exploration import Exploration
@@ -32,12 +33,14 @@ Array = NDArray[Any]
 def check(
     exploration: Exploration, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None,
     time_limit_seconds: float | None = None, progress: Progress | None = None,
-    cancel: threading.Event | None = None,
+    cancel: threading.Event | None = None, reference: Formula | None = None,
 ) -> Check:  # fmt: skip
     """Execute the program after every step and compare it with the reference. `inputs`, `progress` and `cancel` are
     those of :meth:`run`; `time_limit_seconds`, by default none, limits the check as a whole. Raises the lowering's
     error, KernelError for inputs with which the kernel leaves a tensor, BackendError at the time limit, and
     Cancelled.
+
+    `reference` is a formula of your own, as for :meth:`run`: the kernel itself is compared with it, before all steps.
 
     A step that changes nothing that the interpreter depends on is not executed: it has the result of the step
     before it.
@@ -45,7 +48,11 @@ def check(
     if exploration.error is not None:
         raise exploration.error
     control = Control.checked(cancel, time_limit_seconds, progress).of("the check", start=time.perf_counter())
+    formula = checked_formula(reference)
     sized, results = exploration._sized(inputs, sizes), list[StepCheck]()
+    arrays = sized._inputs(inputs, seed)
+    if formula is not None:
+        results.append(_checked_kernel(sized, formula, arrays, control))
 
     def run(launch: Exploration, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         if sized._is_several:
@@ -55,8 +62,21 @@ def check(
         results.extend(dataclasses.replace(result, step=f"{name}{result.step}") for result in checked)
         return reference
 
-    chained(sized, run, sized._inputs(inputs, seed))
+    chained(sized, run, arrays)
     return Check(tuple(results))
+
+
+def _checked_kernel(
+    exploration: Exploration, formula: Formula, arrays: tuple[Array, ...], control: Control
+) -> StepCheck:
+    """How the kernel as it is written compares with the user's formula."""
+    control.tell(f"comparing the kernel with {FORMULA}")
+    outputs = reference_of(exploration, arrays, control)
+    expected = by_formula(formula, arrays, [output.shape for output in outputs])
+    rounding, names = rounding_of(exploration, arrays, control), exploration._output_names
+    beside = compared_with_formula(KERNEL_ITSELF, outputs, expected, precisions(exploration), rounding, names)
+    comparison = beside.comparison
+    return StepCheck(KERNEL_ITSELF, "", comparison.passed, comparison.pcc, comparison.max_rel_error, comparison.message)
 
 
 def _checked(

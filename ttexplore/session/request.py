@@ -20,6 +20,7 @@ from ttexplore.backends.registry import (
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
 from ttexplore.given import dictionary, flag, named, path, text
+from ttexplore.session.formula import Formula, checked_formula
 from ttexplore.session.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class RunRequest:
     sizes: Mapping[str, int] | None
     code: Mapping[str, str]
     compared: bool
+    formula: Formula | None
 
     @classmethod
     def checked(
@@ -51,6 +53,7 @@ class RunRequest:
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None, compared: bool = True,
+        reference: object = None,
     ) -> RunRequest:  # fmt: skip
         """Check the arguments of a run. Raises UsageError for wrong values and for arguments that the backend does not
         take."""
@@ -75,7 +78,12 @@ class RunRequest:
                 )
         runner = None if entry.make is None else entry.make(settings)
         limit = entry.time_limit_seconds if time_limit_seconds is None else control.seconds
-        return cls(entry, runner, settings, inputs, seed, control, limit, sizes, texts, flag("compared", compared))
+        formula = checked_formula(reference)
+        if formula is not None and not flag("compared", compared):
+            raise UsageError("U010", "a run that is not compared takes no reference", hint="leave out compared=False")
+        return cls(
+            entry, runner, settings, inputs, seed, control, limit, sizes, texts, flag("compared", compared), formula
+        )
 
     @property
     def on_backend(self) -> Control:

@@ -228,6 +228,10 @@ class Run(Printed):
         )  # fmt: skip
 
 
+# What stands for a step where the kernel is compared with the user's own formula, before all steps.
+KERNEL_ITSELF = "the kernel itself"
+
+
 @dataclass(frozen=True)
 class StepCheck:
     """The comparison of the interpreter's result after a step with the reference. `parts` are those of its parts. A

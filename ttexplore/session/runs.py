@@ -28,6 +28,7 @@ from ttexplore.errors import memory_for, unknown
 from ttexplore.given import text as text_of
 from ttexplore.plan import KERNEL_ROLES, Precision
 from ttexplore.record import Line, Listing, Span, lines_of
+from ttexplore.session.formula import FORMULA, Formula, by_formula, compared_with_formula
 from ttexplore.session.inputs import Inputs
 from ttexplore.session.lowering import chained, in_own_dtypes, precisions, reference_of, rounding_of, sized
 from ttexplore.session.request import RunRequest
@@ -92,6 +93,7 @@ def run(
     environment: str | Path | None = None, time_limit_seconds: float | None = None,
     progress: Progress | None = None, cancel: threading.Event | None = None,
     sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None, compared: bool = True,
+    reference: Formula | None = None,
 ) -> Run:  # fmt: skip
     """Run the program and compare it with the reference.
 
@@ -113,6 +115,10 @@ def run(
     `code` holds C++ texts that replace emitted ones, by ``reader``, ``compute`` and ``writer``: to break a kernel
     and see what happens, or to try a variant. Only ``emulator`` and ``ttnn`` run texts.
 
+    `reference` is a formula of your own, such as ``lambda a, b: a @ b``: a function of the inputs, in float64, that
+    returns the outputs (one array, or a tuple). The run passes if it is near the kernel's reference and near that of
+    the formula: the kernel's alone has the mistakes that the kernel has.
+
     A run that is not to be `compared` has outputs only: no reference is computed, and its `passed` is None. So is
     that of a saved exploration for other inputs than those that it was saved with. It runs only on ``emulator`` and
     ``ttnn``.
@@ -124,20 +130,43 @@ def run(
     request = RunRequest.checked(
         backend, inputs, seed, arithmetic=arithmetic, device=device, environment=environment,
         time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel, sizes=sizes, code=code,
-        compared=compared,
+        compared=compared, reference=reference,
     )  # fmt: skip
     return ran(sized(explored, request.inputs, request.sizes), request)
 
 
 def ran(explored: Explored, request: RunRequest) -> Run:
     """Run the request with the sizes of this exploration."""
-    if not explored._is_several:
-        return _ran_alone(explored, request, explored._inputs(request.inputs, request.seed))
+    arrays = explored._inputs(request.inputs, request.seed)
+    result = (
+        _ran_alone(explored, request, arrays) if not explored._is_several else _ran_several(explored, request, arrays)
+    )
+    return result if request.formula is None else _beside_formula(explored, result, request, request.formula, arrays)
+
+
+def _ran_several(explored: Explored, request: RunRequest, arrays: tuple[Array, ...]) -> Run:
+    """Run all launches. Raises the lowering's error, and UsageError for texts of kernels, which each has."""
     if explored.error is not None:
         raise explored.error
     if request.code:
         raise explored._of_each("code")
-    return _ran_in_order(explored, request, explored._inputs(request.inputs, request.seed))
+    return _ran_in_order(explored, request, arrays)
+
+
+def _beside_formula(
+    explored: Explored, run: Run, request: RunRequest, formula: Formula, arrays: tuple[Array, ...]
+) -> Run:
+    """The run, compared with the user's formula as well."""
+    assert run.execution is not None, "a run gives one"
+    outputs = run.execution.outputs
+    expected = by_formula(formula, arrays, [output.shape for output in outputs])
+    rounding = rounding_of(explored, arrays, request.control.of("the reference"))
+    name = f"{run.backend} against {FORMULA}"
+    side = compared_with_formula(name, outputs, expected, precisions(explored), rounding, explored._output_names)
+    message = f"{run.message}\n{FORMULA}: {side.comparison.message}"
+    passed = run.passed is not False and side.comparison.passed
+    decisive = run.comparison if run.passed is passed else side.comparison
+    return Run.of(run.backend, run.outputs, run.execution, [*run.sides, side], decisive, message, passed=passed)
 
 
 def _ran_alone(explored: Explored, request: RunRequest, arrays: tuple[Array, ...]) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -28,6 +28,7 @@ from ttexplore.language.tracer.kernel import parameters_of
 from ttexplore.options import parse_options
 from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.launches.tensor_roles import tensor_roles
+from ttexplore.session.formula import Formula, by_formula, checked_formula
 from ttexplore.session.inputs import INPUT_KINDS, checked_seed
 from ttexplore.session.results import Run
 from ttexplore.sweeping.progress import one_line
@@ -37,7 +38,6 @@ from ttexplore.validating.cases import Case, Inputs, cases_of, roles_of
 from ttexplore.validating.result import CaseFigures, CaseResult, Validation
 
 Array = NDArray[Any]
-Reference = Callable[..., object]
 
 
 TARGETS = ("wormhole_n150", "blackhole_p150")
@@ -48,7 +48,7 @@ _WRONG_REFERENCE = "TTX-U026"
 def validate(
     kernel: Any, space: Any = None, /, *, target: str | Target | Sequence[str | Target] | None = None,
     options: Mapping[str, Any] | None = None, sizes: Mapping[str, int] | None = None,
-    reference: Reference | None = None, inputs: str = "random", seed: int = 0, runs: int = 2, cores: bool = True,
+    reference: Formula | None = None, inputs: str = "random", seed: int = 0, runs: int = 2, cores: bool = True,
     time_limit_seconds: float | None = None, progress: Progress | Literal["auto"] | None = "auto",
     cancel: threading.Event | None = None, **kernel_arguments: Any,
 ) -> Validation:  # fmt: skip
@@ -75,11 +75,9 @@ def validate(
     """
     auto = isinstance(progress, str) and progress == "auto"
     control = Control.checked(cancel, time_limit_seconds, None if auto else cast("Progress | None", progress))
-    if reference is not None and not callable(reference):
-        raise wrong("reference", reference, "a function of the inputs that returns the outputs")
     asked = _Request(
-        kernel, parse_options(options), reference, named("kind of inputs", inputs, INPUT_KINDS), checked_seed(seed),
-        whole("runs", runs, 1, _MOST_RUNS),
+        kernel, parse_options(options), checked_formula(reference),
+        named("kind of inputs", inputs, INPUT_KINDS), checked_seed(seed), whole("runs", runs, 1, _MOST_RUNS),
         flag("cores", cores), time_limit_seconds,
     )  # fmt: skip
     found_kernel = find_kernel(kernel) if isinstance(kernel, str) else FoundKernel(kernel, "", Path.cwd())
@@ -113,7 +111,7 @@ class _Request:
 
     kernel: Any
     options: Mapping[str, Any]
-    reference: Reference | None
+    reference: Formula | None
     inputs: str
     seed: int
     runs: int
@@ -232,28 +230,10 @@ def _ran(
     return lowered.run(list(arrays), time_limit_seconds=limit, cancel=cancel, compared=compared)
 
 
-def _wanted(lowered: Exploration, arrays: Sequence[Array], reference: Reference | None) -> tuple[Array, ...]:
-    """The outputs in float64: those of the kernel, or those of the user's reference."""
+def _wanted(lowered: Exploration, arrays: Sequence[Array], formula: Formula | None) -> tuple[Array, ...]:
+    """The outputs in float64: those of the kernel, or those of the user's formula."""
     in_float64 = lowered.reference(list(arrays), in_float64=True)
-    if reference is None:
-        return in_float64
-    try:
-        returned: object = reference(
-            *(array if array.dtype.kind in "iub" else array.astype(np.float64) for array in arrays)
-        )
-        outputs = cast("tuple[object, ...]", returned) if isinstance(returned, tuple) else (returned,)
-        expected = tuple(np.asarray(output, np.float64) for output in outputs)
-    except Exception as error:  # It is the user's, and may raise anything.
-        raise UsageError(
-            "U026",
-            f"the given reference raises {type(error).__name__}: {error}",
-            hint=f"it is called with the inputs, of the shapes {', '.join(str(array.shape) for array in arrays)}",
-        ) from error
-    shapes = [[output.shape for output in outputs] for outputs in (expected, in_float64)]
-    if shapes[0] != shapes[1]:
-        told = [", ".join(map(str, output_shapes)) or "no outputs" for output_shapes in shapes]
-        raise UsageError("U026", f"the given reference returns {told[0]}", hint=f"the outputs are {told[1]}")
-    return expected
+    return in_float64 if formula is None else by_formula(formula, arrays, [output.shape for output in in_float64])
 
 
 def _on_fewer_cores(lowered: Exploration) -> Iterator[tuple[int, Exploration]]:

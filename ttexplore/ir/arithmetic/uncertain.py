@@ -159,6 +159,8 @@ _Errors = tuple[Array, Array]
 _NO_ERRORS = (np.zeros((), np.float32), np.zeros((), np.float32))
 # What gives whole numbers of whole numbers, whatever their dtype.
 _OF_WHOLE = (np.add, np.subtract, np.multiply, product, np.maximum, np.minimum, np.absolute, np.negative)
+# What gives one of its operands, so that it rounds nothing; and up to where whole numbers are exact in any format.
+_CHOOSING, _EXACT_UP_TO = (np.maximum, np.minimum), 256
 
 
 def _errors_of(operand: Operand) -> _Errors:
@@ -167,8 +169,8 @@ def _errors_of(operand: Operand) -> _Errors:
 
 def _applied(function: Callable[..., object], operands: Sequence[Operand], *, to_whole: bool = False) -> Elements:
     uncertain = [operand for operand in operands if isinstance(operand, Uncertain)]
-    exact = to_whole or (function in _OF_WHOLE and all(map(_is_whole, operands)))
     result = np.asarray(function(*map(value_of, operands)))
+    exact = to_whole or (function in _OF_WHOLE and _is_exact(function, operands, result))
     if function in (np.add, np.subtract):
         first, second = map(_errors_of, operands)
         second = second if function is np.add else (second[1], second[0])
@@ -189,6 +191,19 @@ def _applied(function: Callable[..., object], operands: Sequence[Operand], *, to
 
 def _is_whole(operand: Operand) -> bool:
     return operand.whole if isinstance(operand, Uncertain) else np.asarray(operand).dtype.kind in "iub"
+
+
+def _is_exact(function: Callable[..., object], operands: Sequence[Operand], result: Array) -> bool:
+    """Whether a function of `_OF_WHOLE` rounds nothing."""
+    if all(map(_is_whole, operands)):
+        return True
+    exact = function in _CHOOSING or bool(np.all(np.abs(result) <= _EXACT_UP_TO))
+    return exact and all(map(_holds_whole, operands))
+
+
+def _holds_whole(operand: Operand) -> bool:
+    """Whether an operand is whole in fact: a limit such as 127.0 is, whatever its dtype."""
+    return _is_whole(operand) or (not isinstance(operand, Uncertain) and bool(np.all(np.rint(operand) == operand)))
 
 
 def _together(exact: bool, first: _Errors, second: _Errors) -> _Errors:

@@ -29,10 +29,11 @@ def check_html(rows: Sequence[CheckRow]) -> str:
     """The checked steps as an HTML fragment: one row each, with the reason below a step that is wrong. Rows of parts
     follow that of their step."""
     bad = next((row for row in rows if not row.passed and not row.of_parts), None)
+    subject = "" if bad is None else f"{escape(bad.letter)} {escape(bad.step)} changes the result"
+    if bad is not None and not bad.letter:
+        subject = f"{escape(bad.step)} differs from your reference"
     verdict = (
-        f'<span class="bad">✖</span> {escape(bad.letter)} {escape(bad.step)} changes the result'
-        if bad
-        else '<span class="ok">✔</span> every step matches the reference'
+        f'<span class="bad">✖</span> {subject}' if bad else '<span class="ok">✔</span> every step matches the reference'
     )
     heads = "".join(f'<th scope="col">{defined(text)}</th>' for text in ("", "step", "", "PCC", "max relative error"))
     table = (
