@@ -26,6 +26,7 @@ import { codeView } from "./views/code.js";
 import { coresView } from "./views/cores.js";
 import { lateView } from "./views/late.js";
 import { runView } from "./views/run.js";
+import { finder } from "./views/search.js";
 import { stepsView } from "./views/steps.js";
 import { whatIfView } from "./views/whatif.js";
 
@@ -119,9 +120,10 @@ async function render({ model, el }) {
       focusOn(root);
     });
   }
-  root.append(head, banner, body, heightBar(remembered, root), live, help);
+  const search = finder(store, root);
+  root.append(head, banner, h("div.desk", search.element, body), heightBar(remembered, root), live, help);
 
-  const chips = h("span.pictures", beside, fullScreen, chip("?", () => help.showModal(), { label: "keys" }));
+  const chips = h("span.pictures", beside, chip("search", search.open, { title: "/" }), fullScreen, chip("?", () => help.showModal(), { label: "keys" }));
   store.on(["lowering"], ({ lowering, before }) => put(head,
     h("h3", { title: lowering.where }, lowering.kernel), h("span.m", { title: lowering.facts.map((fact) => fact.join(" ")).join("\n") }, lowering.target), quiet(lowering.where), tabs.element, badge, refused(lowering),
     h("span.facts", lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {
@@ -164,7 +166,9 @@ async function render({ model, el }) {
   player(store, root);
   followRecordings(store, model.get("timeline"));
   store.on(["draftError", "draft", "lowering"], (state) => classed(root, "outdated", isOutdated(state)));
-  store.on(["before"], ({ before }) => { if (!before) for (const { element } of [{ element: root }, ...Object.values(views)]) for (const one of all(element, ".flash")) classed(one, "flash", false); });
+  store.on(["before"], ({ before }) => {
+    if (!before) for (const { element } of [{ element: root }, ...Object.values(views)]) all(element, ".flash").forEach((one) => classed(one, "flash", false));
+  });
   let speaking = 0;
   store.on(["say"], () => {
     clearTimeout(speaking);
@@ -185,13 +189,15 @@ async function render({ model, el }) {
     fit();
     classed(root, "narrow", width < NARROW_PIXELS);
     classed(root, "tall", root.clientHeight >= TALL_PIXELS);
-    classed(root, "medium", width < MEDIUM_PIXELS);
-    const split = width >= SPLIT_PIXELS;
+    const room = width - search.element.offsetWidth;
+    classed(root, "medium", room < MEDIUM_PIXELS);
+    const split = room >= SPLIT_PIXELS;
     if (split !== wasWide) store.set({ split });
     wasWide = split;
-    store.set({ columns: width < NARROW_PIXELS ? 1 : width < COLUMNS_PIXELS ? 2 : 3 });
+    store.set({ columns: width < NARROW_PIXELS ? 1 : room < COLUMNS_PIXELS ? 2 : 3 });
   });
   sized.observe(root);
+  sized.observe(body);
   /** What the explorer is scrolled in; a frame of which nobody knows how it grows is no measure. */
   const scroller = () => closest(root, ".jp-WindowedPanel-outer,.jp-Notebook");
   function fit() {
@@ -218,6 +224,7 @@ async function render({ model, el }) {
       const means = meaning(key, state, TABS);
       if (own) own();
       else if (means === "help") help.showModal();
+      else if (means === "search") search.open();
       else if (means === "unpin") store.set({ pinned: null, hover: null });
       else if (means === "leave") {
         root.blur();
@@ -241,21 +248,20 @@ async function render({ model, el }) {
     performance.measure("ttexplore first paint", { start, end: performance.now() });
     seen.observe(root);
   });
-  const told = () => store.set({ stale: stale() });
-  model.on?.("change:stale", told);
-  const sent = () => goTo(store, model.get("place") ?? {}, TABS);
-  model.on?.("change:place", sent);
-  const follow = () => followOthers(store, kernel);
-  model.on?.("change:running", follow);
-  follow();
+  /** @type {["change:stale" | "change:place" | "change:running", () => void][]} */
+  const listeners = [
+    ["change:stale", () => store.set({ stale: stale() })],
+    ["change:place", () => goTo(store, model.get("place") ?? {}, TABS)],
+    ["change:running", () => followOthers(store, kernel)],
+  ];
+  for (const [event, listener] of listeners) model.on?.(event, listener);
+  followOthers(store, kernel);
   return () => {
     kernel.close();
     seen.disconnect();
     sized.disconnect();
     removeEventListener("resize", fit);
-    model.off?.("change:stale", told);
-    model.off?.("change:place", sent);
-    model.off?.("change:running", follow);
+    for (const [event, listener] of listeners) model.off?.(event, listener);
   };
 }
 

@@ -94,19 +94,15 @@ def test_a_dot_shows_its_part(explorer: ExplorerPage) -> None:
     explorer.spoken(f"step 2 of {len(LETTERS)}, infer_tt_layout")
 
 
-def test_a_search_names_the_part(explorer: ExplorerPage) -> None:
+def test_a_search_names_the_part_and_no_dots(explorer: ExplorerPage) -> None:
     explorer.go("E1")
     explorer.press("/")
     explorer.page.keyboard.type("barrier_wait")
-    assert explorer.find(".found").inner_text() == "first in A0.1 · gone in A0.4 · 0 here"
-    explorer.find(".found").get_by_role("button", name="A0.4").click()
-    assert explorer.letter() == "A0.4"
-    # Enter passes over dots, which have what the part before them has.
-    explorer.go("A1")
-    explorer.find("input[type=search]").fill("T.gemm")
-    explorer.find("input[type=search]").press("Shift+Enter")
-    explorer.spoken("T.gemm")
-    assert explorer.letter() == "A0.4"
+    groups = explorer.find(".finder .stage b").all_inner_texts()
+    assert groups == ["kernel", "A0.1 program"]
+    explorer.find(".finder .stage").nth(1).click()
+    explorer.spoken("A0.1 program line")
+    assert explorer.letter() == "A0.1"
 
 
 def test_a_step_is_compared_with_a_part_in_the_order_of_time(explorer: ExplorerPage) -> None:

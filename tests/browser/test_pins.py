@@ -166,9 +166,9 @@ def test_each_rule_that_replaced_a_line_is_named_once_before_what_it_does(show: 
     """The slots of DST replaced the line twice: its operand, and its result."""
     explorer = show(explore(f"{KERNELS / 'elementwise.py'}::bias_exp").data)
     explorer.go("D5")
-    explorer.press("/")
-    explorer.page.keyboard.type("tt.copy_tile(A_shared, t, C_local_value[t])")
-    explorer.type("Enter")
+    explorer.find(".diff .l").filter(has_text="tt.copy_tile(A_shared, t, C_local_value[t])").first.click()
+    explorer.page.mouse.move(2, 2)
+    explorer.type("Escape")
     card = explorer.find(".rule")
     rules = [name.strip() for name in card.locator("b").all_inner_texts()]
     names = rules[: len(rules) // 2]

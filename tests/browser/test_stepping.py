@@ -153,60 +153,6 @@ def test_c_s_and_w_collapse_split_and_wrap(explorer: ExplorerPage) -> None:
     assert row.locator("code").count() == 2
 
 
-def test_search_finds_the_first_and_the_last_step_with_a_text(explorer: ExplorerPage) -> None:
-    explorer.press("/")
-    explorer.page.keyboard.type("T.gemm")
-    having = [
-        step["letter"]
-        for step in explorer.data["steps"]
-        if any("t.gemm" in text.lower() for text, _ in explorer.listing(step["ir"]["after"]))
-    ]
-    found = explorer.find(".found").inner_text()
-    gone = explorer.data["steps"][explorer.position(having[-1]) + 1]["letter"]
-    assert having[0] in found
-    assert f"gone in {gone}" in found
-    explorer.type("Enter")
-    assert explorer.find(".diff mark").count() > 0
-    explorer.type("Escape")
-    assert explorer.find("input[type=search]").input_value() == ""
-    assert explorer.find(".diff mark").count() == 0
-    explorer.type("Escape")
-    explorer.type("j")
-    assert explorer.find("input[type=search]").input_value() == ""
-
-
-def test_enter_goes_on_to_the_next_step_that_has_it(explorer: ExplorerPage) -> None:
-    having = [
-        number
-        for number, step in enumerate(explorer.data["steps"])
-        if any("pop_front" in text for text, _ in explorer.listing(step["ir"]["after"]))
-    ]
-    assert explorer.step() < having[0]
-    explorer.press("/")
-    explorer.page.keyboard.type("pop_front")
-    explorer.type("Enter")
-    assert explorer.step() == having[0]
-    assert explorer.find(".diff .cursor mark").inner_text() == "pop_front"
-    explorer.type("Shift+Enter")
-    explorer.spoken("no more")
-    assert explorer.step() == having[0]
-
-
-def test_search_for_what_is_nowhere_says_so(explorer: ExplorerPage) -> None:
-    explorer.press("/")
-    explorer.page.keyboard.type("no such text")
-    assert explorer.find(".found").inner_text() == "not found"
-
-
-def test_typing_in_the_search_steers_nothing(explorer: ExplorerPage) -> None:
-    step = explorer.step()
-    explorer.press("/")
-    explorer.page.keyboard.type("jkcsw123?")
-    assert explorer.step() == step
-    assert explorer.find("[aria-label=views] [aria-selected=true]").inner_text() == "Steps"
-    assert not explorer.find("dialog").is_visible()
-
-
 def test_a_hidden_class_of_lines_leaves_the_diff(explorer: ExplorerPage) -> None:
     explorer.go("E1")
     explorer.button("program").click()

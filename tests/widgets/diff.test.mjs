@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ADDED, CHANGED, EQUAL, MOVED, REMOVED, hasWords, nextChange, piecesOf, shownRows } from "../../widgets/model/diff.js";
-import { Listing } from "../../widgets/model/lowering.js";
+import { ADDED, CHANGED, EQUAL, MOVED, REMOVED, nextChange, piecesOf, shownRows } from "../../widgets/model/diff.js";
 
 const visible = () => false;
 const how = { collapsed: true, split: false, open: new Set(), isPinned: () => false };
@@ -82,11 +81,4 @@ test("pieces add up to the line", () => {
   assert.deepEqual(piecesOf("abcdef", [2, 3, 1]), [["ab", false], ["cde", true], ["f", false]]);
   assert.deepEqual(piecesOf("abc", [3]), [["abc", false]]);
   assert.deepEqual(piecesOf("abc", undefined), [["abc", false]]);
-});
-
-test("words are looked for on both sides", () => {
-  const [before, after] = [new Listing(["One", "two"], [0, 0, 0, 3]), new Listing(["One", "two"], [1, 0, 0, 3])];
-  const row = { kind: CHANGED, i: 0, j: 0 };
-  assert.deepEqual(["one", "two", "six"].map((words) => hasWords(row, before, after, words)), [true, true, false]);
-  assert.equal(hasWords({ kind: ADDED, i: -1, j: 0 }, before, after, "one"), false);
 });

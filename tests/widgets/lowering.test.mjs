@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { countLinked, distance, hits, kernelFile, labels, landing, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings, beside } from "../../widgets/model/lowering.js";
+import { countLinked, distance, kernelFile, labels, landing, link, linesOf, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings, beside } from "../../widgets/model/lowering.js";
 
 // Kernel lines 10 and 20. Listing 0 is before, 1 after: "b" comes from line 10 exactly, "c" from 10 (inferred) and 20.
 const data = {
@@ -65,10 +65,10 @@ test("what is followed lands on the line that does the work", () => {
   assert.equal(landing(made, other, lit), -1);
 });
 
-test("words are found in program and plan of each step, whatever their case", () => {
-  assert.deepEqual(hits(lowering, "b"), [0, 2]);
-  assert.deepEqual(hits(lowering, "a"), [2, 2]);
-  assert.deepEqual(hits(lowering, "z"), [0, 0]);
+test("the kernel lines that are lit come in their order, each once", () => {
+  const places = [["k.py", 20], ["k.py", 10], ["other.py", 20]];
+  assert.deepEqual(linesOf({ places }, { places: new Set([0, 1, 2]), from: "" }), [10, 20]);
+  assert.deepEqual(linesOf({ places }, null), []);
 });
 
 test("kernels are found by their role", () => {

@@ -1,7 +1,6 @@
 // A diff as Python packs it, as the rows that are shown.
 
 /** @import { Pieces, Row } from "../messages.js" */
-/** @import { Listing } from "./lowering.js" */
 
 export const ROWS = ["equal", "added", "removed", "changed", "indented", "renamed", "moved"];
 export const GLYPHS = ["", "+", "−", "±", "~", "≈", "⇄"];
@@ -99,17 +98,4 @@ export function piecesOf(text, lengths) {
   if (!lengths || lengths.length < 2) return [[text, false]];
   let start = 0;
   return lengths.map((length, position) => [text.slice(start, (start += length)), position % 2 > 0]);
-}
-
-/**
- * Whether one of the sides of a row has some words, which are in lower case.
- * @param {ShownRow} row
- * @param {Listing} before
- * @param {Listing} after
- * @param {string} words
- */
-export function hasWords({ i, j }, before, after, words) {
-  /** @type {(listing: Listing, line: number) => boolean} */
-  const has = (listing, line) => line >= 0 && listing.text(line).toLowerCase().includes(words);
-  return has(before, i) || has(after, j);
 }

@@ -10,7 +10,7 @@ export const keys = (tabs) => [
   ["N P", "next or previous line of what is pinned"],
   ["t  + -", "play or pause a recorded run, zoom into it"],
   ["+ - 0", "in the graph of Buffers: zoom, and show all of it; arrows go to the nearest box, Enter tells of it"],
-  ["/", "search all steps; Enter goes to the next match"],
+  ["/", "search everything; Enter and Shift+Enter go through all that has it"],
   ["h or Enter", "pin the line under the cursor"],
   ["c  s", "fold unchanged lines, side by side"],
   ["v", "in Steps, compare with another step"],
@@ -27,7 +27,7 @@ export const keys = (tabs) => [
 /**
  * A key's meaning: so many steps on, a switch to turn, a tab, the list of keys, nothing lit any more,
  * or out of the explorer. Null for a key without one.
- * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" | "wrapCode" | "full" } | { tab: string } | "help" | "unpin" | "leave"} Meaning
+ * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" | "wrapCode" | "full" } | { tab: string } | "help" | "search" | "unpin" | "leave"} Meaning
  */
 
 /**
@@ -47,6 +47,7 @@ export function meaning(key, { tab, hover, pinned, full }, tabs) {
     case "f": return { turn: "full" };
     case "r": return { tab: "Run" };
     case "?": return "help";
+    case "/": return "search";
     case "Escape": return full ? { turn: "full" } : pinned || hover ? "unpin" : "leave";
     default: return null;
   }

@@ -128,6 +128,11 @@ export class Listing {
     return [...Array(this.count).keys()];
   }
 
+  /** The positions of the lines whose texts are among those that `has` says. @param {boolean[]} has */
+  matching(has) {
+    return this.lines().filter((i) => has[this.flat[FLAT * i]]);
+  }
+
   toString() {
     return (this.#text ??= this.lines().map((i) => `${this.text(i)}\n`).join(""));
   }
@@ -170,6 +175,9 @@ export function litByLine(lowering, line) {
   const places = lowering.places.flatMap(([, own], place) => (own === line ? [place] : []));
   return places.length ? { places: new Set(places), from: `kernel line ${line}` } : null;
 }
+
+/** The kernel lines that are lit, in their order. @param {Lowering} lowering @param {Lit | null} lit */
+export const linesOf = ({ places }, lit) => [...new Set([...lit?.places ?? []].map((place) => places[place][1]))].sort((a, b) => a - b);
 
 /**
  * How a line with these origins is linked to what is lit: a position in KINDS, -1 for not at all.
@@ -227,16 +235,6 @@ export const distance = (listing, i, kind) => (kind > 1 ? 100 : 0) + 10 * listin
 export function landing(lowering, listing, lit) {
   const found = linked(lowering, listing, lit).sort(([a, x], [b, y]) => distance(listing, a, x) - distance(listing, b, y) || a - b);
   return found[0]?.[0] ?? -1;
-}
-
-/**
- * In how many lines of the program and plan of each step a text occurs; it is in lower case.
- * @param {Lowering} lowering
- * @param {string} words
- */
-export function hits({ texts, steps, listings }, words) {
-  const matches = texts.map((text) => text.toLowerCase().includes(words));
-  return steps.map((step) => [step.ir, step.plan].flatMap(({ after }) => listings[after].flat.filter((text, k) => k % FLAT === 0 && matches[text])).length);
 }
 
 /**

@@ -3,13 +3,12 @@
 /** @import { Place } from "../messages.js" */
 /** @import { Explorer, State } from "./state.js" */
 
-import { litByLine } from "./lowering.js";
+import { linesOf, litByLine } from "./lowering.js";
 import { select } from "./state.js";
 
 /** @param {Pick<State, "lowering" | "tab" | "step" | "pinned" | "file">} state @returns {Place} */
-export function placeOf({ lowering: { steps, places }, tab, step, pinned, file }) {
-  const lines = [...(pinned?.places ?? [])].map((place) => places[place][1]).sort((a, b) => a - b);
-  return { tab, step: steps[step]?.letter ?? "", pin: [...new Set(lines)].join(), file };
+export function placeOf({ lowering, tab, step, pinned, file }) {
+  return { tab, step: lowering.steps[step]?.letter ?? "", pin: linesOf(lowering, pinned).join(), file };
 }
 
 /**

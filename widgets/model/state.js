@@ -2,8 +2,9 @@
 
 /** @import { Recorded } from "./moments.js" */
 /** @import { Answers, Backend, Costs, Edits, Estimate, Failure, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
-/** @import { Lit, Lowering } from "./lowering.js" */
+/** @import { Listing, Lit, Lowering } from "./lowering.js" */
 /** @import { Remembered } from "./remembered.js" */
+/** @import { Group } from "./search.js" */
 
 import { within } from "./figures.js";
 import { kernelFile, litByLine } from "./lowering.js";
@@ -29,6 +30,8 @@ import { Store } from "./store.js";
  * @property {Lit | null} hover
  * @property {Lit | null} pinned
  * @property {string} query in lower case
+ * @property {Group[]} matches what has it
+ * @property {{ listing: Listing, line: number } | null} found the line that a search has come to
  * @property {Set<string>} hidden classes of lines that are left out
  * @property {Set<number>} open folds of the diff
  * @property {boolean} collapsed
@@ -88,7 +91,7 @@ import { Store } from "./store.js";
 export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, back: null, draft: null, editing: false, drafting: false,
-    draftError: null, updating: false, before: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
+    draftError: null, updating: false, before: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", matches: [], found: null,
     lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: 1, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     estimate: null, costs: null, noEstimate: "", estimates: new WeakMap(),
@@ -118,7 +121,7 @@ export function select(store, index, patch) {
   const step = steps[i];
   const [added, removed] = totals(step);
   store.set({
-    ...patch, step: i, part: step.ir.counts.some(Boolean) || !step.plan.counts.some(Boolean) ? "ir" : "plan", open: new Set(),
+    ...patch, step: i, part: patch?.part ?? (step.ir.counts.some(Boolean) || !step.plan.counts.some(Boolean) ? "ir" : "plan"), open: new Set(),
     say: `${positionOf(steps, i)}, ${step.name}, ${step.state}, ${added} added, ${removed} removed`,
   });
 }

@@ -2,7 +2,7 @@
 
 /** @import { Model } from "../model/questions.js" */
 
-import { chip, classed, closest } from "./dom.js";
+import { chip, classed, closest, put } from "./dom.js";
 
 /** Nothing where there is no such way. @param {Model} model @param {HTMLElement} root @param {string} title */
 export function besideChip(model, root, title) {
@@ -15,7 +15,7 @@ export function besideChip(model, root, title) {
   /** One of both is enough: the other shows its head, until there is none beside it. @param {boolean} isBeside */
   function leave(isBeside) {
     classed(root, "headonly", isBeside);
-    element.textContent = isBeside ? "show here" : "beside the notebook";
+    put(element, isBeside ? "show here" : "beside the notebook");
   }
   const element = chip("beside the notebook", async () => {
     if (root.matches(".headonly")) return leave(false);

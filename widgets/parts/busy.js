@@ -4,7 +4,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { elapsed, share } from "../model/work.js";
-import { button, h, quiet, set } from "./dom.js";
+import { button, h, put, quiet, set } from "./dom.js";
 
 const TICK_MS = 500;
 
@@ -25,7 +25,7 @@ export function busyControl(store, kernel) {
   let timer = 0;
   function tick() {
     const { busy } = store.state;
-    if (busy) time.textContent = elapsed(store.state, Date.now());
+    if (busy) put(time, elapsed(store.state, Date.now()));
     // A view that is not seen stops the clock; it starts again with the tab.
     if (busy && element.isConnected) return;
     clearInterval(timer);
@@ -33,13 +33,13 @@ export function busyControl(store, kernel) {
   }
   store.on(["busy", "progress", "tab"], ({ busy, progress }) => {
     element.hidden = !busy;
-    words.textContent = busy && progress;
+    put(words, busy && progress);
     const done = share(progress);
     if (done) set(bar, { value: done[0], max: done[1] });
     bar.hidden = !busy || !(done || bar.value);
     if (!busy) bar.value = 0;
     else timer ||= setInterval(tick, TICK_MS);
-    if (busy) time.textContent = elapsed(store.state, Date.now());
+    if (busy) put(time, elapsed(store.state, Date.now()));
   });
   return element;
 }

@@ -19,6 +19,12 @@ export function counts(counts) {
 /** A chip that turns a switch of the whole explorer. @param {Explorer} store @param {"collapsed" | "lanes" | "split" | "wrap"} name @param {string} label @param {string} title */
 export const toggle = (store, name, label, title) => chip(label, () => store.set({ [name]: !store.state[name] }), { "aria-pressed": store.state[name], title });
 
+/** A chip that copies a text. @param {Explorer} store @param {string} what @param {() => string} text @param {string} [words] */
+export const copyChip = (store, what, text, words = "copy") => chip(words, async () => {
+  await navigator.clipboard.writeText(text());
+  store.set({ say: `${what} copied` });
+}, { label: `copy ${what}` });
+
 /** @param {Explorer} store @param {Failure} error */
 export const errorCard = (store, error) => h("div.card.fault", { role: "alert" },
   h("p", h("b", h("span.bad", "✖ "), error.kind), " ", pinLink(store, error.line, error.where) || error.where, " ", quiet(error.code)),
@@ -32,7 +38,7 @@ export function pictureButtons(holder, name) {
   const svg = () => /** @type {SVGSVGElement} */ (find(holder, "svg"));
   const text = () => {
     const copy = /** @type {Element} */ (svg().cloneNode(true));
-    for (const chosen of all(copy, ".chosen")) classed(chosen, "chosen", false);
+    all(copy, ".chosen").forEach((chosen) => classed(chosen, "chosen", false));
     return new XMLSerializer().serializeToString(copy);
   };
   const png = () => {

@@ -84,7 +84,7 @@ export function clock(store) {
     if (!recording) return;
     set(scrubber, { min, max });
     scrubber.valueAsNumber = time;
-    moment.textContent = `core ${shownCore(`${core}`)}, logical step ${time} of ${recording.end}`;
+    put(moment, `core ${shownCore(`${core}`)}, logical step ${time} of ${recording.end}`);
   });
   const keys = { t: () => play(store), n: () => jump(store, 1), p: () => jump(store, -1), "+": () => zoom(store, 0.5), "-": () => zoom(store, 2) };
   return { element, scrubber, keys };

@@ -17,7 +17,7 @@
 
 /**
  * Sets `on...` listeners, properties and attributes; `label` is what the element is called for who cannot see it. Those
- * that are null or undefined are left out, and so are attributes that are false, but for `aria-...`. For elements of HTML.
+ * that are null or undefined are left out, and so are attributes that are false, but for `aria-...`. Of SVG, for attributes only.
  * @param {Element} element
  * @param {Properties} properties
  */
@@ -27,7 +27,7 @@ export function set(element, properties) {
     if (name === "label") element.ariaLabel = `${value}`;
     else if (name.startsWith("aria-")) element.setAttribute(name, `${value}`);
     else if (typeof value === "function") element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
-    else if (name === "class") element.className = `${value}`;
+    else if (name === "class") element.setAttribute(name, `${value}`);
     else if (name in element && name !== "role") Reflect.set(element, name, value);
     else if (value !== false) element.setAttribute(name, value === true ? "" : `${value}`);
   }

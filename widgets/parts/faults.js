@@ -8,12 +8,12 @@ import { button, h, link, put, quiet } from "./dom.js";
 
 const APPLY = "Apply this fix";
 
-/** A link to a line of an emitted file. @param {Explorer} store @param {string} file @param {number} line */
-const codeLink = (store, file, line) => link(`${file} line ${line}`, () => {
+/** A link to a line of an emitted file. @param {Explorer} store @param {string} file @param {number} line @param {string} [text] @param {import("./dom.js").Properties} [properties] */
+export const codeLink = (store, file, line, text = `${file} line ${line}`, properties = { class: "link m" }) => link(text, () => {
   // Code goes there when it is shown.
   store.set({ file, goTo: line });
   store.set({ tab: "Code" });
-}, { class: "link m" });
+}, properties);
 
 /** The places of an error, and a button for its fix. @param {Explorer} store @param {Failure} error */
 export const faults = (store, { places = [], fix }) => [

@@ -2,6 +2,8 @@
 
 /** @import { Flow } from "../messages.js" */
 
+import { all, find, put, set } from "./dom.js";
+
 const FOLDED_HEIGHT = 44;
 const SIDE_STEP = 58;
 const PADDING = 6;
@@ -26,14 +28,14 @@ export function folded(svg, flow, frames) {
 
 /** @param {Element} svg @param {Flow} flow @param {number} frame @param {Set<number>} inside @param {(frame: number) => boolean} isInner */
 function fold(svg, flow, frame, inside, isInner) {
-  const box = /** @type {Element} */ (svg.querySelector(`[data-loop="${frame}"] rect`));
+  const box = /** @type {Element} */ (find(svg, `[data-loop="${frame}"] rect`));
   const [left, top, width, height] = ["x", "y", "width", "height"].map((name) => value(box, name));
   const right = left + width;
   const bottom = top + height;
   /** @type {Map<number, Element[]>} */
   const columns = new Map();
-  for (const side of svg.querySelectorAll("[data-side]")) {
-    const rect = /** @type {Element} */ (side.querySelector("rect"));
+  for (const side of all(svg, "[data-side]")) {
+    const rect = /** @type {Element} */ (find(side, "rect"));
     const middle = value(rect, "y") + value(rect, "height") / 2;
     if (middle > top && middle < bottom) columns.set(value(rect, "x"), [...columns.get(value(rect, "x")) ?? [], side]);
   }
@@ -45,7 +47,7 @@ function fold(svg, flow, frame, inside, isInner) {
   const shifts = new Map();
   for (const [x, column] of columns)
     column.forEach((side, i) => {
-      const rect = /** @type {Element} */ (side.querySelector("rect"));
+      const rect = /** @type {Element} */ (find(side, "rect"));
       const [wide, high] = [value(rect, "width"), value(rect, "height")];
       const by = top + PADDING / 2 + i * SIDE_STEP + (least - PADDING - column.length * SIDE_STEP) / 2 + 4 - value(rect, "y");
       const middle = value(rect, "y") + high / 2;
@@ -55,29 +57,28 @@ function fold(svg, flow, frame, inside, isInner) {
   for (const element of svg.children) {
     const { node, side, loop, label, flow: edge, kernel } = /** @type {HTMLElement} */ (element).dataset;
     if (label === `${frame}` || (side && [...columns.values()].flat().includes(element))) continue;
-    if (node && inside.has(Number(node))) element.setAttribute("display", "none");
-    else if ((loop ?? label) && isInner(Number(loop ?? label))) element.setAttribute("display", "none");
+    if ((node && inside.has(Number(node))) || ((loop ?? label) && isInner(Number(loop ?? label)))) element.setAttribute("display", "none");
     else if (loop || kernel || element.matches("rect")) stretch(element, moved);
     else if (edge) route(element, flow, Number(edge));
     else {
-      const line = element.querySelector("path.edge");
+      const line = find(element, "path.edge");
       const flat = line && /^M([\d.]+) ([\d.]+)H([\d.]+)$/.exec(line.getAttribute("d") ?? "");
       if (flat) {
         const y = Number(flat[2]);
         const by = shifts.get(`${flat[1]} ${y}`) ?? shifts.get(`${flat[3]} ${y}`) ?? moved(y) - y;
         shift(element, by);
       } else if (element.matches("g,text")) {
-        const own = element.matches("text") ? element : element.querySelector("rect,text");
+        const own = element.matches("text") ? element : find(element, "rect,text");
         if (own) shift(element, moved(value(own, "y")) - value(own, "y"));
       }
     }
   }
-  const label = /** @type {Element} */ (svg.querySelector(`[data-label="${frame}"]`));
-  const [sign, words] = label.querySelectorAll("text");
-  sign.textContent = "▸";
+  const label = /** @type {Element} */ (find(svg, `[data-label="${frame}"]`));
+  const [sign, words] = all(label, "text");
+  put(sign, "▸");
   words.textContent += `: ${inside.size} folded`;
   // Above the edges that run through it.
-  box.setAttribute("class", "box");
+  set(box, { class: "box" });
   /** @type {Element} */ (label.parentNode).insertBefore(/** @type {Element} */ (box.parentNode), label);
   const lower = height - least;
   const view = (svg.getAttribute("viewBox") ?? "").split(" ").map(Number);
@@ -90,7 +91,7 @@ function fold(svg, flow, frame, inside, isInner) {
     const [from, to] = flow.edges[number].ends;
     const [hidesFrom, hidesTo] = [from, to].map((end) => typeof end === "number" && inside.has(end));
     if (hidesFrom && hidesTo) return element.setAttribute("display", "none");
-    for (const path of element.querySelectorAll("path")) {
+    for (const path of all(element, "path")) {
       const points = corners(path.getAttribute("d") ?? "");
       /** @type {[number, number][]} */
       let drawn = points.map(([x, y], i) => {
@@ -142,7 +143,7 @@ function shift(element, by) {
 function stretch(element, moved) {
   /** Texts stay together. @type {number | undefined} */
   let by;
-  for (const part of element.matches("rect") ? [element] : element.querySelectorAll("rect,text")) {
+  for (const part of element.matches("rect") ? [element] : all(element, "rect,text")) {
     const y = value(part, "y");
     const isBox = part.matches("rect");
     if (isBox) part.setAttribute("height", `${moved(y + value(part, "height")) - moved(y)}`);

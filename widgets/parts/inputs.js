@@ -7,7 +7,7 @@
 import { inputsWords } from "../model/inputs.js";
 import { ROLES, kernelFile, kernelName } from "../model/lowering.js";
 import { limitOf } from "../model/work.js";
-import { choice, h, offer, quiet } from "./dom.js";
+import { choice, h, offer, put, quiet } from "./dom.js";
 
 const YOURS = "yours";
 export const EARLIER = "edited before the kernel changed";
@@ -41,7 +41,7 @@ export function inputsControl(store, kernel) {
     const words = chosen?.[1] ?? `names of notebook variables, or of one list or dictionary of arrays, for ${lowering.inputs.join(", ")}`;
     offer(kind, [...kinds.map(([name]) => name), YOURS]);
     kind.value = inputs.inputs;
-    what.textContent = words;
+    put(what, words);
     kind.title = words;
     names.placeholder = lowering.inputs.map((text) => text.split(" ")[0].toLowerCase()).join(", ");
     seedLabel.hidden = !chosen?.[2];

@@ -4,6 +4,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { draftText, isOutdated } from "../model/live.js";
+import { copyChip } from "./cards.js";
 import { chip, find, focusOn, h, set, take } from "./dom.js";
 import { Editor } from "./editor.js";
 import { kernelSource } from "./listing.js";
@@ -20,10 +21,7 @@ export function kernelPane(store, kernel) {
   const status = h("span.q", { role: "status" });
   const edit = chip("edit", toggle, { label: "edit the kernel", title: "e" });
   const undo = chip("undo all", () => store.set({ draft: store.state.first }), { title: "as in the notebook" });
-  const copy = chip("copy", async () => {
-    await navigator.clipboard.writeText(draftText(store.state));
-    store.set({ say: "kernel copied" });
-  }, { label: "copy the kernel" });
+  const copy = copyChip(store, "the kernel", () => draftText(store.state));
 
   store.on(["editing", "draft", "drafting", "draftError", "lowering", "stale"], (state) => {
     const { editing, drafting, draftError, lowering, first } = state;

@@ -133,7 +133,7 @@ export class ListingView {
       const row = h("div.l", { role: "listitem", "data-mark": kind, title: message },
         h("span.n", `${numberOf(i)}`),
         withOrigins && originLabel(store.state.lowering, origins(i), 1),
-        h("code", ...code(this.#listing?.text(i) ?? "", this.#language, "", marked?.(i))));
+        h("code", ...code(this.#listing?.text(i) ?? "", this.#language, store.state.query, marked?.(i))));
       mark(row, store, origins(i));
       showCost(row, cost(i));
       if (store.state.before && this.#known?.has(this.#listing?.text(i) ?? "") === false) classed(row, "flash", true);
@@ -153,7 +153,8 @@ export class ListingView {
       if (this.#rows.cursor < this.#folded) this.#unfold();
       onmove();
     };
-    store.on(["wrapCode"], () => this.#draw(true));
+    store.on(["wrapCode", "query"], () => this.#draw(true));
+    store.on(["found"], ({ found }) => { if (found && found.listing === this.#listing) this.#rows.move(found.line); });
     store.on(["costs"], () => this.#rows.drawn.forEach(([row, i]) => showCost(row, cost(i))));
   }
 

@@ -3,7 +3,7 @@
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Rows } from "./rows.js" */
 
-import { chip, classed, h } from "./dom.js";
+import { chip, classed, h, put } from "./dom.js";
 
 /**
  * Brings a list to what is pinned, and steps on from there. `find()` gives the rows that come from it with their
@@ -30,7 +30,7 @@ export function followPins(store, rows, find, say) {
     back.ariaLabel = `previous${where}`;
     on.ariaLabel = `next${where}`;
     back.disabled = on.disabled = !found.length;
-    count.textContent = found.length ? `${at < 0 ? "–" : at + 1} of ${found.length}` : "none";
+    put(count, found.length ? `${at < 0 ? "–" : at + 1} of ${found.length}` : "none");
   }
 
   /** Shows a line of what is pinned: the one that the cursor is on, else the one that does the work. */

@@ -39,8 +39,8 @@ export function recording(store, kernel) {
     const reason = noRecording(state, kernel);
     const edited = editedKernels(state);
     record.disabled = !!(state.busy || reason);
-    record.textContent = state.busy === "record" ? "Recording …" : "Record a run";
-    why.textContent = reason || (state.busy ? "" : edited && `uses the edited ${edited}`);
+    put(record, state.busy === "record" ? "Recording …" : "Record a run");
+    put(why, reason || (state.busy ? "" : edited && `uses the edited ${edited}`));
   });
   store.on(["recording", "recordFailure"], ({ recording, recordFailure }) => {
     const deadlock = recording?.recording.deadlock ?? [];

@@ -16,6 +16,9 @@ import { Rows } from "../parts/rows.js";
 // By kind, in the order of ROWS.
 const ROW_CLASSES = ["", "a", "r", "c", "w", "w", "v"];
 
+// What stays unfolded before and after a line that was searched for.
+const CONTEXT_LINES = 3;
+
 /**
  * Two listings and the rows that align them. Rows stay where they are scrolled to while the `name` is the same; `why`
  * has words about the row that the cursor is on.
@@ -84,6 +87,12 @@ export function changeRows(store, label) {
     const at = was ? shown.findIndex((row) => (was.j < 0 ? row.i === was.i : row.j >= was.j)) : -1;
     reset(true, rows.cursor < 0 ? -1 : at < 0 ? shown.length - 1 : at);
   });
+  store.on(["found"], ({ found, lowering }) => {
+    if (of !== lowering || found?.listing !== compared.after || found.line < 0) return;
+    fold();
+    reset(true);
+    rows.move(rowOf("j", found.line));
+  });
   const pins = followPins(store, rows, () => {
     const { lowering, pinned } = store.state;
     return [...shown.keys()].flatMap((i) => {
@@ -113,11 +122,14 @@ export function changeRows(store, label) {
   /** Makes the rows; gives how many of them are hidden. */
   function fold() {
     const { state } = store;
-    const { hidden, lowering, pinned } = state;
+    const { hidden, lowering, pinned, found } = state;
     const { before, after, rows: packed, split } = compared;
-    const made = shownRows(packed, (side, i) => hidden.has(lowering.classes[(side === "j" ? after : before).class(i) - 1]), {
-      ...state, split, isPinned: (line) => linkOf(lowering, after.origins(line), pinned) >= 0,
-    });
+    /** @param {Listing} listing @param {number} line */
+    const isFound = (listing, line) => found?.listing === listing && Math.abs(found.line - line) < CONTEXT_LINES;
+    const made = shownRows(packed, (side, i) => {
+      const listing = side === "j" ? after : before;
+      return hidden.has(lowering.classes[listing.class(i) - 1]) && !isFound(listing, i);
+    }, { ...state, split, isPinned: (line) => linkOf(lowering, after.origins(line), pinned) >= 0 || isFound(after, line) });
     of = lowering;
     shown = made.rows;
     return made.hiddenRows;
@@ -130,9 +142,14 @@ export function changeRows(store, label) {
     rows.reset(shown.length, { keep, cursor, wrapped: store.state.wrap, longest });
   }
 
+  /** The row of line `line` of one side; -1 where it is not shown. @param {"i" | "j"} side @param {number} line */
+  function rowOf(side, line) {
+    return shown.findIndex((row) => row[side] === line && !row.gap);
+  }
+
   /** Goes to line `line` of one side, if it is shown. @param {"i" | "j"} side @param {number} line */
   function goTo(side, line) {
-    const i = shown.findIndex((row) => row[side] === line && !row.gap);
+    const i = rowOf(side, line);
     if (i < 0) return;
     moveTo(i);
     rows.element.focus({ preventScroll: true });
@@ -144,14 +161,6 @@ export function changeRows(store, label) {
     store.set({ say: said(i) });
   }
 
-  /** Goes to the next row from the cursor on with something; gives whether there is one. @param {number} direction @param {(row: ShownRow, compared: Compared) => boolean} has */
-  function seek(direction, has) {
-    let i = rows.cursor < 0 && direction < 0 ? shown.length : rows.cursor;
-    do i += direction; while (shown[i] && !has(shown[i], compared));
-    if (shown[i]) moveTo(i);
-    return !!shown[i];
-  }
-
   /** @param {number} direction */
   function goToChange(direction) {
     const next = nextChange(shown, rows.cursor, direction);
@@ -159,7 +168,7 @@ export function changeRows(store, label) {
     else moveTo(next);
   }
   return {
-    element: rows.element, rows, pins, show, seek, goTo, row: (/** @type {number} */ i) => shown[i], keys: { n: () => goToChange(1), p: () => goToChange(-1), h: pinCursor },
+    element: rows.element, rows, pins, show, goTo, row: (/** @type {number} */ i) => shown[i], keys: { n: () => goToChange(1), p: () => goToChange(-1), h: pinCursor },
   };
 }
 

@@ -6,6 +6,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { ROLES, countLinked, kernelFile, kernelName, linkedShare } from "../model/lowering.js";
+import { copyChip } from "../parts/cards.js";
 import { button, chip, classed, download, focusIn, gapper, h, put, quiet, set } from "../parts/dom.js";
 import { Editor } from "../parts/editor.js";
 import { kernelPane } from "../parts/kernel.js";
@@ -42,7 +43,7 @@ export function codeView(store, kernel) {
   ]));
   function arrange() {
     classed(element, "strip", isStrip);
-    position.textContent = isStrip ? "as a column" : "as a strip";
+    put(position, isStrip ? "as a column" : "as a strip");
   }
   arrange();
   /** Steps in the list that has the focus, else in the file that is shown. @param {number} direction */
@@ -122,10 +123,7 @@ function column(store, role = "", live = false) {
     put(head,
       h("b", name), quiet(isEdited ? (isEarlier(store.state, role) ? `✖ ${EARLIER}` : "edited") : share === null ? `${listing.count} lines` : `${share} % linked`), !isEdited && view.pins.element, gapper(),
       live && chip(isEdited ? "undo" : "edit", () => edit(isEdited ? undefined : text()), { label: `${isEdited ? "undo the edits of" : "edit"} ${name}` }),
-      chip("copy", async () => {
-        await navigator.clipboard.writeText(text());
-        store.set({ say: `${name} copied` });
-      }, { label: `copy ${name}` }),
+      copyChip(store, name, text),
       chip("save", () => download(name, text()), { label: `download ${name}` }));
     view.show(listing, file.language, name);
     editor.value = edited || "";

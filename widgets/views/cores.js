@@ -59,8 +59,8 @@ export function coresView(store, kernel) {
   store.on(["metric", "recording", "lowering", "estimate"], ({ metric, recording, lowering: { cores } }) => {
     measure.value = metric;
     recorded.hidden = metric !== MOMENT;
-    legend.textContent = recording?.recording.map ?? "";
-    if (metric !== MOMENT) figures.textContent = cores?.summary ?? "";
+    put(legend, recording?.recording.map ?? "");
+    if (metric !== MOMENT) put(figures, cores?.summary ?? "");
     colour();
   });
   store.on(["time"], colour);
@@ -108,9 +108,9 @@ export function coresView(store, kernel) {
     cores?.cores.forEach((core, i) => {
       const [square, label] = all(map, `[data-core="${nameOf(core)}"]>:is(path,text)`);
       if (!measure?.labels[i] || !label) return;
-      square.setAttribute("class", `f${measure.steps[i]}`);
-      label.setAttribute("class", `n h${measure.steps[i]}`);
-      label.textContent = measure.labels[i];
+      set(square, { class: `f${measure.steps[i]}` });
+      set(label, { class: `n h${measure.steps[i]}` });
+      put(label, measure.labels[i]);
     });
   }
 
@@ -130,13 +130,13 @@ export function coresView(store, kernel) {
       if (!label) continue;
       const state = doing ? together(doing.map(({ state }) => state)) : "";
       if (doing) counts[state] = (counts[state] ?? 0) + 1;
-      square.setAttribute("class", `at ${state}`);
-      label.setAttribute("class", "n");
-      label.textContent = doing ? doing.map(({ state }) => STATES[state][0]).join("") : "?";
+      set(square, { class: `at ${state}` });
+      set(label, { class: "n" });
+      put(label, doing ? doing.map(({ state }) => STATES[state][0]).join("") : "?");
       const told = doing ? doing.map(({ kernel, state }) => `${kernel} ${STATES[state][1] ?? state}`).join(", ") : "not recorded";
       cell.ariaLabel = `core (${core.x}, ${core.y}): ${told}`;
     }
-    figures.textContent = Object.entries(counts).map(([state, count]) => `${state}: ${count}`).join(", ");
+    put(figures, Object.entries(counts).map(([state, count]) => `${state}: ${count}`).join(", "));
     store.set({ say: `step ${time}: ${figures.textContent}` });
   }
 

@@ -1,17 +1,15 @@
-// What the selected step changed: its head, the search in all steps, and its rows.
+// What the selected step changed: its head and its rows.
 
 /** @import { Step } from "../messages.js" */
 /** @import { Explorer, State } from "../model/state.js" */
 
 import { countsOf, rowsBetween } from "../model/align.js";
-import { hasWords } from "../model/diff.js";
 import { textsOf } from "../model/live.js";
-import { CLASS, hits } from "../model/lowering.js";
-import { select } from "../model/state.js";
-import { inTime, isIdle, isLeaf } from "../model/steps.js";
+import { CLASS } from "../model/lowering.js";
+import { inTime, isIdle } from "../model/steps.js";
 import { meaning } from "../model/terms.js";
 import { counts, errorCard, toggle } from "../parts/cards.js";
-import { button, chip, choice, h, link, put, quiet } from "../parts/dom.js";
+import { button, chip, choice, h, put, quiet } from "../parts/dom.js";
 import { menu } from "../parts/menu.js";
 import { LARGEST_WRAPPED } from "../parts/rows.js";
 import { changeRows } from "./changes.js";
@@ -22,8 +20,6 @@ const other = ({ lowering: { steps }, step, against }) => (against === step ? un
 
 /** @param {Explorer} store */
 export function diffPane(store) {
-  /** In how many lines of each step the words occur that are searched for. @type {number[] | null} */
-  let found;
   const changes = changeRows(store, "changes of the step");
   const rule = ruleCard(store, changes, () => !other(store.state));
 
@@ -33,21 +29,7 @@ export function diffPane(store) {
   const toggles = h("div.toggles");
   const showing = h("div.toggles");
   const error = h("div.refusal");
-  const where = h("span.found.q");
   const against = choice("compare with", () => store.set({ against: Number(against.value), open: new Set() }));
-  const query = h("input", {
-    type: "search", placeholder: "search all steps", label: "search all steps",
-    oninput: () => { store.set({ query: query.value.trim().toLowerCase() }); },
-    onkeydown: (event) => {
-      event.stopPropagation();
-      if (event.key === "Enter") nextMatch(event.shiftKey ? -1 : 1);
-      else if (event.key === "Escape") {
-        if (query.value) store.set({ query: (query.value = "") });
-        else changes.element.focus();
-      } else return;
-      event.preventDefault();
-    },
-  });
   const show = menu("show", showing, against);
   const element = h("section.pane.diffpane", { label: "step" },
     h("div.tools", about, toggles, changes.pins.element, show.element),
@@ -56,7 +38,7 @@ export function diffPane(store) {
   store.on(["lowering"], ({ lowering: { steps } }) => put(against,
     h("option", { value: "-1" }, "compare with"), ...steps.map((step, i) => !isIdle(step) && h("option", { value: `${i}` }, `${step.letter} ${step.name}`))));
   store.on(["step", "part", "against", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], (state) => {
-    const { lowering, step: index, part, query, before: old } = state;
+    const { lowering, step: index, part, before: old } = state;
     const step = lowering.steps[index];
     const twin = old?.steps.find(({ letter }) => letter === step.letter)?.[part];
     against.value = `${other(state) ? state.against : -1}`;
@@ -65,9 +47,7 @@ export function diffPane(store) {
       known: old && twin && [twin.before, twin.after].map((one) => textsOf(old.listings[one])),
     });
     rule.draw();
-    found = query ? hits(lowering, query) : null;
     drawHead(step, hiddenRows);
-    drawFound();
   });
 
   /** What the selected step changed, or what is between it and another one, the earlier one first. @param {State} state @param {"ir" | "plan"} part */
@@ -110,32 +90,8 @@ export function diffPane(store) {
       toggle(store, "wrap", "wrap", `wrap long lines (w), up to ${LARGEST_WRAPPED} rows`));
   }
 
-  function drawFound() {
-    const { lowering: { steps }, step } = store.state;
-    if (!found) return put(where);
-    // Of a step with parts, these say it more exactly.
-    const leaves = [...steps.keys()].filter((i) => isLeaf(steps, i));
-    const having = leaves.filter((i) => found?.[i]);
-    if (!having.length) return put(where, "not found");
-    const [first, gone] = [having[0], leaves[leaves.indexOf(having[having.length - 1]) + 1]];
-    /** @param {number} i */
-    const go = (i) => link(steps[i].letter, () => select(store, i), { title: steps[i].name });
-    put(where, "first in ", go(first), " · ", gone > 0 && ["gone in ", go(gone), " · "], `${found[step]} here`);
-  }
-
-  /** @param {number} direction @param {boolean} [last] whether to look in this step only */
-  function nextMatch(direction, last) {
-    const { query, step, lowering: { steps } } = store.state;
-    if (!query) return store.set({ say: "no more matches" });
-    if (changes.seek(direction, (row, { before, after }) => hasWords(row, before, after, query))) return;
-    // The next step that has it.
-    const next = found?.[direction > 0 ? "findIndex" : "findLastIndex"]((count, k) => count > 0 && !isIdle(steps[k]) && (k - step) * direction > 0) ?? -1;
-    if (last || next < 0) return store.set({ say: "no more matches" });
-    select(store, next);
-    nextMatch(direction, true);
-  }
   return {
-    element, error, rule: rule.element, search: h("div.search", query, where), pins: changes.pins,
-    keys: { ...changes.keys, "/": () => query.focus(), v: () => { show.open(); against.focus(); } },
+    element, error, rule: rule.element, pins: changes.pins,
+    keys: { ...changes.keys, v: () => { show.open(); against.focus(); } },
   };
 }

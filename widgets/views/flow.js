@@ -4,13 +4,14 @@
 /** @import { Flow } from "../messages.js" */
 /** @import { Explorer } from "../model/state.js" */
 
-import { litByLine } from "../model/lowering.js";
+import { linesOf, litByLine } from "../model/lowering.js";
 import { folded } from "../parts/fold.js";
-import { all, below, chip, classed, closest, find, focusOn, gapper, h, link, markup, put, quiet, set, table, take } from "../parts/dom.js";
+import { all, below, chip, classed, closest, find, focusOn, gapper, h, link, markup, put, quiet, rect, set, table, take } from "../parts/dom.js";
 import { pictureButtons } from "../parts/cards.js";
 
 // What the keyboard is at; terms in the drawing are stops of their own.
-const STOP = ":is([data-node],[data-side],[data-label])[tabindex='0']";
+const STOPS = "[data-node],[data-side],[data-label]";
+const STOP = `:is(${STOPS})[tabindex='0']`;
 const LEAST_SCALE = 0.4;
 const MOST_SCALE = 3;
 const ZOOM = 1.25;
@@ -73,7 +74,7 @@ export function flowView(store, costs) {
     if (!flow) return put(holder, h("p.q", "Step A2, which decides the circular buffers, did not run."));
     const drawn = markup(flow.svg);
     const svg = find(drawn, "svg");
-    const stops = all(drawn, "[data-node],[data-side],[data-label]");
+    const stops = all(drawn, STOPS);
     hint.hidden = !stops.length;
     if (svg && stops.length) {
       folded(svg, flow, folds);
@@ -107,9 +108,9 @@ export function flowView(store, costs) {
 
   /** What comes from what is pinned stands out. */
   function light() {
-    const { pinned, lowering: { places } } = store.state;
-    const lines = new Set([...pinned?.places ?? []].map((place) => places[place][1]));
-    for (const element of all(holder, "[data-node]")) classed(element, "chosen", lines.has(flow?.nodes[Number(element.dataset.node)].line ?? 0));
+    const { pinned, lowering } = store.state;
+    const lines = linesOf(lowering, pinned);
+    for (const element of all(holder, "[data-node]")) classed(element, "chosen", lines.includes(flow?.nodes[Number(element.dataset.node)].line ?? 0));
   }
 
   /** @param {boolean} back whether the focus goes back to the graph */
@@ -153,7 +154,7 @@ export function flowView(store, costs) {
 
   /** @param {MouseEvent} event */
   function choose(event) {
-    const element = closest(event.target, "[data-node],[data-side],[data-label],[data-flow]");
+    const element = closest(event.target, `${STOPS},[data-flow]`);
     if (!element) return close(false);
     for (const other of all(holder, STOP)) other.tabIndex = -1;
     if (!element.dataset.flow) element.tabIndex = 0;
@@ -163,7 +164,7 @@ export function flowView(store, costs) {
   /** @param {KeyboardEvent} event */
   function walk(event) {
     const { key } = event;
-    const here = closest(event.target, "[data-node],[data-side],[data-label]");
+    const here = closest(event.target, STOPS);
     const way = ARROWS[key];
     if (key === "+" || key === "-") zoom(key === "+" ? scale * ZOOM : scale / ZOOM);
     else if (key === "0") fit();
@@ -179,13 +180,13 @@ export function flowView(store, costs) {
   function go(here, [right, down]) {
     /** @param {Element} element */
     const middle = (element) => {
-      const { left, top, width, height } = element.getBoundingClientRect();
+      const { left, top, width, height } = rect(element);
       return [left + (element.matches("[data-label]") ? 0 : width / 2), top + height / 2];
     };
     const [x, y] = middle(here);
     let [next, least] = /** @type {[HTMLElement | SVGElement | null, number]} */ ([null, Infinity]);
-    for (const element of all(holder, "[data-node],[data-side],[data-label]")) {
-      if (element === here || !element.getBoundingClientRect().width) continue;
+    for (const element of all(holder, STOPS)) {
+      if (element === here || !rect(element).width) continue;
       const [ex, ey] = middle(element);
       const along = (ex - x) * right + (ey - y) * down;
       const far = along + 3 * Math.abs((ex - x) * down + (ey - y) * right);
@@ -199,7 +200,7 @@ export function flowView(store, costs) {
 
   /** @param {PointerEvent} event */
   function grab(event) {
-    held = closest(event.target, "[data-node],[data-side],[data-label],[data-flow]") ? null : [event.clientX, event.clientY];
+    held = closest(event.target, `${STOPS},[data-flow]`) ? null : [event.clientX, event.clientY];
   }
 
   /** @param {PointerEvent} event */

@@ -4,9 +4,10 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { range, ranges, runs } from "../model/figures.js";
-import { KINDS, ROLES, countLinked, kernelFile, kernelName, linked, linkedShare } from "../model/lowering.js";
+import { KINDS, ROLES, countLinked, kernelFile, kernelName, linesOf, linked, linkedShare } from "../model/lowering.js";
 import { select } from "../model/state.js";
-import { button, classed, h, link, put, quiet } from "../parts/dom.js";
+import { button, classed, h, put, quiet } from "../parts/dom.js";
+import { codeLink } from "../parts/faults.js";
 
 const BAR_PIXELS = 11;
 // More links would be a long way for the Tab key.
@@ -31,7 +32,7 @@ export function historyStrip(store) {
     put(cells, shown.map((i) => button([h("span.bar"), h("span.lab", labelOf(steps, i))], () => select(store, i), { class: "cell" })));
   });
   store.on(["hover", "pinned", "lowering", "step"], ({ lowering, step: index, hover, pinned }) => {
-    const { steps, places, listings } = lowering;
+    const { steps, listings } = lowering;
     const lit = hover || pinned;
     const { coverage } = steps[index];
     const share = `${linkedShare(coverage) ?? 100} % of statements linked`;
@@ -39,12 +40,11 @@ export function historyStrip(store) {
     if (covered.textContent !== share) put(covered, share);
     if (!strip.contains(lit ? cells : hint)) put(strip, lit ? [title, cells, files] : [hint, covered]);
     if (!lit) return;
-    const lines = [...lit.places].map((place) => places[place][1]).sort((a, b) => a - b);
     const found = shown.map((i) => countLinked(lowering, listings[steps[i].ir.after], lit));
     const now = shown.includes(index) ? index : steps[index].part_of;
     const most = Math.max(1, ...found);
     title.title = lit.from;
-    put(title, !hover && quiet("pinned "), h("b", `L${lines.join(" L")}`));
+    put(title, !hover && quiet("pinned "), h("b", `L${linesOf(lowering, lit).join(" L")}`));
     shown.forEach((number, i) => {
       const { letter, name } = steps[number];
       const cell = /** @type {HTMLElement} */ (cells.children[i]);
@@ -62,11 +62,7 @@ export function historyStrip(store) {
       const all = runs(own.map(([i]) => i));
       const file = kernelName(role);
       /** @param {string} text @param {number} line */
-      const go = (text, line) => link(text, () => {
-        // The file is shown before the line is looked for in it.
-        store.set({ file });
-        store.set({ tab: "Code", goTo: line + 1 });
-      }, { class: `link ${KINDS[best][0]}`, title: `${file} line ${line + 1}` });
+      const go = (text, line) => codeLink(store, file, line + 1, text, { class: `link ${KINDS[best][0]}`, title: `${file} line ${line + 1}` });
       put(element, quiet(`${role} `), hover || !own.length ? h("span", { class: KINDS[best]?.[0] ?? "q" }, ranges(own.map(([i]) => i)) || "–") : [
         all.slice(0, MOST_LINKS).map((run, k) => [k > 0 && ", ", go(range(run), run[0])]),
         all.length > MOST_LINKS && [", ", go(`+${all.length - MOST_LINKS}`, all[MOST_LINKS][0])],

@@ -41,8 +41,7 @@ export function ruleCard(store, changes, isStep) {
     const decision = lit ? landing(lowering, listing, lit) : -1;
     const text = decision < 0 ? "" : listing.text(decision);
     const found = made(side, line);
-    put(element, quiet(`line ${line + 1} `),
-      !found.length && quiet("no rule of this step changed it "),
+    put(element, quiet(`line ${line + 1}${found.length ? " " : ": unchanged by this step "}`),
       found.map(({ rule, replaced }, k) => [
         k > 0 && ", ", side ? "by " : "replaced by ", h("b", rule),
         side > 0 && replaced.length > 0 && [" of line ", runs(replaced).flatMap((run, k) => [

@@ -58,8 +58,8 @@ export function runView(store, kernel, recorded) {
     start.disabled = !!(busy || whyRun);
     checks.disabled = !!(busy || whyCheck);
     on.hidden = !kernel.live;
-    start.textContent = busy === "run" ? "Running …" : "Run";
-    checks.textContent = busy === "check" ? "Checking …" : CHECK;
+    put(start, busy === "run" ? "Running …" : "Run");
+    put(checks, busy === "check" ? "Checking …" : CHECK);
     // What is said on the way can be read as it is said.
     told.open = !!busy;
     const edited = editedKernels(store.state);

@@ -20,8 +20,7 @@ export function stepsView(store, kernel) {
   const { remembered } = store.state;
   // The list comes first: what the focus wants to know of the layout would cost more after the rows have changed.
   const steps = stepList(store);
-  const { element, error, keys, pins, rule, search } = diffPane(store);
-  steps.prepend(search);
+  const { element, error, keys, pins, rule } = diffPane(store);
   const { view, bar, body, toggle } = kernelPane(store, kernel);
   const source = h("details.pane.source", { open: true }, h("summary", "kernel"), bar, body);
   /** @param {number} direction */
@@ -72,6 +71,11 @@ function stepList(store) {
     ]));
     put(chooser, ...steps.map(({ glyph, letter, name, part_of }) => h("option", `${part_of < 0 ? "" : "\u2003"}${glyph} ${letter} ${name}`)));
   });
+  store.on(["matches", "lowering"], ({ matches }) => options.forEach((option, i) => {
+    const count = matches.reduce((sum, { step, matches }) => sum + (step === i ? matches.length : 0), 0);
+    if (count) option.dataset.hits = `${count}`;
+    else delete option.dataset.hits;
+  }));
   store.on(["step", "lowering"], ({ step }) => {
     pick(list, options, step);
     chooser.selectedIndex = step;

@@ -54,7 +54,7 @@ export function followTile(store, kernel) {
     const edited = editedKernels(state);
     follow.disabled = !!(state.busy || reason);
     for (const one of choices) one.hidden = !!reason;
-    why.textContent = reason || (edited ? `uses the edited ${edited}` : "click one, or use arrow keys and Enter");
+    put(why, reason || (edited ? `uses the edited ${edited}` : "click one, or use arrow keys and Enter"));
   });
 
   /** @param {number[]} wanted what it lacks is 0 */
@@ -126,7 +126,7 @@ export function followTile(store, kernel) {
         else show(at + 1);
       }, TICK_MS);
     }
-    play.textContent = timer ? "❚❚" : "▶";
+    put(play, timer ? "❚❚" : "▶");
     play.ariaLabel = timer ? "pause" : "play";
   }
 

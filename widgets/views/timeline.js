@@ -7,7 +7,7 @@
 import { goToMoment, MOMENT, momentsOf, spans } from "../model/clock.js";
 import { busyControl, limitControl } from "../parts/busy.js";
 import { clock } from "../parts/clock.js";
-import { all, choice, classed, closest, find, h, link, offer, put, rect } from "../parts/dom.js";
+import { all, choice, classed, closest, find, h, link, offer, put, rect, set } from "../parts/dom.js";
 import { inputsControl } from "../parts/inputs.js";
 import { code, pinLink } from "../parts/listing.js";
 import { BAR_HEIGHT, PLOT_HEIGHT, bars, labels, plot } from "../parts/plots.js";
@@ -127,7 +127,7 @@ export function timeTravel(store, kernel, graph) {
       const [bar, label] = all(box, ".held,.now text");
       const held = moments.held(b, store.state.time);
       bar.setAttribute("width", `${held * Number(bar.dataset.page)}`);
-      label.textContent = `${held}/${buffers[b][2]}`;
+      put(label, `${held}/${buffers[b][2]}`);
     }
     const edges = doing.map(({ kernel, wait }) => wait && (wait[3] ? `${kernel}>${bufferOf(wait)}` : `${bufferOf(wait)}>${kernel}`));
     for (const { kernel, state, wait } of doing)
@@ -135,8 +135,8 @@ export function timeTravel(store, kernel, graph) {
         const lines = wait
           ? [wait[8] ? "✖ stuck" : "‖ waits", wait[4] < 0 ? "a semaphore" : wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
           : [STATES[state][2]];
-        box.setAttribute("class", state === "runs" ? "" : wait ? "waits" : state);
-        all(box, ".now .s").forEach((line, k) => (line.textContent = lines[k] ?? ""));
+        set(box, { class: state === "runs" ? "" : wait ? "waits" : state });
+        all(box, ".now .s").forEach((line, k) => (put(line, lines[k] ?? "")));
       }
     for (const edge of all(graph, "[data-edge]")) classed(edge, "waited", edges.includes(edge.dataset.edge));
   }

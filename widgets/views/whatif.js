@@ -69,7 +69,7 @@ export function whatIfView(store, kernel) {
     fields.hidden = !kernel.live;
     classed(result, "waiting", busy === "fork");
     go.disabled = !!(busy || reason);
-    go.textContent = busy === "fork" ? "Lowering …" : "Lower and compare";
+    put(go, busy === "fork" ? "Lowering …" : "Lower and compare");
   });
 
   store.on(["wish"], ({ wish }) => {
@@ -220,7 +220,7 @@ export function whatIfView(store, kernel) {
         quiet(same ? "no effect with these values: every step and every file is the same" : changed.join(", ")),
         gapper(), !failed && runBoth,
         chip("Explore this lowering", () => {
-          const head = closest(form, ".ttx-explorer")?.querySelector("header");
+          const head = closest(form, ".ttx-explorer")?.firstElementChild;
           explore(store, { lowering: other, original: original || lowering, variant }, first, { tab: "Steps" });
           head?.scrollIntoView({ block: "nearest" });
         })),
