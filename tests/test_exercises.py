@@ -210,6 +210,21 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("+ i], j] -> + i], 0]", r"With words=64, .* and any rows, Y\[0, 1\] is"),
         ("T.ceildiv(tokens, 32) -> 1", r"With words=40, dim=96, tokens=96 and any rows, Y\[32, 0\] is NaN: "),
     ],
+    "gated": [
+        ("T.sigmoid(g[i, j]) -> T.exp(g[i, j])", r"With M=32, N=64 and numbers around 1, out\[0, \d+\] is"),
+        ("g[i, j] * T.sigmoid -> T.sigmoid", r"With M=32, N=64 and numbers around 1, out\[0, \d+\] is"),
+        (" * u[i, j] -> ", r"With M=32, N=64 and numbers around 1, out\[0, \d+\] is"),
+        ("T.ceildiv(N, 64), T -> N // 64, T", r"With M=96, N=160 .*, out\[0, 128\] is NaN: "),
+        ("up[by * 32, bx * 64] -> up[by * 32, 0]", r"With M=96, N=160 .*, out\[0, \d+\] is"),
+        ("T.sigmoid(g[i, j]) -> (T.exp(g[i, j]) / (1 + T.exp(g[i, j])))", "numbers up to about 200, out"),
+    ],
+    "column_sums": [
+        (", clear=False) -> )", r"With M=64, N=64, sums\[0\] is"),
+        ("dim=0 -> dim=1", r"Line \d+ of|shape"),
+        ("T.ceildiv(M, 32), num -> 2, num", r"With M=2080, N=160, sums\[0\] is"),
+        ("T.ceildiv(N, 64) -> N // 64", r"With M=2080, N=160, sums\[128\] is NaN: "),
+        ("T.clear(total) -> T.fill(total, 1)", r"With M=64, N=64, sums\[0\] is"),
+    ],
     "reader_loop": [
         ("    B_shared_buffer.push_back(2);\n -> ", r"The program hangs: .*compute .*B_shared., which has 0 of"),
         ("noc.async_read_barrier(); -> ", "read|barrier|NumPy gives"),

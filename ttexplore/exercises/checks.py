@@ -382,7 +382,7 @@ EXERCISES: dict[str, Definition] = {
     "faster": Definition("07_why_is_it_slow", faster),
     "read_once": Definition("01_what_a_core_is", read_once),
     "unhang": Definition("11_why_did_it_deadlock", unhang),
-    **{name: Definition("13_can_you_write_it", check) for name, check in WRITTEN.items()},
+    **{name: Definition(check.notebook, check) for name, check in WRITTEN.items()},
     "reader_loop": Definition("13_can_you_write_it", reader_loop),
     "compute_loop": Definition("13_can_you_write_it", compute_loop),
 }

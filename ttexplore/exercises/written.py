@@ -26,6 +26,7 @@ class WrittenKernel:
     axes: dict[str, str]
     sizes: tuple[dict[str, int], ...]
     inputs: Mapping[str, Change | None] = field(default_factory=lambda: {"": None})
+    notebook: str = "13_can_you_write_it"
 
     def __call__(self, kernel: Any) -> str:
         """Compare a kernel with NumPy for each size and each kind of inputs. Raises Wrong."""
@@ -87,6 +88,15 @@ def _transposed(A: Array) -> Array:
 
 def _outer(a: Array, b: Array) -> Array:
     return np.outer(a, b)
+
+
+def _gated(gate: Array, up: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return gate / (1 + np.exp(-gate)) * up
+
+
+def _column_sums(X: Array) -> Array:
+    return np.asarray(X.sum(axis=0))
 
 
 def _lower_triangle(A: Array) -> Array:
@@ -169,5 +179,11 @@ WRITTEN: dict[str, WrittenKernel] = {
         {"table": "words dim", "index": "tokens"},
         ({"words": 64, "dim": 64, "tokens": 32}, {"words": 40, "dim": 96, "tokens": 96}),
         {"any rows": _rows_of_the_table},
+    ),
+    "gated": WrittenKernel(
+        _gated, {"gate": "M N", "up": "M N"}, ({"M": 32, "N": 64}, {"M": 96, "N": 160}), _LARGE, "14_from_cuda"
+    ),
+    "column_sums": WrittenKernel(
+        _column_sums, {"X": "M N"}, ({"M": 64, "N": 64}, {"M": 2048 + 32, "N": 160}), notebook="14_from_cuda"
     ),
 }

@@ -143,7 +143,7 @@ def expand_scans(program: TirProgram, target: Target) -> TirProgram:
 
 
 def order_thread_groups(program: TirProgram, target: Target) -> TirProgram:
-    """Order groups of threads that wait for each other at barriers into one sequence of statements.
+    """Turn code for threads into code for blocks: groups that wait at barriers into one sequence, threads into axes.
 
         for k in range(n):                              for k in T.Pipelined(n, num_stages=2):
             with T.ws(1):                                   T.copy(A[..., k * 64], a)
@@ -155,7 +155,7 @@ def order_thread_groups(program: TirProgram, target: Target) -> TirProgram:
                 T.gemm(a[k % 2, :, :], b, c)
                 T.barrier_arrive(empty[k % 2])
 
-    Code for single threads becomes code for blocks, of which threads and their elements are axes.
+    In code for single threads, the threads and their elements are axes of blocks afterwards.
 
         x = T.alloc_local((4,), "float32")             x = T.alloc_fragment((128,), "float32")
         for k in T.vectorized(4):                 ==>  for tx_k in T.Parallel(128):
