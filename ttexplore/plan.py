@@ -81,6 +81,7 @@ BLOCK_FLOAT_NAMES = ("bfp8_b", "bfloat8_b")
 # them as they are, so tiles store them as bfloat16 and the host converts.
 SMALL_FLOATS = (
     "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e3m4", "float8_e4m3b11fnuz",
+    "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
 )  # fmt: skip
 SMALL_WHOLES = ("uint8", "int8", "bool", "int4", "uint4")
 

@@ -27,6 +27,9 @@ SMALL_FLOATS = {
     "float8_e5m2fnuz": (2, -15, 57344.0),
     "float8_e3m4": (4, -2, 15.5),
     "float8_e4m3b11fnuz": (3, -10, 30.0),
+    "float6_e2m3fn": (3, 0, 7.5),
+    "float6_e3m2fn": (2, -2, 28.0),
+    "float4_e2m1fn": (1, 0, 6.0),
 }
 SMALL_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255)}
 # What an output holds where no kernel writes: integers have no NaN.

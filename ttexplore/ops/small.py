@@ -46,6 +46,9 @@ FLOATS: dict[str, SmallFloat] = {
     "float8_e5m2fnuz": SmallFloat(2, -15, 57344.0),
     "float8_e3m4": SmallFloat(4, -2, 15.5),
     "float8_e4m3b11fnuz": SmallFloat(3, -10, 30.0),
+    "float6_e2m3fn": SmallFloat(3, 0, 7.5),
+    "float6_e3m2fn": SmallFloat(2, -2, 28.0),
+    "float4_e2m1fn": SmallFloat(1, 0, 6.0),
 }
 
 
@@ -81,12 +84,13 @@ def rounded_to(values: Any, dtype: str) -> Array:
 
 def on_host(numbers: Any, dtype: str) -> Array:
     """The numbers that a device stores as bfloat16, in their own dtype. What the dtype does not hold comes from an
-    unwritten element or from a fault of the program, and becomes NaN, or a conspicuous integer."""
+    unwritten element or from a fault of the program, and becomes NaN, or a conspicuous number."""
     values = np.asarray(numbers, np.float32)
     stored = rounded_to(values, dtype)
     if dtype in SMALL_FLOATS:
-        # NaN is the only number that such a dtype can tell a fault with.
-        return np.where(stored == values, stored, np.nan).astype(numpy_dtype(dtype))
+        # NaN is the only number that such a dtype can tell a fault with; those of fewer bits have none.
+        fault = np.nan if dtype.startswith("float8") else -FLOATS[dtype].largest
+        return np.where(stored == values, stored, fault).astype(numpy_dtype(dtype))
     strange = {"uint8": 0xDE, "int8": -0x22, "bool": True, "int4": -3, "uint4": 13}[dtype]
     with np.errstate(invalid="ignore"):
         return np.where(stored == values, stored, strange).astype(numpy_dtype(dtype))

@@ -25,6 +25,7 @@ COUNTED = 251
 _COUNTED = {
     "int8": 127, "uint4": 13, "int4": 7, "bool": 2, "float8_e5m2": 7, "float8_e5m2fnuz": 7,
     "float8_e4m3fn": 13, "float8_e4m3fnuz": 13, "float8_e3m4": 13, "float8_e4m3b11fnuz": 13,
+    "float6_e2m3fn": 7, "float6_e3m2fn": 7, "float4_e2m1fn": 5,
 }  # fmt: skip
 # Finite in every dtype, as are products of a few of them and long sums: any infinity comes from the kernel.
 _EXTREME_FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0**-14, -(2.0**-14), 2.0**14, -(2.0**14))
