@@ -9,6 +9,8 @@ import sys
 import types
 from typing import SupportsIndex
 
+from tvm import ir, tirx
+
 import ttexplore.language as language
 from ttexplore.errors import KernelError, shown
 from ttexplore.language.guard.standins import StandIn, StandInBase, StandInModule
@@ -99,7 +101,7 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
             **functions,
             "carver": carver,
             "tools": tools,
-            "tvm": StandInModule("tilelang.tvm", {"te": te}),
+            "tvm": StandInModule("tilelang.tvm", {"te": te, "ir": ir, "tirx": tirx}),
             "Layout": StandIn("tilelang.Layout"),
             "Fragment": StandIn("tilelang.Fragment"),
         },
