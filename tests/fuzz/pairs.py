@@ -647,9 +647,14 @@ def _variable(draw: Draw, case: Case) -> None:
     case.lines += [
         f'a, v = T.alloc_shared({shape}, "{dtype}"), T.alloc_var("{dtype}")', "T.copy(A, a)", f"v = {text}",
         f"for k in T.serial({count}):", f"    v = v + {'2' if dtype == 'int32' else '2.0'}",
-        f"for i, j in T.Parallel{shape}:", "    a[i, j] = a[i, j] + v", "T.copy(a, B)",
     ]  # fmt: skip
-    b.update({place: value + start + 2 * count for place, value in a.items()})
+    added, last = [f"for i, j in T.Parallel{shape}:", "    a[i, j] = a[i, j] + v"], start + 2 * count
+    bound = draw.randint(-4, 6) if draw.random() < 0.5 else None
+    if bound is not None:
+        draw.note("branch")
+        added = [f"if v > {bound}:", *(f"    {line}" for line in added), "else:", "    T.fill(a, 3)"]
+    case.lines += [*added, "T.copy(a, B)"]
+    b.update({place: value + last if bound is None or last > bound else 3 for place, value in a.items()})
 
 
 def _partly(draw: Draw, case: Case) -> None:

@@ -21,6 +21,7 @@ from ttexplore.passes.normalize.blocks.rows_by_index import ROWS, note_on_rows, 
 from ttexplore.passes.normalize.by_thread.blocks import with_threads_as_axes
 from ttexplore.passes.normalize.chosen_partials import with_chosen_partials
 from ttexplore.passes.normalize.decisions.branch_loops import with_branches_as_loops
+from ttexplore.passes.normalize.decisions.computed_branches import with_computed_branches
 from ttexplore.passes.normalize.decisions.deciding_variables import with_named_variables
 from ttexplore.passes.normalize.decisions.loaded_scalars import (
     notes_on_decisions,
@@ -237,10 +238,17 @@ def name_deciding_variables(program: TirProgram, target: Target) -> TirProgram:
                 group = i                          group_3 = T.if_then_else(bx >= Starts[2], 2, group_2)
         T.copy(B[group, 0, 0], b)                  T.copy(B[group_3, 0, 0], b)
 
-    T.any_of and T.all_of of a computed block become a loop over its elements, which stores such a variable. Raises
-    Unsupported for those of too many elements.
+    T.any_of and T.all_of of a computed block become a loop over its elements, which stores such a variable. Where only
+    the compute kernel knows a variable or an element, and a branch on it stores elements of blocks only, it chooses
+    what they are:
+
+        if found:                                  for i in T.Parallel(64):
+            for i in T.Parallel(64):    ==>            x[i] = T.if_then_else(found, x[i] / s[i], x[i])
+                x[i] /= s[i]
+
+    Raises Unsupported for blocks of too many elements.
     """
-    return _rewritten(program, with_asked_blocks, with_named_variables)
+    return _rewritten(program, with_asked_blocks, with_named_variables, with_computed_branches)
 
 
 def stage_scalars(program: TirProgram, target: Target) -> TirProgram:
