@@ -90,7 +90,7 @@ class BlockPart:
         across = self.shape.block_columns // self.shape.columns
         return plus(times(self.row, across * self.shape.tiles), times(self.column, self.shape.tiles))
 
-    def each(self, make: Callable[[Index, Index], tirx.Stmt]) -> tirx.Stmt:
+    def each(self, make: Callable[[Index, Index], list[tirx.Stmt]]) -> list[tirx.Stmt]:
         """Loops over the part's tiles. `make` gets a tile's number in the block and its number in the part. A part of
         one tile needs no loop."""
         shape = self.shape
@@ -99,14 +99,14 @@ class BlockPart:
             if shape.tiles == 1:
                 return make(first, 0)
             t = variable("t")
-            return loop(t, shape.tiles, [make(plus(t, first), t)])
+            return [loop(t, shape.tiles, make(plus(t, first), t))]
         r, c = variable("r"), variable("c")
         rows = plus(r, times(self.row, shape.rows))
         if shape.columns == 1:
-            return loop(r, shape.rows, [make(plus(times(rows, shape.block_columns), self.column), r)])
+            return [loop(r, shape.rows, make(plus(times(rows, shape.block_columns), self.column), r))]
         columns = plus(c, times(self.column, shape.columns))
         inner = make(plus(times(rows, shape.block_columns), columns), plus(times(r, shape.columns), c))
-        return loop(r, shape.rows, [loop(c, shape.columns, [inner])])
+        return [loop(r, shape.rows, [loop(c, shape.columns, inner)])]
 
 
 def plus(a: Index, b: Index) -> Index:

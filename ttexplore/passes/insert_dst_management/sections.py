@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 
 from tvm import ir, tirx
 
@@ -61,12 +62,17 @@ class _SectionWriter:
 
     def section(self, position: int, section: Section) -> list[tirx.Stmt]:
         body: list[tirx.Stmt] = [op("tile_regs_acquire")]
+        together = self.together(section)
         for action_index, action in enumerate(section.actions):
             match action:
+                case _ if action_index in together:
+                    body += self.steps(section.actions[action_index : action_index + 2])
+                case _ if action_index - 1 in together:
+                    pass
                 case Fetch():
                     body += self.firings.made(RELOAD, self.source, self.fetch(action, (position, action_index)))
                 case SlotOperation():
-                    body.append(self.step(self.line.steps[action.operation], action.reads, action.writes))
+                    body += self.steps([action])
         body.append(op("tile_regs_commit"))
         leaving = {version: value for value, version in self.line.leaving.items()}
         packs: list[tirx.Stmt] = []
@@ -84,7 +90,8 @@ class _SectionWriter:
                 body += self.kept(op("cb_reserve_back", cb, self.tiles))
                 pushes += self.kept(op("cb_push_back", cb, self.tiles))
         body.append(op("tile_regs_wait"))
-        body += [self.step(self.line.steps[operation], (slot,), None) for operation, slot in section.packs]
+        for operation, slot in section.packs:
+            body += self.steps([SlotOperation(operation, (slot,), None)])
         return [*body, *packs, op("tile_regs_release"), *pushes]
 
     def kept(self, *statements: tirx.Stmt) -> list[tirx.Stmt]:
@@ -97,7 +104,7 @@ class _SectionWriter:
         version, slot = action.value, action.slot
         maker = self.line.makers.get(version)
         if maker is not None:
-            return [self.step(maker, (), slot)]
+            return self.step(maker, (), slot)
         if version in self.line.staying:
             first = self.part.first_in_parts()
             return [self.copy_part(self.spilled[self.entering[version]].cb, slot, first)]
@@ -142,11 +149,52 @@ class _SectionWriter:
 
     # Steps
 
-    def step(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
+    def together(self, section: Section) -> frozenset[int]:
+        """The positions of the operations of the FPU that are followed by one of the SFPU, whose tiles take turns with
+        theirs: while the SFPU works on a tile, the next two are unpacked."""
+        return frozenset(
+            position
+            for position, (action, following) in enumerate(itertools.pairwise(section.actions))
+            if self.tiles > 1
+            and isinstance(following, SlotOperation)
+            and self.line.steps[following.operation].op.engine == "sfpu"
+            and (step := self.step_of(action)) is not None
+            and _unpacks_both(step)
+        )
+
+    def step_of(self, action: Fetch | SlotOperation) -> TileStep | None:
+        """The step that an action runs; None for a copy."""
+        return (
+            self.line.steps[action.operation]
+            if isinstance(action, SlotOperation)
+            else self.line.makers.get(action.value)
+        )
+
+    def steps(self, actions: Sequence[Fetch | SlotOperation]) -> list[tirx.Stmt]:
+        """The steps of the actions on the current part, on one tile after another."""
+        chosen: list[tuple[TileStep, tuple[int, ...], int | None]] = []
+        for action in actions:
+            if (step := self.step_of(action)) is not None:
+                reads, writes = ((), action.slot) if isinstance(action, Fetch) else (action.reads, action.writes)
+                chosen.append((step, reads, writes))
+        if len(chosen) == 1:
+            return self.step(*chosen[0])
+        tiles = [self.tile(step, reads, writes) for step, reads, writes in chosen]
+        lowered = self.part.each(lambda block_tile, part_tile: [tile(block_tile, part_tile) for tile in tiles])
+        for step, _, _ in chosen:
+            self.firings.made(SLOTS, step.statement, lowered)
+            inherit_places(step.statement, lowered)
+        return lowered
+
+    def step(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> list[tirx.Stmt]:
         """A step on the current part, with its values in these slots."""
-        lowered = self.product(step, writes) if step.is_matmul else self.tile_loop(step, reads, writes)
-        self.firings.made(SLOTS, step.statement, [lowered])
-        inherit_places(step.statement, [lowered])
+        if step.is_matmul:
+            lowered = [self.product(step, writes)]
+        else:
+            make = self.tile(step, reads, writes)
+            lowered = self.part.each(lambda block_tile, part_tile: [make(block_tile, part_tile)])
+        self.firings.made(SLOTS, step.statement, lowered)
+        inherit_places(step.statement, lowered)
         return lowered
 
     def product(self, step: TileStep, slot: int | None) -> tirx.Stmt:
@@ -164,7 +212,8 @@ class _SectionWriter:
             return replaced(product, {step.variable: tirx.const(0, "int32")})
         return with_body(step.statement, [product])
 
-    def tile_loop(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> tirx.Stmt:
+    def tile(self, step: TileStep, reads: tuple[int, ...], writes: int | None) -> Callable[[Index, Index], tirx.Stmt]:
+        """What makes the operation of a step on a tile, by its number in the block and its number in the part."""
         slots = iter(reads)
         slot_of = {o.position: next(slots) for o in step.operands if o.access == "read"}
         for operand in step.operands:
@@ -181,7 +230,12 @@ class _SectionWriter:
                     values.append(substituted(value, {step.variable: block_tile}))
             return self.firings.made(SLOTS, step.operation.call, [op(step.op.name, *values)])[0]
 
-        return self.part.each(tile)
+        return tile
+
+
+def _unpacks_both(step: TileStep) -> bool:
+    """Whether it is an operation of the FPU on two circular buffers: unpacking takes longer than computing."""
+    return step.op.engine == "fpu" and bool(step.op.source_b) and not step.op.uninit and not step.is_matmul
 
 
 def replaced(statement: tirx.Stmt, values: Mapping[ir.Var, Index]) -> tirx.Stmt:
