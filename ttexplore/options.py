@@ -32,7 +32,7 @@ TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
 LOADERS: tuple[Loader, ...] = get_args(Loader)
 ACCURACIES: tuple[Accuracy, ...] = get_args(Accuracy)
 # The functions of the kernel language that have a faster, less accurate form.
-FAST_FUNCTIONS = ("exp", "exp2")
+FAST_FUNCTIONS = ("exp", "exp2", "div")
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 ORDERS: tuple[Order, ...] = get_args(Order)
 # The edge of block_linear's squares if none is given.

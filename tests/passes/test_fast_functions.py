@@ -115,6 +115,22 @@ def rows(of_block: bool) -> Any:
     return kernel
 
 
+def rows_less_maximum() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 64), "float32")
+            most = T.alloc_fragment((32,), "float32")
+            b = T.alloc_fragment((32, 64), "float32")
+            T.copy(A, a)
+            T.reduce_max(a, most, dim=1)
+            for i, j in T.Parallel(32, 64):
+                b[i, j] = T.exp(a[i, j] - most[i])
+            T.copy(b, B)
+
+    return kernel
+
+
 @pytest.mark.parametrize("of_block", [False, True])
 def test_what_is_the_same_for_a_row_stays_exact(of_block: bool) -> None:
     a = numbers(4, 1)
@@ -143,6 +159,65 @@ def test_one_function_is_fast_and_another_is_not() -> None:
     ex = ttx.explore(unary(lambda x: T.exp2(x) + T.exp(x)), options={"sfpu": {"exp": "fast", "exp2": "exact"}})
     want = np.exp2(a.astype(np.float64)) + schraudolph(a, 1.0)
     np.testing.assert_allclose(ex.run([a]).outputs[0], want, rtol=1e-6)
+
+
+def shares(by_row: bool) -> Any:
+    """Numbers divided by the sum of their row, or by another block."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64), "float32"), D: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 64), "float32")
+            d = T.alloc_shared((32, 64), "float32")
+            total = T.alloc_fragment((32,), "float32")
+            b = T.alloc_fragment((32, 64), "float32")
+            T.copy(A, a)
+            T.copy(D, d)
+            T.reduce_sum(d, total, dim=1)
+            for i, j in T.Parallel(32, 64):
+                b[i, j] = a[i, j] / (total[i] if by_row else d[i, j])
+            T.copy(b, B)
+
+    return kernel
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+@pytest.mark.parametrize("by_row", [True, False])
+def test_a_fast_quotient_is_a_product_with_a_reciprocal(by_row: bool, target: str) -> None:
+    a, d = numbers(7), numbers(8)
+    a[0, :4], d[1] = (0, -0.0, 1e30, -1e-30), 1e-20
+    d[2], d[3], a[4] = -1e30, 3.0, 0
+    ex = ttx.explore(shares(by_row), target=target, options={"sfpu": {"div": "fast"}})
+    compute = ex.code["compute"].text
+    assert "recip_tile(" in compute
+    assert "div_binary_tile(" not in compute
+    assert ex.check([a, d])
+    (result,) = ex.run([a, d]).outputs
+    divisors = d.sum(axis=1, keepdims=True, dtype=np.float64) if by_row else d.astype(np.float64)
+    np.testing.assert_allclose(result, a / divisors, rtol=1e-5)
+    assert ex.plan.precisions == ("full",)
+    assert ex.plan.compute is not None
+    assert "b: quotients as products with reciprocals, as requested" in ex.plan.compute.reasons
+
+
+def test_quotients_stay_exact_where_exponentials_are_fast_and_of_what_a_row_shares() -> None:
+    assert "div_binary_tile(" in ttx.explore(shares(True), options={"sfpu": {"exp": "fast"}}).code["compute"].text
+    assert "div_binary_tile(" in ttx.explore(shares(True)).code["compute"].text
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_tiles_of_the_fpu_take_turns_with_those_of_the_vector_unit(target: str) -> None:
+    """Each tile's exponential comes right after its difference, so that others are unpacked meanwhile."""
+    ex = ttx.explore(rows_less_maximum(), target=target, options={"sfpu": "fast", "eltwise": "fpu"})
+    lines = [line.strip() for line in ex.code["compute"].text.splitlines()]
+    at = next(number for number, line in enumerate(lines) if line.startswith("sub_tiles_bcast_cols("))
+    assert any(line.startswith("exp_tile<true>(") for line in lines[at : at + 3])
+    a = numbers(9)
+    a[0], a[1], a[2, 0] = -1e30, 0, 1e4
+    assert ex.check([a])
+    (result,) = ex.run([a]).outputs
+    most = a.max(axis=1, keepdims=True)
+    np.testing.assert_allclose(result, np.exp(a - most), rtol=0.08, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,8 @@ class ExpressionReader:
     known: dict[ir.Expr, int] = field(default_factory=dict[ir.Expr, int])
     # The functions that may be less accurate.
     fast: frozenset[str] = frozenset()
+    # Whether a quotient is a product with a reciprocal.
+    multiplies_reciprocals: bool = False
 
     def bind(self, statement: tirx.Bind) -> None:
         """Define a name."""
@@ -284,7 +286,11 @@ class ExpressionReader:
             for operand in (e.a, e.b):
                 self._check_signed(self.value(operand), f"T.{name} of uint32")
         if is_float(dtype) or name in ("max", "min"):
-            return self.graph.make(name, self.value(e.a), self.value(e.b))
+            values = self.value(e.a), self.value(e.b)
+            if name in self.fast and any(map(self.graph.reads_elements, values)):
+                self.multiplies_reciprocals = True
+                return self.graph.make("mul", values[0], self.graph.make("recip", values[1]))
+            return self.graph.make(name, *values)
         return self.of_integers(name, e)
 
     def of_integers(self, name: str, e: tirx.BinaryOpExpr) -> int:

@@ -68,7 +68,7 @@ OPTIONS: dict[str, Callable[[Drawing, Kernel], Any]] = {
     "stages": lambda drawing, _: drawing.number(1, 3),
     "accumulate": lambda drawing, _: drawing.one(["reload", "l1"]),
     "eltwise": lambda drawing, _: drawing.one(["auto", "fpu", "sfpu"]),
-    "sfpu": lambda drawing, _: drawing.one(["exact", "fast", {"exp": "fast"}]),
+    "sfpu": lambda drawing, _: drawing.one(["exact", "fast", {"exp": "fast"}, {"div": "fast"}]),
     "accumulate_dtype": lambda drawing, _: drawing.one(["auto", "float32", "bfloat16"]),
     "dst_full_sync": lambda drawing, _: drawing.chance(2),
     "epilogue": lambda drawing, _: drawing.one(["fused", "separate"]),

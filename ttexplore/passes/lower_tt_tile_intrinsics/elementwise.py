@@ -147,6 +147,8 @@ class _NestLowering:
             return
         buffer, reader = store.buffer, self.reader
         value = reader.value(store.value)
+        if reader.multiplies_reciprocals:
+            self.because(f"{buffer.name}: quotients as products with reciprocals, as requested")
         match dtype_of(buffer):
             case "bfloat16":
                 value = self.graph.make("to_bfloat16", value)

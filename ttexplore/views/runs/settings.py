@@ -16,7 +16,8 @@ from ttexplore.views.theme import fragment
 
 _WIDTH = 80
 _OWN_ORDER = ("block_linear", "z_order")
-_FAST_FUNCTIONS = re.compile(rf"T\.({'|'.join(FAST_FUNCTIONS)})\(")
+# A quotient is written as such.
+_FAST_FUNCTIONS = re.compile(rf"T\.({'|'.join(FAST_FUNCTIONS)})\(| / ")
 _WORK_ON_ELEMENTS = re.compile(r"T\.(Parallel|\w*reduce|cum|any_of|all_of|atomic)")
 
 
