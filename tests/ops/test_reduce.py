@@ -7,7 +7,7 @@ import pytest
 
 from ttexplore.ops import OPS
 from ttexplore.ops.op import UNWRITTEN, Op, TileKind
-from ttexplore.ops.reduce import FPU_REDUCTIONS, REDUCE_OPS, SFPU_REDUCTIONS
+from ttexplore.ops.reduce import REDUCE_BLOCK_MAX_ROW, REDUCE_OPS, SFPU_REDUCTIONS
 
 VALUES = np.random.default_rng(3).integers(-(2**20), 2**20, (32, 32)).astype(np.int32)
 
@@ -17,9 +17,9 @@ def test_a_reduction_defines_one_row_or_column(op: Op) -> None:
     kind: TileKind = "int32" if op.takes == "int32" else "float32"
     values = VALUES.astype(kind)
     assert op.meaning is not None
-    result = op.meaning(values, *([np.ones_like(values)] if op in FPU_REDUCTIONS else []))
+    result = op.meaning(values, *([np.ones_like(values)] if op.engine == "fpu" else []))
     assert result.dtype == kind
-    pool = next(pool for pool in ("sum", "max", "min") if f"reduce_{pool}_" in op.name)
+    pool = next(pool for pool in ("sum", "max", "min") if f"_{pool}_" in op.name)
     of = {"sum": sum, "max": max, "min": min}[pool]
     if op.leaves == "column 0":
         wanted = [of(int(value) for value in row) for row in VALUES]
@@ -29,6 +29,13 @@ def test_a_reduction_defines_one_row_or_column(op: Op) -> None:
         left, rest = result[0], result[1:]
     np.testing.assert_allclose(left, wanted, rtol=0 if kind == "int32" or pool != "sum" else 1e-6)
     np.testing.assert_array_equal(rest, np.full_like(rest, UNWRITTEN[kind]))
+
+
+def test_the_rows_of_a_block_have_one_maximum() -> None:
+    tiles = np.stack([VALUES.astype(np.float32), -VALUES.astype(np.float32), np.full((32, 32), -np.inf, np.float32)])
+    assert REDUCE_BLOCK_MAX_ROW.meaning is not None
+    result = REDUCE_BLOCK_MAX_ROW.meaning(tiles, np.ones((32, 32), np.float32))
+    np.testing.assert_array_equal(result[:, 0], np.abs(VALUES).max(axis=1))
 
 
 def test_sums_of_integers_wrap_around() -> None:

@@ -73,6 +73,43 @@ def test_engines_of_reductions() -> None:
         assert f"r, the {kind} of buffer: {'SFPU' if 'sfpu' in name else 'FPU'}" in reasons
 
 
+_BLACKHOLE: dict[str, Any] = {"target": "blackhole_p150", "options": {"eltwise": "fpu"}}
+
+
+@pytest.mark.parametrize(("dtype", "tiles"), [("bfloat16", 2), ("bfloat16", 5), ("float32", 3), ("bfloat16", 130)])
+def test_blackhole_pools_the_maxima_of_a_row_of_tiles_in_one_operation(dtype: str, tiles: int) -> None:
+    """Large, negative and equal numbers, rows of minus infinity and of zeros of both signs; float32 is cut to TF32.
+    More than 127 tiles are joined one by one."""
+    rows, columns = 32, 32 * tiles
+    exploration = ttx.explore(reduced("max", (rows, columns), 1, dtype), **_BLACKHOLE)
+    assert ("tt.reduce_block_max_row(" in str(exploration.steps["C2"])) == (tiles < 128)
+    random = np.random.default_rng(tiles)
+    a = random.standard_normal((2, 2 * rows, columns)) * 10.0 ** random.integers(-6, 6, (2, 2 * rows, 1))
+    a[:, 0] = -np.inf
+    a[:, 1] = -np.abs(a[:, 1]) * 1e30
+    a[:, 2] = np.where(np.arange(columns) == columns - 1, -3.0, -np.inf)
+    a[:, 3] = -1e30
+    a[:, 4] = np.where(np.arange(columns) % 2, -0.0, 0.0)
+    a[:, 5] = np.abs(a[:, 5]) * 1e30
+    array = a.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float32)
+    assert exploration.check([array])
+    (found,) = exploration.run([array]).outputs
+    want = array[:, :rows].astype(np.float32).max(axis=2)
+    np.testing.assert_array_equal(found, (want.view(np.uint32) & 0xFFFFE000).view(np.float32))
+
+
+def test_a_maximum_of_a_row_of_tiles_is_set_up_apart_from_the_vector_unit() -> None:
+    """Their inits set the same address mode: a maximum of elements that was set up before is set up again after it."""
+    exploration = ttx.explore(reduced("max", (64, 96), 1, "bfloat16", keeps=True), **_BLACKHOLE)
+    lines = [line.strip() for line in str(exploration.code["compute"]).splitlines()]
+    calls = [line.partition("(")[0].partition("<")[0] for line in lines]
+    for position in (number for number, name in enumerate(calls) if name == "reduce_block_max_row_uninit"):
+        after = [name for name in calls[position:] if name.startswith("binary_max_tile")]
+        assert not after or after[0] == "binary_max_tile_init"
+    assert "binary_max_tile" in calls
+    assert exploration.run().passed
+
+
 def test_a_reduction_is_listed_with_all_that_it_is() -> None:
     exploration = ttx.explore(reduced("max", (32, 64), 1, keeps=True))
     assert "T.reduce_max(buffer_2, r, dim=1, clear=False)" in str(exploration.steps["A1"])

@@ -92,6 +92,8 @@ State = dict[str, EngineSetting]
 
 # After the uninit of an operation, or where paths with different settings join.
 _NOTHING = EngineSetting(None)
+# What a part is set to before an operation changes it without a need of its own.
+_ANYTHING = EngineSetting("anything")
 
 
 def _startup(body: list[tirx.Stmt], firings: Firings) -> tuple[tirx.Stmt, tirx.Buffer, tirx.Buffer, tirx.Buffer] | None:
@@ -193,6 +195,8 @@ class _Placer:
                 settings[unit] = (settings[unit][0] if unit in settings else first, last)
             if self.ends_with_uninit(statement):
                 settings["fpu"] = (settings["fpu"][0], _NOTHING)
+            if self.disturbs_sfpu(statement):
+                settings["sfpu"] = (settings["sfpu"][0] if "sfpu" in settings else _ANYTHING, _NOTHING)
         return settings
 
     def loop_needs(self, loop: tirx.For) -> dict[str, tuple[EngineSetting, EngineSetting]]:
@@ -216,11 +220,17 @@ class _Placer:
         device_op = OPS.get(op_name(self.tile_operation(statement)))
         return device_op is not None and bool(device_op.uninit)
 
+    def disturbs_sfpu(self, statement: tirx.Stmt) -> bool:
+        device_op = OPS.get(op_name(self.tile_operation(statement)))
+        return device_op is not None and device_op.disturbs_sfpu
+
     def runs_again(self, statement: tirx.Stmt, later: Sequence[tirx.Stmt]) -> bool:
         """Whether what runs in `statement` comes again with the same init, and only the SFPU works in between."""
         (init,) = (need for need in self.needs(self.tile_operation(statement)).values() if isinstance(need, Init))
         for following in map(self.tile_operation, later):
             device_op = OPS.get(op_name(following))
+            if device_op is not None and device_op.engine == "sfpu" and self.disturbs_sfpu(statement):
+                return False
             if device_op is None or device_op.engine != "sfpu":
                 return _same(init, self.needs(following).get("fpu"))
         return False
@@ -275,6 +285,8 @@ class _Placer:
                 operation = self.tile_operation(statement)
                 placed += self.firings.made(_UNINIT, operation, [_uninit(operation)])
                 state.pop("fpu", None)
+            if self.disturbs_sfpu(statement):
+                state.pop("sfpu", None)
         return placed
 
     def loop(self, statement: tirx.For, state: State, *, in_tile_loop: bool) -> list[tirx.Stmt]:

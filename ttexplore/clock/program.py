@@ -47,7 +47,8 @@ from ttexplore.ir.interpreter.machine import Numbers
 from ttexplore.ir.kernel import Branch, Call, FunctionReader, Kernel, calls, giving, kernel_name
 from ttexplore.ir.kernel import Loop as KernelLoop
 from ttexplore.noc_links import Moved
-from ttexplore.ops.costs import INIT_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
+from ttexplore.ops.costs import INIT_CYCLES, POOL_CYCLES, matmul_cycles, matmul_unpacked, pack_cycles
+from ttexplore.ops.reduce import REDUCE_BLOCK_MAX_ROW
 from ttexplore.ops.sfpu_cycles import Arch, sfpu_cycles
 from ttexplore.plan import CoreWork, KernelRole, Loader, PartialSums, Plan, SharedInput, chip_buffers
 from ttexplore.plan import Multicast as SentTo
@@ -462,10 +463,14 @@ class _Walker(CoreWalk):
             self.streams.source(unpacked, cycles, useful, _TILE_FLOPS * rows * columns)
             return
         sources = [operand.name for operand in op.operands if operand.kind == "cb"]
-        cycles = op.cycles
+        cycles, tiles = op.cycles, 1
+        if op == REDUCE_BLOCK_MAX_ROW:
+            tiles = self.value(call.values["tiles"], call)
+            cycles += (tiles - 1) * POOL_CYCLES
         if op.name.startswith("mul_"):
             cycles += costs.multiply_tile_cycles[self.fidelity] - costs.multiply_tile_cycles["HiFi4"]
-        self.streams.source(sum(self.page(call, name) for name in sources), cycles, 0 if op.gives == "same" else cycles)
+        first, *further = (self.page(call, name) for name in sources)
+        self.streams.source(tiles * first + sum(further), cycles, 0 if op.gives == "same" else cycles)
 
     def convert(self, call: Call) -> None:
         """Rows to tiles, or tiles to rows: each tile goes through DST in a section of its own."""

@@ -18,6 +18,10 @@ SECTION_CYCLES = 100
 # Per operation: its init, after another operation.
 INIT_CYCLES = 24
 
+# Maxima of the rows of a tile: its four faces are pooled, and then the maxima of all tiles are turned to a column.
+POOL_CYCLES = 8
+TURN_CYCLES = 40
+
 
 def unpack_cycles(costs: Costs, count_bytes: int) -> int:
     return math.ceil(count_bytes / costs.unpack_bytes_per_cycle)

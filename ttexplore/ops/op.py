@@ -145,7 +145,9 @@ class Op:
     Wormhole (ops/sfpu_cycles.py has all). `dst_bits` is the only width of
     DST with which the operation is correct (32: `fp32_dest_acc_en`). `leaves` is the part of the result that is
     defined, where that is not the whole tile: the chip leaves partial results in the other elements. Nothing may depend
-    on them, so `meaning` and the emulator make them `UNWRITTEN`. `note` is shown to the user. `defines` are the macros
+    on them, so `meaning` and the emulator make them `UNWRITTEN`. `disturbs_sfpu` says that its init changes what inits
+    of the SFPU set, and these what it sets: nothing of the SFPU may come between its init and its calls, and what comes
+    after needs an init. `note` is shown to the user. `defines` are the macros
     that a kernel with the operation must define before it includes `header`. `role` is the kernel to which the split
     into three kernels assigns the operation; `waits` says that it waits until a circular buffer has tiles, or space;
     `has_result` that it gives a whole number, which the IR binds to a name. An operation of the engine `whole block`
@@ -186,6 +188,7 @@ class Op:
     leaves: Literal["", "column 0", "row 0"] = ""
     reach: Callable[[Mapping[str, Any]], dict[str, int]] | None = None
     wrong_in: tuple[tuple[str, int], ...] = ()
+    disturbs_sfpu: bool = False
     note: str = ""
     emulator_ulp: int = 0
     functions: tuple[str, ...] = ()

@@ -10,8 +10,10 @@ import numpy as np
 from ttexplore.ir.interpreter.arrays import held
 from ttexplore.ir.interpreter.engines import Part
 from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ops import OPS
 from ttexplore.ops.matmul import MATMUL_BLOCK
 from ttexplore.ops.op import Form, Op, Operand, Tile
+from ttexplore.ops.reduce import REDUCE_BLOCK_MAX_ROW
 
 # The arguments of an operation: names of buffers, and numbers.
 _Values = tuple[Any, ...]
@@ -107,6 +109,17 @@ def matmul_block(
     core.dst.add(out, slot, MATMUL_BLOCK.meaning(rows_of_a, columns_of_b, transpose))
 
 
+def reduce_block_max_row(
+    core: Core, block: str, scaler: str, first: int, factor: int, out: str, slot: int, tiles: int
+) -> None:
+    op, values = REDUCE_BLOCK_MAX_ROW, core.tiles[block]
+    _CHECK_BLOCK_MAX(core, (block, scaler, first, factor, out, slot, tiles))
+    row = np.stack([core.dst.as_taken(op, values.get(first + number), block) for number in range(tiles)])
+    core.dst.check_slot(op, out, slot)
+    assert op.meaning is not None
+    core.dst.write(op, out, slot, op.meaning(row, core.tiles[scaler].get(factor)))
+
+
 def converting(form: Form) -> Callable[..., None]:
     """Rows at the front of a buffer to tiles, or tiles to rows: in DST sections of its own."""
     op, check = form.op, _checking(form)
@@ -148,6 +161,7 @@ def _checking(form: Form) -> Callable[[Core, _Values], None]:
 
 
 _CHECK_MATMUL = _checking(MATMUL_BLOCK.forms[0])
+_CHECK_BLOCK_MAX = _checking(REDUCE_BLOCK_MAX_ROW.forms[0])
 
 
 def initialising(form: Form) -> Callable[..., None]:
@@ -158,8 +172,12 @@ def initialising(form: Form) -> Callable[..., None]:
         numbers = tuple(float(value) for value in values if not isinstance(value, str))
         if op.engine == "sfpu":
             core.setup.sfpu = op.init, numbers
+            if core.setup.fpu is not None and OPS[f"tt.{core.setup.fpu[0]}"].disturbs_sfpu:
+                core.setup.fpu = None
         else:
             core.setup.fpu = op.name, numbers
+            if op.disturbs_sfpu:
+                core.setup.sfpu = None
 
     return initialise
 

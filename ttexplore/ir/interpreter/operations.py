@@ -61,6 +61,7 @@ from ttexplore.ops.protocol import (
     TILE_REGS_WAIT,
     WRITE_INDEX_TILE,
 )  # fmt: skip
+from ttexplore.ops.reduce import REDUCE_BLOCK_MAX_ROW
 from ttexplore.ops.scalars import (
     CHECK_READ,
     CHECK_WRITE,
@@ -148,6 +149,7 @@ _OPERATIONS: dict[Op, Operation] = {
     SET_PACK: compute.setting("pack"),
     PACK_L1_ACCUMULATE: compute.l1_accumulate,
     MATMUL_BLOCK: compute.matmul_block,
+    REDUCE_BLOCK_MAX_ROW: compute.reduce_block_max_row,
     READ_BLOCK: blocks.read_block,
     READ_STRIPS: blocks.read_strips,
     READ_ELEMENTS: blocks.read_elements,

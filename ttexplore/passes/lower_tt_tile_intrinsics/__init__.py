@@ -48,6 +48,7 @@ from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body, walk
 from ttexplore.ops import language as tl
 from ttexplore.ops.op import CB_SCOPE, DST_SCOPE
+from ttexplore.ops.reduce import MOST_POOLED
 from ttexplore.ops.scalars import READ_ANY, READ_NUMBER
 from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
@@ -95,6 +96,11 @@ def lower_tt_tile_intrinsics(
                                                                 for t in range(4):
                                                                     tt.exp_fast_tile(S[t], 0.0866)
 
+    A fast quotient is a product with a reciprocal. On Blackhole, the FPU takes the maxima of a row of tiles at once:
+
+        T.reduce_max(S, m, dim=1)  ==>  for t in range(2):
+                                            tt.reduce_block_max_row(S, ones, t * 4, 0, m[t], 4)
+
     Of what is the same for all elements of a row, as the factor by which online softmax corrects its sums, they stay
     exact: such errors would multiply, and there are few such tiles.
     """
@@ -133,7 +139,8 @@ class _Reduced:
     across: int = 1
     step: int = 1
 
-    def on_fpu(self, block: tirx.Buffer, result: tirx.Buffer, depth: int) -> list[tirx.Stmt]:
+    def on_fpu(self, block: tirx.Buffer, result: tirx.Buffer, depth: int, *, rows_at_once: bool) -> list[tirx.Stmt]:
+        """`rows_at_once` says that the chip pools the maxima of a row of tiles in one operation."""
         name = f"reduce_{self.reduction.joining.pool}_{self.ending}"
         ones = self.storage.one_tile(DATA_FORMATS[FORMAT_OF_DTYPE[dtype_of(block)]].dtype, self.statement)
 
@@ -148,6 +155,12 @@ class _Reduced:
             ]
         if depth == 1:
             return [reduced(result, 0)]
+        if rows_at_once and self.reduction.along_rows and depth <= MOST_POOLED:
+            return [
+                self.each(
+                    result, lambda t: op("reduce_block_max_row", block, ones, self.tile(t, 0), 0, result, t, depth)
+                )
+            ]
         temporary = self.storage.temporary(result, "float32", self.statement)
         joined = self.each(result, lambda t: op("binary_max_tile", result, t, temporary, t, result, t))
         return [reduced(result, 0), *self.turns(1, depth, lambda number: [reduced(temporary, number), joined])]
@@ -433,7 +446,8 @@ class _Lowering(Context):
         on_fpu = runs_on_fpu(reduction, dtype, self.eltwise)
         if on_fpu:
             self.reasons.append(f"{subject}: FPU, which takes tiles of circular buffers as they are")
-            steps = reducer.on_fpu(block, result, depth)
+            # On Wormhole, what comes after it is then not always that of the chip.
+            steps = reducer.on_fpu(block, result, depth, rows_at_once=self.target.arch == "blackhole")
         else:
             why = "as asked for" if self.eltwise == "sfpu" else "which keeps float32 whole"
             if not reduction.joining.fits_fpu or dtype == "int32":

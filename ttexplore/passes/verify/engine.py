@@ -9,6 +9,7 @@ from typing import TypeVar
 from ttexplore.errors import VerifyError
 from ttexplore.ir.arithmetic.index import show
 from ttexplore.ir.kernel import Bind, Branch, Call, Kernel, Loop, Walk, calls
+from ttexplore.ops import OPS
 from ttexplore.ops.op import Op
 from ttexplore.ops.protocol import COMPUTE_STARTUP, COMPUTE_STARTUP_MATMUL
 from ttexplore.plan import Plan
@@ -172,10 +173,15 @@ class _Engine(Walk):
     def initialise(self, call: Call) -> None:
         if call.op.engine == "sfpu":
             self.state.inits["sfpu"] = self.key(call)
+            fpu = self.state.inits.get("fpu")
+            if fpu is not None and OPS[f"tt.{fpu[0]}"].disturbs_sfpu:
+                del self.state.inits["fpu"]
             return
         if self.pending is not None:
             raise self.undone(self.pending, f"{call.name[3:]} comes")
         self.state.inits["fpu"] = self.key(call)
+        if call.op.disturbs_sfpu:
+            self.state.inits.pop("sfpu", None)
 
     def uninitialise(self, call: Call) -> None:
         if self.pending is None or self.pending.op is not call.op:

@@ -198,6 +198,7 @@ static std::string operation_name(FpuOperation operation, uint32_t variant, bool
         case Fpu_reuse_dest: return std::string(binary_name(variant & 0xFF)) + "_reuse_dest" + tail;
         case Fpu_matmul: return init ? "matmul_init" : "matmul_tiles";
         case Fpu_matmul_block: return init ? "matmul_block_init" : "matmul_block";
+        case Fpu_reduce_block: return init ? "reduce_block_max_row_init" : "reduce_block_max_row";
         case Fpu_reduce: return init ? "reduce_init" : "reduce_tile";
         case Fpu_tilize: return init ? "tilize_init" : "tilize_block";
         case Fpu_pack_untilize: return init ? "pack_untilize_init" : "pack_untilize_block";
@@ -235,8 +236,12 @@ static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uin
     state.fpu_line = line;
     state.fpu_format0 = source_key(in0);
     state.fpu_format1 = source_key(in1);
-    if (operation == Fpu_reduce) {
+    if (operation == Fpu_reduce || operation == Fpu_reduce_block) {
         state.reduce_mask = true;
+    }
+    if (operation == Fpu_reduce_block) {
+        // Both set an address mode of the chip.
+        memset(state.sfpu_seen, 0, sizeof state.sfpu_seen);
     }
     if (operation == Fpu_unary_bcast) {
         state.bcast_pending = true;
@@ -786,6 +791,46 @@ static void take_maxima(ReduceDim dimension, const float* values, bool narrow_sc
     }
 }
 
+// The factor of a reduction, which is the same in row 0 of each face of the scaler tile.
+static float factor_of(uint32_t scaler, uint32_t tile, const char* call) {
+    const float* factors = source_tile(running->core, scaler, tile, Exact, call);
+    for (uint32_t face = 0; face < 4; ++face) {
+        for (uint32_t column = 0; column < 16; ++column) {
+            if (factors[face * FACE_ELEMENTS + column] != factors[0]) {
+                kernel_fault("B014",
+                             format_text("the scaler tile in %s is not the same value in row 0 of each of its four faces",
+                                         buffer_name(scaler).c_str()),
+                             "fill row 0 of every face with the factor (or the whole tile)");
+            }
+        }
+    }
+    return factors[0];
+}
+
+// Makes what a reduction does not define unwritten.
+static void leave_rest(ReduceDim dimension, float* target) {
+    for (uint32_t row = 0; row < 32; ++row) {
+        for (uint32_t column = 0; column < 32; ++column) {
+            if (!is_left(dimension, row, column)) {
+                target[element_place(row, column)] = float_of(UNWRITTEN_NUMBER);
+            }
+        }
+    }
+}
+
+// Raises for maxima with another factor than 1; for those of rows, also for a tile of DST that was used: the chip would
+// take the maximum with other elements of it.
+static void check_maxima(const char* call, float factor, bool of_rows, uint32_t dst, bool fresh) {
+    if (factor != 1.0f) {
+        kernel_fault("B014", format_text("%s with a scaler of %g", call, static_cast<double>(factor)),
+                     "use a scaler of exactly 1 for MAX");
+    }
+    if (of_rows && !fresh) {
+        kernel_fault("B014", format_text("%s of rows into DST tile %u, which this section has used", call, dst),
+                     "give it a tile that nothing has used: the chip would take the maximum with other elements of it");
+    }
+}
+
 void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
                           uint32_t dst, uint32_t line) {
     ComputeState& state = started_state(line);
@@ -803,28 +848,10 @@ void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32
     check_fpu_operand(in, "reduce_tile");
     check_fpu_operand(scaler, "reduce_tile");
     const float* values = source_tile(running->core, in, tile, Exact, "reduce_tile");
-    const float* factors = source_tile(running->core, scaler, scaler_tile, Exact, "reduce_tile");
-    const float factor = factors[0];
-    for (uint32_t face = 0; face < 4; ++face) {
-        for (uint32_t column = 0; column < 16; ++column) {
-            if (factors[face * FACE_ELEMENTS + column] != factor) {
-                kernel_fault("B014",
-                             format_text("the scaler tile in %s is not the same value in row 0 of each of its four faces",
-                                         buffer_name(scaler).c_str()),
-                             "fill row 0 of every face with the factor (or the whole tile)");
-            }
-        }
-    }
-    if (maximum && factor != 1.0f) {
-        kernel_fault("B014",
-                     format_text("reduce_tile<PoolType::MAX> with a scaler of %g", static_cast<double>(factor)),
-                     "use a scaler of exactly 1 for MAX");
-    }
+    const float factor = factor_of(scaler, scaler_tile, "reduce_tile");
     const bool fresh = !(state.dst_touched >> dst & 1);
-    if (maximum && dimension != ReduceDim::REDUCE_COL && !fresh) {
-        kernel_fault("B014",
-                     format_text("reduce_tile<PoolType::MAX> of rows into DST tile %u, which this section has used", dst),
-                     "give it a tile that nothing has used: the chip would take the maximum with other elements of it");
+    if (maximum) {
+        check_maxima("reduce_tile<PoolType::MAX>", factor, dimension != ReduceDim::REDUCE_COL, dst, fresh);
     }
     float* target = dst_for_math(state, dst, false, "reduce_tile");
     if (maximum) {
@@ -832,16 +859,32 @@ void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32
     } else {
         add_sums(dimension, values, factor, target);
     }
-    for (uint32_t row = 0; row < 32; ++row) {
-        for (uint32_t column = 0; column < 32; ++column) {
-            if (!is_left(dimension, row, column)) {
-                target[element_place(row, column)] = float_of(UNWRITTEN_NUMBER);
-            }
-        }
-    }
+    leave_rest(dimension, target);
     unpacked_to(in, tile, dst, true);
     unpacked_to(scaler, scaler_tile, dst, true, true);
     record(Event_fpu, in, 1);
+}
+
+void emulator_reduce_block_max_row(uint32_t count, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t dst,
+                                   uint32_t line) {
+    const char* call = "reduce_block_max_row";
+    ComputeState& state = started_state(line);
+    check_init(state, Fpu_reduce_block, emulator_reduce_block_variant(count), 0xFFFF, in, scaler);
+    check_source_a(state, in, call);
+    check_source_b(state, scaler, call);
+    check_fpu_operand(in, call);
+    check_fpu_operand(scaler, call);
+    const bool fresh = !(state.dst_touched >> dst & 1);
+    check_maxima(call, factor_of(scaler, 0, call), true, dst, fresh);
+    float* target = dst_for_math(state, dst, false, call);
+    for (uint32_t number = 0; number < count; ++number) {
+        const float* values = source_tile(running->core, in, tile + number, Exact, call);
+        take_maxima(ReduceDim::REDUCE_ROW, values, false, number == 0, target);
+        unpacked_to(in, tile + number, dst, true, number != 0);
+    }
+    leave_rest(ReduceDim::REDUCE_ROW, target);
+    unpacked_to(scaler, 0, dst, true, true);
+    record(Event_fpu, in, count);
 }
 
 // ---- packing
@@ -879,7 +922,7 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
     if (!rows_undone(state, Fpu_none)) {
         rows_not_undone(state, "pack_tile");
     }
-    if (state.reduce_mask && state.fpu != Fpu_reduce) {
+    if (state.reduce_mask && state.fpu != Fpu_reduce && state.fpu != Fpu_reduce_block) {
         kernel_fault("B014",
                      "pack_tile after a reduction without reduce_uninit()",
                      "call reduce_uninit() after the reduction: the packer would zero all but its row or column");

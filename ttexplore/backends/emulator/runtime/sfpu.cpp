@@ -202,6 +202,9 @@ static std::string init_name(uint32_t operation) { return call_name(operation) +
 
 void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line) {
     ComputeState& state = started_state(line);
+    if (state.fpu == Fpu_reduce_block) {
+        state.fpu = Fpu_none;
+    }
     state.latest_sfpu = operation;
     state.sfpu_seen[operation] = true;
     state.sfpu_variants[operation] = variant;

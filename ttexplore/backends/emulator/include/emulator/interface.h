@@ -66,6 +66,7 @@ enum FpuOperation : uint32_t {
     Fpu_matmul,
     Fpu_matmul_block,
     Fpu_reduce,
+    Fpu_reduce_block,
     Fpu_tilize,
     Fpu_pack_untilize,
 };
@@ -134,6 +135,8 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
                      uint32_t columns, uint32_t rows, uint32_t inner, uint32_t line);
 void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
                           uint32_t dst, uint32_t line);
+void emulator_reduce_block_max_row(uint32_t count, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t dst,
+                                   uint32_t line);
 void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint32_t tile, uint32_t line);
 
 // Rows to tiles, or tiles to rows, by the operation: `tiles` from the front of `in` to the next free ones of `out`.
@@ -183,6 +186,10 @@ enum class ReduceDim : uint8_t { REDUCE_ROW, REDUCE_COL, REDUCE_SCALAR };
 // The keys by which the init of a reduction and its calls are compared.
 constexpr uint32_t emulator_reduce_variant(PoolType pool, ReduceDim dimension) {
     return static_cast<uint32_t>(pool) | static_cast<uint32_t>(dimension) << 8;
+}
+// In its second byte, the part of a tile that is left, as that of the other reductions has it.
+constexpr uint32_t emulator_reduce_block_variant(uint32_t count) {
+    return count | static_cast<uint32_t>(ReduceDim::REDUCE_ROW) << 8;
 }
 constexpr uint32_t emulator_sfpu_reduce_variant(PoolType pool, DataFormat format) {
     return static_cast<uint32_t>(pool) | static_cast<uint32_t>(format) << 8;
