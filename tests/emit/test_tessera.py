@@ -34,9 +34,7 @@ MAIN = """
 #include <cstdio>
 #include <cstdlib>
 #include "tessera_words.h"
-#define main kernel_main
 %s
-#undef main
 static void* read_file(const char* name, long bytes) {
     void* data = malloc(bytes);
     FILE* file = fopen(name, "rb");
@@ -48,7 +46,7 @@ int main() {
 %s
     for (int z = 0; z < %d; ++z) for (int y = 0; y < %d; ++y) for (int x = 0; x < %d; ++x) {
         blockIdx = {x, y, z};
-        kernel_main(%s);
+        %s(%s);
     }
 %s
 }
@@ -60,7 +58,7 @@ def computed(ex: ttx.Exploration, text: str, folder: Path) -> list[np.ndarray]:
     compiler = find_compiler()
     if compiler is None:
         pytest.skip("no C++ compiler")
-    signature = re.search(r"__global__ void \w+\((.*)\) \{", text)
+    signature = re.search(rf"__global__ void {ex.kernel.name}\((.*)\) \{{", text)
     assert signature is not None
     parameters = re.findall(r"(const )?(\w+)\* (\w+)", signature[1])
     given = dict(zip([one.name for one in ex.plan.layouts if one.role != "output"], ex.inputs(), strict=True))
@@ -76,8 +74,8 @@ def computed(ex: ttx.Exploration, text: str, folder: Path) -> list[np.ndarray]:
             saves.append(f'fwrite({name}, 1, {array.nbytes}, fopen("{folder}/{name}.out", "wb"));')
     sizes = {axis: int(count) for axis, count in re.findall(r"blockIdx\.([xyz]);  // (\d+) blocks?", text)}
     (folder / "main.cpp").write_text(
-        MAIN % (text, "\n".join(reads), *(sizes.get(axis, 1) for axis in "zyx"), ", ".join(p[2] for p in parameters),
-                "\n".join(saves)),
+        MAIN % (text, "\n".join(reads), *(sizes.get(axis, 1) for axis in "zyx"), ex.kernel.name,
+                ", ".join(p[2] for p in parameters), "\n".join(saves)),
     )  # fmt: skip
     made = str(folder / "made")
     command = [

@@ -122,7 +122,7 @@ def test_what_was_done_after_the_definition_is_done_again() -> None:
     assert (edited.kernel.outputs, edited.kernel.annotations) == ((1,), ex.kernel.annotations)
     assert np.array_equal(result(edited), wanted(5.0))
     more = text(ex, ("B: T.Tensor", "C: T.Tensor((n, n), dtype), B: T.Tensor"))
-    with pytest.raises(UsageError, match="outputs of scaled are selected by their positions"):
+    with pytest.raises(UsageError, match="outputs of factory are selected by their positions"):
         ex.edited(more)
 
 

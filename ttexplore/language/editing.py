@@ -66,6 +66,9 @@ def _defined(kernel: TracedKernel, surroundings: Surroundings, text: str) -> Tra
             exec(code, namespace)
             defined = namespace[_NAME](**_visible(surroundings))
         traced = trace_named(defined, {} if isinstance(defined, PrimFunc) else dict(surroundings.arguments), name)
+        if kernel.name != kernel.source.name:
+            # The name is that of the factory, which is not executed.
+            traced = traced.named(kernel.name)
         # Also what stands around the function in the text, such as a comment above it.
         source = numbered_listing(lines_of(text), kernel.first_line, traced.file, traced.source.name)
         return dataclasses.replace(traced, source=source, first_line=kernel.first_line)

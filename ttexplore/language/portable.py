@@ -167,7 +167,7 @@ def portable(kernel: TracedKernel) -> PortableKernel:
     sending = _Sending()
     text = "\n".join(lines_of(kernel.source.text))
     origin = TextLocation(kernel.file, kernel.first_line)
-    sending.text(kernel.name, text, origin, surroundings)
+    sending.text(kernel.source.name, text, origin, surroundings)
     span = origin.span(1)
     arguments = {name: sending.value(value, name, span) for name, value in surroundings.arguments.items()}
     return PortableKernel(sending.texts, tuple(sending.places), arguments)

@@ -1,6 +1,6 @@
 // Illustrative: the kernel in the style of the Tessera skeleton of TileLang's porting document.
 // Nothing compiles this text; the exported C++ of ttexplore is what runs.
-__global__ void main(const bf16* A, const bf16* B, bf16* Out) {
+__global__ void gemm_gelu(const bf16* A, const bf16* B, bf16* Out) {
   pipeline_t pipe;
   const int bx = blockIdx.x;  // 2 blocks
   const int by = blockIdx.y;  // 2 blocks

@@ -94,11 +94,18 @@ class TracedKernel:
     allocated: tuple[tirx.Buffer, ...] = ()
     # Where its text can be edited; None for a launch.
     surroundings: Surroundings | None = field(default=None, compare=False, repr=False)
+    # The arguments of its factory, or its own, and what traces it again with some of them changed.
+    arguments: Mapping[str, object] = field(default_factory=dict[str, object], compare=False, repr=False)
+    traced_with: Callable[[Mapping[str, object]], TracedKernel] | None = field(default=None, compare=False, repr=False)
 
     @property
     def tensors(self) -> list[tirx.Buffer]:
         """The tensors of the kernel: parameters, then those that it allocates."""
         return [*filter(is_buffer, self.function.params), *self.allocated]
+
+    def named(self, name: str) -> TracedKernel:
+        """This kernel with another name: that of its factory, which its user knows."""
+        return dataclasses.replace(self, name=name, function=self.function.with_attr("global_symbol", name))
 
     def with_arguments(self, arguments: Mapping[str, object]) -> TracedKernel:
         """This kernel with the arguments with which an edited text of it is traced."""
@@ -599,8 +606,16 @@ class JitKernel:
         """
         arguments = {name: as_argument(value) for name, value in arguments.items()}
         reference = reference or self.__name__
-        if self.eager:
-            return self._trace_eager(arguments, reference)
+        traced = self._trace_eager(arguments, reference) if self.eager else self._trace_factory(arguments, reference)
+        parameters = self.signature.parameters.values()
+        defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
+
+        def traced_with(changed: Mapping[str, object]) -> TracedKernel:
+            return self.trace({**arguments, **changed}, reference)
+
+        return dataclasses.replace(traced, arguments=defaults | arguments, traced_with=traced_with)
+
+    def _trace_factory(self, arguments: dict[str, object], reference: str) -> TracedKernel:
         parameters = self.signature.parameters
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         required = [
@@ -615,7 +630,7 @@ class JitKernel:
         files = {self.function.__code__.co_filename: self.file}
         with errors_at(files, _head_span(self.function, self.file)), making():
             returned = self.function(**arguments)
-        traced = _factory_result(returned, reference)
+        traced = _factory_result(returned, reference).named(self.__name__)
         return (
             with_outputs(traced, _output_indices(self.options.get("out_idx"), traced)) if not traced.outputs else traced
         )
