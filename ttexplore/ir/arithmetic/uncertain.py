@@ -49,6 +49,14 @@ class Uncertain(NDArrayOperatorsMixin):
         below, above = (cut, cut.copy()) if errors is None else np.hypot(cut, errors)
         return cls(values, below, above, unit, whole=exact)
 
+    @classmethod
+    def exact(
+        cls, values: Array, unit: float, errors: Array | None = None, *, whole: bool = False
+    ) -> Uncertain:  # fmt: skip
+        """What a tensor holds of which nothing is cut, with the `errors` below and above that it already has."""
+        both = np.zeros((2, *values.shape), np.float32) if errors is None else errors
+        return cls(values, both[0], both[1], unit, whole=whole)
+
     @property
     def error(self) -> Array:
         """How far each element may lie from its value, on either side."""
@@ -225,6 +233,9 @@ def _of_products(operands: Sequence[Operand], *, exact: bool) -> Array:
     wrong = [np.asarray(np.maximum(*_errors_of(operand)), np.float64) for operand in operands]
     if exact:
         return (sizes[0] + wrong[0]) @ wrong[1] + wrong[0] @ sizes[1]
+    # Sums round as they grow, by about as much as operands that nothing is cut of would have been.
+    units = [operand.unit for operand in operands if isinstance(operand, Uncertain)]
+    wrong = [np.maximum(error, units[0] * size) for error, size in zip(wrong, sizes, strict=True)]
     squares, wrong = [np.square(size) for size in sizes], [np.square(error) for error in wrong]
     return np.sqrt((squares[0] + wrong[0]) @ wrong[1] + wrong[0] @ squares[1])
 

@@ -40,6 +40,9 @@ def stored_as(values: Any, dtype: str) -> Any:
 def _as_numbers(values: Any, dtype: str, *, kept: bool) -> Any:
     if not isinstance(values, Uncertain):
         return _rounded(values, dtype)
+    if dtype == _UNROUNDED and values.dtype == np.float64:
+        # Where nothing is rounded, moving a number has no error.
+        return values
     if dtype == "bool" and not isinstance(values := values != 0, Uncertain):
         return _rounded(values, dtype)
     return values.rounded(lambda array: _rounded(array, dtype), whole=is_whole(dtype), kept=kept)

@@ -65,8 +65,8 @@ def interpret(
     With a `unit` of rounding, the error of each operation relative to its result, the errors of the outputs are found
     as well; only a program that has no tiles yet has them. `errors` are those that inputs have already, by name. Such a
     program can also run in float64: if it does not `round`, neither inputs nor outputs nor anything between them is
-    rounded to its floating-point dtype. Asked for `numbers`, it tells those that operations gave, of a program with the
-    protocol of its circular buffers.
+    rounded to its floating-point dtype, and errors are those of operations that would round by the unit. Asked for
+    `numbers`, it tells those that operations gave, of a program with the protocol of its circular buffers.
 
     `turn_limit` bounds the turns that the kernels of one core get; `control` ends the run before the next statement.
     Raises KernelError for reads and writes outside of buffers, VerifyError for protocol faults and deadlocks, with the
@@ -98,7 +98,12 @@ def interpret(
             array = array.reshape(-1, array.shape[-1]) if by_rows else tilize(array, padding)
         pages[name] = array
         error = (errors or {}).get(name)
-        arrays[name] = array if unit is None else Uncertain.stored(array, unit, error, whole=is_whole(dtype))
+        if unit is None:
+            arrays[name] = array
+        else:
+            # In float64 no engine cuts what it reads.
+            stored = Uncertain.stored if rounds else Uncertain.exact
+            arrays[name] = stored(array, unit, error, whole=is_whole(dtype))
     if KERNEL in functions:
         functions = projected(functions[KERNEL])
     programs = {role: translate(role, function, mode, rounds=rounds) for role, function in functions.items()}

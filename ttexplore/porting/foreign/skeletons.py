@@ -262,7 +262,7 @@ def _scalars(kernel: ForeignKernel, names: SkeletonNames, values: Iterable[Value
 def _dtype(kernel: ForeignKernel) -> PythonText:
     """The dtype of tensors: that of the source, where it says it, and the one with the most bits if it says several."""
     dtypes = {parameter.dtype for parameter in kernel.parameters if parameter.kind == "tensor" and parameter.dtype}
-    if dtypes & {"float32", "float64"}:
+    if dtypes & {"float32", "float64"} or dtypes == {"float16", "bfloat16"}:
         return code('"float32"')
     return code('"float16"') if dtypes == {"float16"} else code('"bfloat16"')
 

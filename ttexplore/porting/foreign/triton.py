@@ -472,6 +472,8 @@ class _TritonEvaluation:
     block_counts: set[str] = field(default_factory=set[str])
     # The parameters that are converted to float32.
     rounded: set[str] = field(default_factory=set[str])
+    # The dtypes of 16 bits that values have which are stored to tensors, or are factors of products, of no tensor.
+    dtypes: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     # What the parameters are at first.
     tensors: dict[str, _Known] = field(default_factory=dict[str, "_Known"])
 
@@ -502,9 +504,16 @@ class _TritonEvaluation:
             if isinstance(node, ast.Name) and id(node) not in hints
         }
         return tuple(
-            Parameter(parameter.arg, self.kind(parameter.arg), used=parameter.arg in used)
+            Parameter(parameter.arg, self.kind(parameter.arg), self.dtype(parameter.arg), parameter.arg in used)
             for parameter in self.function.args.args
         )
+
+    def dtype(self, name: str) -> str:
+        """The dtype of a tensor: what is stored to it has it, or factors of products have; empty if that is open."""
+        of_factors = {dtype for tensor, dtype in self.dtypes if not tensor}
+        of_stores = {dtype for tensor, dtype in self.dtypes if tensor == name}
+        dtypes = of_stores or of_factors
+        return min(dtypes) if len(dtypes) == 1 and self.kind(name) == "tensor" else ""
 
     def kind(self, name: str) -> Literal["tensor", "constant", "number"]:
         """What a parameter stands for."""
@@ -1348,6 +1357,7 @@ class _TritonEvaluation:
     def stored(self, address: _Known, value: _Known) -> None:
         if isinstance(address, _Pointer):
             stored_value = Unread("an address") if isinstance(value, _Pointer | _Many) else value
+            self.dtypes |= _dtype_of(stored_value, address.tensor)
             stored_value = Unread(self.condition) if self.condition else _unrounded(stored_value)
             offset = places.written(places.distance(address.place))
             self.stores.append(
@@ -1365,16 +1375,21 @@ class _TritonEvaluation:
         ]
         if len(beyond) == 2 and not any(number == 0 or number != number for number in beyond):
             return Unread("a product of elements beyond the edge")
-        left, right = _unrounded(left), _unrounded(right)
+        left, right = self.factor(left), self.factor(right)
         transposed = False
         if isinstance(right, Formula) and right.name == "transposed":
-            right, transposed = _unrounded(right.arguments[0]), True
+            right, transposed = self.factor(right.arguments[0]), True
         # Beyond the edge of K, one zero is enough.
-        product: Value = MatMul(_unrounded(inside(left, ZERO)), _unrounded(inside(right, ZERO)), transposed)
+        product: Value = MatMul(self.factor(inside(left, ZERO)), self.factor(inside(right, ZERO)), transposed)
         before = self.value(accumulator) if accumulator is not None else ZERO
         if isinstance(before, _Pointer | _Many):
             raise Refused("tl.dot to an address", a.lineno)
         return operation("+", before, product)
+
+    def factor(self, value: Value) -> Value:
+        """A factor of a product without its last rounding to 16 bits: tensors have that dtype."""
+        self.dtypes |= _dtype_of(value, "")
+        return _unrounded(value)
 
     def chosen(self, condition: _Known, then: _Known, otherwise: _Known, node: ast.expr) -> Value:
         values = (condition, then, otherwise)
@@ -1547,6 +1562,12 @@ def _bases(function: ast.FunctionDef, candidates: set[str]) -> set[str]:
             case _:
                 pass
     return candidates - numbers
+
+
+def _dtype_of(value: Value, tensor: str) -> set[tuple[str, str]]:
+    """The tensor with the dtype of 16 bits that a value is rounded to at last, if it is."""
+    dtype = value.arguments[-1] if is_rounded(value) else None
+    return {(tensor, dtype.name)} if isinstance(dtype, Scalar) else set()
 
 
 def _unrounded(value: Value) -> Value:

@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, Cancelled, TTExploreError
-from ttexplore.porting.foreign.families import Family
+from ttexplore.porting.foreign.families import Attention, Family, Gemm
 from ttexplore.porting.foreign.marks import ForeignKernel, Language
 from ttexplore.porting.foreign.skeletons import Skeleton
+from ttexplore.porting.foreign.values import Formula, walk
 from ttexplore.porting.proof.axes import ways
+from ttexplore.porting.proof.comparing import BothOutputs, compared, overflown, unexplained
 from ttexplore.porting.proof.cuda import cuda_runner
-from ttexplore.porting.proof.inputs import OF_LAUNCH, drawn
+from ttexplore.porting.proof.inputs import MAGNITUDES, OF_LAUNCH, Magnitudes
 from ttexplore.porting.proof.launches import (
     KINDS,
-    PlacedTensor,
     TrialLaunch,
     Unaccounted,
     launch_of,
     sizes_of,
     whole_blocks,
 )
-from ttexplore.porting.proof.numbers import numbers_of
+from ttexplore.porting.proof.numbers import constants_of, numbers_of
+from ttexplore.porting.proof.paired import PairedTrial
 from ttexplore.porting.proof.results import NOT_RUN, Difference, Draft, PortProof, Trial, listed
-from ttexplore.porting.proof.running import Argument, CannotRun, OutsideAccess, SourceRun, SourceRunner, element_dtype
+from ttexplore.porting.proof.running import CannotRun, OutsideAccess, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
 from ttexplore.porting.proof.triton import triton_runner
 
 Array = NDArray[Any]
-# How far results may be apart, relative to the largest one: by constants such as log2(e) that have few digits, and in a
-# source whose numbers are float32 by its rounding.
-_EXACT, _ROUNDED = 2e-5, 2e-3
-_LARGE = 20.0
 # What the order of sums may make of equal results.
 _NOISE = 1e-9
 _BLOCK, _BLOCK_DEPTH = 4, 2
@@ -57,7 +56,7 @@ def prove_kernel(
         runner, rounding = _runners(language, text, kernel.name, control)
     except CannotRun as error:
         return _could_not_run(error)
-    numbers = numbers_of(language, text, kernel)
+    numbers, constants = numbers_of(language, text, kernel), constants_of(language, text, kernel)
     axes_ways = ways(kernel, skeleton)
     if isinstance(axes_ways, str):
         return Draft(f"it is not known how the source is launched: {axes_ways}")
@@ -65,7 +64,11 @@ def prove_kernel(
     for axes in axes_ways:
         try:
             launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
-            proving = _Proving(kernel, skeleton, runner, control, rounding, whole_blocks(axes), numbers)
+            blocks = whole_blocks(axes)
+            proving = _Proving(kernel, skeleton, runner, control, rounding, blocks, numbers, constants)
+            proving.weighted = family.v.tensor if isinstance(family, Attention) else ""
+            # Scores are finite, and sums of products, of which any order may overflow.
+            proving.highest = 1.0 if proving.weighted else 15.0 if isinstance(family, Gemm) else 30.0
             result = proving.tried(launch_with)
         except Unaccounted as unaccounted:
             result = Draft(f"it is not known how the source is launched: {unaccounted}")
@@ -91,8 +94,9 @@ def _could_not_run(reason: object) -> Draft:
 
 @dataclass
 class _Proving:
-    """The trials of one skeleton with one way to launch the source, some beyond the `numbers` of it. Its runner takes
-    float64 where another one is `rounding`, which shows what overflows."""
+    """The trials of one skeleton with one way to launch the source, some beyond the `numbers` of it, and one with
+    elements at its `constants`. Its runner takes float64 where another one is `rounding`, which shows what overflows
+    and what is rounded on the way."""
 
     kernel: ForeignKernel
     skeleton: Skeleton
@@ -101,6 +105,13 @@ class _Proving:
     rounding: SourceRunner | None
     whole_blocks: tuple[str, ...] = ()
     numbers: Sequence[int] = ()
+    constants: Sequence[float] = ()
+    # The values of attention: a source of 16 bits rounds the weights of their mean to 16 bits.
+    weighted: str = ""
+    # The highest power of ten of elements.
+    highest: float = 30.0
+    magnitudes: Magnitudes = field(default_factory=Magnitudes)
+    is_rounding_tried: bool = False
     trials: list[Trial] = field(default_factory=list[Trial])
     worst: tuple[float, Mapping[str, Array], Mapping[str, Array]] = (-1.0, {}, {})
 
@@ -108,6 +119,16 @@ class _Proving:
     def rounds(self) -> bool:
         """Whether the source is run as it rounds."""
         return self.rounding is None
+
+    @property
+    def dtypes(self) -> Mapping[str, str]:
+        return {parameter.name: parameter.dtype or "float32" for parameter in self.kernel.parameters}
+
+    @cached_property
+    def keeps_nan(self) -> bool:
+        """Whether the source takes the larger or smaller of two: that of the skeleton keeps NaN."""
+        values = [term for store in self.kernel.stores for term in walk(store.value)]
+        return any(isinstance(term, Formula) and term.name in ("max", "min", "where") for term in values)
 
     def tried(self, launch_with: Callable[..., TrialLaunch]) -> PortProof | Draft:
         """Try all kinds of sizes. Where the source has no result for one, try others, of which one at most is no
@@ -118,6 +139,9 @@ class _Proving:
             launches.append(launch_with(kind))
             if draft := self.with_launch(launches[-1], inputs):
                 return draft
+        possible = [launch for launch in launches if self.is_tried(launch)]
+        if possible and (draft := self.of_magnitudes(max(possible, key=_elements))):
+            return draft
         if any(trial.skipped for trial in self.trials):
             for odd in ("", *sizes_of(self.skeleton)):
                 launch = launch_with(fallback, odd)
@@ -134,6 +158,17 @@ class _Proving:
             skipped = f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones"
             self.trials.append(Trial(first.sizes, "", skipped=skipped))
         return PortProof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
+
+    def is_tried(self, launch: TrialLaunch) -> bool:
+        return any(not trial.skipped and trial.sizes == launch.sizes for trial in self.trials)
+
+    def of_magnitudes(self, launch: TrialLaunch) -> Draft | None:
+        """Try elements of all sizes."""
+        for magnitudes in Magnitudes(self.constants, self.highest).parts(_elements(launch)):
+            self.magnitudes = magnitudes
+            if draft := self.with_launch(launch, (MAGNITUDES,)):
+                return draft
+        return None
 
     def beyond_numbers(self, launch_with: Callable[..., TrialLaunch]) -> Draft | None:
         """Try sizes beyond the numbers of the source, the largest first, one axis at a time: what the source does from
@@ -187,28 +222,53 @@ class _Proving:
         except TTExploreError as error:
             return Draft(f"the skeleton is refused: {error.message}")
         for inputs in inputs_of_launch:
-            run, skeleton_outputs, source_outputs, problem = self.run(traced, launch, inputs, self.runner, self.rounds)
-            difference, error = _compared(launch, inputs, run, skeleton_outputs, source_outputs, rounds=self.rounds)
-            if self.rounding is not None and inputs == "large" and difference is None:
-                # What overflows in float32 shows only where it is rounded.
-                rounded = self.run(traced, launch, inputs, self.rounding, True)
-                difference = _overflown(launch, inputs, *rounded[:3])
-            if (problem or difference) and run.outside:
-                self.trials.append(Trial(launch.sizes, inputs, skipped=_outside(launch, run.outside[0])))
+            names = self.skeleton.names
+            trial = PairedTrial(traced, names, launch, self.dtypes, inputs, self.magnitudes)
+            both = trial.run(self.runner, self.control, rounds=self.rounds)
+            difference, error = None, 0.0
+            if inputs == MAGNITUDES:
+                # There is no largest result that the others could be compared with.
+                difference = overflown(launch, inputs, both, keeps_nan=self.keeps_nan)
+            else:
+                difference, error = compared(launch, inputs, both, rounds=self.rounds)
+            if difference is None and not both.problem:
+                difference = self.with_rounding(trial, both)
+            if (both.problem or difference) and both.run.outside:
+                self.trials.append(Trial(launch.sizes, inputs, skipped=_outside(launch, both.run.outside[0])))
                 return None
-            if problem:
-                raise CannotRun(problem)
+            if both.problem:
+                raise CannotRun(both.problem)
             if difference is not None:
                 return Draft(f"it differs from its source: {difference}", difference)
             self.trials.append(Trial(launch.sizes, inputs, error))
             if error > self.worst[0] + (_NOISE if self.worst[1] else 0.0):
-                stored = dict.fromkeys(store.tensor for store in self.kernel.stores if store.tensor in source_outputs)
+                stored = dict.fromkeys(store.tensor for store in self.kernel.stores if store.tensor in both.source)
                 self.worst = (
                     error,
-                    {name: source_outputs[name] for name in stored},
-                    {name: skeleton_outputs[name] for name in stored},
+                    {name: both.source[name] for name in stored},
+                    {name: both.skeleton[name] for name in stored},
                 )
         return None
+
+    def with_rounding(self, trial: PairedTrial, both: BothOutputs) -> Difference | None:
+        """Compare what rounding makes of a trial, where that shows."""
+        launch, inputs = trial.launch, trial.inputs
+        if inputs != MAGNITUDES and (inputs != "distinct" or self.is_rounding_tried):
+            if self.rounding is not None and inputs == "large":
+                # What overflows in float32 shows only where it is rounded.
+                return overflown(launch, inputs, trial.run(self.rounding, self.control, rounds=True))
+            return None
+        self.is_rounding_tried = self.is_rounding_tried or not both.run.outside
+        evaluated = trial.evaluated(self.control)
+        keeps = self.keeps_nan and inputs == MAGNITUDES
+        allowance = trial.rounded_mean(self.weighted) if self.weighted else 0.0
+        difference = unexplained(launch, inputs, both, evaluated, allowance, keeps_nan=keeps)
+        if difference is None and self.rounding is not None:
+            rounded = trial.run(self.rounding, self.control, rounds=True)
+            difference = overflown(launch, inputs, rounded, keeps_nan=keeps) or unexplained(
+                launch, inputs, rounded, evaluated, allowance, keeps_nan=keeps
+            )
+        return difference
 
     def factory_arguments(self, launch: TrialLaunch) -> dict[str, object]:
         names = self.skeleton.names
@@ -216,103 +276,12 @@ class _Proving:
         blocks = {"block": _BLOCK} | ({"block_depth": _BLOCK_DEPTH} if "depth" in launch.sizes else {})
         return {**launch.sizes, **blocks, **values, "dtype": "float32"}
 
-    def run(
-        self, traced: TracedSkeleton, launch: TrialLaunch, inputs: str, runner: SourceRunner, rounds: bool
-    ) -> tuple[SourceRun, dict[str, Array], dict[str, Array], str]:
-        """The run of the source, and the outputs of skeleton and source, by the names of the source's tensors; and what
-        the source does that has no result."""
-        dtypes = {parameter.name: parameter.dtype or "float32" for parameter in self.kernel.parameters}
-        elements_of: dict[str, Array] = {}
-        arguments: dict[str, Argument] = {}
-        for seed, (tensor, layout) in enumerate(launch.layouts.items()):
-            name = self.skeleton.names[tensor]
-            array = np.full(layout.length, np.nan, element_dtype(dtypes[tensor]))
-            if traced.roles[name] != "output":
-                elements = elements_of[name] = drawn(inputs, seed, traced.shapes[name])
-                _view(array, layout)[...] = elements.reshape(layout.shape)
-            arguments[tensor] = array
-        for tensor, length in launch.left_out.items():
-            arguments[tensor] = np.full(length, np.nan, element_dtype(dtypes[tensor]))
-        arguments.update(launch.numbers)
-        results = traced.run(elements_of, self.control, rounds=rounds)
-        run = runner.run(launch.launch, arguments, self.control)
-        of_skeleton: dict[str, Array] = {}
-        of_source: dict[str, Array] = {}
-        problem = ""
-        for tensor, layout in launch.layouts.items():
-            if tensor in run.races:
-                problem = problem or f"a race for {tensor}: {run.races[tensor]}"
-            name = self.skeleton.names[tensor]
-            after = run.arrays[tensor].astype(np.float64)
-            of_source[tensor] = _view(after, layout).reshape(traced.shapes[name]).copy()
-            elements = results[name] if name in results else elements_of[name]
-            if self.rounds:
-                with np.errstate(over="ignore"):
-                    elements = elements.astype(run.arrays[tensor].dtype)
-            of_skeleton[tensor] = elements.astype(np.float64)
-            # What lies between the elements belongs to no tensor.
-            _view(after, layout)[...] = np.nan
-            if not np.all(np.isnan(after)):
-                problem = problem or f"it writes between the elements of {tensor}"
-        return run, of_skeleton, of_source, problem
 
-
-def _overflown(
-    launch: TrialLaunch,
-    inputs: str,
-    run: SourceRun,
-    of_skeleton: Mapping[str, Array],
-    of_source: Mapping[str, Array],
-) -> Difference | None:
-    """The first element that is finite in the source, and not in the skeleton."""
-    for tensor, expected in of_source.items():
-        wrong = np.isfinite(expected) & ~np.isfinite(of_skeleton[tensor])
-        if np.any(wrong):
-            return _difference(tensor, wrong, expected, of_skeleton[tensor], launch, inputs, run)
-    return None
-
-
-def _compared(
-    launch: TrialLaunch,
-    inputs: str,
-    run: SourceRun,
-    of_skeleton: Mapping[str, Array],
-    of_source: Mapping[str, Array],
-    *,
-    rounds: bool,
-) -> tuple[Difference | None, float]:
-    """The first element that differs, and the largest difference that is none."""
-    largest = 0.0
-    bound = (_ROUNDED if rounds else _EXACT) * (_LARGE if inputs == "large" else 1.0)
-    for tensor, expected in of_source.items():
-        result = of_skeleton[tensor]
-        finite = np.isfinite(expected) & np.isfinite(result)
-        scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), 1e-30)
-        with np.errstate(all="ignore"):
-            errors = np.abs(result - expected) / scale
-        same = (result == expected) | (np.isnan(result) & np.isnan(expected))
-        wrong = ~same & ~(finite & (errors <= bound))
-        if np.any(wrong):
-            return _difference(tensor, wrong, expected, result, launch, inputs, run), 0.0
-        largest = max(largest, float(np.max(errors[finite], initial=0.0)))
-    return None, largest
-
-
-def _difference(
-    tensor: str, wrong: Array, expected: Array, result: Array, launch: TrialLaunch, inputs: str, run: SourceRun
-) -> Difference:
-    """The first of the elements that are wrong."""
-    index = tuple(int(number[0]) for number in np.nonzero(wrong))
-    line = run.lines.get(tensor, 0)
-    return Difference(tensor, index, float(expected[index]), float(result[index]), launch.sizes, inputs, line)
+def _elements(launch: TrialLaunch) -> int:
+    """How many elements the largest tensor has."""
+    return max((math.prod(layout.shape) for layout in launch.layouts.values()), default=0)
 
 
 def _outside(launch: TrialLaunch, access: OutsideAccess) -> str:
     line = f" in line {access.line}" if access.line else ""
     return f"with {listed(launch.sizes)}, the source {access.kind}s outside of {access.tensor}{line}"
-
-
-def _view(array: Array, layout: PlacedTensor) -> Array:
-    """The elements of a tensor in its array."""
-    strides = tuple(stride * array.itemsize for stride in layout.strides)
-    return np.lib.stride_tricks.as_strided(array, layout.shape, strides)

@@ -53,6 +53,8 @@ class SourceRun:
     outside: tuple[OutsideAccess, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
     races: Mapping[str, str] = field(default_factory=dict[str, str])
+    # The dtypes of what was stored, where they have fewer bits than those of the arrays.
+    stored: Mapping[str, np.dtype[Any]] = field(default_factory=dict[str, np.dtype[Any]])
 
 
 def element_dtype(name: str) -> np.dtype[Any]:

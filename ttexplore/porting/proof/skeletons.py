@@ -22,6 +22,8 @@ from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.target import DEFAULT_TARGET, get_target
 
 Array = NDArray[Any]
+# Operations round to half of the last of 24 bits, functions by some more, and sums come in any order.
+_UNIT = 2.0**-21
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,22 @@ class TracedSkeleton:
 
     def run(self, inputs: Mapping[str, Array], control: Control, *, rounds: bool) -> dict[str, Array]:
         """The outputs by name, for inputs by name; in float64 where nothing `rounds`."""
+        result = interpret(*self.arguments(inputs), control=control, rounds=rounds)
+        return dict(zip(self.written, result.outputs, strict=True))
+
+    def evaluated(self, inputs: Mapping[str, Array], control: Control) -> dict[str, tuple[Array, Array]]:
+        """The outputs in float64, by name, and how far rounding in float32 may move each element."""
+        with np.errstate(all="ignore"):
+            result = interpret(*self.arguments(inputs), control=control, rounds=False, unit=_UNIT)
+        errors = [np.max(both, axis=0).astype(np.float64) for both in result.errors]
+        return dict(zip(self.written, zip(result.outputs, errors, strict=True), strict=True))
+
+    @property
+    def written(self) -> list[str]:
+        return [name for name in self.shapes if self.roles[name] != "input"]
+
+    def arguments(self, inputs: Mapping[str, Array]) -> tuple[Any, Plan, tuple[Array, ...], dict[str, str]]:
+        """What the interpreter is given."""
         read = [name for name in self.shapes if self.roles[name] != "output"]
         arrays = tuple(np.ascontiguousarray(inputs[name]) for name in read)
-        result = interpret(
-            self.program.functions, self.program.plan, arrays, dict(self.roles), control=control, rounds=rounds
-        )
-        written = [name for name in self.shapes if self.roles[name] != "input"]
-        return dict(zip(written, result.outputs, strict=True))
+        return self.program.functions, self.program.plan, arrays, dict(self.roles)

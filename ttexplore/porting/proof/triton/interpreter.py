@@ -102,7 +102,7 @@ class TritonRunner:
                 program = ProgramInstance((x, y, z), (grid[0], grid[1], grid[2]), memory, arithmetic)
                 _Evaluation(self.module, program, steps).start(self.kernel, arguments)
         results = {name: memory.arrays[name] for name in arrays}
-        return SourceRun(results, tuple(memory.outside.values()), memory.lines, memory.races)
+        return SourceRun(results, tuple(memory.outside.values()), memory.lines, memory.races, memory.stored)
 
 
 def triton_runner(text: str, kernel: str, *, rounds: bool = True) -> TritonRunner:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.porting.proof.running import OutsideAccess
-from ttexplore.porting.proof.triton.blocks import Arithmetic, Block, Pointer, Unrunnable, is_real
+from ttexplore.porting.proof.triton.blocks import Arithmetic, Block, Pointer, Unrunnable, is_narrow, is_real
 
 Array = NDArray[Any]
 
@@ -26,6 +26,8 @@ class CheckedMemory:
     outside: dict[tuple[str, str], OutsideAccess] = field(default_factory=dict[tuple[str, str], OutsideAccess])
     lines: dict[str, int] = field(default_factory=dict[str, int])
     races: dict[str, str] = field(default_factory=dict[str, str])
+    # The dtypes of what is stored, where they have fewer bits than those of the tensors.
+    stored: dict[str, np.dtype[Any]] = field(default_factory=dict[str, "np.dtype[Any]"])
     # The program that runs, and which one stored each element last; -1 for none.
     program: int = 0
     writers: dict[str, Array] = field(default_factory=dict[str, Array])
@@ -83,6 +85,8 @@ class CheckedMemory:
         if elements.ndim > pointer.offsets.ndim and elements.size > 1:
             raise Unrunnable("a block that is stored to fewer addresses than it has elements")
         offsets, valid = self.inside(pointer, mask, "write", line)
+        if is_narrow(elements) and elements.dtype.itemsize < array.dtype.itemsize:
+            self.stored[pointer.tensor] = elements.dtype
         values = np.broadcast_to(elements.astype(array.dtype), valid.shape)
         stored, elements = offsets[valid], values[valid]
         writers = self.writers.setdefault(pointer.tensor, np.full(array.size, -1))
