@@ -77,7 +77,7 @@ class BlockRegion:
     unit: int = 0
     row: ir.Expr | int = 0
     column: ir.Expr | int = 0
-    matrix_stride_pages: int = 0
+    matrix_stride_pages: ir.Expr | int = 0
     matrix_rows: int = 1
     zero_rows: bool = True
     zero_columns: bool = True
@@ -517,7 +517,7 @@ def _strips(
     condition: ir.Expr | None, unit: int, bounds: Bounds, by_rows: bool,
 ) -> BlockRegion:  # fmt: skip
     # Matrices of which all rows are taken lie one after the other.
-    matrix_stride = 0 if matrix is None else _matrix_stride(matrix.number if folded == 1 else rows.number - 1, strides)
+    matrix_stride = 0 if matrix is None else strides[matrix.number if folded == 1 else rows.number - 1]
     guards: list[Guard] = []
     counted = matrix or rows
     if matrix is not None:
@@ -537,17 +537,6 @@ def _strips(
         condition, unit=unit, row=rows.low, column=columns.low,
         matrix_stride_pages=matrix_stride, matrix_rows=1 if folded == 1 else rows.extent,
     )  # fmt: skip
-
-
-def _matrix_stride(axis: int, strides: tuple[ir.Expr | int, ...]) -> int:
-    stride = strides[axis]
-    if isinstance(stride, int):
-        return stride
-    raise Unsupported(
-        "L006",
-        f"the rows of a block lie along axis {axis} of a tensor whose matrices have T.dynamic sizes",
-        hint="use constant sizes for the last two axes of the tensor, or a single index along each leading axis",
-    )
 
 
 def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, column_major: bool) -> tirx.Stmt:

@@ -20,6 +20,7 @@ from ttexplore.ir.build import (
     arguments,
     bound_form,
     buffer_of,
+    constant,
     dtype_of,
     loop,
     number_of,
@@ -251,10 +252,7 @@ class _BlockMove:
         self.count, self.in_place = buffer.block_pages, buffer.shard_of == self.tensor.name
         self.row_tiles = buffer.row_tiles
         if self.strips:
-            self.unit, self.matrix_stride = (
-                number_of(operand_values["unit"]),
-                number_of(operand_values["matrix_stride"]),
-            )
+            self.unit, self.matrix_stride = number_of(operand_values["unit"]), operand_values["matrix_stride"]
             self.matrix_rows = number_of(operand_values["matrix_rows"])
             self.row, self.column = operand_values["row"], operand_values["column"]
         self.places: tuple[ir.Var, ...] = ()
@@ -503,7 +501,7 @@ class _BlockMove:
 
     def _row(self, row: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
         """The matrix of a row of the block, and its row there."""
-        if not self.matrix_stride:
+        if constant(self.matrix_stride) == 0:
             return _int(0), self.row + row
         if self.matrix_rows == 1:
             return row, self.row
