@@ -21,6 +21,7 @@ from ttexplore.passes.normalize.blocks.rows_by_index import ROWS, note_on_rows, 
 from ttexplore.passes.normalize.by_thread.blocks import with_threads_as_axes
 from ttexplore.passes.normalize.chosen_partials import with_chosen_partials
 from ttexplore.passes.normalize.decisions.branch_loops import with_branches_as_loops
+from ttexplore.passes.normalize.decisions.compared_indices import with_compared_indices
 from ttexplore.passes.normalize.decisions.computed_branches import with_computed_branches
 from ttexplore.passes.normalize.decisions.deciding_variables import with_named_variables
 from ttexplore.passes.normalize.decisions.loaded_scalars import (
@@ -31,6 +32,7 @@ from ttexplore.passes.normalize.decisions.loaded_scalars import (
 )
 from ttexplore.passes.normalize.decisions.partial_masks import with_partial_masks
 from ttexplore.passes.normalize.decisions.scalar_values import with_scalar_blocks
+from ttexplore.passes.normalize.decisions.zeroed_variables import with_zeroed_variables
 from ttexplore.passes.normalize.loops.empty_nests import without_empty_nests
 from ttexplore.passes.normalize.loops.first_turns import without_guarded_fills
 from ttexplore.passes.normalize.loops.integers import check_integers
@@ -238,9 +240,9 @@ def name_deciding_variables(program: TirProgram, target: Target) -> TirProgram:
                 group = i                          group_3 = T.if_then_else(bx >= Starts[2], 2, group_2)
         T.copy(B[group, 0, 0], b)                  T.copy(B[group_3, 0, 0], b)
 
-    T.any_of and T.all_of of a computed block become a loop over its elements, which stores such a variable. Where only
-    the compute kernel knows a variable or an element, and a branch on it stores elements of blocks only, it chooses
-    what they are:
+    A variable that may be read before it is stored holds 0. T.any_of and T.all_of of a computed block become a loop
+    over its elements, which stores such a variable. Where only the compute kernel knows a variable or an element, and a
+    branch on it stores elements of blocks only, it chooses what they are:
 
         if found:                                  for i in T.Parallel(64):
             for i in T.Parallel(64):    ==>            x[i] = T.if_then_else(found, x[i] / s[i], x[i])
@@ -248,7 +250,7 @@ def name_deciding_variables(program: TirProgram, target: Target) -> TirProgram:
 
     Raises Unsupported for blocks of too many elements.
     """
-    return _rewritten(program, with_asked_blocks, with_named_variables, with_computed_branches)
+    return _rewritten(program, with_zeroed_variables, with_asked_blocks, with_named_variables, with_computed_branches)
 
 
 def stage_scalars(program: TirProgram, target: Target) -> TirProgram:
@@ -275,10 +277,11 @@ def name_deciding_elements(program: TirProgram, target: Target) -> TirProgram:
                                       ==>     if Mask_value:
                                                   T.copy(A[k * 64, 0], a)
 
-    Each is read right before the statement that it decides; arithmetic on it is computed in int32. Raises Unsupported
-    where something depends on what the chip computes.
+    Each is read right before the statement that it decides; arithmetic on it is computed in int32. An element with
+    which a T.Parallel compares an index that float32 may not hold decides how far its loop variables go. Raises
+    Unsupported where something depends on what the chip computes.
     """
-    return _rewritten(program, with_loaded_scalars, with_wide_numbers)
+    return _rewritten(program, with_compared_indices, with_loaded_scalars, with_wide_numbers)
 
 
 def stage_tensors(program: TirProgram, target: Target) -> TirProgram:

@@ -168,6 +168,9 @@ class Core:
         # The tiles of DST hold numbers or the bits of integers, as the operations leave them.
         in_dst = self.run.tiled and scope == DST_SCOPE
         array = unwritten(shape, "float32" if in_dst else dtype)
+        if scope == "local.var":
+            # TileLang's variables are 0 until they are stored.
+            array[...] = 0
         self.arrays[name] = self.stored(array, whole=is_whole(dtype))
         if in_dst:
             self.dst.arrays[name] = array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 
@@ -171,7 +172,7 @@ def _under(condition: ir.Expr, statement: tirx.Stmt, private: set[tirx.Buffer]) 
     if isinstance(statement, tirx.IfThenElse):
         return _chosen(statement, condition, private)
     if isinstance(statement, tirx.BufferStore):
-        return flattened(when(condition, [statement], statement.span))
+        return [statement] if statement.buffer in private else flattened(when(condition, [statement], statement.span))
     nest = statement
     if not is_parallel(statement):
         source = None if runs(statement, tl.FILL) else regions(statement)[0].source
@@ -204,6 +205,9 @@ def _uses(body: Iterable[tirx.Stmt]) -> Counter[tirx.Buffer]:
 
 def _overwrites(statement: tirx.Stmt, buffer: tirx.Buffer) -> bool:
     """Whether a statement stores all elements of a block, and reads none of them before."""
+    if isinstance(statement, tirx.BufferStore):
+        is_all = math.prod(shape_of(buffer)) == 1
+        return is_all and not any(load.source == buffer for load in loads_of(statement.value))
     if not is_parallel(statement):
         return runs(statement, tl.FILL, tl.COPY) and regions(statement)[-1].source == buffer
     loops, body = parallel_body(statement)

@@ -78,7 +78,7 @@ class _Choices(Context):
                     name = tirx.Var("choice", "int32")
                     bindings.append(tirx.Bind(name, tirx.Select(node, tirx.const(1, "int32"), tirx.const(0, "int32"))))
                     values[node] = tirx.NE(name, tirx.const(0, "int32"))
-        return [*bindings, _with_values(statement, values)] if bindings else None
+        return [*bindings, with_values(statement, values)] if bindings else None
 
     def is_decided(self, condition: ir.Expr, inside: Collection[ir.Expr]) -> bool:
         """Whether elements of tensors decide a comparison of whole numbers, for all elements alike."""
@@ -301,7 +301,7 @@ def _loaded(context: _LoadedDecisions, statement: tirx.Stmt) -> list[tirx.Stmt] 
         case tirx.For() if is_parallel(statement):
             decisions = _decisions(statement)
             values: dict[ir.Expr, ir.Expr] = {decision: named(decision) for decision in decisions}
-            rewritten: tirx.Stmt = _with_values(statement, values)
+            rewritten: tirx.Stmt = with_values(statement, values)
         case tirx.For():
             low, extent = named(statement.min), named(statement.extent)
             inner = context.inside(statement, inside)
@@ -334,7 +334,7 @@ def _loaded(context: _LoadedDecisions, statement: tirx.Stmt) -> list[tirx.Stmt] 
     return [*names.made, rewritten]
 
 
-def _with_values(nest: tirx.For, values: dict[ir.Expr, ir.Expr]) -> tirx.Stmt:
+def with_values(nest: tirx.For, values: dict[ir.Expr, ir.Expr]) -> tirx.Stmt:
     """A T.Parallel nest with names in place of elements that decide places."""
 
     def substituted(e: ir.Expr) -> ir.Expr:
