@@ -217,6 +217,11 @@ _RACES = {
         "    D[bx * 32 + tx] = s[tx - 16]",
         "threads that take this branch store to s and use other elements of it",
     ),
+    "elements that a division joins": (
+        "for i in T.serial(2):\n    for v in T.vectorized(4):\n        index = i * 128 + tx // 2 * 4 + v\n"
+        "        C[bx * 32 + index // 64, index % 64] = A[bx, v]",
+        "several threads store to one element of C",
+    ),
     "overlapping elements": (
         "for k in T.serial(4):\n    D[bx * 32 + tx * 2 + k] = A[bx, k]", "several threads store to one element of D"
     ),
@@ -231,6 +236,22 @@ def test_races_are_rejected(tmp_path: Path, race: str) -> None:
     assert error.message.startswith(message)
     assert error.code == "TTX-K016"
     assert error.span is not None
+
+
+@pytest.mark.parametrize("vector", [4, 8])
+def test_threads_that_a_division_tells_apart_do_not_race(tmp_path: Path, vector: int) -> None:
+    """A loop around adds whole rows before the division; what has no block form is no race."""
+    body = f"""
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((32, {vector * 2}), "float32")
+        for i in T.serial(2):
+            for v in T.vectorized({vector}):
+                index = i * {vector * 32} + tx * {vector} + v
+                s[index // {vector * 2}, index % {vector * 2}] = A[bx, v]
+        T.copy(s, C[bx * 32, 0])
+    """
+    error = refusal(tmp_path, body)
+    assert (type(error), error.code) == (Unsupported, "TTX-L003")
 
 
 def test_a_neighbours_element_in_one_statement_is_a_race(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import span_of
@@ -208,15 +208,28 @@ class Leaves:
         if not lanes:
             return True
         variables = {lane for lane, _ in lanes}
-        names = {lane: f"v[{position}]" for position, (lane, _) in enumerate(lanes)}
-        grids = np.meshgrid(*(np.arange(extent) for _, extent in lanes), indexing="ij")
-        coordinates: list[NDArray[np.int64]] = []
-        for index in indices:
+        analyzer = sym.Analyzer()
+        # What loops around add before a division by a divisor of it is added after it.
+        terms = [terms_of(convert(analyzer.simplify(index), number)) for index in indices]
+        mixed = {
+            variable
+            for each in terms
+            for term in each
+            if variables_in(term) & variables
+            for variable in variables_in(term)
+        }
+        # Other threads have elements of their own for each number of those around.
+        around = [(number(axis.variable), axis.extent) for axis in self.kernel.axes]
+        around = [lane for lane in around if lane[0] in mixed - variables]
+        names = {lane: f"v[{position}]" for position, (lane, _) in enumerate((*lanes, *around))}
+        grids = np.meshgrid(*(np.arange(extent) for _, extent in (*lanes, *around)), indexing="ij")
+        coordinates: list[NDArray[np.int64]] = [grid.reshape(-1) for grid in grids[len(lanes) :]]
+        for each in terms:
             varying: Expression = 0
-            for term, factor in terms_of(convert(index, number)).items():
+            for term, factor in each.items():
                 used = variables_in(term)
                 if used & variables:
-                    if not used <= variables or not _is_arithmetic(term):
+                    if not used <= names.keys() or not _is_arithmetic(term):
                         return False
                     varying = scaled_sum(varying, term, factor)
             evaluator = compiled([varying], "v", names)
