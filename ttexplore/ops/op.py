@@ -62,7 +62,7 @@ class OperandArgument(NamedTuple, Generic[Value]):
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """An operation of the IR: the call of an Op, its set-up of the engine (`init`), or the undoing of that (`uninit`).
 
@@ -77,9 +77,6 @@ class Form:
     cpp: str
     arities: range
     places: tuple[tuple[Operand, int], ...]
-
-    def __hash__(self) -> int:
-        return hash(self.name)
 
     @property
     def work(self) -> Work:
@@ -123,9 +120,9 @@ class Form:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """A device operation.
+    """A device operation, which is only itself: the table has each once.
 
     `ir_name` is its name in the IR, ``tt.`` + `name`. `cpp`, `init` and `uninit` are format templates over the operand
     names: ``{in0}`` prints a cb as its id, ``{in0.buffer}`` as its DataflowBuffer, ``{in0.page_bytes}`` as its page
@@ -202,9 +199,6 @@ class Op:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ir_name", f"tt.{self.name}")
-
-    def __hash__(self) -> int:
-        return hash(self.name)
 
     @property
     def called(self) -> str:

@@ -21,8 +21,8 @@ from ttexplore.ops.op import CORE_ITEM, CORE_VALUE
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-# Variables and operations are named tuples: they are compared and hashed often. The fields of no two kinds can be
-# equal.
+# Variables, core values and operations are named tuples: they are compared and hashed often. The fields of no two kinds
+# can be equal.
 
 
 class Variable(NamedTuple):
@@ -45,8 +45,7 @@ class VariableNumbers:
         return self._of.setdefault(variable, Variable(len(self._of), str(variable.name)))
 
 
-@dataclass(frozen=True, slots=True)
-class CoreValue:
+class CoreValue(NamedTuple):
     """A value that the host gives to each core."""
 
     name: str
@@ -110,7 +109,7 @@ class _LinearSum:
 
 
 # What ranges are known of: variables and the values of a core, sums, sums that are not 0, and whether there are sums.
-Key = Variable | CoreValue | CoreItem | _LinearSum | tuple[Literal["nonzero"], _Terms] | tuple[Literal["related"]]
+Key = Variable | CoreValue | CoreItem | _LinearSum | tuple[Literal["nonzero"], _Terms] | tuple[Literal["related"], None]
 # The ranges that are known.
 Known = Mapping[Key, Range]
 
@@ -313,16 +312,17 @@ def value_range(e: Expression, facts: Known, live: Values = True) -> Range | Non
         return facts.get(e)  # pyright: ignore[reportArgumentType]
     if kind is int:
         return e, e  # pyright: ignore[reportReturnType]
+    if type(e) is Binary:
+        symbol, left, right = e
+        if symbol not in _TOTAL:
+            return _of_several(e, facts, live)
+        if (first := value_range(left, facts, live)) is None or (second := value_range(right, facts, live)) is None:
+            return None
+        if first[0] is first[1] and second[0] is second[1]:
+            value = _EXACT[symbol](first[0], second[0])
+            return value, value
+        return operation_range(e, [first, second], facts, live)
     match e:
-        case Binary(symbol, left, right) if symbol in _TOTAL:
-            if (first := value_range(left, facts, live)) is None:
-                return None
-            if (second := value_range(right, facts, live)) is None:
-                return None
-            if first[0] is first[1] and second[0] is second[1]:
-                value = _EXACT[symbol](first[0], second[0])
-                return value, value
-            return operation_range(e, [first, second], facts, live)
         case Binary() | Select():
             return _of_several(e, facts, live)
         case int():
@@ -432,7 +432,7 @@ def operation_range(e: Expression, ranges: list[Range], facts: Known, live: Valu
 # What is known of sums, of the variables of loops and under conditions, lies among what is known of variables.
 
 # Whether any sum is known; `_NO` says that none is asked for.
-_RELATED: tuple[Literal["related"]] = ("related",)
+_RELATED: tuple[Literal["related"], None] = ("related", None)
 _YES, _NO = (1, 1), (0, 0)
 _MOST_TERMS = 8
 _FAR = 1 << 40
