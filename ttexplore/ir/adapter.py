@@ -88,10 +88,9 @@ def to_expr(value: object) -> ir.Expr:
     raise TypeError(f"{value!r} is no expression")
 
 
-def identity(node: tvm_ffi.Object) -> int:
-    """Return the key of a node while it lives. TVM creates a new Python object on every access, and comparing those
-    objects as dictionary keys would build expressions."""
-    return node.__chandle__()
+# The key of a node while it lives. TVM creates a new Python object on every access, and comparing those objects as
+# dictionary keys would build expressions.
+identity: Callable[[tvm_ffi.Object], int] = tvm_ffi.Object.__chandle__
 
 
 # TVM's own lists and constructors, without the layers of Python around them, which take longer than they do.
@@ -167,6 +166,8 @@ def _chosen(name: str, usual: Callable[..., object]) -> Callable[..., object]:
 
 for _name in OPERATOR_NAMES:
     setattr(_operators, _name, _chosen(_name, getattr(_operators, _name)))
+# TVM's classes are abstract ones, but none has other classes registered: what is one derives from it.
+type(tirx.Stmt).__instancecheck__ = type.__instancecheck__  # pyright: ignore
 # NumPy's numbers leave an operator with an expression to the expression.
 ir.ExprOperand.__array_ufunc__ = None  # pyright: ignore
 
