@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from tvm import ir, tirx
@@ -22,12 +23,21 @@ from ttexplore.ir.adapter import (
 from ttexplore.ops import FORMS, Form
 from ttexplore.ops.language import BLOCKS, LanguageOp
 
+# A node never changes but for its span, and one that is asked about is asked again by every pass. TVM makes new Python
+# objects for each answer, which takes longer than to remember those of the last nodes.
+_MOST_REMEMBERED = 1 << 13
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def _in_sequence(body: tirx.SeqStmt) -> tuple[tirx.Stmt, ...]:
+    return tuple(elements(body.seq))
+
 
 def statements(body: tirx.Stmt) -> list[tirx.Stmt]:
     """The statements of a body in order. TVM keeps sequences flat; types are compared exactly, because TVM's own
     isinstance goes through an abstract class and is slow where every pass comes by."""
     if type(body) is tirx.SeqStmt:
-        return elements(body.seq)
+        return [*_in_sequence(body)]
     if type(body) is tirx.Evaluate and type(body.value) is tirx.IntImm:
         return []
     return [body]
@@ -179,17 +189,19 @@ def scope_of(buffer: tirx.Buffer) -> str:
 
 def op_name(statement: tirx.Stmt) -> str:
     """The name of the operation that a statement runs, or "" where it runs none."""
-    if type(statement) is tirx.Evaluate:
-        value = statement.value
-        if type(value) is ir.Call:
-            return operation_name(value)
-    return ""
+    return _evaluated_name(statement) if type(statement) is tirx.Evaluate else ""
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def _evaluated_name(statement: tirx.Evaluate) -> str:
+    value = statement.value
+    return operation_name(value) if type(value) is ir.Call else ""
 
 
 def runs(statement: tirx.Stmt, *operations: LanguageOp) -> bool:
     """Tell whether a statement runs one of some operations of the kernel language."""
     name = op_name(statement)
-    return any(name == operation.name for operation in operations)
+    return bool(name) and name in [operation.name for operation in operations]
 
 
 def overwrites(statement: tirx.Stmt) -> bool:
@@ -213,7 +225,13 @@ def operation(statement: tirx.Stmt) -> ir.Call:
 
 
 def arguments(statement: tirx.Stmt) -> list[ir.Expr]:
-    return elements(operation(statement).args)
+    """The arguments of the operation that a statement runs. Raises TypeError where it runs none."""
+    return [*_arguments(statement)]
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def _arguments(statement: tirx.Stmt) -> tuple[ir.Expr, ...]:
+    return tuple(elements(operation(statement).args))
 
 
 def regions(statement: tirx.Stmt) -> list[ir.TensorRegion]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeGuard, TypeVar, overload
@@ -283,9 +284,14 @@ def bodies(statement: tirx.Stmt) -> list[tirx.Stmt]:
 def walk(body: tirx.Stmt) -> list[tirx.Stmt]:
     """Return all statements below `body` in pre-order, without sequences."""
     look_around()
+    return [*_walked(body)]
+
+
+@functools.lru_cache(1 << 6)
+def _walked(body: tirx.Stmt) -> tuple[tirx.Stmt, ...]:
     collected: list[tirx.Stmt] = []
     _collect(body, collected)
-    return collected
+    return tuple(collected)
 
 
 def _collect(body: tirx.Stmt, collected: list[tirx.Stmt]) -> None:
