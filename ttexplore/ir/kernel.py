@@ -211,6 +211,8 @@ class FunctionReader:
         self.simplifier = tvm.sym.Analyzer()
         # What passes did not touch is not read again.
         self.known: dict[int, Call | Bind | Allocation] = {}
+        # Of loops, by role, also the operations, the variables of conditions and the circular buffers in them.
+        self.loops: dict[tuple[str, int], tuple[Loop | Branch, set[str], set[Variable], dict[str, Buffer]]] = {}
         self.held: dict[int, Buffer] = {}
         # Of the kernel that is read.
         self.role, self.who = "kernel", kernel_name("kernel")
@@ -222,6 +224,7 @@ class FunctionReader:
         duplicate = copy.copy(self)
         duplicate.fixed, duplicate.numbers, duplicate.seen = dict(self.fixed), dict(self.numbers), list(self.seen)
         duplicate.bound, duplicate.known, duplicate.held = dict(self.bound), dict(self.known), dict(self.held)
+        duplicate.loops = dict(self.loops)
         return duplicate
 
     def variable(self, var: ir.Var) -> Variable:
@@ -279,16 +282,14 @@ class FunctionReader:
                 if operation is not None:
                     converted.append(operation)
             elif type(statement) is tirx.For:
-                inner, inner_names, inner_tested = self.body(statement.body)
-                test = branch_condition(statement)
-                if test is None:
-                    converted.append(self.loop(statement, inner, frozenset(inner_names), frozenset(inner_tested)))
-                else:
-                    condition = self.expression(test)
-                    converted.append(Branch(self.place(statement), condition, inner, (), has_else=False))
-                    tested |= variables(placed(condition, self.bound))
+                key = self.role, identity(statement)
+                if key not in self.loops:
+                    self.loops[key] = self.repeated(statement)
+                repeated, inner_names, inner_tested, inner_buffers = self.loops[key]
+                converted.append(repeated)
                 names |= inner_names
                 tested |= inner_tested
+                self.buffers |= inner_buffers
             elif type(statement) is tirx.IfThenElse:
                 condition, has_else = self.expression(statement.condition), statement.else_case is not None
                 arms = [self.body(arm) for arm in (statement.then_case, statement.else_case) if arm is not None]
@@ -322,9 +323,25 @@ class FunctionReader:
                 raise _no_text(type(statement).__name__, statement)
         return tuple(converted), names, tested
 
+    def repeated(self, statement: tirx.For) -> tuple[Loop | Branch, set[str], set[Variable], dict[str, Buffer]]:
+        """A loop, or the branch that it stands for, and what is in it."""
+        around, self.buffers = self.buffers, {}
+        inner, names, tested = self.body(statement.body)
+        test = branch_condition(statement)
+        if test is None:
+            repeated = self.loop(statement, inner, frozenset(names), frozenset(tested))
+        else:
+            condition = self.expression(test)
+            repeated = Branch(self.place(statement), condition, inner, (), has_else=False)
+            tested |= variables(placed(condition, self.bound))
+        within, self.buffers = self.buffers, around
+        return repeated, names, tested, within
+
     def named(self, statement: tirx.Bind) -> Bind:
         bind = Bind(self.place(statement), self.variable(statement.var), self.expression(statement.value))
         self.bound[bind.variable] = bind.value
+        # Conditions in them may name it.
+        self.loops.clear()
         if isinstance(bind.value, CoreValue) and bind.value.name in self.sizes:
             self.fixed[bind.variable] = self.sizes[bind.value.name]
         return bind
@@ -493,6 +510,8 @@ def alike(body: Body, other_body: Body, counts: Callable[[Statement], bool]) -> 
 
 
 def _alike(first: Statement, second: Statement, counts: Callable[[Statement], bool]) -> bool:
+    if first is second:
+        return True
     match first, second:
         case Loop(), Loop():
             same = (first.variable, first.low, first.extent) == (second.variable, second.low, second.extent)
@@ -503,7 +522,7 @@ def _alike(first: Statement, second: Statement, counts: Callable[[Statement], bo
         case Bind(), Bind():
             return (first.variable, first.value) == (second.variable, second.value)
         case _:
-            return first is second
+            return False
 
 
 def uses(body: Body, variable: Variable) -> bool:
