@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import hashlib
 import linecache
 import os
@@ -30,6 +31,12 @@ from ttexplore.language.tracer.spans import code_file, error_span
 from ttexplore.record import Span, lines_of
 
 
+@functools.lru_cache(maxsize=64)
+def _compiled(text: str, file: str) -> types.CodeType:
+    """The code of a file with this text. Raises SyntaxError."""
+    return compile(text, file, "exec", dont_inherit=True)
+
+
 def load_module(file: str | Path) -> types.ModuleType:
     """Run a file of kernels as a module. Its output is dropped, and `tilelang` is this language.
 
@@ -49,7 +56,7 @@ def load_module(file: str | Path) -> types.ModuleType:
     try:
         text = path.read_text(encoding="utf-8-sig")
         # The code keeps the path as it was given, and the text as it is now, for spans and listings.
-        code = compile(text, file, "exec", dont_inherit=True)
+        code = _compiled(text, file)
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         span = Span(file, line, column, error.end_lineno or line, max(error.end_offset or 0, column))

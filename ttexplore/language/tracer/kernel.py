@@ -538,15 +538,26 @@ def _holds_prim_func(node: ast.AST) -> bool:
     return any(isinstance(inner, ast.FunctionDef) and _decorated_with(inner, "prim_func") for inner in ast.walk(node))
 
 
-def _constant_names(function: types.FunctionType) -> list[str]:
+@functools.lru_cache(maxsize=256)
+def _constant_names(kernel: ast.AST) -> tuple[str, ...]:
     """The names in the ``T.const("M, N")`` of a kernel."""
     names: list[str] = []
-    for node in _own_nodes(definition(function)):
+    for node in _own_nodes(kernel):
         if isinstance(node, ast.Call) and _called(node) == "const" and node.args:
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 names += _split(first.value)
-    return list(dict.fromkeys(names))
+    return tuple(dict.fromkeys(names))
+
+
+@functools.lru_cache(maxsize=256)
+def _annotated_names(kernel: ast.AST) -> frozenset[str]:
+    """The names that the body of a kernel annotates: ``A: T.Tensor(...)``."""
+    return frozenset(
+        node.target.id
+        for node in _own_nodes(kernel)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    )
 
 
 def _split(names: str) -> list[str]:
@@ -636,7 +647,7 @@ class JitKernel:
         )
 
     def _trace_eager(self, arguments: dict[str, object], reference: str) -> TracedKernel:
-        parameters, constants = self.signature.parameters, _constant_names(self.function)
+        parameters, constants = self.signature.parameters, _constant_names(definition(self.function))
         tensors = self._tensor_parameters()
         _check_known(arguments, [*(name for name in parameters if name not in tensors), *constants], reference, tensors)
         required = [
@@ -656,14 +667,10 @@ class JitKernel:
         return _trace_function(self.function, self.file, constant_values, values).with_arguments(arguments)
 
     def _tensor_parameters(self) -> list[str]:
-        """Parameters that the signature or the kernel's body annotates as tensors: ``A: T.Tensor(...)``."""
-        body = {
-            node.target.id
-            for node in _own_nodes(definition(self.function))
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-        }
+        """Parameters that the signature or the kernel's body annotates as tensors."""
         signature = {name for name, annotation in self.annotations.items() if isinstance(annotation, TensorSpec)}
-        return [name for name in self.signature.parameters if name in body | signature]
+        names = _annotated_names(definition(self.function)) | signature
+        return [name for name in self.signature.parameters if name in names]
 
 
 def _factory_result(returned: object, reference: str) -> TracedKernel:
