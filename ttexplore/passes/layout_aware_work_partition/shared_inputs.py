@@ -246,17 +246,17 @@ def _fastest_with(
         if ways_or_reason and not isinstance(ways_or_reason, str)
     }
     free = target.semaphores - len(program.plan.semaphores)
-    best, chosen, tried = _fastest(ways, cycles, free // _SEMAPHORES)
+    best, chosen, tried = _fastest(ways, cycles, alone, free // _SEMAPHORES)
     return _Fastest(partition, chosen if best < alone * _WORTH else {}, best, alone, tuple(ways), tried)
 
 
 def _fastest(
-    ways: Mapping[str, Sequence[_Way]], cycles: Callable[[Mapping[str, _Way]], float], most: int
+    ways: Mapping[str, Sequence[_Way]], cycles: Callable[[Mapping[str, _Way]], float], alone: float, most: int
 ) -> tuple[float, dict[str, _Way], tuple[tuple[tuple[_Way, ...], float], ...]]:
-    """The fastest of the ways to share at most so many inputs, and all that were tried: from none and from all, one
-    input is changed after another until nothing is faster."""
+    """The fastest of the ways to share at most so many inputs, and all that were tried: from none, which take the
+    cycles `alone`, and from all, one input is changed after another until nothing is faster."""
     every = {name: max(some, key=lambda way: way.saved_bytes) for name, some in ways.items()}
-    timed: dict[tuple[tuple[str, str], ...], tuple[tuple[_Way, ...], float]] = {}
+    timed: dict[tuple[tuple[str, str], ...], tuple[tuple[_Way, ...], float]] = {(): ((), alone)}
 
     def predicted(tried: Mapping[str, _Way]) -> float:
         key = tuple((name, way.topology) for name, way in tried.items())

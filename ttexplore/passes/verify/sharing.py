@@ -185,7 +185,10 @@ class _Event:
 
 def _column(values: Values, count: int) -> list[int]:
     """The value on each of so many cores."""
-    return np.broadcast_to(values, count).tolist() if isinstance(values, np.ndarray) else [int(values)] * count
+    if not isinstance(values, np.ndarray):
+        return [int(values)] * count
+    column: list[int] = values.tolist()
+    return column if len(column) == count else column * count
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,17 +285,18 @@ class _Followed:
         return call.op in _EVENTS or (call.name in PROTOCOL and call.buffer("cb") in self.buffers)
 
     def call(self, call: Call) -> None:
-        if "page" in call.values and "cb" in call.buffers and call.buffer("cb") in self.buffers:
+        buffer = call.buffer("cb") if "cb" in call.buffers else ""
+        if buffer in self.buffers and "page" in call.values:
             page = self.ranges.of(call.values["page"])
             if page is not None:
-                self.events.append(_Event(call, {}, (call.buffer("cb"), page)))
+                self.events.append(_Event(call, {}, (buffer, page)))
         if self.is_elsewhere or not self.concerns(call):
             return
         values: dict[str, Values] = {
             name: value if type(value) is int else self.number(value, call) for name, value in call.values.items()
         }
         self.events.append(_Event(call, values))
-        on: int | str = call.buffer("cb") if "cb" in call.buffers else ""
+        on: int | str = buffer
         if "semaphore" in values:
             on = values["semaphore"] = self.ranges.same(values["semaphore"])
         self.numbers[call.name, on] += self.times
@@ -407,14 +411,10 @@ class _Running:
     role: str
     group: int
     cores: NDArray[np.int64]
+    # The numbers of the cores, for what is kept of all cores.
+    members: slice
     events: Sequence[_Event]
     at: int = 0
-
-    @property
-    def own(self) -> slice:
-        """The numbers of the cores, for what is kept of all cores."""
-        first = int(self.cores[0])
-        return slice(first, first + len(self.cores))
 
 
 def _check_numbers(
@@ -516,9 +516,13 @@ class _Cores:
         # Who is reached is the same in all turns of a loop.
         self.reaches: dict[Hashable, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         self.kernels: list[_Running] = []
+        first = 0
         for index, group in enumerate(groups):
-            numbers = np.flatnonzero(self.group == index)
-            self.kernels += [_Running(role, index, numbers, events) for role, events in group.kernels.items() if events]
+            members = slice(first, first := first + len(group.places))
+            numbers = np.arange(members.start, members.stop)
+            self.kernels += [
+                _Running(role, index, numbers, members, events) for role, events in group.kernels.items() if events
+            ]
 
     def run(self) -> None:
         unfinished = self.kernels
@@ -541,12 +545,12 @@ class _Cores:
             return None
         semaphore, awaited = event.values["semaphore"], event.values.get("value", 1)
         assert isinstance(semaphore, int), "cores that do the same wait for the same"
-        if (self.semaphores[semaphore][kernel.own] == awaited).all():
+        if (self.semaphores[semaphore][kernel.members] == awaited).all():
             return None
         return semaphore, _column(awaited, len(kernel.cores))[0]
 
     def step(self, kernel: _Running) -> None:
-        event, cores = kernel.events[kernel.at], kernel.own
+        event, cores = kernel.events[kernel.at], kernel.members
         call, values = event.call, event.values
         if event.needs is not None:
             self.need(cores, *event.needs)
