@@ -42,7 +42,8 @@ class ForeignKernel:
     which conditions on constants of the kernel were taken to hold. `updates` are what loops make of variables in each
     turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of its `parameters`,
     `block_counts` the ends of loops that go on from a block's own number, and `constants` the whole numbers
-    that the source gives names outside of the kernel."""
+    that the source gives names outside of the kernel. `group_sizes` are the parameters that say how many rows of blocks
+    follow each other in each column before the next rows."""
 
     name: str
     line: int
@@ -57,6 +58,7 @@ class ForeignKernel:
     parameters: tuple[Parameter, ...] = ()
     block_counts: frozenset[str] = frozenset()
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    group_sizes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Literal
 
 from ttexplore.errors import UsageError
 from ttexplore.porting.foreign import places
+from ttexplore.porting.foreign.groups import grouped_blocks, with_digits
 from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Parameter, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
 from ttexplore.porting.foreign.ranks import Ranks
@@ -484,11 +485,23 @@ class _TritonEvaluation:
             self.evaluate()
         except Refused as refusal:
             return ForeignKernel(self.function.name, self.function.lineno, (), unread=str(refusal))
+        group_sizes = self.ungroup()
         return ForeignKernel(
             self.function.name, self.function.lineno, tuple(self.stores), tuple(self.scalars), frozenset(self.lengths),
             self.unread(), tuple(self.variants.texts), self.updates, self.bounds, self.defaults,
-            self.parameters(), frozenset(self.block_counts),
+            self.parameters(), frozenset(self.block_counts), group_sizes=group_sizes,
         )  # fmt: skip
+
+    def ungroup(self) -> frozenset[str]:
+        """Number blocks by rows and columns where they are numbered by groups; the sizes of groups."""
+        blocks = grouped_blocks(self.stores)
+        stores = [with_digits(store, blocks) for store in self.stores] if blocks is not None else []
+        bounds = {index: blocks.ungrouped(index) for index in self.bounds} if blocks is not None else {}
+        if blocks is None or None in stores or None in bounds.values():
+            return frozenset()
+        self.stores = [store for store in stores if store is not None]
+        self.bounds = {bounds[index] or index: length for index, length in self.bounds.items()}
+        return frozenset({blocks.size})
 
     def parameters(self) -> tuple[Parameter, ...]:
         """What is known of each parameter of the kernel."""

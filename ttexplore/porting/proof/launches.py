@@ -509,7 +509,9 @@ class _Launching:
             # uses.
             if parameter.used and parameter.kind != "constant" and not self.kernel.variants:
                 raise Unaccounted(_unaccounted(parameter))
-            self.values[parameter.name] = (4, 8, 2, 16)[self.number]
+            # There are several groups of blocks, of which the last one is smaller.
+            is_group = parameter.name in self.kernel.group_sizes
+            self.values[parameter.name] = ((2, 1, 3, 2) if is_group else (4, 8, 2, 16))[self.number]
 
     def grid(self) -> tuple[int, ...]:
         """As many blocks as the axes have."""
