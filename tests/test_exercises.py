@@ -112,6 +112,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ('"block_K" -> "block_k"', "block_k"),
         ("128} -> 4096}", "L1"),
     ],
+    "stays_home": [
+        ('"block_M": 32 -> "block_M": 64, "block_N": 32} #', "no shard can be a circular buffer"),
+        ('    "mode": "local_shard",\n -> ', "right, but the program makes 1,024 reads and 512 writes"),
+        ('"policy": "match_shard" -> "policy": "strided"', "match|shard"),
+        ('{"shard": "height"} -> "DRAM"', "shard"),
+        ('for name in "ABC" -> for name in "AC"', "right, but the program makes 512 reads and 0 writes"),
+    ],
     "read_once": [
         ("a[i, j] * a[i, j] -> a[i, j] * A[by * 64 + i, bx * 64 + j]", "right, but 8 tiles of A are read; A has 4"),
         (" + a[i, j] -> ", r"C\[0, \d+\] is \S+, and NumPy gives .* stores C: `T\.copy\(c, C"),

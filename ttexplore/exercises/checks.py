@@ -17,6 +17,7 @@ import numpy as np
 from ttexplore.backends.base import Deadlock
 from ttexplore.errors import shown
 from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, happened, lowered, moved, run_and_compare
+from ttexplore.exercises.schedules import cores_of, faster, stays_home
 from ttexplore.exercises.written import WRITTEN, Change, product, softmax, with_loop
 from ttexplore.exploration import Exploration
 from ttexplore.given import plain
@@ -47,17 +48,12 @@ def all_cores(kernel: Any, block_M: Any, block_N: Any) -> str:
     """Blocks of a product of 512 x 512 x 256 with which all 64 cores work."""
     rows, columns = _whole("block_M", block_M), _whole("block_N", block_N)
     mine = lowered(kernel, M=512, N=512, K=256, block_M=rows, block_N=columns, block_K=32)
-    cores = len(_cores(mine))
+    cores = len(cores_of(mine))
     grid = f"{math.ceil(512 / rows)} x {math.ceil(512 / columns)}"
     if cores != 64:
         raise Wrong(f"{cores} of 64 cores work: blocks of {rows} x {columns} make a launch grid of {grid} blocks.")
     run_and_compare(mine, product, f"blocks of {rows} x {columns}")
     return f"64 cores work on a launch grid of {grid} blocks, and the product is that of NumPy."
-
-
-def _cores(exploration: Exploration) -> tuple[Any, ...]:
-    assert exploration.plan.partition is not None, "what is lowered is partitioned"
-    return exploration.plan.partition.cores
 
 
 def add_row(kernel: Any) -> str:
@@ -253,22 +249,6 @@ def online_step(kernel: Any, step: Any) -> str:
     )
 
 
-def faster(kernel: Any, blocks: Any, options: Any) -> str:
-    """Blocks and options with which a product of 512 x 512 x 4096 takes at most 130 µs."""
-    for name, value in (("blocks", blocks), ("options", options)):
-        if not isinstance(value, dict):
-            raise Wrong(f"{name} is {shown(value)}; a dictionary is asked for.")
-    mine = lowered(kernel, M=512, N=512, K=4096, **blocks, options=options)
-    estimate: Any = mine.estimate()
-    said = f"{estimate.us:.1f} µs on {plural(len(_cores(mine)), 'core')}, bound by {estimate.bound}"
-    if estimate.us > 130:
-        raise Wrong(f"Too slow: {said}. At most 130 µs are asked for.")
-    # The same blocks and options, with few enough steps along K to run.
-    small = lowered(kernel, M=512, N=512, K=max(256, 2 * blocks.get("block_K", 32)), **blocks, options=options)
-    run_and_compare(small, product, "a shorter K")
-    return f"{said}."
-
-
 def read_once(kernel: Any) -> str:
     """A kernel that uses each element of a matrix twice and reads each of its tiles once."""
 
@@ -379,6 +359,7 @@ EXERCISES: dict[str, Definition] = {
     "count_tiles": Definition("08_reductions_and_softmax", count_tiles),
     "window_start": Definition("12_port_flash_attention", window_start),
     "online_step": Definition("12_port_flash_attention", online_step),
+    "stays_home": Definition("15_where_does_my_tensor_lie", stays_home),
     "faster": Definition("07_why_is_it_slow", faster),
     "read_once": Definition("01_what_a_core_is", read_once),
     "unhang": Definition("11_why_did_it_deadlock", unhang),

@@ -1,0 +1,53 @@
+"""The exercises that ask for blocks and options: a schedule that is fast enough, or moves little enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ttexplore.errors import shown
+from ttexplore.exercises.comparing import Array, Wrong, happened, lowered, run_and_compare
+from ttexplore.exercises.written import product
+from ttexplore.exploration import Exploration
+from ttexplore.views.markup import plural
+
+
+def cores_of(exploration: Exploration) -> tuple[Any, ...]:
+    """The cores of a program."""
+    assert exploration.plan.partition is not None, "what is lowered is partitioned"
+    return exploration.plan.partition.cores
+
+
+def _check_dictionaries(**answers: object) -> None:
+    for name, value in answers.items():
+        if not isinstance(value, dict):
+            raise Wrong(f"{name} is {shown(value)}; a dictionary is asked for.")
+
+
+def faster(kernel: Any, blocks: Any, options: Any) -> str:
+    """Blocks and options with which a product of 512 x 512 x 4096 takes at most 130 µs."""
+    _check_dictionaries(blocks=blocks, options=options)
+    mine = lowered(kernel, M=512, N=512, K=4096, **blocks, options=options)
+    estimate: Any = mine.estimate()
+    said = f"{estimate.us:.1f} µs on {plural(len(cores_of(mine)), 'core')}, bound by {estimate.bound}"
+    if estimate.us > 130:
+        raise Wrong(f"Too slow: {said}. At most 130 µs are asked for.")
+    # The same blocks and options, with few enough steps along K to run.
+    small = lowered(kernel, M=512, N=512, K=max(256, 2 * blocks.get("block_K", 32)), **blocks, options=options)
+    run_and_compare(small, product, "a shorter K")
+    return f"{said}."
+
+
+def stays_home(kernel: Any, blocks: Any, options: Any) -> str:
+    """Blocks and options with which a sum of 4096 x 128 moves nothing between cores and memory."""
+    _check_dictionaries(blocks=blocks, options=options)
+    mine = lowered(kernel, M=4096, N=128, **blocks, options=options)
+    run = run_and_compare(mine, _sum, "M=4096, N=128")
+    reads, writes = happened(run, "read"), happened(run, "write")
+    if reads or writes:
+        moved = f"{plural(reads, 'read')} and {plural(writes, 'write')}"
+        raise Wrong(f"The numbers are right, but the program makes {moved}. None is asked for.")
+    return f"{plural(len(cores_of(mine)), 'core')} add up what they have, and nothing moves."
+
+
+def _sum(A: Array, B: Array) -> Array:
+    return A + B
