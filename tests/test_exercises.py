@@ -119,6 +119,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ('{"shard": "height"} -> "DRAM"', "shard"),
         ('for name in "ABC" -> for name in "AC"', "right, but the program makes 512 reads and 0 writes"),
     ],
+    "tuned": [
+        ('"block_N": 128 -> "block_N": 32', r"Too slow: [\d.]+ µs. At most [\d.]+ µs are asked for"),
+        ('"sfpu": "fast", "eltwise": "fpu", -> ', r"Too slow: [\d.]+ µs. At most [\d.]+ µs are asked for"),
+        ('"block_M": 64 -> "block_M": 128', r"Too slow: [\d.]+ µs. At most [\d.]+ µs are asked for"),
+        ('"fast" -> "quick"', "quick"),
+        ('"block_N": 128} -> "block_N": 8192}', "L1|Too slow|block_N"),
+    ],
     "read_once": [
         ("a[i, j] * a[i, j] -> a[i, j] * A[by * 64 + i, bx * 64 + j]", "right, but 8 tiles of A are read; A has 4"),
         (" + a[i, j] -> ", r"C\[0, \d+\] is \S+, and NumPy gives .* stores C: `T\.copy\(c, C"),

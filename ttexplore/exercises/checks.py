@@ -17,7 +17,7 @@ import numpy as np
 from ttexplore.backends.base import Deadlock
 from ttexplore.errors import shown
 from ttexplore.exercises.comparing import SEED, Array, Wrong, check_shapes, happened, lowered, moved, run_and_compare
-from ttexplore.exercises.schedules import cores_of, faster, stays_home
+from ttexplore.exercises.schedules import cores_of, faster, stays_home, tuned
 from ttexplore.exercises.written import WRITTEN, Change, product, softmax, with_loop
 from ttexplore.exploration import Exploration
 from ttexplore.given import plain
@@ -360,6 +360,7 @@ EXERCISES: dict[str, Definition] = {
     "window_start": Definition("12_port_flash_attention", window_start),
     "online_step": Definition("12_port_flash_attention", online_step),
     "stays_home": Definition("15_where_does_my_tensor_lie", stays_home),
+    "tuned": Definition("16_which_schedule", tuned),
     "faster": Definition("07_why_is_it_slow", faster),
     "read_once": Definition("01_what_a_core_is", read_once),
     "unhang": Definition("11_why_did_it_deadlock", unhang),

@@ -42,10 +42,11 @@ def run_and_compare(
     case: str,
     code: Mapping[str, str] | None = None,
     inputs: Callable[[list[Array]], list[Array]] | None = None,
+    tolerance: float = _TOLERANCE,
 ) -> Run:
     """Run a kernel with one output on inputs that no notebook shows, and compare it with `reference`, which gets the
     inputs as float64 arrays. `case` names the sizes, `code` has texts in place of emitted ones, and `inputs` makes
-    those of this run of what is drawn. Raises Wrong."""
+    those of this run of what is drawn. An element may be off by `tolerance` of the largest. Raises Wrong."""
     drawn, partial = exploration.inputs(seed=SEED), _stored_in_part(exploration)
     if inputs is not None:
         # Each one again as its tensor holds it.
@@ -58,7 +59,7 @@ def run_and_compare(
     expected = reference(*(array.astype(np.float64) for array, keeps in zip(arrays, partial, strict=True) if not keeps))
     with np.errstate(invalid="ignore"):  # a NaN of the chip may be a signalling one
         actual = run.outputs[0].astype(np.float64)
-    compare(exploration, actual, expected, case)
+    compare(exploration, actual, expected, case, tolerance)
     return run
 
 
@@ -77,12 +78,13 @@ def check_shapes(exploration: Exploration, expected: dict[str, tuple[int, ...]],
         raise Wrong(f"With {case}, the inputs have the shapes {listed}; the exercise asks for {asked}.")
 
 
-def compare(exploration: Exploration, actual: Array, expected: Array, case: str) -> None:
-    """Raises Wrong, with the first wrong element, if `actual` is not close to `expected`."""
+def compare(exploration: Exploration, actual: Array, expected: Array, case: str, tolerance: float = _TOLERANCE) -> None:
+    """Raises Wrong, with the first wrong element, if an element of `actual` is off by more than this share of the
+    largest of `expected`."""
     name = exploration._output_names[0]
     if actual.shape != expected.shape:
         raise Wrong(f"With {case}, {name} has the shape {actual.shape}; the exercise asks for {expected.shape}.")
-    bound = _TOLERANCE * float(np.abs(expected).max())
+    bound = tolerance * float(np.abs(expected).max())
     # Comparisons with NaN, which unwritten elements are, give False.
     wrong = ~(np.abs(actual - expected) <= bound)
     if not wrong.any():
